@@ -1,0 +1,233 @@
+//! Landing (D-03): build off to the side, test exactly that, ask, write the intent, move the branch, look again.
+
+use crate::event::{
+    Built, Event, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal, RevertIntent, Tested,
+    TestsStart,
+};
+use crate::rules::{evidence, raised};
+use crate::run::{Cycle, Merged, Run};
+use crate::words::{Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign};
+
+use super::settle::{break_off, hook};
+use super::finish;
+
+pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    let landing = &run.landing;
+    if let Some(merged) = &landing.merged {
+        return landed(run, cycle, merged);
+    }
+    let Some(built) = &landing.built else { return build(run, 1) };
+    let (old, commit, tree) = match built {
+        Built::Candidate { old, commit, tree } => (old, commit, tree),
+        Built::Conflict { paths } => {
+            let detail = format!("the change conflicts with the target in {}", listed(paths));
+            return finish(run, RunStatus::Stopped, Reason::MergeConflict, detail);
+        }
+        Built::Nothing => {
+            let detail = "nothing to merge: the target has this content already".to_owned();
+            return finish(run, RunStatus::Stopped, Reason::NoChange, detail);
+        }
+        Built::BaseGone { now } => {
+            let detail = format!("the target no longer contains the commit the run began from (it is at {now})");
+            return finish(run, RunStatus::Stopped, Reason::BaseMoved, detail);
+        }
+        Built::Fault { what } => return finish(run, RunStatus::Failed, Reason::GitFault, what.clone()),
+    };
+    if let Some((why, detail)) = &landing.refused {
+        return refused(run, *why, detail);
+    }
+    match (&run.policy().test_command, &landing.tested) {
+        (Some(command), None) => return vec![tests(run, commit, tree, command, false)],
+        (Some(_), Some((Tested::Passed, _))) | (None, _) => {}
+        (Some(command), Some((Tested::Broken, tail))) => {
+            let detail = format!("the test command can't be run ({command}): {}", last_line(tail));
+            return finish(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
+        }
+        (Some(command), Some((Tested::Failed | Tested::TimedOut, tail))) => {
+            return tests_failed(run, cycle, command, tail);
+        }
+    }
+    if let Some(events) = hook(run, HookPoint::PreMerge) {
+        return events;
+    }
+    if let Some(events) = agree(run, cycle, old, commit) {
+        return events;
+    }
+    let target = run.request.as_ref().map(|request| request.base.target.clone()).unwrap_or_default();
+    let (old, new, tree) = (old.clone(), commit.clone(), tree.clone());
+    vec![MergeIntent { target, old, new, tree, strategy: run.policy().git.merge_strategy }.into()]
+}
+
+fn build(run: &Run, attempt: u32) -> Vec<Event> {
+    let (Some(request), Some(work)) = (&run.request, &run.work) else {
+        return finish(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
+    };
+    let start = MergeStart {
+        work: work.commit.clone(),
+        base: request.base.commit.clone(),
+        target: request.base.target.clone(),
+        strategy: run.policy().git.merge_strategy,
+        attempt,
+    };
+    vec![start.into()]
+}
+
+fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Event {
+    let (commit, tree, command) = (commit.clone(), tree.clone(), command.to_owned());
+    TestsStart { commit, tree, command, limit_ms: run.policy().limits.tests_ms, post_merge }.into()
+}
+
+fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
+    match why {
+        Refusal::Moved if run.landing.attempts < run.policy().retries.moved_base => build(run, run.landing.attempts + 1),
+        Refusal::Moved => {
+            let detail = format!("the target kept moving; tried {} times ({detail})", run.landing.attempts);
+            finish(run, RunStatus::Stopped, Reason::BaseMoved, detail)
+        }
+        Refusal::Dirty => finish(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned()),
+        Refusal::Busy => finish(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned()),
+        Refusal::Fault => finish(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
+    }
+}
+
+/// A red test command is a finding of the program (D-07); the cycle is concluded anew with it. A person who asked
+/// for the merge is told instead.
+fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Event> {
+    let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
+    if run.landing.agreed {
+        return finish(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+    }
+    raise_tests(run, cycle, detail)
+}
+
+fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
+    if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
+        return vec![];
+    }
+    let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
+    let mut finding = raised::finding(&counted, &run.policy().raised);
+    finding.description = format!("integration test failure: {}", finding.description);
+    vec![FindingRaised { sign: Sign::TestsFailing, finding }.into()]
+}
+
+/// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
+fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>> {
+    let landing = &run.landing;
+    if landing.agreed {
+        return None;
+    }
+    let doubts = doubtful(cycle);
+    let untested = run.policy().test_command.is_none() && !run.policy().no_tests;
+    if run.auto_merge() && doubts.is_empty() && !untested {
+        return None;
+    }
+    let (reason, detail) = match (untested, doubts.is_empty()) {
+        (true, _) => (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes"),
+        (false, false) => {
+            (Reason::SecurityDowngraded, "approved, but a security CRITICAL was set aside for lack of evidence")
+        }
+        (false, true) => (Reason::Approved, "approved; landing needs your yes"),
+    };
+    if landing.answer == Some(false) {
+        let detail = "approved; you said no to landing it now".to_owned();
+        return Some(finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
+    }
+    let target = run.request.as_ref().map(|request| request.base.target.as_str()).unwrap_or_default();
+    let target = target.strip_prefix("refs/heads/").unwrap_or(target);
+    let mut details = vec![format!("{target}: {} -> {}", short(old), short(commit))];
+    if let Some(work) = &run.work {
+        details.push(format!("{} files changed", work.files.len() + work.files_left_out as usize));
+    }
+    details.push(match (&run.policy().test_command, untested) {
+        (Some(command), _) => format!("tests passed on exactly this tree: {command}"),
+        (None, true) => "NOT TESTED: there is no test command".to_owned(),
+        (None, false) => "not tested, as you asked (--no-tests)".to_owned(),
+    });
+    details.extend(doubts.into_iter().map(|doubt| format!("set aside for lack of evidence: {doubt}")));
+    let question = QuestionAsked {
+        kind: QuestionKind::Merge,
+        archetype: String::new(),
+        question: format!("Land this change on {target}?"),
+        details,
+        unanswered: Outcome { status: RunStatus::AwaitingMerge, reason, detail: detail.to_owned() },
+    };
+    Some(vec![question.into()])
+}
+
+/// D-05: security CRITICALs that count as advice only because nothing backs them.
+fn doubtful(cycle: &Cycle) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (name, review) in cycle.reviewers() {
+        for finding in &review.findings {
+            let grave = finding.severity == Severity::Critical && finding.category == "security";
+            if grave && evidence::weigh(finding).is_some() {
+                doubts.push(format!("{name}: {} {}", finding.location, finding.description));
+            }
+        }
+    }
+    doubts
+}
+
+/// After the branch has moved: the hook, the second net, the end.
+fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
+    if let Some(events) = hook(run, HookPoint::PostMerge) {
+        return events;
+    }
+    if let Some(events) = second_net(run, cycle, merged) {
+        return events;
+    }
+    let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
+    let detail = format!("landed on {target} as {}", short(&merged.commit));
+    finish(run, RunStatus::Merged, Reason::Approved, detail)
+}
+
+/// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
+/// halts, or goes round once more when a person is there.
+fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
+    let command = run.policy().test_command.as_ref().filter(|_| run.policy().git.post_merge_test)?;
+    let landing = &run.landing;
+    let Some(Built::Candidate { tree, .. }) = &landing.built else { return None };
+    let (result, tail) = match &landing.retested {
+        None => return Some(vec![tests(run, &merged.commit, tree, command, true)]),
+        Some((result, tail)) => (*result, tail),
+    };
+    if matches!(result, Tested::Passed | Tested::Broken) {
+        return None;
+    }
+    let detail = format!("the tests fail after landing: {}", last_line(tail));
+    if let Some(why) = &landing.revert_refused {
+        let detail = format!("{detail}; the merge could not be taken back: {why}");
+        return Some(break_off(run, Reason::PostMergeTests, detail));
+    }
+    if landing.reverted.is_none() {
+        let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
+        return Some(vec![RevertIntent { target, landed, old }.into()]);
+    }
+    let cycles_left = cycle.number < run.max_cycles;
+    let by_default =
+        if run.attended() && cycles_left { OnPostMergeFailure::CycleBack } else { OnPostMergeFailure::Halt };
+    let first = run.reverts < 2;
+    match run.policy().git.on_post_merge_failure.unwrap_or(by_default) {
+        OnPostMergeFailure::CycleBack if first && cycles_left => Some(raise_tests(run, cycle, detail)),
+        OnPostMergeFailure::CycleBack | OnPostMergeFailure::Halt => {
+            let detail = format!("{detail}; the merge was taken back");
+            Some(break_off(run, Reason::PostMergeTests, detail))
+        }
+    }
+}
+
+fn listed(paths: &[String]) -> String {
+    match paths {
+        [] => "files git did not name".to_owned(),
+        [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len()),
+        paths => paths.join(", "),
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output")
+}
+
+fn short(oid: &str) -> &str {
+    oid.get(..10).unwrap_or(oid)
+}

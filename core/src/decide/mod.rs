@@ -1,0 +1,138 @@
+//! What should happen now. Reads top to bottom in the order of the cycle: Plan, Do, Check, Act.
+//!
+//! Only this room decides. It is pure: deciding twice on the same facts gives the same answer twice.
+
+mod act;
+mod check;
+mod land;
+mod make;
+mod plan;
+mod send;
+mod settle;
+
+use crate::event::{AgentSkipped, DecisionPoint, Event, PhaseTransition, ReviewVerdict, Share};
+use crate::run::{Cycle, Run};
+use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
+
+use send::send;
+use settle::{asks, finish, hook, line, stop};
+
+/// What follows from the facts so far, in the order it should be written down.
+///
+/// An empty answer means: wait for the world. Never contains a report.
+pub fn decide(run: &Run) -> Vec<Event> {
+    let (Some(_), Some(_), None) = (&run.request, &run.session, &run.outcome) else { return vec![] };
+    if run.discarded {
+        return settle::discard(run);
+    }
+    if run.cycles.is_empty() {
+        return begin(run);
+    }
+    let Some(cycle) = run.cycle() else { return vec![] };
+    if let Some((seq, question)) = run.question() {
+        return if run.attended() { vec![] } else { settle::park(run, seq, question) };
+    }
+    let judged = judge(cycle);
+    if !judged.is_empty() {
+        return judged;
+    }
+    if !run.open.is_empty() {
+        return vec![];
+    }
+    if let Some(events) = settle::failures(run, cycle) {
+        return events;
+    }
+    if let Some(events) = settle::statuses(run, cycle) {
+        return events;
+    }
+    if run.landing.agreed && run.work.is_some() {
+        return land::land(run, cycle);
+    }
+    match cycle.phase {
+        Phase::Plan => plan::plan(run, cycle),
+        Phase::Do => make::make(run, cycle),
+        Phase::Check => check::check(run, cycle),
+        Phase::Act => act::act(run, cycle),
+    }
+}
+
+/// Before the first cycle: the hook, then why this strategy and this workflow.
+fn begin(run: &Run) -> Vec<Event> {
+    if !run.open.is_empty() {
+        return vec![];
+    }
+    if let Some(events) = hook(run, HookPoint::RunStart) {
+        return events;
+    }
+    let Some(request) = &run.request else { return vec![] };
+    let against = match request.chosen.against.as_slice() {
+        [] => String::new(),
+        against => format!("; against it: {}", against.join(", ")),
+    };
+    let strategy = point(
+        PROGRAM,
+        "AF-020",
+        format!("{}{against}", request.chosen.strategy_by),
+        format!("strategy {}", request.strategy.name()),
+    );
+    let workflow = point(
+        PROGRAM,
+        "AF-022",
+        request.chosen.workflow_by.clone(),
+        format!("workflow {}, at most {} cycles", request.workflow.name(), request.max_cycles),
+    );
+    vec![strategy, workflow, enter(run, "start", 1, Phase::Plan)]
+}
+
+/// Says what came of every answer not looked at yet: the verdict of a review, concerns, a missing token.
+fn judge(cycle: &Cycle) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (name, answered) in &cycle.answers {
+        if let Some(review) = cycle.review(name).filter(|_| !cycle.verdicts.contains_key(name)) {
+            let critical = review.findings.iter().any(|finding| finding.severity == Severity::Critical);
+            let verdict = match (review.verdict, critical) {
+                (Some(Verdict::Approved), false) => Verdict::Approved,
+                (Some(Verdict::Approved), true) | (Some(Verdict::Rejected) | None, _) => Verdict::Rejected,
+            };
+            let findings = review.findings.iter().map(line).collect();
+            events.push(ReviewVerdict { archetype: name.clone(), verdict, findings }.into());
+        }
+        if cycle.noted.contains(name) {
+            continue;
+        }
+        match answered.answer.status {
+            Status::DoneWithConcerns => {
+                let input = answered.answer.remark.clone();
+                events.push(point(name, "AF-040", input, "concerns noted, the run goes on".to_owned()));
+            }
+            Status::Unverified => {
+                let input = "no final status token".to_owned();
+                events.push(point(name, "D-02", input, "taken as DONE, unverified: no fast path on it".to_owned()));
+            }
+            Status::Done | Status::NeedsContext | Status::Blocked => {}
+        }
+    }
+    events
+}
+
+fn enter(run: &Run, from: &str, cycle: u32, to: Phase) -> Event {
+    PhaseTransition { from: from.to_owned(), to, cycle, artifacts_so_far: run.artifacts() }.into()
+}
+
+/// On to the next phase of the same cycle.
+fn onward(run: &Run, cycle: &Cycle, to: Phase) -> Vec<Event> {
+    vec![enter(run, cycle.phase.name(), cycle.number, to)]
+}
+
+/// A choice of the program, written down with its rule and what it looked at (AF-180).
+fn point(archetype: &str, rule: &str, input: String, decision: String) -> Event {
+    sure_point(archetype, rule, input, decision, Share::ONE)
+}
+
+fn sure_point(archetype: &str, rule: &str, input: String, decision: String, confidence: Share) -> Event {
+    DecisionPoint { archetype: archetype.to_owned(), rule: rule.to_owned(), input, decision, confidence }.into()
+}
+
+fn skip(archetype: &str, reason: &str, failed: bool) -> Event {
+    AgentSkipped { archetype: archetype.to_owned(), reason: reason.to_owned(), failed }.into()
+}

@@ -1,0 +1,75 @@
+//! Sending an agent out: the order with everything its performer needs.
+
+use crate::event::{AgentStart, Event};
+use crate::rules::tiers;
+use crate::run::{Cycle, Run};
+use crate::words::{Purpose, Role, Seat, Strategy, Tier, Workflow};
+
+pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
+    send_after(run, cycle, seat, purpose, note, 0)
+}
+
+pub(super) fn send_after(
+    run: &Run,
+    cycle: &Cycle,
+    seat: &Seat,
+    purpose: Purpose,
+    note: String,
+    wait_ms: u64,
+) -> Event {
+    let policy = run.policy();
+    let name = seat.archetype.as_str();
+    let own = run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
+    let total_ms = match (seat.role, purpose) {
+        (_, Purpose::Research) => policy.limits.mini_explorer_ms,
+        (Role::Maker, _) => policy.limits.maker_ms,
+        (Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer, _) => policy.limits.other_ms,
+    };
+    AgentStart {
+        archetype: name.to_owned(),
+        role: seat.role,
+        model: tiers::resolve(&policy.models, run.current_workflow(), name, own),
+        prompt_summary: summary(run, cycle, seat, purpose),
+        purpose,
+        attempt: cycle.starts.get(name).copied().unwrap_or(0) + 1,
+        cycle: cycle.number,
+        agent: agent(run, name),
+        at: run.tip(),
+        silence_ms: policy.limits.silence_ms.min(total_ms),
+        total_ms,
+        wait_ms,
+        note,
+    }
+    .into()
+}
+
+/// The agent named on this session's command line, else the one frozen with the request.
+fn agent(run: &Run, archetype: &str) -> String {
+    let anew = run.session.as_ref().map(|session| &session.agents);
+    anew.and_then(|agents| agents.get(archetype).or_else(|| agents.get("")))
+        .cloned()
+        .unwrap_or_else(|| run.policy().agents.of(archetype).to_owned())
+}
+
+fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
+    let work = match seat.role {
+        Role::Explorer => "research the context",
+        Role::Creator if mini_reflects(run) => "reflect briefly, then design a proposal",
+        Role::Creator => "design a proposal",
+        Role::Maker => "implement the proposal",
+        Role::Gatekeeper => "review the diff for risks",
+        Role::Reviewer => "review",
+    };
+    match purpose {
+        Purpose::Work => format!("{work} (cycle {})", cycle.number),
+        Purpose::Correct | Purpose::Replace | Purpose::Retry => format!("{work} (cycle {}, again)", cycle.number),
+        Purpose::Tests => "add the tests the proposal asks for".to_owned(),
+        Purpose::Research => "research only the named risks".to_owned(),
+        Purpose::Fix => "fix the critical findings".to_owned(),
+    }
+}
+
+/// Where no Explorer runs, the Creator reflects first (AF-051, AF-190).
+pub(crate) fn mini_reflects(run: &Run) -> bool {
+    run.strategy() == Strategy::Pipeline || run.current_workflow() == Workflow::Fast
+}

@@ -1,0 +1,314 @@
+//! What ends or interrupts a run: failures and their retries, status tokens, questions, breaks, hooks, the end.
+
+use std::collections::BTreeMap;
+
+use crate::event::{
+    AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete, Stop,
+    WiggumBreak,
+};
+use crate::run::{Cycle, Run};
+use crate::words::{
+    FailAction, Finding, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity, Status,
+};
+
+use super::send::send_after;
+use super::{point, skip};
+
+/// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
+pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+    if run.failures_in_a_row >= run.policy().retries.failures_in_a_row {
+        let last = cycle.last_failure.values().max_by_key(|failed| failed.start_seq);
+        let detail = format!(
+            "{} agent failures in a row; the last: {}",
+            run.failures_in_a_row,
+            last.map_or_else(String::new, |failed| format!("{}: {}", failed.archetype, failed.reason))
+        );
+        return Some(break_off(run, Reason::AgentFailures, detail));
+    }
+    let seats = run.seats();
+    let mut events = Vec::new();
+    for seat in &seats {
+        let name = &seat.archetype;
+        let Some(failed) = cycle.last_failure.get(name).filter(|_| owes(cycle, seat)) else { continue };
+        match verdict_on(run, cycle, seat, failed) {
+            Next::Again { wait_ms } => {
+                events.push(point(name, "CL-12", failed.reason.clone(), "tried again".to_owned()));
+                events.push(send_after(run, cycle, seat, Purpose::Retry, retry_note(failed), wait_ms));
+            }
+            Next::Without => {
+                events.push(skip(name, &format!("failed: {}", failed.reason), true));
+                let decision = "the run goes on without it".to_owned();
+                events.push(point(name, "CL-12", failed.reason.clone(), decision));
+            }
+            Next::End(status, reason) => {
+                let detail = format!("the {name} failed: {}", failed.reason);
+                return Some(finish(run, status, reason, detail));
+            }
+        }
+    }
+    (!events.is_empty()).then_some(events)
+}
+
+fn retry_note(failed: &AgentFailed) -> String {
+    if failed.kind == Failure::Busy {
+        return String::new();
+    }
+    let kept = failed.kept_as.as_ref().map(|kept| format!(" What it had done is kept as {kept}."));
+    format!("Your last attempt could not be used: {}.{}", failed.reason, kept.unwrap_or_default())
+}
+
+/// A Maker sent back for tests or a fix has an answer already; its failure still counts.
+fn owes(cycle: &Cycle, seat: &Seat) -> bool {
+    !cycle.absent.contains_key(&seat.archetype)
+        && (!cycle.answers.contains_key(&seat.archetype) || seat.role == Role::Maker)
+}
+
+enum Next {
+    Again { wait_ms: u64 },
+    Without,
+    End(RunStatus, Reason),
+}
+
+fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Next {
+    let retries = &run.policy().retries;
+    let tried = |tally: &BTreeMap<String, u32>| tally.get(&seat.archetype).copied().unwrap_or(0);
+    if failed.kind == Failure::Busy {
+        let wait = retries.busy_waits_ms.get((tried(&cycle.busy) as usize).saturating_sub(1));
+        return match wait {
+            Some(wait_ms) => Next::Again { wait_ms: *wait_ms },
+            None => Next::End(RunStatus::Stopped, Reason::ProviderBusy),
+        };
+    }
+    let needed = match seat.role {
+        Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
+        Role::Reviewer => failed.kind == Failure::Garbled,
+    };
+    if failed.kind == Failure::NotStarted {
+        return Next::End(RunStatus::Failed, Reason::AgentFailures);
+    }
+    if !needed {
+        return Next::Without;
+    }
+    if tried(&cycle.failures) <= retries.attempts {
+        return Next::Again { wait_ms: 0 };
+    }
+    match (seat.role, failed.kind) {
+        (Role::Gatekeeper | Role::Reviewer, Failure::Garbled | Failure::Empty) => {
+            Next::End(RunStatus::Failed, Reason::UnparsableReview)
+        }
+        (_, Failure::NoWork) => Next::End(RunStatus::Stopped, Reason::NoChange),
+        (_, _) => Next::End(RunStatus::Failed, Reason::AgentFailures),
+    }
+}
+
+/// AF-040: an agent that needs something from a person, or can't go on.
+pub(super) fn statuses(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+    for (name, answered) in &cycle.answers {
+        match answered.answer.status {
+            Status::Blocked => {
+                let detail = format!("the {name} is blocked: {}", or_unsaid(&answered.answer.remark));
+                return Some(finish(run, RunStatus::Stopped, Reason::Blocked, detail));
+            }
+            Status::NeedsContext => {
+                let question = format!("The {name} needs to know: {}", or_unsaid(&answered.answer.remark));
+                let unanswered = Outcome {
+                    status: RunStatus::AwaitingAnswer,
+                    reason: Reason::NeedsContext,
+                    detail: question.clone(),
+                };
+                let asked = QuestionAsked {
+                    kind: QuestionKind::NeedsContext,
+                    archetype: name.clone(),
+                    question,
+                    details: Vec::new(),
+                    unanswered,
+                };
+                return Some(asks(run, asked, RunStatus::Stopped, Reason::NeedsContext));
+            }
+            Status::Unverified | Status::Done | Status::DoneWithConcerns => {}
+        }
+    }
+    None
+}
+
+fn or_unsaid(remark: &str) -> &str {
+    if remark.is_empty() { "it did not say what" } else { remark }
+}
+
+/// Asks, unless the same has been asked too often already.
+pub(super) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason: Reason) -> Vec<Event> {
+    let times = run.questions.get(&question.kind).copied().unwrap_or(0);
+    if times >= run.policy().retries.questions {
+        let detail = format!("asked {times} times and still open: {}", question.question);
+        return finish(run, status, reason, detail);
+    }
+    vec![question.into()]
+}
+
+/// Nobody is there: the question stays open and the run ends with it.
+pub(super) fn park(run: &Run, seq: Seq, question: &QuestionAsked) -> Vec<Event> {
+    let mut complete = completed(run, question.unanswered.clone());
+    complete.question = Some(seq);
+    with_last_hook(run, complete)
+}
+
+pub(super) fn discard(run: &Run) -> Vec<Event> {
+    let detail = "discarded; the work stays under the keep refs".to_owned();
+    finish(run, RunStatus::Stopped, Reason::Discarded, detail)
+}
+
+/// Stops for a reason found at the end of a cycle, with a Wiggum Break where it is one.
+pub(super) fn stop(run: &Run, why: &Stop) -> Vec<Event> {
+    match why.breaks {
+        None => finish(run, RunStatus::Stopped, why.reason, why.detail.clone()),
+        Some(hardness) => wiggum(run, why.reason, why.detail.clone(), hardness),
+    }
+}
+
+pub(super) fn break_off(run: &Run, reason: Reason, detail: String) -> Vec<Event> {
+    wiggum(run, reason, detail, Hardness::Hard)
+}
+
+/// AF-155: the break is written before the end.
+fn wiggum(run: &Run, trigger: Reason, detail: String, hardness: Hardness) -> Vec<Event> {
+    if run.broke.is_some() {
+        return finish(run, RunStatus::WiggumBreak, trigger, detail);
+    }
+    let phase = run.cycle().map_or("plan", |cycle| cycle.phase.name());
+    let event = WiggumBreak {
+        trigger,
+        hardness,
+        hard: hardness == Hardness::Hard,
+        layer: layer(trigger).to_owned(),
+        run_state: format!("cycle {} of {}, {phase}", run.number(), run.max_cycles),
+        unresolved_findings: unresolved(run),
+        detail,
+    };
+    vec![point(PROGRAM, "AF-152", event.detail.clone(), format!("{} break", name(hardness))), event.into()]
+}
+
+fn name(hardness: Hardness) -> &'static str {
+    match hardness {
+        Hardness::Soft => "soft",
+        Hardness::Hard => "hard",
+    }
+}
+
+/// CL-30: one breaker, and which layer pulled it.
+fn layer(trigger: Reason) -> &'static str {
+    if matches!(trigger, Reason::AgentFailures | Reason::PostMergeTests) { "policy" } else { "convergence" }
+}
+
+pub(super) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
+    with_last_hook(run, completed(run, Outcome { status, reason, detail }))
+}
+
+fn completed(run: &Run, outcome: Outcome) -> RunComplete {
+    let exit_code = outcome.exit_code();
+    let merged_oid = run.landing.merged.as_ref().filter(|_| run.landing.reverted.is_none()).map(|m| m.commit.clone());
+    RunComplete {
+        status: outcome.status,
+        reason: outcome.reason,
+        detail: outcome.detail,
+        exit_code,
+        cycles: run.number(),
+        agents_total: run.agents_total,
+        fixes_total: run.fixes_total,
+        branch: run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default(),
+        merged_oid,
+        question: None,
+        unresolved: unresolved(run),
+    }
+}
+
+fn with_last_hook(run: &Run, complete: RunComplete) -> Vec<Event> {
+    match order_hook(run, HookPoint::RunComplete, Some(&complete)) {
+        Some(order) => vec![order],
+        None => vec![complete.into()],
+    }
+}
+
+/// A hook that has not run yet, or the end because it failed and may abort.
+pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
+    if let Some(order) = order_hook(run, at, None) {
+        return Some(vec![order]);
+    }
+    let done = run.hooks.get(&at)?;
+    let aborts = run.policy().hooks.iter().any(|hook| hook.point == at && hook.fail_action == FailAction::Abort);
+    if done.ok || !aborts {
+        return None;
+    }
+    let detail = format!("the {} hook stopped the run: {}", at.name(), done.reason);
+    Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
+}
+
+fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Option<Event> {
+    let hook = run.policy().hooks.iter().find(|hook| hook.point == at)?;
+    if run.hooks.contains_key(&at) {
+        return None;
+    }
+    let mut env = BTreeMap::new();
+    let mut set = |name: &str, value: String| env.insert(format!("ARCHEFLOW_{name}"), value);
+    let request = run.request.as_ref()?;
+    match at {
+        HookPoint::RunStart => {
+            set("WORKFLOW", request.workflow.name().to_owned());
+        }
+        HookPoint::PreMerge | HookPoint::PostMerge => {
+            set("BRANCH", request.branch.clone());
+            set("TARGET", request.base.target.clone());
+        }
+        HookPoint::RunComplete => {
+            set("STATUS", complete.map(|complete| complete.status.name().to_owned()).unwrap_or_default());
+            set("CYCLES", run.number().to_string());
+        }
+    }
+    let (command, fail_action) = (hook.command.clone(), hook.fail_action);
+    Some(HookStart { point: at, command, fail_action, env }.into())
+}
+
+/// The findings still open, for whoever has to decide.
+pub(super) fn unresolved(run: &Run) -> Vec<FindingLine> {
+    if run.landing.merged.is_some() && run.landing.reverted.is_none() {
+        return Vec::new();
+    }
+    let Some(cycle) = run.cycle() else { return Vec::new() };
+    match &cycle.boundary {
+        Some(boundary) => boundary
+            .open
+            .iter()
+            .map(|found| FindingLine {
+                location: place(&found.file, found.line),
+                severity: found.severity,
+                category: found.category.clone(),
+                description: found.description.clone(),
+                fix: found.fix.clone(),
+                source: found.source.join("+"),
+            })
+            .collect(),
+        None => {
+            let mut weighed = cycle.weighed();
+            weighed.sort();
+            weighed.iter().filter(|finding| finding.severity > Severity::Info).map(line).collect()
+        }
+    }
+}
+
+pub(super) fn line(finding: &Finding) -> FindingLine {
+    FindingLine {
+        location: finding.location.clone(),
+        severity: finding.severity,
+        category: finding.category.clone(),
+        description: finding.description.clone(),
+        fix: finding.fix.clone(),
+        source: finding.source.clone(),
+    }
+}
+
+fn place(file: &str, line: u32) -> String {
+    match (file, line) {
+        ("", _) => "-".to_owned(),
+        (file, 0) => file.to_owned(),
+        (file, line) => format!("{file}:{line}"),
+    }
+}

@@ -1,0 +1,70 @@
+//! What each agent may see (AF-030..AF-039, D-14).
+//!
+//! The desk has no place for a reviewer's answer, so nobody can be shown one; and an agent's brief is written from
+//! what [`look`] hands over, never from the desk.
+
+use std::collections::BTreeSet;
+
+use crate::words::{Role, Sight};
+
+/// Everything that could be shown to somebody in this cycle. Filled by the host from artifacts and git.
+#[derive(Debug, Clone, Default)]
+pub struct Desk {
+    pub task: String,
+    pub research: Option<String>,
+    pub proposal: Option<String>,
+    pub risks: Option<String>,
+    pub diff: Option<String>,
+    pub summary: Option<String>,
+    pub creator_feedback: Option<String>,
+    pub maker_feedback: Option<String>,
+}
+
+/// What one agent is shown, each with the heading it stands under.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    pub sections: Vec<(&'static str, String)>,
+    /// Things this agent must have and the desk does not (AF-039).
+    pub missing: Vec<&'static str>,
+}
+
+/// What the founding documents allow a role at the very most. A persona may ask for less.
+pub fn allowed(role: Role) -> BTreeSet<Sight> {
+    let sights: &[Sight] = match role {
+        Role::Explorer => &[Sight::Task],
+        Role::Creator => &[Sight::Task, Sight::Research, Sight::Feedback],
+        Role::Maker => &[Sight::Task, Sight::Proposal, Sight::Feedback],
+        Role::Gatekeeper => &[Sight::Diff, Sight::Risks],
+        Role::Reviewer => &[Sight::Proposal, Sight::Diff, Sight::Summary, Sight::Risks],
+    };
+    sights.iter().copied().collect()
+}
+
+/// Picks from the desk what this role, with these sights, may see.
+pub fn look(role: Role, sees: &BTreeSet<Sight>, desk: &Desk) -> Seen {
+    let mut seen = Seen::default();
+    for sight in allowed(role).intersection(sees) {
+        let (heading, text, required) = match sight {
+            Sight::Task => ("Task", Some(&desk.task), true),
+            Sight::Research => ("Research", desk.research.as_ref(), false),
+            Sight::Proposal => ("Proposal", desk.proposal.as_ref(), true),
+            Sight::Risks => ("Risks named in the proposal", desk.risks.as_ref(), false),
+            Sight::Diff => ("Diff", desk.diff.as_ref(), true),
+            Sight::Summary => ("Implementation summary", desk.summary.as_ref(), false),
+            Sight::Feedback => {
+                let feedback = match role {
+                    Role::Creator => desk.creator_feedback.as_ref(),
+                    Role::Maker => desk.maker_feedback.as_ref(),
+                    Role::Explorer | Role::Gatekeeper | Role::Reviewer => None,
+                };
+                ("Feedback from the last cycle", feedback, false)
+            }
+        };
+        match text {
+            Some(text) => seen.sections.push((heading, text.clone())),
+            None if required => seen.missing.push(heading),
+            None => {}
+        }
+    }
+    seen
+}

@@ -1,0 +1,361 @@
+//! Whether another cycle will help (AF-100..AF-113).
+//!
+//! A finding keeps its identity over the cycles, so the counts mean something. Everything is compared in whole
+//! numbers, and everything is sorted by content first: the order in which findings arrive changes nothing (D-13).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{Hardness, Share, Stop, StuckKind, Tracked, Trend, TrendStatus};
+use crate::rules::routing::route;
+use crate::words::{Convergence, Finding, Overlap, Reason, ZeroPolicy};
+
+/// The findings of one cycle that count, merged over reviewers (AF-094) and in a canonical order. Ids are given
+/// later, by [`follow`].
+pub fn merge(findings: &[Finding], policy: &Convergence) -> Vec<Tracked> {
+    let mut places: BTreeMap<(&str, &str), Vec<&Finding>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.severity >= policy.tracked) {
+        places.entry((&finding.file, &finding.category)).or_default().push(finding);
+    }
+    let mut merged: Vec<Tracked> = Vec::new();
+    for ((file, _), mut group) in places {
+        group.sort();
+        if file.is_empty() {
+            merged.extend(group.into_iter().map(tracked));
+        } else {
+            merged.extend(merge_place(&group));
+        }
+    }
+    merged.sort();
+    merged
+}
+
+/// One file, one category. The reviewer with the most findings there sets their number; what the others say
+/// joins the nearest of them.
+fn merge_place(group: &[&Finding]) -> Vec<Tracked> {
+    let mut by_source: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in group {
+        by_source.entry(&finding.source).or_default().push(finding);
+    }
+    let most = by_source.values().map(Vec::len).max().unwrap_or(0);
+    let Some(lead) = by_source.iter().find(|(_, found)| found.len() == most).map(|(source, _)| *source) else {
+        return Vec::new();
+    };
+    let mut merged: Vec<Tracked> = by_source.get(lead).into_iter().flatten().copied().map(tracked).collect();
+    let lines: Vec<u32> = merged.iter().map(|found| found.line).collect();
+    for finding in group.iter().filter(|finding| finding.source != lead) {
+        let nearest = (0..merged.len()).min_by_key(|i| lines.get(*i).map_or(0, |line| line.abs_diff(finding.line)));
+        if let Some(into) = nearest.and_then(|i| merged.get_mut(i)) {
+            join(into, finding);
+        }
+    }
+    merged
+}
+
+fn join(into: &mut Tracked, finding: &Finding) {
+    if finding.severity > into.severity {
+        into.severity = finding.severity;
+        into.description.clone_from(&finding.description);
+        into.line = finding.line;
+    }
+    if !finding.fix.is_empty() && !into.fix.contains(finding.fix.as_str()) {
+        into.fix = if into.fix.is_empty() { finding.fix.clone() } else { format!("{}; {}", into.fix, finding.fix) };
+    }
+    if !into.source.contains(&finding.source) {
+        into.source.push(finding.source.clone());
+        into.source.sort();
+    }
+    into.routes_to = into.routes_to.max(route(finding));
+}
+
+fn tracked(finding: &Finding) -> Tracked {
+    Tracked {
+        id: String::new(),
+        file: finding.file.clone(),
+        line: finding.line,
+        category: finding.category.clone(),
+        severity: finding.severity,
+        source: vec![finding.source.clone()],
+        description: finding.description.clone(),
+        fix: finding.fix.clone(),
+        routes_to: route(finding),
+        cycles_open: 1,
+    }
+}
+
+/// Gives this cycle's findings their identity from the cycles before, oldest first in `history`, and says how they
+/// moved. On the first cycle there is no trend (AF-082).
+pub fn follow(mut current: Vec<Tracked>, history: &[&[Tracked]], policy: &Convergence) -> (Vec<Tracked>, Option<Trend>) {
+    let mut class: Vec<Option<Class>> = vec![None; current.len()];
+    let previous: &[Tracked] = history.last().copied().unwrap_or(&[]);
+    let mut seen_later: BTreeSet<&str> = BTreeSet::new();
+
+    for (age, cycle) in history.iter().rev().enumerate() {
+        let open: Vec<usize> = (0..current.len()).filter(|i| class.get(*i).is_some_and(Option::is_none)).collect();
+        let gone: Vec<&Tracked> = cycle.iter().filter(|old| !seen_later.contains(old.id.as_str())).collect();
+        for (i, old) in pair(&current, &open, &gone, policy) {
+            if let (Some(found), Some(slot)) = (current.get_mut(i), class.get_mut(i)) {
+                found.id.clone_from(&old.id);
+                found.cycles_open = if age == 0 { old.cycles_open + 1 } else { 1 };
+                *slot = Some(match age {
+                    0 => Class::Persistent,
+                    1 => Class::Oscillating,
+                    _ => Class::Regressed,
+                });
+            }
+        }
+        seen_later.extend(cycle.iter().map(|old| old.id.as_str()));
+    }
+    name_the_new(&mut current, &seen_later);
+    if history.is_empty() {
+        return (current, None);
+    }
+
+    let ids = |wanted: &[Class]| -> Vec<String> {
+        let mut ids: Vec<String> = current
+            .iter()
+            .zip(&class)
+            .filter(|(_, class)| class.is_some_and(|class| wanted.contains(&class)))
+            .map(|(found, _)| found.id.clone())
+            .collect();
+        ids.sort();
+        ids
+    };
+    let persistent_ids = ids(&[Class::Persistent]);
+    let regressed_ids = ids(&[Class::Regressed, Class::Oscillating]);
+    let oscillating = ids(&[Class::Oscillating]);
+    let known: BTreeSet<&String> = persistent_ids.iter().chain(&regressed_ids).collect();
+    let mut new_ids: Vec<String> =
+        current.iter().filter(|found| !known.contains(&found.id)).map(|found| found.id.clone()).collect();
+    new_ids.sort();
+    let resolved_findings: Vec<Tracked> =
+        previous.iter().filter(|old| !persistent_ids.contains(&old.id)).cloned().collect();
+
+    let counts = Counts {
+        resolved: count(resolved_findings.len()),
+        new: count(new_ids.len()),
+        regressed: count(regressed_ids.len()),
+        persistent: count(persistent_ids.len()),
+    };
+    let (score, status) = judge(counts, policy);
+    let stuck_kind = (status == TrendStatus::Stuck).then_some(if counts.new + counts.regressed == 0 {
+        StuckKind::AllPersistent
+    } else {
+        StuckKind::NoResolutionWithNew
+    });
+    let trend = Trend {
+        score,
+        status,
+        resolved: counts.resolved,
+        new: counts.new,
+        regressed: counts.regressed,
+        persistent: counts.persistent,
+        oscillating,
+        recommendation: String::new(),
+        reason: String::new(),
+        stuck_kind,
+        resolved_findings,
+        new_ids,
+        persistent_ids,
+        regressed_ids,
+    };
+    (current, Some(trend))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Persistent,
+    /// Present two cycles ago, absent in the last, back now.
+    Oscillating,
+    /// Seen still earlier (CL-19).
+    Regressed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    pub resolved: u32,
+    pub new: u32,
+    pub regressed: u32,
+    pub persistent: u32,
+}
+
+/// Score and band (AF-104..AF-106, CL-05, CL-07).
+pub fn judge(counts: Counts, policy: &Convergence) -> (Share, TrendStatus) {
+    let moved = counts.resolved + counts.new + counts.regressed;
+    let open = counts.new + counts.regressed + counts.persistent;
+    if open == 0 {
+        return (Share::ONE, TrendStatus::Converging);
+    }
+    if counts.resolved == 0 {
+        return (Share(0), TrendStatus::Stuck);
+    }
+    let percent = u64::from(counts.resolved) * 100;
+    let status = if percent > u64::from(policy.converging_above_percent) * u64::from(moved) {
+        TrendStatus::Converging
+    } else if percent < u64::from(policy.diverging_below_percent) * u64::from(moved) {
+        TrendStatus::Diverging
+    } else {
+        TrendStatus::Stalling
+    };
+    (Share::of(u64::from(counts.resolved), u64::from(moved)), status)
+}
+
+/// Whether to stop instead of cycling (AF-107, AF-108, CL-06..CL-08). `earlier` are the trends of the cycles
+/// before, oldest first.
+pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<Stop> {
+    let soft = |reason, detail: String| Some(Stop { reason, detail, breaks: Some(Hardness::Soft) });
+    if count(trend.oscillating.len()) >= policy.oscillating {
+        let detail = format!(
+            "{} findings oscillate between cycles ({}): the fixes undo each other",
+            trend.oscillating.len(),
+            trend.oscillating.join(", ")
+        );
+        return Some(Stop { reason: Reason::Oscillation, detail, breaks: Some(Hardness::Hard) });
+    }
+    let stuck_before = earlier.last().is_some_and(|before| before.status == TrendStatus::Stuck);
+    let had_something_to_resolve = trend.persistent + trend.resolved > 0;
+    let zero_stops = match policy.zero_policy {
+        ZeroPolicy::Immediate => true,
+        ZeroPolicy::TwoConsecutive => stuck_before,
+    };
+    let counts_as_stuck = had_something_to_resolve || policy.stop_without_baseline;
+    if trend.status == TrendStatus::Stuck && counts_as_stuck && zero_stops {
+        let open = trend.persistent + trend.new + trend.regressed;
+        if trend.stuck_kind == Some(StuckKind::AllPersistent) && stuck_before {
+            return soft(Reason::StopStuck, format!("all {open} findings persist for the second cycle running"));
+        }
+        if trend.stuck_kind == Some(StuckKind::AllPersistent) {
+            return soft(
+                Reason::StopIdenticalFindings,
+                format!("the {open} findings are the same as in the cycle before: nothing was resolved"),
+            );
+        }
+        return soft(
+            Reason::StopStuck,
+            format!("stalled: nothing was resolved, {} persist and {} came up", trend.persistent, trend.new + trend.regressed),
+        );
+    }
+    let diverging = |trend: &Trend| below(trend, policy.diverging_below_percent);
+    let running = 1 + earlier.iter().rev().take_while(|trend| diverging(trend)).count();
+    if diverging(trend) && count(running) >= policy.diverging_cycles {
+        return soft(
+            Reason::ConvergedStopDiverging,
+            format!("diverging for {running} cycles running: {} resolved against {} new or back", trend.resolved, trend.new + trend.regressed),
+        );
+    }
+    None
+}
+
+/// Strictly below a percentage, by the counts. A cycle with nothing to resolve and nothing open is not.
+fn below(trend: &Trend, percent: u32) -> bool {
+    let moved = trend.resolved + trend.new + trend.regressed;
+    let open = trend.new + trend.regressed + trend.persistent;
+    open > 0 && u64::from(trend.resolved) * 100 < u64::from(percent) * u64::from(moved.max(1))
+}
+
+/// Pairs findings of two cycles one to one, the best overlap first.
+fn pair<'a>(
+    current: &[Tracked],
+    open: &[usize],
+    old: &[&'a Tracked],
+    policy: &Convergence,
+) -> Vec<(usize, &'a Tracked)> {
+    let mut places: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (j, before) in old.iter().enumerate() {
+        places.entry((&before.file, &before.category)).or_default().push(j);
+    }
+    let old_words: Vec<BTreeSet<String>> = old.iter().map(|before| keywords(&before.description)).collect();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for &i in open {
+        let Some(found) = current.get(i) else { continue };
+        let words = keywords(&found.description);
+        for &j in places.get(&(found.file.as_str(), found.category.as_str())).into_iter().flatten() {
+            let (Some(before), Some(before_words)) = (old.get(j), old_words.get(j)) else { continue };
+            let Some((shared, of)) = overlap(&words, before_words, policy) else { continue };
+            let Some(distance) = distance(found, before, policy) else { continue };
+            if found.source.iter().any(|source| before.source.contains(source)) {
+                candidates.push(Candidate { shared, of, distance, i, j });
+            }
+        }
+    }
+    candidates.sort_by(Candidate::best_first);
+    let (mut taken_i, mut taken_j) = (BTreeSet::new(), BTreeSet::new());
+    let mut pairs = Vec::new();
+    for candidate in candidates {
+        if !taken_i.contains(&candidate.i) && !taken_j.contains(&candidate.j) {
+            taken_i.insert(candidate.i);
+            taken_j.insert(candidate.j);
+            if let Some(before) = old.get(candidate.j) {
+                pairs.push((candidate.i, *before));
+            }
+        }
+    }
+    pairs
+}
+
+struct Candidate {
+    shared: usize,
+    of: usize,
+    distance: u32,
+    i: usize,
+    j: usize,
+}
+
+impl Candidate {
+    /// Indices come last; both lists are in canonical order, so they stand for content, not for arrival.
+    fn best_first(&self, other: &Candidate) -> std::cmp::Ordering {
+        (other.shared * self.of)
+            .cmp(&(self.shared * other.of))
+            .then(self.distance.cmp(&other.distance))
+            .then(self.i.cmp(&other.i))
+            .then(self.j.cmp(&other.j))
+    }
+}
+
+/// Lines apart, when near enough. An unknown line is near every line of its file.
+fn distance(a: &Tracked, b: &Tracked, policy: &Convergence) -> Option<u32> {
+    if a.line == 0 || b.line == 0 {
+        return Some(policy.line_window);
+    }
+    let apart = a.line.abs_diff(b.line);
+    (apart <= policy.line_window).then_some(apart)
+}
+
+/// Shared words and what they are measured against, when the share is great enough (CL-18).
+fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>, policy: &Convergence) -> Option<(usize, usize)> {
+    if a.is_empty() && b.is_empty() {
+        return Some((1, 1));
+    }
+    let shared = a.intersection(b).count();
+    let of = match policy.overlap {
+        Overlap::Min => a.len().min(b.len()),
+        Overlap::Jaccard => a.len() + b.len() - shared,
+    };
+    (of > 0 && shared * 100 >= of * policy.overlap_percent as usize).then_some((shared, of))
+}
+
+/// Lower-case words of three letters and more, without punctuation.
+pub fn keywords(text: &str) -> BTreeSet<String> {
+    text.split_whitespace()
+        .map(|word| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>())
+        .filter(|word| word.chars().count() >= 3)
+        .collect()
+}
+
+/// `<file>:<category>[:n]` for findings not seen before; numbers used by earlier cycles are not used again.
+fn name_the_new(current: &mut [Tracked], seen: &BTreeSet<&str>) {
+    let mut taken: BTreeSet<String> = seen.iter().map(|id| (*id).to_owned()).collect();
+    taken.extend(current.iter().map(|found| found.id.clone()));
+    for found in current.iter_mut().filter(|found| found.id.is_empty()) {
+        let plain = if found.file.is_empty() { found.category.clone() } else { format!("{}:{}", found.file, found.category) };
+        let id = std::iter::once(plain.clone())
+            .chain((2..).map(|n: u32| format!("{plain}:{n}")))
+            .find(|id| !taken.contains(id))
+            .unwrap_or(plain);
+        taken.insert(id.clone());
+        found.id = id;
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

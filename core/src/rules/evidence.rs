@@ -1,0 +1,83 @@
+//! Which findings count (AF-073, D-05): a claim graver than INFO needs evidence, and what it cites must be there.
+
+use crate::event::Unfounded;
+use crate::words::{Finding, PROGRAM, Severity};
+
+/// Phrases that make a claim a guess.
+pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
+
+/// Words around output and reproduction steps.
+const SHOWN: [&str; 16] = [
+    "steps to reproduce",
+    "to reproduce",
+    "reproduce:",
+    "repro:",
+    "reproduction:",
+    "$ ",
+    "output:",
+    "prints ",
+    "printed ",
+    "panicked at",
+    "traceback",
+    "stack trace",
+    "exit code",
+    "exits with",
+    "fails with",
+    "returned ",
+];
+
+/// Why a finding counts as advice only; `None` when it stands.
+pub fn weigh(finding: &Finding) -> Option<Unfounded> {
+    if finding.severity == Severity::Info || finding.source == PROGRAM {
+        return None;
+    }
+    if cites_a_line(finding) || shows_a_run(finding) || quotes_code(finding) {
+        return None;
+    }
+    let text = finding.description.to_lowercase();
+    if HEDGES.iter().any(|hedge| text.contains(hedge)) {
+        return Some(Unfounded::HedgeWithoutEvidence);
+    }
+    if finding.citations.iter().any(|citation| citation.holds == Some(false)) {
+        return Some(Unfounded::CitationNotFound);
+    }
+    Some(Unfounded::NoEvidence)
+}
+
+/// A line reference that was not found wanting. Where nobody could look, the reference is taken at its word.
+fn cites_a_line(finding: &Finding) -> bool {
+    finding.citations.iter().any(|citation| citation.line > 0 && citation.holds != Some(false))
+}
+
+/// Command output or steps to reproduce, in the evidence or the description.
+fn shows_a_run(finding: &Finding) -> bool {
+    [&finding.evidence, &finding.description].into_iter().any(|text| {
+        let text = text.to_lowercase();
+        SHOWN.iter().any(|words| text.contains(words))
+    })
+}
+
+/// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none.
+fn quotes_code(finding: &Finding) -> bool {
+    spans(&finding.evidence).any(|span| {
+        let is_code = span.len() >= 8 && span.chars().any(|c| !c.is_alphanumeric() && c != '_');
+        let refuted = finding
+            .citations
+            .iter()
+            .any(|citation| citation.holds == Some(false) && (quoted(citation, span) || names(citation, span)));
+        is_code && !refuted
+    })
+}
+
+fn quoted(citation: &crate::words::Citation, span: &str) -> bool {
+    citation.quote.as_deref().is_some_and(|quote| quote.trim() == span.trim())
+}
+
+fn names(citation: &crate::words::Citation, span: &str) -> bool {
+    span.starts_with(citation.file.as_str())
+}
+
+/// The texts between backticks.
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}

@@ -1,0 +1,12 @@
+//! A rule is a function from facts to a verdict. It takes the narrowest slice of facts that answers its question,
+//! and its table stands in `docs/rules`.
+
+pub mod attention;
+pub mod convergence;
+pub mod evidence;
+pub mod gates;
+pub mod raised;
+pub mod routing;
+pub mod selection;
+pub mod signs;
+pub mod tiers;

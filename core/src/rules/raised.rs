@@ -1,0 +1,46 @@
+//! What the program itself holds against a change (D-07). No model can waive it.
+
+use crate::words::{Counted, Finding, PROGRAM, Raised, Severity, Sign, Signs};
+
+pub fn findings(signs: &Signs, policy: &Raised) -> Vec<(Sign, Finding)> {
+    let mut seen = signs.seen.clone();
+    seen.sort();
+    seen.iter().map(|counted| (counted.sign, finding(counted, policy))).collect()
+}
+
+pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
+    let (category, fix) = meaning(counted.sign);
+    let location = if counted.line > 0 {
+        format!("{}:{}", counted.path, counted.line)
+    } else {
+        counted.path.clone()
+    };
+    Finding {
+        source: PROGRAM.to_owned(),
+        location,
+        file: counted.path.clone(),
+        line: counted.line,
+        severity: policy.severity.get(&counted.sign).copied().unwrap_or(Severity::Critical),
+        category: category.to_owned(),
+        flaw: None,
+        description: counted.detail.clone(),
+        fix: fix.to_owned(),
+        evidence: format!("seen by the program in the change ({})", counted.sign.name()),
+        citations: Vec::new(),
+    }
+}
+
+/// Category and remedy of each sign; the table of `docs/rules/raised.md`.
+pub fn meaning(sign: Sign) -> (&'static str, &'static str) {
+    match sign {
+        Sign::TestsRemoved => ("testing", "Restore the removed tests."),
+        Sign::TestsWeakened => ("testing", "Restore the assertions and cases that were taken out."),
+        Sign::CiChanged => ("security", "Take the change to the CI configuration out."),
+        Sign::OwnStateChanged => ("security", "Take the change under .archeflow/ out."),
+        Sign::Credential => ("security", "Remove the credential from the change and its history."),
+        Sign::SymlinkAdded => ("security", "Use a regular file instead of a symbolic link."),
+        Sign::SubmoduleChanged => ("dependency", "Take the submodule change out."),
+        Sign::LargeBinary => ("quality", "Keep the binary out of the repository."),
+        Sign::TestsFailing => ("testing", "Make the test command pass on the merged tree."),
+    }
+}

@@ -1,0 +1,240 @@
+//! The program's own eyes on a change (D-07): what a model must not be trusted to point out about its own work.
+//!
+//! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
+//! lower a sign's severity in their own configuration.
+
+use crate::words::{Counted, FileStatus, Sign, Signs};
+
+/// What the scan is given of one changed file.
+#[derive(Debug, Clone, Default)]
+pub struct Seen<'a> {
+    /// Quoted as git quotes.
+    pub path: &'a str,
+    pub status: Option<FileStatus>,
+    pub old_mode: u32,
+    pub new_mode: u32,
+    pub binary: bool,
+    pub new_size: u64,
+    /// Before and after, for test files; empty where there is none.
+    pub old_text: &'a str,
+    pub new_text: &'a str,
+    /// Added lines with their numbers in the new file.
+    pub added: Vec<(u32, &'a str)>,
+}
+
+const SYMLINK: u32 = 0o120_000;
+const GITLINK: u32 = 0o160_000;
+
+pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
+    let mut seen = Vec::new();
+    for file in files {
+        let mut note = |sign, line, detail: String| {
+            seen.push(Counted { sign, path: file.path.to_owned(), line, detail });
+        };
+        let deleted = file.status == Some(FileStatus::Deleted);
+        if is_ci(file.path) {
+            note(Sign::CiChanged, 0, format!("CI configuration changed: {}", file.path));
+        }
+        if is_own_state(file.path) {
+            note(Sign::OwnStateChanged, 0, format!("archeflow's own files changed: {}", file.path));
+        }
+        if !deleted && file.new_mode == SYMLINK && file.old_mode != SYMLINK {
+            note(Sign::SymlinkAdded, 0, format!("symbolic link added: {}", file.path));
+        }
+        if file.new_mode == GITLINK || file.old_mode == GITLINK || file.path == ".gitmodules" {
+            note(Sign::SubmoduleChanged, 0, format!("submodule changed: {}", file.path));
+        }
+        if file.binary && !deleted && file.new_size > binary_bytes {
+            note(Sign::LargeBinary, 0, format!("binary file of {} bytes: {}", file.new_size, file.path));
+        }
+        for (line, text) in &file.added {
+            if let Some(kind) = credential(text) {
+                note(Sign::Credential, *line, format!("{kind} in {}", file.path));
+                break;
+            }
+        }
+    }
+    seen.extend(weaker_tests(files));
+    seen.sort();
+    Signs { seen }
+}
+
+/// Test files removed, and cases or assertions taken out. Moving tests between files is not weakening them, so a
+/// loss counts only when the whole change has fewer than before.
+fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
+    let tests: Vec<&Seen<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
+    let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(strength(file.old_text)));
+    let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(strength(file.new_text)));
+    let mut seen = Vec::new();
+    for file in tests {
+        let (old, new) = (strength(file.old_text), strength(file.new_text));
+        let path = file.path.to_owned();
+        if file.status == Some(FileStatus::Deleted) {
+            if after.cases < before.cases || after.asserts < before.asserts || old == Strength::default() {
+                let detail = format!("test file removed: {} ({} cases)", file.path, old.cases);
+                seen.push(Counted { sign: Sign::TestsRemoved, path, line: 0, detail });
+            }
+            continue;
+        }
+        let fewer_cases = new.cases < old.cases && after.cases < before.cases;
+        let fewer_asserts = new.asserts < old.asserts && after.asserts < before.asserts;
+        let more_skips = new.skips > old.skips && after.skips > before.skips;
+        if fewer_cases || fewer_asserts || more_skips {
+            let detail = format!(
+                "tests weakened in {}: cases {} to {}, assertions {} to {}, skips {} to {}",
+                file.path, old.cases, new.cases, old.asserts, new.asserts, old.skips, new.skips
+            );
+            seen.push(Counted { sign: Sign::TestsWeakened, path, line: 0, detail });
+        }
+    }
+    seen
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Strength {
+    cases: u32,
+    asserts: u32,
+    skips: u32,
+}
+
+impl Strength {
+    fn plus(self, other: Strength) -> Strength {
+        Strength {
+            cases: self.cases + other.cases,
+            asserts: self.asserts + other.asserts,
+            skips: self.skips + other.skips,
+        }
+    }
+}
+
+const CASES: [&str; 9] =
+    ["#[test]", "#[tokio::test]", "def test", "func Test", "it(", "test(", "@Test", "[Fact]", "test \""];
+const ASSERTS: [&str; 6] = ["assert", "expect(", "require.", "should.", "t.Error", "t.Fatal"];
+const SKIPS: [&str; 8] =
+    ["#[ignore", ".skip(", "pytest.skip", "mark.skip", "unittest.skip", "xit(", "t.Skip", "@Disabled"];
+
+/// Whole-line comments do not count: commenting a test out is taking it out.
+fn strength(text: &str) -> Strength {
+    let mut sum = Strength::default();
+    for line in text.lines().map(str::trim_start) {
+        if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
+            continue;
+        }
+        sum.cases += count(line, &CASES);
+        sum.asserts += count(line, &ASSERTS);
+        sum.skips += count(line, &SKIPS);
+    }
+    sum
+}
+
+fn count(line: &str, marks: &[&str]) -> u32 {
+    u32::from(marks.iter().any(|mark| line.contains(mark)))
+}
+
+/// A path that tests live at.
+pub fn is_test_path(path: &str) -> bool {
+    let path = path.trim_matches('"').to_lowercase();
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let name = parts.pop().unwrap_or_default();
+    if parts.iter().any(|part| matches!(*part, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing")) {
+        return true;
+    }
+    let stem = name.split('.').next().unwrap_or_default();
+    name.starts_with("test_")
+        || name.starts_with("test.")
+        || stem.ends_with("_test")
+        || stem.ends_with("_tests")
+        || stem.ends_with("_spec")
+        || stem.ends_with("-test")
+        || name.contains(".test.")
+        || name.contains(".spec.")
+        || matches!(stem, "tests" | "test")
+        || (stem.len() > 4 && (stem.ends_with("test") || stem.ends_with("tests")) && is_camel_test(path.as_str(), name))
+}
+
+/// `FooTest.java`, `FooTests.cs`: only in languages that name tests so.
+fn is_camel_test(_path: &str, name: &str) -> bool {
+    [".java", ".kt", ".cs", ".swift", ".scala", ".php"].iter().any(|extension| name.ends_with(extension))
+}
+
+/// Added lines that are tests wherever they stand, such as a unit test beside the code.
+pub fn adds_a_test(added: &[(u32, &str)]) -> bool {
+    added.iter().any(|(_, line)| {
+        let line = line.trim_start();
+        line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
+    })
+}
+
+fn is_ci(path: &str) -> bool {
+    const FOLDERS: [&str; 6] = [".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".ci/", ".woodpecker/"];
+    const FILES: [&str; 10] = [
+        ".gitlab-ci.yml", ".travis.yml", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml",
+        "appveyor.yml", ".appveyor.yml", ".cirrus.yml", "cloudbuild.yaml",
+    ];
+    let path = path.trim_matches('"');
+    FOLDERS.iter().any(|folder| path.starts_with(folder)) || FILES.contains(&path)
+}
+
+fn is_own_state(path: &str) -> bool {
+    let path = path.trim_matches('"');
+    path == ".archeflow" || path.starts_with(".archeflow/")
+}
+
+/// The kind of credential a line carries.
+pub fn credential(line: &str) -> Option<&'static str> {
+    if line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
+        return Some("private key");
+    }
+    const PREFIXES: [(&str, usize, &str); 12] = [
+        ("AKIA", 16, "cloud access key"),
+        ("ASIA", 16, "cloud access key"),
+        ("ghp_", 30, "forge token"),
+        ("gho_", 30, "forge token"),
+        ("ghs_", 30, "forge token"),
+        ("github_pat_", 30, "forge token"),
+        ("glpat-", 18, "forge token"),
+        ("sk-ant-", 20, "model API key"),
+        ("sk-proj-", 20, "model API key"),
+        ("AIza", 30, "API key"),
+        ("xoxb-", 20, "chat token"),
+        ("npm_", 30, "registry token"),
+    ];
+    for (prefix, least, kind) in PREFIXES {
+        for (at, _) in line.match_indices(prefix) {
+            let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let rest = &line[at + prefix.len()..];
+            let run = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).count();
+            if starts_a_word && run >= least {
+                return Some(kind);
+            }
+        }
+    }
+    assigned_secret(line).then_some("secret value")
+}
+
+/// `password = "…"` with a value that looks made by a machine.
+fn assigned_secret(line: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["password", "passwd", "secret", "api_key", "apikey", "access_token", "auth_token", "private_key"];
+    const PLACEHOLDERS: [&str; 11] =
+        ["example", "changeme", "placeholder", "xxxx", "your", "dummy", "test", "fake", "${", "<", "env"];
+    let lower = line.to_lowercase();
+    let Some(after) = NAMES.iter().filter_map(|name| lower.find(name).map(|at| at + name.len())).min() else {
+        return false;
+    };
+    let Some(tail) = lower.get(after..) else { return false };
+    let Some(assigned) = tail.find(['=', ':']).and_then(|at| tail.get(at + 1..)) else { return false };
+    let mut quoted = assigned.split(['"', '\'']).skip(1);
+    let Some(value) = quoted.next() else { return false };
+    let letters = value.chars().any(|c| c.is_ascii_alphabetic());
+    let digits = value.chars().any(|c| c.is_ascii_digit());
+    let mut distinct: Vec<char> = value.chars().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    value.len() >= 16
+        && letters
+        && digits
+        && distinct.len() >= 10
+        && !value.contains(' ')
+        && !PLACEHOLDERS.iter().any(|word| value.contains(word))
+}

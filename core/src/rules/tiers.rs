@@ -1,0 +1,13 @@
+//! Which tier a role gets (AF-014): the first of the four places that says something, else the archetype's own.
+
+use crate::words::{Models, Tier, Workflow};
+
+pub fn resolve(models: &Models, workflow: Workflow, archetype: &str, own: Tier) -> Tier {
+    let of_workflow = models.workflows.get(&workflow);
+    of_workflow
+        .and_then(|table| table.archetypes.get(archetype).copied())
+        .or_else(|| of_workflow.and_then(|table| table.default))
+        .or_else(|| models.archetypes.get(archetype).copied())
+        .or(models.default)
+        .unwrap_or(own)
+}

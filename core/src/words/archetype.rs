@@ -1,0 +1,120 @@
+//! Archetypes are open data; roles are the closed set the machine must tell apart.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::Phase;
+
+/// What the machine must know of an archetype. All else about it is its Markdown file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Explorer,
+    Creator,
+    Maker,
+    /// Reviews alone and first; a clean bill from it can spare the others (A2).
+    Gatekeeper,
+    Reviewer,
+}
+
+/// A price class of model. The names of one vendor's models are accepted and written, as in the founding documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    #[serde(alias = "cheap")]
+    Haiku,
+    #[serde(alias = "standard")]
+    Sonnet,
+    #[serde(alias = "premium")]
+    Opus,
+}
+
+impl Tier {
+    pub const NAMES: &'static str = "haiku (cheap), sonnet (standard), opus (premium)";
+
+    pub fn parse(word: &str) -> Option<Tier> {
+        match word {
+            "haiku" | "cheap" => Some(Tier::Haiku),
+            "sonnet" | "standard" => Some(Tier::Sonnet),
+            "opus" | "premium" => Some(Tier::Opus),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Haiku => "haiku",
+            Tier::Sonnet => "sonnet",
+            Tier::Opus => "opus",
+        }
+    }
+}
+
+/// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sight {
+    Task,
+    Research,
+    Proposal,
+    Risks,
+    Diff,
+    Summary,
+    Feedback,
+}
+
+impl Sight {
+    pub const ALL: [Sight; 7] = [
+        Sight::Task,
+        Sight::Research,
+        Sight::Proposal,
+        Sight::Risks,
+        Sight::Diff,
+        Sight::Summary,
+        Sight::Feedback,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Sight::Task => "task",
+            Sight::Research => "research",
+            Sight::Proposal => "proposal",
+            Sight::Risks => "risks",
+            Sight::Diff => "diff",
+            Sight::Summary => "summary",
+            Sight::Feedback => "feedback",
+        }
+    }
+}
+
+/// An archetype as the header of its Markdown file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archetype {
+    pub name: String,
+    pub role: Role,
+    pub phase: Phase,
+    pub tier: Tier,
+    pub virtue: String,
+    pub shadow: String,
+    pub sees: BTreeSet<Sight>,
+    pub summary: String,
+}
+
+/// An archetype with the text its agent is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Persona {
+    pub archetype: Archetype,
+    pub prompt: String,
+}
+
+/// The built-in archetypes (AF-001), in the order of the cycle: name and Markdown.
+pub const ARCHETYPES: [(&str, &str); 7] = [
+    ("explorer", include_str!("../../archetypes/explorer.md")),
+    ("creator", include_str!("../../archetypes/creator.md")),
+    ("maker", include_str!("../../archetypes/maker.md")),
+    ("guardian", include_str!("../../archetypes/guardian.md")),
+    ("skeptic", include_str!("../../archetypes/skeptic.md")),
+    ("sage", include_str!("../../archetypes/sage.md")),
+    ("trickster", include_str!("../../archetypes/trickster.md")),
+];

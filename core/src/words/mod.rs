@@ -1,0 +1,32 @@
+//! The nouns: plain data with public fields. Everything in the log and on the screen is said in these words.
+
+mod answer;
+mod archetype;
+mod change;
+mod finding;
+mod outcome;
+mod policy;
+mod workflow;
+
+pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
+pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
+pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
+pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
+pub use outcome::{Outcome, Reason, RunStatus};
+pub use policy::{
+    Agents, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models, OnPostMergeFailure, Overlap,
+    ConfidenceFloor, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
+};
+pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, team};
+
+/// Milliseconds since 1970, for display only: no rule compares two of them.
+pub type Millis = u64;
+
+/// The number of a line in the log, counted from 1. An order is known by the line it was written on.
+pub type Seq = u64;
+
+/// A git object name in hexadecimal.
+pub type Oid = String;
+
+/// A probability or score in millionths, so that 0.5 is exactly 500 000 and nothing is ever rounded into a pass.
+pub type Millionths = u32;

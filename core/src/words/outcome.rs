@@ -1,0 +1,158 @@
+//! How a run ends: one reason, from which status and exit code follow (D-16).
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    Merged,
+    AwaitingMerge,
+    AwaitingAnswer,
+    Stopped,
+    Failed,
+    WiggumBreak,
+    DryRun,
+}
+
+impl RunStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Merged => "merged",
+            RunStatus::AwaitingMerge => "awaiting_merge",
+            RunStatus::AwaitingAnswer => "awaiting_answer",
+            RunStatus::Stopped => "stopped",
+            RunStatus::Failed => "failed",
+            RunStatus::WiggumBreak => "wiggum_break",
+            RunStatus::DryRun => "dry_run",
+        }
+    }
+}
+
+/// Why a run ended. The word is a promise to scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    Approved,
+    DryRun,
+    MaxCycles,
+    PersistentCritical,
+    ConvergedStopDiverging,
+    StopStuck,
+    StopIdenticalFindings,
+    Oscillation,
+    AgentFailures,
+    ProviderBusy,
+    UnparsableReview,
+    NoChange,
+    TestsFailed,
+    TestCommandBroken,
+    PostMergeTests,
+    MergeConflict,
+    BaseMoved,
+    DirtyTree,
+    TargetBusy,
+    NoTestCommand,
+    SecurityDowngraded,
+    HookAbort,
+    NeedsContext,
+    LowConfidence,
+    Blocked,
+    GitFault,
+    Discarded,
+}
+
+impl Reason {
+    pub const ALL: [Reason; 27] = [
+        Reason::Approved,
+        Reason::DryRun,
+        Reason::MaxCycles,
+        Reason::PersistentCritical,
+        Reason::ConvergedStopDiverging,
+        Reason::StopStuck,
+        Reason::StopIdenticalFindings,
+        Reason::Oscillation,
+        Reason::AgentFailures,
+        Reason::ProviderBusy,
+        Reason::UnparsableReview,
+        Reason::NoChange,
+        Reason::TestsFailed,
+        Reason::TestCommandBroken,
+        Reason::PostMergeTests,
+        Reason::MergeConflict,
+        Reason::BaseMoved,
+        Reason::DirtyTree,
+        Reason::TargetBusy,
+        Reason::NoTestCommand,
+        Reason::SecurityDowngraded,
+        Reason::HookAbort,
+        Reason::NeedsContext,
+        Reason::LowConfidence,
+        Reason::Blocked,
+        Reason::GitFault,
+        Reason::Discarded,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Approved => "approved",
+            Reason::DryRun => "dry_run",
+            Reason::MaxCycles => "max_cycles",
+            Reason::PersistentCritical => "persistent_critical",
+            Reason::ConvergedStopDiverging => "converged_stop_diverging",
+            Reason::StopStuck => "stop_stuck",
+            Reason::StopIdenticalFindings => "stop_identical_findings",
+            Reason::Oscillation => "oscillation",
+            Reason::AgentFailures => "agent_failures",
+            Reason::ProviderBusy => "provider_busy",
+            Reason::UnparsableReview => "unparsable_review",
+            Reason::NoChange => "no_change",
+            Reason::TestsFailed => "tests_failed",
+            Reason::TestCommandBroken => "test_command_broken",
+            Reason::PostMergeTests => "post_merge_tests",
+            Reason::MergeConflict => "merge_conflict",
+            Reason::BaseMoved => "base_moved",
+            Reason::DirtyTree => "dirty_tree",
+            Reason::TargetBusy => "target_busy",
+            Reason::NoTestCommand => "no_test_command",
+            Reason::SecurityDowngraded => "security_downgraded",
+            Reason::HookAbort => "hook_abort",
+            Reason::NeedsContext => "needs_context",
+            Reason::LowConfidence => "low_confidence",
+            Reason::Blocked => "blocked",
+            Reason::GitFault => "git_fault",
+            Reason::Discarded => "discarded",
+        }
+    }
+}
+
+/// The end of a run, as its last line says it. A person may open it again: answer, continue, merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub status: RunStatus,
+    pub reason: Reason,
+    /// One sentence for people, with the numbers.
+    pub detail: String,
+}
+
+impl Outcome {
+    /// D-16. The table stands in `docs/rules/outcomes.md`.
+    pub fn exit_code(&self) -> u8 {
+        match (self.status, self.reason) {
+            (RunStatus::Merged | RunStatus::DryRun, _) | (_, Reason::Discarded) => 0,
+            (_, Reason::MergeConflict | Reason::BaseMoved) => 12,
+            (_, Reason::TestsFailed | Reason::PostMergeTests) => 13,
+            (_, Reason::MaxCycles | Reason::UnparsableReview) => 14,
+            (RunStatus::Failed, Reason::AgentFailures) => 30,
+            (_, Reason::TestCommandBroken | Reason::GitFault) => 30,
+            (_, Reason::ProviderBusy) => 31,
+            (
+                RunStatus::AwaitingMerge
+                | RunStatus::AwaitingAnswer
+                | RunStatus::Stopped
+                | RunStatus::Failed
+                | RunStatus::WiggumBreak,
+                _,
+            ) => 10,
+        }
+    }
+}
