@@ -1,5 +1,30 @@
+//! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
+//!
+//! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
+//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`]).
+//!
+//! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
+//! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
+//! `clippy.toml` prove it.
+
 pub mod words;
+
 pub mod event;
-pub mod run;
+
 pub mod decide;
+
+pub mod run;
+
 pub mod rules;
+
+pub mod brief;
+
+pub mod feedback;
+
+pub mod read;
+
+pub mod accept;
+
+pub mod persona;
+
+pub mod view;

@@ -9,6 +9,8 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Starts a process and registers it as ours.
@@ -20,13 +22,25 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
 }
 
 /// Waits for a process started by [`spawn`] and forgets it.
+///
+/// The long wait leaves the dead process in the table; reaping and forgetting then happen together under the
+/// lock, so the number cannot be given to a new child in between.
 pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    drop(child.stdin.take());
+    await_death(child.id());
+    let mut ours = lock();
     let status = child.wait();
-    lock().remove(&child.id());
+    ours.remove(&child.id());
     status
 }
 
 /// The processes we started and have not waited for; nothing is forked while the guard is held.
 pub fn lock() -> MutexGuard<'static, BTreeSet<u32>> {
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn await_death(id: u32) {
+    let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
 }

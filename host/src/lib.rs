@@ -1,1 +1,31 @@
+//! Does: the journal, git, processes and configuration behind archeflow. It never prints and never decides.
+//!
+//! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`hands`], and
+//! feeds back what the world reports. [`start`] opens runs; [`world`] is what the hands reach for. Below lie the
+//! rooms that know one thing each: [`store`], [`git`], [`proc`], [`config`], [`backends`].
+
+pub mod drive;
+
+pub mod start;
+
+pub mod hands;
+
+pub mod world;
+
+pub mod projections;
+
+pub mod log;
+
+pub mod backends;
+
+pub mod config;
+
+pub mod git;
+
+pub mod store;
+
+pub mod proc;
+
 pub mod children;
+
+pub mod clock;

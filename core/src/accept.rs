@@ -1,0 +1,34 @@
+//! Whether an answer is one at all. What is not is a failed attempt, never a clean bill (D-02, D-04).
+
+use crate::event::Failure;
+use crate::words::{Answer, Role, Said, Status};
+
+/// Looks at what came out of a process that ended well and said something.
+///
+/// `changed` says whether the Maker's copy differs from the run's base.
+pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure, String)> {
+    if matches!(answer.status, Status::NeedsContext | Status::Blocked) {
+        return Ok(());
+    }
+    match (role, &answer.said) {
+        (Role::Maker, _) if !changed => Err((Failure::NoWork, "it says it is done but changed nothing".to_owned())),
+        (Role::Creator, Said::Proposal(proposal)) if proposal.missing.len() >= SECTIONS => {
+            Err((Failure::Garbled, "none of the proposal's sections is there".to_owned()))
+        }
+        (Role::Gatekeeper | Role::Reviewer, Said::Review(_)) if !answer.problems.is_empty() => {
+            Err((Failure::Garbled, format!("the review can't be read: {}", first(&answer.problems))))
+        }
+        (Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper | Role::Reviewer, _) => Ok(()),
+    }
+}
+
+/// The headings a proposal must have (AF-052).
+const SECTIONS: usize = 6;
+
+fn first(problems: &[String]) -> String {
+    match problems {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, rest @ ..] => format!("{one} (and {} more)", rest.len()),
+    }
+}

@@ -1,0 +1,365 @@
+//! Reads an archetype's Markdown file: a header of plain `key: value` lines between two `---`, then the prompt.
+//!
+//! What an archetype may be shown is limited by its role, whoever wrote the file: no file can let a reviewer see
+//! the research or another review (AF-030 to AF-037).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::words::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
+
+/// Every key of the header; each stands exactly once.
+pub const KEYS: [&str; 8] = ["name", "role", "phase", "tier", "virtue", "shadow", "sees", "summary"];
+
+/// Names that mean something else wherever an archetype's name is written.
+pub const RESERVED: [&str; 4] = ["default", "env", PROGRAM, "user"];
+
+pub const LONGEST_NAME: usize = 32;
+
+/// The built-in archetype of that name.
+pub fn built_in(name: &str) -> Option<Persona> {
+    let (_, text) = ARCHETYPES.iter().find(|(known, _)| *known == name)?;
+    parse(text).ok()
+}
+
+/// Reads a whole file. The faults name their lines, counted from 1.
+pub fn parse(text: &str) -> Result<Persona, Vec<String>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
+    let mut faults = unseen(&lines);
+    if lines.first() != Some(&"---") {
+        faults.push("line 1: expected `---`, then the header".to_owned());
+        return Err(faults);
+    }
+    let Some(end) = lines.iter().skip(1).position(|line| *line == "---").map(|n| n + 1) else {
+        faults.push("line 1: the header has no closing `---`".to_owned());
+        return Err(faults);
+    };
+    let header = Header::read(lines.get(1..end).unwrap_or_default(), &mut faults);
+    let prompt = lines.get(end + 1..).unwrap_or_default().join("\n").trim().to_owned() + "\n";
+    if prompt.trim().is_empty() {
+        faults.push(format!("line {}: there is no prompt after the header", end + 1));
+    }
+    match header.archetype(&mut faults) {
+        Some(archetype) if faults.is_empty() => Ok(Persona { archetype, prompt }),
+        Some(_) | None => Err(faults),
+    }
+}
+
+/// Whether a name can stand in file names, environment variables, tables and logs without further thought.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let fits = |(n, c): (usize, char)| {
+        c.is_ascii_lowercase() || c.is_ascii_digit() || (n > 0 && matches!(c, '-' | '_'))
+    };
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().enumerate().all(fits) {
+        return Err(format!(
+            "a name begins with a to z or 0 to 9, goes on with these, `-` or `_`, and has at most {LONGEST_NAME} \
+             characters"
+        ));
+    }
+    if RESERVED.contains(&name) {
+        return Err(format!("these names are taken: {}", RESERVED.join(", ")));
+    }
+    Ok(())
+}
+
+/// Characters that show nothing or reorder what is around them, so that a person reads other text than a machine.
+pub fn hides(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The most a role may be shown.
+pub fn sights(role: Role) -> &'static [Sight] {
+    match role {
+        Role::Explorer => &[Sight::Task],
+        Role::Creator => &[Sight::Task, Sight::Research, Sight::Feedback],
+        Role::Maker => &[Sight::Task, Sight::Proposal, Sight::Feedback],
+        Role::Gatekeeper => &[Sight::Risks, Sight::Diff],
+        Role::Reviewer => &[Sight::Proposal, Sight::Risks, Sight::Diff, Sight::Summary],
+    }
+}
+
+pub fn phase(role: Role) -> Phase {
+    match role {
+        Role::Explorer | Role::Creator => Phase::Plan,
+        Role::Maker => Phase::Do,
+        Role::Gatekeeper | Role::Reviewer => Phase::Check,
+    }
+}
+
+const ROLES: [(&str, Role); 5] = [
+    ("explorer", Role::Explorer),
+    ("creator", Role::Creator),
+    ("maker", Role::Maker),
+    ("gatekeeper", Role::Gatekeeper),
+    ("reviewer", Role::Reviewer),
+];
+
+pub fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Explorer => "explorer",
+        Role::Creator => "creator",
+        Role::Maker => "maker",
+        Role::Gatekeeper => "gatekeeper",
+        Role::Reviewer => "reviewer",
+    }
+}
+
+/// Known keys with the line they stand in.
+struct Header<'a>(BTreeMap<&'a str, (usize, &'a str)>);
+
+impl<'a> Header<'a> {
+    fn read(lines: &[&'a str], faults: &mut Vec<String>) -> Self {
+        let mut found = BTreeMap::new();
+        for (n, line) in lines.iter().enumerate() {
+            let n = n + 2;
+            let Some((key, value)) = line.split_once(':') else {
+                faults.push(format!("line {n}: expected `key: value`; the keys are {}", KEYS.join(", ")));
+                continue;
+            };
+            let (key, value) = (key.trim_end(), value.trim());
+            if !KEYS.contains(&key) {
+                let key: String = key.chars().take(40).collect();
+                faults.push(format!("line {n}: unknown key `{key}`; the keys are {}", KEYS.join(", ")));
+            } else if let Some((first, _)) = found.insert(key, (n, value)) {
+                faults.push(format!("line {n}: the key `{key}` is already set in line {first}"));
+            } else if value.is_empty() {
+                faults.push(format!("line {n}: the key `{key}` has no value"));
+            }
+        }
+        for key in KEYS {
+            if !found.contains_key(key) {
+                faults.push(format!("line 1: the key `{key}` is missing; the keys are {}", KEYS.join(", ")));
+            }
+        }
+        Header(found)
+    }
+
+    /// `None` after a fault that leaves nothing to build from; smaller faults are only noted.
+    fn archetype(&self, faults: &mut Vec<String>) -> Option<Archetype> {
+        let role = self.one_of("role", faults, &ROLES);
+        let phase = self.one_of("phase", faults, &PHASES);
+        let tier = self.get("tier").and_then(|(n, word)| {
+            let tier = Tier::parse(word);
+            if tier.is_none() {
+                faults.push(format!("line {n}: tier `{}` is not one of {}", short(word), Tier::NAMES));
+            }
+            tier
+        });
+        if let Some((n, name)) = self.get("name")
+            && let Err(why) = check_name(name)
+        {
+            faults.push(format!("line {n}: name `{}`: {why}", short(name)));
+        }
+        let (role, phase) = (role?, phase?);
+        if phase != self::phase(role) {
+            let (n, _) = self.get("phase")?;
+            let wanted = self::phase(role).name();
+            faults.push(format!("line {n}: the phase of a {} is {wanted}", role_name(role)));
+        }
+        Some(Archetype {
+            name: self.text("name")?,
+            role,
+            phase,
+            tier: tier?,
+            virtue: self.text("virtue")?,
+            shadow: self.text("shadow")?,
+            sees: self.sees(role, faults),
+            summary: self.text("summary")?,
+        })
+    }
+
+    fn sees(&self, role: Role, faults: &mut Vec<String>) -> BTreeSet<Sight> {
+        let mut sees = BTreeSet::new();
+        let Some((n, words)) = self.get("sees") else { return sees };
+        let allowed = sights(role);
+        let names: Vec<&str> = allowed.iter().map(|sight| sight.name()).collect();
+        for word in words.split(',').map(str::trim) {
+            match Sight::ALL.into_iter().find(|sight| sight.name() == word) {
+                Some(sight) if allowed.contains(&sight) => {
+                    if !sees.insert(sight) {
+                        faults.push(format!("line {n}: sees `{word}` twice"));
+                    }
+                }
+                Some(_) => faults.push(format!(
+                    "line {n}: a {} never sees `{word}`; it may see {}",
+                    role_name(role),
+                    names.join(", ")
+                )),
+                None => faults.push(format!(
+                    "line {n}: sees `{}` is unknown; a {} may see {}",
+                    short(word),
+                    role_name(role),
+                    names.join(", ")
+                )),
+            }
+        }
+        sees
+    }
+
+    fn one_of<T: Copy>(&self, key: &str, faults: &mut Vec<String>, words: &[(&str, T)]) -> Option<T> {
+        let (n, word) = self.get(key)?;
+        let found = words.iter().find(|(known, _)| *known == word);
+        if found.is_none() {
+            let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+            faults.push(format!("line {n}: {key} `{}` is not one of {}", short(word), known.join(", ")));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// Empty values were reported when the header was read.
+    fn get(&self, key: &str) -> Option<(usize, &'a str)> {
+        self.0.get(key).copied().filter(|(_, value)| !value.is_empty())
+    }
+
+    fn text(&self, key: &str) -> Option<String> {
+        self.get(key).map(|(_, value)| value.to_owned())
+    }
+}
+
+/// No archetype acts: the program does.
+const PHASES: [(&str, Phase); 3] = [("plan", Phase::Plan), ("do", Phase::Do), ("check", Phase::Check)];
+
+fn unseen(lines: &[&str]) -> Vec<String> {
+    const ENOUGH: usize = 5;
+    let mut faults = Vec::new();
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(c) = line.chars().find(|c| (c.is_control() && *c != '\t') || hides(*c)) {
+            faults.push(format!("line {}: the character U+{:04X} is not accepted", n + 1, u32::from(c)));
+        }
+        if faults.len() >= ENOUGH {
+            break;
+        }
+    }
+    faults
+}
+
+fn short(word: &str) -> String {
+    word.chars().take(40).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    /// AF-001 and AF-030 to AF-036.
+    #[test]
+    fn the_seven_are_as_the_specification_has_them() {
+        let rows = [
+            ("explorer", "explorer", "plan", "contextual clarity", "rabbit hole", "haiku", "task"),
+            (
+                "creator",
+                "creator",
+                "plan",
+                "decisive framing",
+                "over-architect",
+                "sonnet",
+                "task research feedback",
+            ),
+            ("maker", "maker", "do", "execution discipline", "rogue", "sonnet", "task proposal feedback"),
+            ("guardian", "gatekeeper", "check", "threat intuition", "paranoid", "sonnet", "risks diff"),
+            ("skeptic", "reviewer", "check", "assumption surfacing", "paralytic", "haiku", "proposal"),
+            (
+                "sage",
+                "reviewer",
+                "check",
+                "maintainability judgment",
+                "bureaucrat",
+                "haiku",
+                "proposal diff summary",
+            ),
+            ("trickster", "reviewer", "check", "adversarial creativity", "false alarm", "haiku", "diff"),
+        ];
+        assert_eq!(rows.len(), ARCHETYPES.len());
+        for (name, role, phase, virtue, shadow, tier, sees) in rows {
+            let Archetype { name: n, role: r, phase: p, tier: t, virtue: v, shadow: s, sees: e, summary } =
+                built_in(name).unwrap().archetype;
+            let e: Vec<&str> = e.into_iter().map(Sight::name).collect();
+            assert_eq!(
+                (n.as_str(), role_name(r), p.name(), v.as_str(), s.as_str(), t.name(), e.join(" ").as_str()),
+                (name, role, phase, virtue, shadow, tier, sees)
+            );
+            assert!(!summary.is_empty());
+        }
+        assert_eq!(built_in("nobody"), None);
+    }
+
+    #[test]
+    fn prompt_is_the_text_after_the_header() {
+        let persona = built_in("guardian").unwrap();
+        assert!(persona.prompt.starts_with("## Lens\n"));
+        assert!(persona.prompt.ends_with('\n') && !persona.prompt.ends_with("\n\n"));
+        let crlf = ARCHETYPES[3].1.replace('\n', "\r\n");
+        assert_eq!(parse(&crlf).unwrap(), persona);
+    }
+
+    const GOOD: &str = "---\nname: poet\nrole: reviewer\nphase: check\ntier: cheap\nvirtue: ear\nshadow: purple\n\
+                        sees: proposal, diff\nsummary: Hears the text.\n---\n\nRead aloud.\n";
+
+    #[test]
+    fn faults_name_line_and_what_is_known() {
+        assert_eq!(parse(GOOD).unwrap().archetype.tier, Tier::Haiku);
+        for (from, to, faults) in [
+            ("---\nname", "name", &["line 1: expected `---`"] as &[&str]),
+            ("Hears the text.\n---\n", "Hears\n", &["no closing `---`"]),
+            ("Read aloud.\n", "", &["line 10: there is no prompt"]),
+            (
+                "virtue: ear",
+                "virtues: ear",
+                &["line 6: unknown key `virtues`; the keys are name, role", "`virtue` is missing"],
+            ),
+            ("virtue: ear\n", "", &["line 1: the key `virtue` is missing; the keys are name, role"]),
+            ("virtue: ear", "virtue:", &["line 6: the key `virtue` has no value"]),
+            (
+                "virtue: ear",
+                "tier: opus",
+                &["line 6: the key `tier` is already set in line 5", "`virtue` is missing"],
+            ),
+            ("virtue: ear", "virtue", &["line 6: expected `key: value`", "`virtue` is missing"]),
+            ("role: reviewer", "role: judge", &["line 3: role `judge` is not one of explorer, creator"]),
+            ("phase: check", "phase: act", &["line 4: phase `act` is not one of plan, do, check"]),
+            ("phase: check", "phase: do", &["line 4: the phase of a reviewer is check"]),
+            ("tier: cheap", "tier: huge", &["line 5: tier `huge` is not one of haiku (cheap)"]),
+            ("name: poet", "name: ../poet", &["line 2: name `../poet`: a name begins with"]),
+            ("name: poet", "name: program", &["line 2: name `program`: these names are taken"]),
+            (
+                "proposal, diff",
+                "proposal, research",
+                &["line 8: a reviewer never sees `research`; it may see proposal, risks"],
+            ),
+            ("proposal, diff", "feedback, task", &["never sees `feedback`", "never sees `task`"]),
+            ("proposal, diff", "diff, diff", &["line 8: sees `diff` twice"]),
+            ("proposal, diff", "diff, reviews", &["line 8: sees `reviews` is unknown"]),
+            ("Read aloud", "Read\u{202e}aloud", &["line 12: the character U+202E is not accepted"]),
+        ] {
+            let text = GOOD.replacen(from, to, 1);
+            assert_ne!(text, GOOD);
+            let found = parse(&text).unwrap_err();
+            assert_eq!(found.len(), faults.len(), "{to}: {found:?}");
+            for (found, wanted) in found.iter().zip(faults) {
+                assert!(found.contains(wanted), "{to}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_gatekeeper_never_sees_the_whole_proposal() {
+        let text = GOOD.replace("role: reviewer", "role: gatekeeper");
+        assert_eq!(
+            parse(&text).unwrap_err(),
+            ["line 8: a gatekeeper never sees `proposal`; it may see risks, diff"]
+        );
+    }
+
+    #[test]
+    fn any_cut_and_any_flip_is_read_without_panic() {
+        for end in 0..GOOD.len() {
+            let _ = parse(&GOOD[..end]);
+            let mut bytes = GOOD.as_bytes().to_vec();
+            bytes[end] = b'\n';
+            let _ = parse(str::from_utf8(&bytes).unwrap());
+        }
+    }
+}

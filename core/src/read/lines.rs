@@ -1,0 +1,165 @@
+//! Tells text that an agent says from text that it shows.
+//!
+//! Shown is: a code fence (``` or ~~~ of any length, up to its close or the end of the answer), a block quote, indented
+//! code, a diff (a hunk after its `@@` line, or a line that begins with `+` and goes on without a space) and a comment in
+//! HTML. Only a [`Kind::Plain`] line can be a status, a verdict, a heading or a row.
+
+use super::text::{bullet, head, tail};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    Blank,
+    /// The line that opens a fence; its info string is still on it.
+    Open,
+    Fenced,
+    Close,
+    Quote,
+    Indented,
+    Diff,
+    Comment,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Where the line begins in the scanned text.
+    pub start: usize,
+    /// Without its line end.
+    pub text: &'a str,
+    /// In columns, a tab reaching to the next multiple of four.
+    pub indent: u32,
+    pub kind: Kind,
+}
+
+/// The lines of a text. `\n`, `\r\n` and a lone `\r` end one.
+pub(crate) fn scan(text: &str) -> Vec<Line<'_>> {
+    let mut scanner = Scanner::default();
+    let mut lines = Vec::new();
+    let mut start = 0;
+    while start < text.len() {
+        let rest = tail(text, start);
+        let end = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let content = head(rest, end);
+        let ending = if tail(rest, end).starts_with("\r\n") { 2 } else { 1 };
+        let indent = indent(content);
+        lines.push(Line { start, text: content, indent, kind: scanner.kind(content, indent) });
+        start += end + ending;
+    }
+    lines
+}
+
+fn indent(text: &str) -> u32 {
+    let mut columns: u32 = 0;
+    for byte in text.bytes() {
+        columns = match byte {
+            b' ' => columns.saturating_add(1),
+            b'\t' => (columns / 4).saturating_add(1).saturating_mul(4),
+            _ => break,
+        };
+    }
+    columns
+}
+
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: u32,
+}
+
+#[derive(Default)]
+struct Scanner {
+    fence: Option<Fence>,
+    comment: bool,
+    hunk: bool,
+    /// The column at which the innermost list item's text begins.
+    list: Option<u32>,
+    /// The line before was said, so an indented line continues it.
+    paragraph: bool,
+}
+
+impl Scanner {
+    fn kind(&mut self, text: &str, indent: u32) -> Kind {
+        let kind = self.judge(text, indent);
+        self.paragraph = matches!(kind, Kind::Plain | Kind::Quote);
+        kind
+    }
+
+    fn judge(&mut self, text: &str, indent: u32) -> Kind {
+        let bare = text.trim();
+        if let Some(fence) = &self.fence {
+            let closed = closes(fence, bare, indent);
+            if closed {
+                self.fence = None;
+            }
+            return if closed { Kind::Close } else { Kind::Fenced };
+        }
+        if self.comment {
+            self.comment = !text.contains("-->");
+            return Kind::Comment;
+        }
+        if bare.is_empty() {
+            // Ends a hunk too: what follows may be the reviewer speaking again.
+            self.hunk = false;
+            return Kind::Blank;
+        }
+        if self.is_diff(text) {
+            return Kind::Diff;
+        }
+        let base = self.list.unwrap_or(0);
+        if indent >= base.saturating_add(4) && !self.paragraph {
+            return Kind::Indented;
+        }
+        self.judge_said(bare, indent)
+    }
+
+    fn is_diff(&mut self, text: &str) -> bool {
+        if text.starts_with("@@ -") {
+            self.hunk = true;
+            return true;
+        }
+        self.hunk = self.hunk && text.starts_with(['+', '-', ' ', '\\']);
+        let added = text.strip_prefix('+').is_some_and(|rest| !rest.starts_with([' ', '\t']));
+        self.hunk || added || text.starts_with("diff --git ")
+    }
+
+    fn judge_said(&mut self, bare: &str, indent: u32) -> Kind {
+        let width = bullet(bare);
+        match width {
+            Some(width) => self.list = Some(indent.saturating_add(u32::try_from(width).unwrap_or(4))),
+            None if !self.paragraph && self.list.is_some_and(|column| indent < column) => self.list = None,
+            None => {}
+        }
+        let inner = width.map_or(bare, |width| tail(bare, width));
+        if inner.starts_with('>') {
+            return Kind::Quote;
+        }
+        if let Some(comment) = inner.strip_prefix("<!--") {
+            self.comment = !comment.contains("-->");
+            return Kind::Comment;
+        }
+        self.fence = opens(inner, indent);
+        if self.fence.is_some() { Kind::Open } else { Kind::Plain }
+    }
+}
+
+fn opens(text: &str, indent: u32) -> Option<Fence> {
+    let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = text.trim_start_matches(mark);
+    let length = text.len() - info.len();
+    let inline = mark == '`' && info.contains('`');
+    (length >= 3 && !inline).then_some(Fence { mark, length, indent })
+}
+
+fn closes(fence: &Fence, bare: &str, indent: u32) -> bool {
+    bare.len() >= fence.length
+        && indent <= fence.indent.saturating_add(3)
+        && bare.chars().all(|c| c == fence.mark)
+}
+
+/// The info string of a fence's first line, in lower case: `json`, `diff`, or nothing.
+pub(crate) fn info(open: &str) -> String {
+    let bare = open.trim();
+    let inner = bullet(bare).map_or(bare, |width| tail(bare, width));
+    let info = inner.trim_start_matches(['`', '~']).trim();
+    info.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or("").to_ascii_lowercase()
+}

@@ -1,0 +1,101 @@
+//! Turns the text of an agent into an [`Answer`]. Reading never fails and never guesses: what is not understood becomes
+//! a problem with its line, and a rule that sees a problem can decline the answer (D-04).
+//!
+//! Text the agent merely shows (code fences, quotes, indented code, diffs) is never control: see [`lines`]. The tables
+//! in `docs/rules/answers.md` say what is accepted, and the tests execute them.
+//!
+//! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports what was said.
+
+mod findings;
+mod json;
+mod lines;
+mod naming;
+mod place;
+mod proposal;
+mod review;
+mod sections;
+mod status;
+mod table;
+mod text;
+
+pub use sections::section;
+
+use crate::words::{Answer, Role, Said};
+use lines::{Kind, Line};
+
+/// A hostile answer can hold a million unreadable rows; nobody reads more than this many complaints about it.
+const MAX_PROBLEMS: usize = 100;
+
+/// Reads one answer, as the given archetype in the given role gave it.
+pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
+    let text = text::decode(bytes);
+    let lines = lines::scan(&text);
+    let mut problems = Problems::default();
+
+    let (status, last) = status::status(&lines, &mut problems);
+    let said = match role {
+        Role::Explorer | Role::Maker => Said::Prose,
+        Role::Creator => Said::Proposal(proposal::proposal(&lines, &mut problems)),
+        Role::Gatekeeper | Role::Reviewer => Said::Review(review::review(archetype, &lines, &mut problems)),
+    };
+    Answer {
+        status,
+        remark: status::remark(status, last, &lines),
+        words: u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX),
+        summary: summary(&lines, &said),
+        said,
+        prior: proposal::prior(&lines, &mut problems),
+        problems: problems.into_vec(),
+    }
+}
+
+/// The first line of prose, without its markup. A review without prose is summed up by its first finding.
+fn summary(lines: &[Line], said: &Said) -> String {
+    let prose = lines.iter().filter(|line| line.kind == Kind::Plain).find(|line| is_prose(line));
+    if let Some(line) = prose {
+        return text::cap(&text::plain(text::unbullet(line.text.trim())), 160);
+    }
+    match said {
+        Said::Review(review) => {
+            review.findings.first().map_or_else(String::new, |f| text::cap(&text::plain(&f.description), 160))
+        }
+        Said::Prose | Said::Proposal(_) => String::new(),
+    }
+}
+
+fn is_prose(line: &Line) -> bool {
+    sections::heading(line).is_none()
+        && !table::is_row(line.text)
+        && !status::looks_like_one(line.text)
+        && !review::is_control(line.text)
+        && line.text.chars().any(char::is_alphanumeric)
+}
+
+/// What could not be read, in the order of the readers, bounded.
+#[derive(Default)]
+pub(crate) struct Problems {
+    kept: Vec<String>,
+    more: usize,
+}
+
+impl Problems {
+    /// `line` counts from 0, people count from 1.
+    pub(crate) fn at(&mut self, line: usize, what: impl std::fmt::Display) {
+        self.note(format!("line {}: {what}", line + 1));
+    }
+
+    pub(crate) fn note(&mut self, problem: String) {
+        if self.kept.len() < MAX_PROBLEMS {
+            self.kept.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn into_vec(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.kept.push(format!("and {} more problems", self.more));
+        }
+        self.kept
+    }
+}

@@ -1,0 +1,135 @@
+//! A review: the verdict, the declared count and the findings, and whether they fit together (D-04).
+
+use super::Problems;
+use super::findings;
+use super::lines::{Kind, Line};
+use super::table;
+use super::text::{bullet, is_emoji, is_markup, is_none, tail};
+use crate::words::{Review, Verdict};
+
+pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> Review {
+    let said: Vec<(usize, &str)> = (0..)
+        .zip(lines)
+        .filter(|(_, line)| line.kind == Kind::Plain)
+        .map(|(at, line)| (at, line.text))
+        .collect();
+    let found = findings::findings(source, lines, problems);
+    let mut verdicts: Vec<_> = said.iter().filter_map(|(at, text)| Some((*at, verdict_on(text)?))).collect();
+    verdicts.extend(found.verdicts);
+    let verdict = agree_on_verdict(&verdicts, problems);
+    let declared = agree_on_count(&said, problems);
+
+    if let Some(declared) = declared
+        && usize::try_from(declared) != Ok(found.accepted)
+    {
+        problems.note(format!("{declared} findings declared, {} read", found.accepted));
+    }
+    if verdict == Some(Verdict::Rejected) && found.accepted == 0 {
+        problems.note("rejected without a finding that could be read".to_owned());
+    }
+    Review { verdict, declared, findings: found.findings }
+}
+
+/// A line that speaks about the whole review, and so ends whatever stands above it.
+pub(crate) fn is_control(text: &str) -> bool {
+    verdict_on(text).is_some() || count_on(text).is_some()
+}
+
+fn agree_on_verdict(verdicts: &[(usize, Option<Verdict>)], problems: &mut Problems) -> Option<Verdict> {
+    let Some((_, first)) = verdicts.first() else {
+        problems.note("no verdict".to_owned());
+        return None;
+    };
+    if let Some((at, _)) = verdicts.iter().find(|(_, verdict)| verdict.is_none()) {
+        problems.at(*at, "a verdict that could not be read");
+        return None;
+    }
+    if let Some((at, _)) = verdicts.iter().find(|(_, verdict)| verdict != first) {
+        problems.at(*at, "the verdict contradicts an earlier one");
+        return None;
+    }
+    *first
+}
+
+/// `VERDICT: APPROVED`, or the word alone. `Some(None)` is a line that claims to be a verdict and is not readable.
+/// A rejection may go on with its reason; an approval may not, for that would be a condition.
+fn verdict_on(text: &str) -> Option<Option<Verdict>> {
+    let text = undecorated(text)?;
+    let Some(value) = after_keyword(text, "verdict") else {
+        return bare_verdict(text);
+    };
+    let value = value.trim_matches(is_decoration);
+    if value.is_empty() {
+        return None;
+    }
+    let exact = bare_verdict(value).flatten();
+    let reasoned = value.strip_prefix("REJECTED").filter(|why| !why.starts_with(char::is_alphanumeric));
+    let rejected = reasoned.filter(|why| !why.contains("APPROVED")).map(|_| Verdict::Rejected);
+    Some(exact.or(rejected))
+}
+
+fn bare_verdict(text: &str) -> Option<Option<Verdict>> {
+    match text.trim_end_matches(['.', '!']).trim_matches(is_decoration) {
+        "APPROVED" => return Some(Some(Verdict::Approved)),
+        "REJECTED" => return Some(Some(Verdict::Rejected)),
+        _ => {}
+    }
+    if text.len() > 60 {
+        return None;
+    }
+    let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let both = text.contains("APPROVED") && text.contains("REJECTED");
+    (both && words.all(|word| matches!(word, "APPROVED" | "REJECTED" | "or" | "and"))).then_some(None)
+}
+
+fn agree_on_count(said: &[(usize, &str)], problems: &mut Problems) -> Option<u32> {
+    let mut declared = None;
+    for (at, count) in said.iter().filter_map(|(at, text)| Some((*at, count_on(text)?))) {
+        match (declared, count) {
+            (_, None) => problems.at(at, "a number of findings that could not be read"),
+            (None, Some(count)) => declared = Some(count),
+            (Some(before), Some(count)) if before != count => {
+                problems.at(at, format_args!("{count} findings declared, {before} before"));
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+    declared
+}
+
+/// `FINDINGS: 3`. `Some(None)` begins with a number and is not one.
+fn count_on(text: &str) -> Option<Option<u32>> {
+    let value = after_keyword(undecorated(text)?, "findings")?;
+    let value = value.trim_matches(|c| is_decoration(c) || c == '.');
+    if value.is_empty() {
+        return None;
+    }
+    if is_none(value) {
+        return Some(Some(0));
+    }
+    value.starts_with(|c: char| c.is_ascii_digit()).then(|| value.parse().ok())
+}
+
+fn is_decoration(c: char) -> bool {
+    is_markup(c) || is_emoji(c)
+}
+
+/// The line without heading marks, a list marker and what decorates it. Rows of a table and added lines of a diff have
+/// no say here.
+fn undecorated(text: &str) -> Option<&str> {
+    let text = text.trim();
+    if text.starts_with('+') || table::is_row(text) {
+        return None;
+    }
+    let text = text.trim_start_matches('#').trim_start();
+    let text = bullet(text).map_or(text, |width| tail(text, width));
+    Some(text.trim_matches(is_decoration))
+}
+
+fn after_keyword<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {
+    let (word, rest) = text.split_at_checked(keyword.len())?;
+    if !word.eq_ignore_ascii_case(keyword) {
+        return None;
+    }
+    rest.trim_start_matches(['*', '_', '`']).strip_prefix(':')
+}

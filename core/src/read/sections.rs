@@ -1,0 +1,117 @@
+//! Headings and what stands under them.
+
+use super::lines::{Kind, Line, scan};
+use super::text::{between, bullet, is_emoji, is_none, tail};
+
+/// Bold lines and `Risks:` on a line of its own rank below every heading made with `#`.
+const WEAKEST: usize = 7;
+
+/// What stands under a heading: from the line after it up to the next heading of the same or a higher level.
+///
+/// A heading is a line with one to six `#`, a line that is bold from end to end, or words alone on a line with a colon
+/// behind them. It matches if its text, without numbering and punctuation, begins with the wanted words in any case:
+/// `6. Risks and mitigations` is `Risks`, `Filesystem` is not `Files`. A heading with `#` is preferred to the others.
+pub fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
+    let lines = scan(text);
+    let (first, after) = range(&lines, heading)?;
+    let start = lines.get(first).map_or(text.len(), |line| line.start);
+    let end = lines.get(after).map_or(text.len(), |line| line.start);
+    Some(between(text, start, end))
+}
+
+/// The same as [`section`], in lines.
+pub(crate) fn body<'s, 'a>(lines: &'s [Line<'a>], heading: &str) -> Option<&'s [Line<'a>]> {
+    let (first, after) = range(lines, heading)?;
+    lines.get(first..after)
+}
+
+/// The first line under a heading and the line that ends it.
+pub(crate) fn range(lines: &[Line], wanted: &str) -> Option<(usize, usize)> {
+    let mut weak = None;
+    let strong = lines.iter().enumerate().find_map(|(at, line)| {
+        let (level, title) = heading(line).filter(|(_, title)| begins_with(title, wanted))?;
+        if level == WEAKEST {
+            weak = weak.or(Some((at, level)));
+            return None;
+        }
+        Some((at, level))
+    });
+    let (at, level) = strong.or(weak)?;
+    Some((at + 1, end_of(lines, at, level)))
+}
+
+/// The line that ends the section of the heading at `at`.
+pub(crate) fn end_of(lines: &[Line], at: usize, level: usize) -> usize {
+    let rest = lines.iter().enumerate().skip(at + 1);
+    let next = rest.filter_map(|(i, line)| heading(line).map(|(other, _)| (i, other)));
+    next.into_iter().find(|(_, other)| *other <= level).map_or(lines.len(), |(i, _)| i)
+}
+
+/// The level and the text of a heading.
+pub(crate) fn heading<'a>(line: &Line<'a>) -> Option<(usize, &'a str)> {
+    if line.kind != Kind::Plain || line.indent > 3 || !may_be_heading(line.text) {
+        return None;
+    }
+    let text = line.text.trim();
+    let title = text.trim_start_matches('#');
+    let level = text.len() - title.len();
+    if (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t'])) {
+        return Some((level, title.trim().trim_end_matches('#').trim_end()));
+    }
+    weak(text).map(|title| (WEAKEST, title))
+}
+
+/// Spares most lines a closer look.
+fn may_be_heading(text: &str) -> bool {
+    text.trim_start().starts_with(['#', '*', '_']) || text.trim_end().ends_with(':')
+}
+
+fn weak(text: &str) -> Option<&str> {
+    if text.len() > 120 || bullet(text).is_some_and(|_| !text.starts_with(|c: char| c.is_ascii_digit())) {
+        return None;
+    }
+    let bare = text.strip_suffix(':').unwrap_or(text);
+    let bold = ["**", "__"].iter().find_map(|mark| bare.strip_prefix(mark)?.strip_suffix(mark));
+    if let Some(title) = bold.filter(|title| !title.contains("**") && !title.is_empty()) {
+        return Some(title.strip_suffix(':').unwrap_or(title));
+    }
+    let words = bare.split_whitespace().count() <= 5 && text.ends_with(':');
+    let lettered = bare.starts_with(char::is_alphanumeric) && !bare.contains([':', '|', '`']);
+    (words && lettered).then_some(bare)
+}
+
+fn begins_with(title: &str, wanted: &str) -> bool {
+    let mut title = words(unnumber(title));
+    let mut wanted = words(wanted).peekable();
+    wanted.peek().is_some() && wanted.all(|word| title.next().is_some_and(|other| same(word, other)))
+}
+
+fn words(title: &str) -> impl Iterator<Item = &str> {
+    title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty())
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+}
+
+/// Strips `6.`, `6)`, `6.1`, `A.` and marks from the front of a heading.
+pub(crate) fn unnumber(title: &str) -> &str {
+    let mark = |c: char| c.is_whitespace() || is_emoji(c) || matches!(c, '*' | '_' | '`' | '#' | '[' | '(');
+    let title = title.trim_start_matches(mark);
+    let number = title.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let lettered =
+        title.starts_with(|c: char| c.is_ascii_uppercase()) && tail(title, 1).starts_with(['.', ')']);
+    let rest = if number > 0 && title.starts_with(|c: char| c.is_ascii_digit()) {
+        tail(title, number)
+    } else if lettered {
+        tail(title, 1)
+    } else {
+        return title;
+    };
+    rest.trim_start_matches(|c: char| mark(c) || matches!(c, '.' | ')' | ':' | '-' | '–' | '—'))
+}
+
+/// Whether anything stands in these lines besides white space and "none".
+pub(crate) fn says_something(lines: &[Line]) -> bool {
+    lines.iter().any(|line| line.kind != Kind::Blank && !is_none(super::text::unbullet(line.text.trim())))
+}

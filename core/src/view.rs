@@ -1,0 +1,284 @@
+//! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
+
+use crate::event::{AgentStart, Built, Entry, Event, NextAction, QuestionKind, Tested};
+use crate::feedback;
+use crate::run::{Cycle, Run};
+use crate::words::{Outcome, Phase, Purpose, Reason, Role, RunStatus, Said, Severity, Strategy, Verdict};
+
+/// How a line should feel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tone {
+    Plain,
+    Good,
+    Caution,
+    Bad,
+}
+
+/// One line of progress: `[Tag] doing... -> outcome`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub tag: String,
+    pub doing: String,
+    pub outcome: String,
+    pub tone: Tone,
+}
+
+/// The words above everything.
+pub fn header(run: &Run) -> (String, String) {
+    let Some(request) = &run.request else { return (String::new(), String::new()) };
+    let what = match request.strategy {
+        Strategy::Pdca => "ArcheFlow Run",
+        Strategy::Pipeline => "ArcheFlow Pipeline",
+    };
+    let second = match request.strategy {
+        Strategy::Pdca => format!(
+            "Workflow: {} | Cycle: {}/{}",
+            run.current_workflow().name(),
+            run.number().max(1),
+            run.max_cycles
+        ),
+        Strategy::Pipeline => "Strategy: pipeline".to_owned(),
+    };
+    (format!("{what}: {}", one_line(&request.task)), second)
+}
+
+/// `[Plan]` and the like; the pipeline has names of its own (AF-192).
+pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
+    let word = match (run.strategy(), phase, archetype) {
+        (Strategy::Pdca, Phase::Plan, _) | (Strategy::Pipeline, Phase::Plan, _) => "Plan",
+        (Strategy::Pdca, Phase::Do, _) => "Do",
+        (Strategy::Pdca, Phase::Check, _) => "Check",
+        (Strategy::Pdca, Phase::Act, _) => "Act",
+        (Strategy::Pipeline, Phase::Do, _) => "Implement",
+        (Strategy::Pipeline, Phase::Check, "sage") => "Quality",
+        (Strategy::Pipeline, Phase::Check, _) => "Spec",
+        (Strategy::Pipeline, Phase::Act, _) => "Verify",
+    };
+    format!("[{word}]")
+}
+
+/// What an agent that is out is doing.
+pub fn doing(start: &AgentStart) -> String {
+    let who = capital(&start.archetype);
+    let verb = match (start.role, start.purpose, start.archetype.as_str()) {
+        (_, Purpose::Research, _) => "researching risks",
+        (Role::Maker, Purpose::Tests, _) => "adding tests",
+        (Role::Maker, Purpose::Fix, _) => "fixing",
+        (Role::Explorer, _, _) => "researching",
+        (Role::Creator, _, _) => "designing proposal",
+        (Role::Maker, _, _) => "implementing",
+        (_, _, "skeptic") => "challenging",
+        (_, _, "trickster") => "attacking",
+        (Role::Gatekeeper | Role::Reviewer, _, _) => "reviewing",
+    };
+    let again = if start.purpose == Purpose::Retry { " again" } else { "" };
+    format!("{who} {verb}{again}...")
+}
+
+/// The line an entry is worth, if any. `run` has taken the entry in already.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most lines of the log are not worth a line on the screen")]
+pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line> {
+    let phase = entry.phase;
+    let act = |doing: &str, outcome: String, tone: Tone| {
+        Some(Line { tag: tag(run, phase, ""), doing: doing.to_owned(), outcome, tone })
+    };
+    match &entry.event {
+        Event::AgentComplete(complete) => {
+            let start = start?;
+            let (outcome, tone) = answered(run.cycle()?, start, complete);
+            Some(Line { tag: tag(run, phase, &start.archetype), doing: doing(start), outcome, tone })
+        }
+        Event::AgentFailed(failed) => agent_failed(run, phase, start?, &failed.reason),
+        Event::AgentTimeout(failed) => agent_failed(run, phase, start?, &failed.0.reason),
+        Event::AgentLost(lost) => agent_failed(run, phase, start?, &lost.reason),
+        Event::AgentSkipped(skipped) => Some(Line {
+            tag: tag(run, phase, &skipped.archetype),
+            doing: format!("{} skipped", capital(&skipped.archetype)),
+            outcome: skipped.reason.clone(),
+            tone: if skipped.failed { Tone::Caution } else { Tone::Plain },
+        }),
+        Event::EvidenceDowngrade(downgrade) => Some(Line {
+            tag: tag(run, phase, &downgrade.archetype),
+            doing: format!("Evidence of the {}", capital(&downgrade.archetype)),
+            outcome: format!(
+                "{} to INFO, {}: {}",
+                downgrade.from.name(),
+                downgrade.reason.name().replace('_', " "),
+                one_line(&downgrade.description)
+            ),
+            tone: Tone::Caution,
+        }),
+        Event::FindingRaised(raised) => Some(Line {
+            tag: tag(run, phase, "program"),
+            doing: "The program itself".to_owned(),
+            outcome: format!("{} {}", raised.finding.severity.name(), one_line(&raised.finding.description)),
+            tone: Tone::Bad,
+        }),
+        Event::WorkflowEscalated(escalated) => act(
+            "Workflow",
+            format!("{} becomes {} ({})", escalated.from.name(), escalated.to.name(), escalated.rule),
+            Tone::Caution,
+        ),
+        Event::CycleBoundary(boundary) => {
+            let counts = format!(
+                "{} CRITICAL, {} WARNING, {} INFO{}",
+                boundary.critical,
+                boundary.warning,
+                boundary.info,
+                boundary.convergence.as_ref().map_or_else(String::new, |trend| format!(
+                    "; {} {}",
+                    trend.status.name(),
+                    feedback::score(trend)
+                ))
+            );
+            match boundary.next_action {
+                NextAction::Merge => act("All approved", counts, Tone::Good),
+                NextAction::CycleBack => act("Findings open, one more cycle", counts, Tone::Caution),
+                NextAction::Stop => act("Stop", counts, Tone::Bad),
+            }
+        }
+        Event::MergeBuilt(built) => match &built.built {
+            Built::Candidate { commit, .. } => {
+                act("Building the merge off to the side...", format!("candidate {}", short(commit)), Tone::Plain)
+            }
+            Built::Conflict { paths } => act("Building the merge...", format!("conflict in {}", paths.join(", ")), Tone::Bad),
+            Built::Nothing => act("Building the merge...", "nothing to merge".to_owned(), Tone::Caution),
+            Built::BaseGone { .. } => act("Building the merge...", "the base is gone".to_owned(), Tone::Bad),
+            Built::Fault { what } => act("Building the merge...", one_line(what), Tone::Bad),
+        },
+        Event::TestsDone(done) => {
+            let took = seconds(done.duration_ms);
+            match done.result {
+                Tested::Passed => act("Testing exactly that tree...", format!("passed ({took})"), Tone::Good),
+                Tested::Failed => act("Testing exactly that tree...", format!("FAILED ({took})"), Tone::Bad),
+                Tested::TimedOut => act("Testing exactly that tree...", format!("timed out ({took})"), Tone::Bad),
+                Tested::Broken => act("Testing exactly that tree...", "the command can't be run".to_owned(), Tone::Bad),
+            }
+        }
+        Event::HookDone(done) => {
+            let tone = if done.ok { Tone::Plain } else { Tone::Bad };
+            act(&format!("Hook {}...", done.point.name()), one_line(&done.reason), tone)
+        }
+        Event::RunMerged(merged) => {
+            let target = merged.base.strip_prefix("refs/heads/").unwrap_or(&merged.base);
+            act("Landing...", format!("merged to {target} ({})", short(&merged.commit)), Tone::Good)
+        }
+        Event::MergeRefused(refused) => act("Landing...", one_line(&refused.detail), Tone::Bad),
+        Event::RunReverted(reverted) => act("Taking the merge back...", short(&reverted.commit).to_owned(), Tone::Bad),
+        Event::RevertRefused(refused) => act("Taking the merge back...", one_line(&refused.detail), Tone::Bad),
+        Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
+        _ => None,
+    }
+}
+
+fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<Line> {
+    let tag = tag(run, phase, &start.archetype);
+    Some(Line { tag, doing: doing(start), outcome: format!("failed: {}", one_line(reason)), tone: Tone::Bad })
+}
+
+/// `done (25s, confidence: 0.8)`, `APPROVED (1 INFO)`, …
+fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentComplete) -> (String, Tone) {
+    let took = seconds(complete.duration_ms);
+    match &complete.answer.said {
+        Said::Review(review) => {
+            let verdict = cycle.verdicts.get(&start.archetype).copied().or(review.verdict);
+            let (word, tone) = match verdict {
+                Some(Verdict::Approved) => ("APPROVED", Tone::Good),
+                Some(Verdict::Rejected) | None => ("REJECTED", Tone::Caution),
+            };
+            let counts: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Info]
+                .into_iter()
+                .map(|severity| (severity, review.findings.iter().filter(|f| f.severity == severity).count()))
+                .filter(|(_, n)| *n > 0)
+                .map(|(severity, n)| format!("{n} {}", severity.name()))
+                .collect();
+            let counts = if counts.is_empty() { String::new() } else { format!(", {}", counts.join(", ")) };
+            (format!("{word} ({took}{counts})"), tone)
+        }
+        Said::Proposal(proposal) => {
+            let lowest = [
+                proposal.confidence.task_understanding,
+                proposal.confidence.solution_completeness,
+                proposal.confidence.risk_coverage,
+            ]
+            .map(|score| score.unwrap_or(0))
+            .into_iter()
+            .min()
+            .unwrap_or(0);
+            let hundredths = lowest / 10_000;
+            (format!("done ({took}, confidence: {}.{:02})", hundredths / 100, hundredths % 100), Tone::Plain)
+        }
+        Said::Prose => match &complete.change {
+            Some(change) => {
+                let files = change.files.len() + change.files_left_out as usize;
+                let tests = change.test_files;
+                (format!("done ({took}, {}, {})", plural(files, "file"), plural(tests as usize, "test file")), Tone::Plain)
+            }
+            None => (format!("done ({took})"), Tone::Plain),
+        },
+    }
+}
+
+/// What a person can type next, most likely first.
+pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
+    let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
+    let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
+    let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
+    let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
+    let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
+    let look = || (format!("git diff HEAD...{branch}"), "look at the change");
+    let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
+    let show = || (format!("archeflow show {run_id}"), "see the run in full");
+    let has_work = run.work.is_some();
+    match (outcome.status, outcome.reason) {
+        (RunStatus::Merged, _) => vec![show()],
+        (RunStatus::DryRun, _) => vec![(format!("archeflow answer {run_id} yes"), "go on with Do"), show()],
+        (_, Reason::Discarded) => vec![show()],
+        (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
+        (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
+        (RunStatus::Failed, _) => vec![resume(), show()],
+        (RunStatus::Stopped, Reason::ProviderBusy) => vec![resume(), show()],
+        (RunStatus::Stopped | RunStatus::WiggumBreak, _) if has_work => vec![look(), again(), merge(), discard()],
+        (RunStatus::Stopped | RunStatus::WiggumBreak, _) => vec![show(), again(), discard()],
+    }
+}
+
+/// Which word invites an answer.
+pub fn prompt(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Merge | QuestionKind::DryRun => "[y/N]",
+        QuestionKind::NeedsContext | QuestionKind::LowConfidence => "answer:",
+    }
+}
+
+pub fn seconds(ms: u64) -> String {
+    match ms {
+        0..=999 => format!("{ms}ms"),
+        1_000..=9_999 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        10_000..=59_999 => format!("{}s", ms / 1_000),
+        _ => format!("{}m {}s", ms / 60_000, ms / 1_000 % 60),
+    }
+}
+
+/// Text of others on one line of bounded length.
+pub fn one_line(text: &str) -> String {
+    const AT_MOST: usize = 160;
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > AT_MOST {
+        line = line.chars().take(AT_MOST - 1).chain(['…']).collect();
+    }
+    line
+}
+
+fn plural(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+pub fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn short(oid: &str) -> &str {
+    oid.get(..10).unwrap_or(oid)
+}

@@ -1,0 +1,837 @@
+//! Every setting there is: one row each in [`KEYS`]. Reading, errors, defaults, `config show` and the table in the
+//! manual all come from these rows.
+
+use std::fmt;
+
+use archeflow_core::words::{ARCHETYPES, HookPoint, Sign, Tier, Workflow};
+
+use super::shown;
+use super::yaml::{self, Node};
+
+/// One setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted, with `<archetype>`, `<workflow>`, `<sign>` or `<point>` where a name stands.
+    pub path: &'static str,
+    pub kind: Kind,
+    pub class: Class,
+    /// As it would be written in the file, or why there is none.
+    pub default: Result<&'static str, &'static str>,
+    pub meaning: &'static str,
+}
+
+/// What a value of this key is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`, nothing else.
+    Switch,
+    /// `false` and nothing else, for the reason given.
+    Off(&'static str),
+    /// A whole number within these bounds, both included.
+    Whole(u64, u64),
+    /// A list of at most so many whole numbers, each within the bounds.
+    Wholes(usize, u64, u64),
+    /// A decimal from 0 to 1 with at most six places, kept exactly.
+    Share,
+    /// One of these words, mildest first where they have an order.
+    Words(&'static [&'static str]),
+    Tier,
+    /// A release number.
+    Release,
+    /// The beginning of branch names.
+    Prefix,
+    /// A command line for the shell, on one line.
+    Command,
+    /// Which program plays an archetype.
+    Agent,
+    /// A list of names of environment variables.
+    Variables,
+}
+
+/// Whether a repository may set it without having been approved (R1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Can neither run, reach nor loosen anything.
+    Inert,
+    /// Needs approval, unless it only repeats the default.
+    Guarded,
+    /// More than the default needs approval; less doesn't.
+    GuardedAbove,
+    /// Less than the default needs approval; more doesn't.
+    GuardedBelow,
+}
+
+/// A value that has been read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    Switch(bool),
+    Whole(u64),
+    Wholes(Vec<u64>),
+    Millionths(u32),
+    Word(&'static str),
+    Text(String),
+    Names(Vec<String>),
+}
+
+const SEVERITIES: Kind = Kind::Words(&["INFO", "WARNING", "CRITICAL"]);
+const PERCENT: Kind = Kind::Whole(0, 100);
+
+/// In the order of the manual.
+pub static KEYS: &[Key] = &[
+    key("version", Kind::Release, Class::Inert, Err("none"), "Release that wrote the file."),
+    key(
+        "workflow",
+        Kind::Words(&["fast", "standard", "thorough"]),
+        Class::Inert,
+        Err("chosen from the task"),
+        "How many archetypes look at a change, and for how many cycles.",
+    ),
+    key(
+        "strategy",
+        Kind::Words(&["pdca", "pipeline", "auto"]),
+        Class::Inert,
+        Ok("auto"),
+        "Cycles until approved, one pass, or chosen from the task.",
+    ),
+    key(
+        "domain",
+        Kind::Words(&["code", "writing", "research"]),
+        Class::Inert,
+        Err("found from the files"),
+        "What the project is made of; changes terms and review criteria.",
+    ),
+    key(
+        "test_command",
+        Kind::Command,
+        Class::Guarded,
+        Err("none"),
+        "Decides whether a tree is good. Run before landing.",
+    ),
+    key(
+        "confidence_floor",
+        Kind::Share,
+        Class::GuardedBelow,
+        Ok("0.5"),
+        "A score of the proposal below this opens the confidence gate.",
+    ),
+    key("max_cycles.fast", Kind::Whole(1, 10), Class::GuardedAbove, Ok("1"), "Cycles of the workflow fast."),
+    key(
+        "max_cycles.standard",
+        Kind::Whole(1, 10),
+        Class::GuardedAbove,
+        Ok("2"),
+        "Cycles of the workflow standard.",
+    ),
+    key(
+        "max_cycles.thorough",
+        Kind::Whole(1, 10),
+        Class::GuardedAbove,
+        Ok("3"),
+        "Cycles of the workflow thorough.",
+    ),
+    key(
+        "agents.default",
+        Kind::Agent,
+        Class::Guarded,
+        Err("the first agent found installed"),
+        "Program that plays every archetype without one of its own.",
+    ),
+    key(
+        "agents.env",
+        Kind::Variables,
+        Class::Guarded,
+        Ok("[]"),
+        "Environment variables of yours that agents get to see.",
+    ),
+    key(
+        "agents.<archetype>",
+        Kind::Agent,
+        Class::Guarded,
+        Err("as `agents.default`"),
+        "Program that plays this archetype.",
+    ),
+    key("models.default", Kind::Tier, Class::Inert, Err("by the archetype"), "Tier of every archetype."),
+    key(
+        "models.archetypes.<archetype>",
+        Kind::Tier,
+        Class::Inert,
+        Err("by the archetype"),
+        "Tier of this archetype.",
+    ),
+    key(
+        "models.workflows.<workflow>.default",
+        Kind::Tier,
+        Class::Inert,
+        Err("none"),
+        "Tier of every archetype in this workflow.",
+    ),
+    key(
+        "models.workflows.<workflow>.archetypes.<archetype>",
+        Kind::Tier,
+        Class::Inert,
+        Err("none"),
+        "Tier of this archetype in this workflow; beats the other three.",
+    ),
+    key(
+        "git.auto_merge",
+        Kind::Switch,
+        Class::Guarded,
+        Ok("false"),
+        "Land an approved and tested change without asking.",
+    ),
+    key(
+        "git.auto_push",
+        Kind::Off("pushing is not done by this version"),
+        Class::Guarded,
+        Ok("false"),
+        "Push what landed.",
+    ),
+    key(
+        "git.branch_prefix",
+        Kind::Prefix,
+        Class::Guarded,
+        Ok("archeflow/"),
+        "How the branches of runs begin.",
+    ),
+    key(
+        "git.merge_strategy",
+        Kind::Words(&["no-ff", "squash", "rebase"]),
+        Class::Inert,
+        Ok("no-ff"),
+        "How a change lands.",
+    ),
+    key(
+        "git.on_post_merge_failure",
+        Kind::Words(&["halt", "cycle_back"]),
+        Class::Inert,
+        Err("cycle_back when attended, else halt"),
+        "What follows when tests fail after landing; the landing is undone in any case.",
+    ),
+    key(
+        "git.post_merge_test",
+        Kind::Switch,
+        Class::Inert,
+        Ok("false"),
+        "Run the test command once more after landing.",
+    ),
+    key(
+        "limits.silence_seconds",
+        Kind::Whole(10, 7_200),
+        Class::GuardedAbove,
+        Ok("300"),
+        "An agent that says nothing for so long is stopped.",
+    ),
+    key(
+        "limits.maker_minutes",
+        Kind::Whole(1, 1_440),
+        Class::GuardedAbove,
+        Ok("45"),
+        "Longest attempt of the Maker.",
+    ),
+    key(
+        "limits.other_minutes",
+        Kind::Whole(1, 1_440),
+        Class::GuardedAbove,
+        Ok("15"),
+        "Longest attempt of everybody else.",
+    ),
+    key(
+        "limits.mini_explorer_minutes",
+        Kind::Whole(1, 240),
+        Class::GuardedAbove,
+        Ok("5"),
+        "Longest research of the confidence gate.",
+    ),
+    key(
+        "limits.tests_seconds",
+        Kind::Whole(1, 86_400),
+        Class::GuardedAbove,
+        Ok("300"),
+        "Longest run of the test command.",
+    ),
+    key(
+        "limits.hook_seconds",
+        Kind::Whole(1, 3_600),
+        Class::GuardedAbove,
+        Ok("60"),
+        "Longest run of a hook.",
+    ),
+    key(
+        "retries.attempts",
+        Kind::Whole(0, 10),
+        Class::GuardedAbove,
+        Ok("1"),
+        "Further attempts of an archetype the run can't do without.",
+    ),
+    key(
+        "retries.failures_in_a_row",
+        Kind::Whole(1, 20),
+        Class::GuardedAbove,
+        Ok("3"),
+        "So many failures in a row, over all archetypes, break the run.",
+    ),
+    key(
+        "retries.busy_waits_seconds",
+        Kind::Wholes(20, 0, 3_600),
+        Class::GuardedAbove,
+        Ok("[2, 10, 30, 60, 120]"),
+        "Waits before a busy agent is asked again; after the last the run stops.",
+    ),
+    key(
+        "retries.moved_base",
+        Kind::Whole(0, 20),
+        Class::GuardedAbove,
+        Ok("3"),
+        "Times a change is rebuilt and tested anew because the target branch moved.",
+    ),
+    key(
+        "retries.questions",
+        Kind::Whole(1, 20),
+        Class::GuardedAbove,
+        Ok("3"),
+        "Times the same question may be asked.",
+    ),
+    key(
+        "convergence.line_window",
+        Kind::Whole(0, 1_000),
+        Class::Inert,
+        Ok("10"),
+        "Lines between two findings that may still be the same one.",
+    ),
+    key(
+        "convergence.overlap_percent",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("50"),
+        "Shared keywords from which two findings can be the same one.",
+    ),
+    key(
+        "convergence.overlap",
+        Kind::Words(&["min", "jaccard"]),
+        Class::Inert,
+        Ok("min"),
+        "What the shared keywords are a share of: the shorter finding, or both together.",
+    ),
+    key(
+        "convergence.converging_above_percent",
+        PERCENT,
+        Class::GuardedBelow,
+        Ok("80"),
+        "Above this a run is converging.",
+    ),
+    key(
+        "convergence.diverging_below_percent",
+        PERCENT,
+        Class::GuardedBelow,
+        Ok("50"),
+        "Below this a run is diverging; in between it is stalling.",
+    ),
+    key(
+        "convergence.diverging_cycles",
+        Kind::Whole(1, 10),
+        Class::GuardedAbove,
+        Ok("2"),
+        "Diverging so many cycles running stops the run.",
+    ),
+    key(
+        "convergence.zero_policy",
+        Kind::Words(&["immediate", "two_consecutive"]),
+        Class::GuardedAbove,
+        Ok("immediate"),
+        "When a score of 0 stops the run; two_consecutive counts as above.",
+    ),
+    key(
+        "convergence.stop_without_baseline",
+        Kind::Switch,
+        Class::Inert,
+        Ok("false"),
+        "Stop on a score of 0 although the cycle before was clean.",
+    ),
+    key(
+        "convergence.oscillating",
+        Kind::Whole(1, 20),
+        Class::GuardedAbove,
+        Ok("2"),
+        "So many findings that come and go break the run.",
+    ),
+    key(
+        "convergence.persistent_floor",
+        SEVERITIES,
+        Class::Inert,
+        Ok("CRITICAL"),
+        "A finding this grave that stays open for two cycles goes to a person.",
+    ),
+    key(
+        "convergence.tracked",
+        SEVERITIES,
+        Class::GuardedAbove,
+        Ok("WARNING"),
+        "Findings this grave or graver are followed over the cycles.",
+    ),
+    key(
+        "raised.severity.<sign>",
+        SEVERITIES,
+        Class::GuardedBelow,
+        Ok("CRITICAL"),
+        "How grave it is when the program itself notices this in a change.",
+    ),
+    key(
+        "raised.binary_bytes",
+        Kind::Whole(0, 1_000_000_000),
+        Class::GuardedAbove,
+        Ok("1000000"),
+        "A binary file larger than this counts as `large_binary`.",
+    ),
+    key(
+        "hooks.<point>.command",
+        Kind::Command,
+        Class::Guarded,
+        Err("none"),
+        "In `hooks.yaml`, without the leading `hooks.`: run at this point of a run.",
+    ),
+    key(
+        "hooks.<point>.fail_action",
+        Kind::Words(&["warn", "abort"]),
+        Class::Guarded,
+        Err("abort for pre-merge, else warn"),
+        "What follows when the hook's command fails.",
+    ),
+];
+
+const fn key(
+    path: &'static str,
+    kind: Kind,
+    class: Class,
+    default: Result<&'static str, &'static str>,
+    meaning: &'static str,
+) -> Key {
+    Key { path, kind, class, default, meaning }
+}
+
+/// Keys of the format that belong to features not built yet.
+pub static LATER: &[&str] = &[
+    "bundle",
+    "bundle_version",
+    "costs",
+    "git.commit_style",
+    "git.enabled",
+    "git.signing_key",
+    "initialized",
+    "lenses",
+    "memory",
+    "models.mapping",
+    "models.ollama",
+    "models.provider",
+    "patterns",
+    "variables",
+];
+
+/// What a path of the file turns out to be.
+pub enum Found {
+    Key(&'static Key),
+    /// Further keys stand below it.
+    Section,
+    Later,
+    Unknown,
+}
+
+/// The row for a path; `archetypes` are the names known beside the built-in ones.
+pub fn find(path: &[&str], archetypes: &[String]) -> Found {
+    let mut section = false;
+    for key in KEYS {
+        let mut wanted = key.path.split('.');
+        let fits = path.iter().all(|part| wanted.next().is_some_and(|wanted| fits(wanted, part, archetypes)));
+        match (fits, wanted.next()) {
+            (true, None) => return Found::Key(key),
+            (true, Some(_)) => section = true,
+            (false, _) => {}
+        }
+    }
+    let later = |later: &&str| later.split('.').zip(path).all(|(later, part)| later == *part);
+    match section {
+        true => Found::Section,
+        false if LATER.iter().filter(|path_of| path_of.split('.').count() <= path.len()).any(later) => {
+            Found::Later
+        }
+        false => Found::Unknown,
+    }
+}
+
+/// The row for a path that has already been accepted.
+pub fn known(path: &str) -> Option<&'static Key> {
+    let path: Vec<&str> = path.split('.').collect();
+    let any: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
+    match find(&path, &any) {
+        Found::Key(key) => Some(key),
+        Found::Section | Found::Later | Found::Unknown => None,
+    }
+}
+
+/// What may stand below a section, names spelled out, in the order of the table.
+pub fn siblings(section: &[&str], archetypes: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    for key in KEYS {
+        let mut wanted = key.path.split('.');
+        if section.iter().all(|part| wanted.next().is_some_and(|wanted| fits(wanted, part, archetypes)))
+            && let Some(next) = wanted.next()
+            && (!section.is_empty() || next != "hooks")
+        {
+            for name in spelled_out(next, archetypes) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    names
+}
+
+/// What is said about a key nobody knows: what was probably meant, and what there is in its place.
+pub fn advice(path: &[&str], archetypes: &[String]) -> String {
+    let (last, section) = path.split_last().unwrap_or((&"", &[]));
+    let near = siblings(section, archetypes);
+    let mut text = String::new();
+    if last.contains('.') {
+        text += "; write one level per line instead of a dotted key";
+    } else if let Some(meant) = closest(last, &near) {
+        let meant: Vec<&str> = section.iter().copied().chain([meant]).collect();
+        text += &format!(" (did you mean `{}`?)", meant.join("."));
+    } else if let Some(key) = KEYS.iter().find(|key| key.path.rsplit('.').next() == Some(last)) {
+        text += &format!(" (did you mean `{}`?)", key.path);
+    } else if section.is_empty() && *last == "hooks" {
+        text += "; hooks stand in `hooks.yaml` beside this file";
+    }
+    let place = if section.is_empty() { "here".to_owned() } else { format!("in `{}`", section.join(".")) };
+    format!("{text}; known {place}: {}", near.join(", "))
+}
+
+fn fits(wanted: &str, part: &str, archetypes: &[String]) -> bool {
+    match wanted {
+        "<archetype>" => {
+            let known = ARCHETYPES.iter().any(|(name, _)| *name == part)
+                || archetypes.iter().any(|name| name == part);
+            known && archeflow_core::persona::check_name(part).is_ok()
+        }
+        "<workflow>" => Workflow::parse(part).is_some(),
+        "<sign>" => Sign::ALL.iter().any(|sign| sign.name() == part),
+        "<point>" => HookPoint::ALL.iter().any(|point| point.name() == part),
+        literal => literal == part,
+    }
+}
+
+fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
+    match wanted {
+        "<archetype>" => {
+            ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(archetypes.iter().cloned()).collect()
+        }
+        "<workflow>" => Workflow::ALL.iter().map(|workflow| workflow.name().to_owned()).collect(),
+        "<sign>" => Sign::ALL.iter().map(|sign| sign.name().to_owned()).collect(),
+        "<point>" => HookPoint::ALL.iter().map(|point| point.name().to_owned()).collect(),
+        literal => vec![literal.to_owned()],
+    }
+}
+
+/// The name that differs in the fewest letters, if these are few.
+fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
+    const LONGEST: usize = 40;
+    let word = word.to_lowercase();
+    if word.len() > LONGEST {
+        return None;
+    }
+    let near = names.iter().map(|name| (distance(&word, name), name)).min()?;
+    (near.0 <= 1 + word.len() / 4).then_some(near.1.as_str())
+}
+
+/// Edits from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, (b, pair)) in b.iter().zip(row.windows(2)).enumerate() {
+            let &[diagonal, above] = pair else { continue };
+            let left = next.get(j).copied().unwrap_or(usize::MAX);
+            next.push((diagonal + usize::from(a != *b)).min(above + 1).min(left + 1));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
+
+impl Key {
+    /// The built-in value.
+    pub fn built_in(&self) -> Option<Setting> {
+        let text = self.default.ok()?;
+        let Some(items) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) else {
+            return self.kind.read_text(text);
+        };
+        let items: Vec<&str> = items.split(", ").filter(|item| !item.is_empty()).collect();
+        self.kind.read_items(&items)
+    }
+
+    /// Whether this value, set by a repository, has to be approved first.
+    pub fn needs_approval(&self, value: &Setting) -> bool {
+        let built_in = self.built_in();
+        match self.class {
+            Class::Inert => false,
+            Class::Guarded => built_in.as_ref() != Some(value),
+            Class::GuardedAbove => built_in.is_none_or(|built_in| self.exceeds(value, &built_in)),
+            Class::GuardedBelow => built_in.is_none_or(|built_in| self.exceeds(&built_in, value)),
+        }
+    }
+
+    fn exceeds(&self, a: &Setting, b: &Setting) -> bool {
+        match (a, b) {
+            (Setting::Whole(a), Setting::Whole(b)) => a > b,
+            (Setting::Millionths(a), Setting::Millionths(b)) => a > b,
+            (Setting::Wholes(a), Setting::Wholes(b)) => {
+                a.len() > b.len() || a.iter().sum::<u64>() > b.iter().sum::<u64>()
+            }
+            (Setting::Word(a), Setting::Word(b)) => self.kind.rank(a) > self.kind.rank(b),
+            _ => a != b,
+        }
+    }
+}
+
+impl Kind {
+    /// What may be written, for errors and the manual.
+    pub fn allowed(self) -> String {
+        match self {
+            Kind::Switch => "true or false".to_owned(),
+            Kind::Off(why) => format!("only false: {why}"),
+            Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Wholes(longest, least, most) => {
+                format!("a list of at most {longest} whole numbers from {least} to {most}")
+            }
+            Kind::Share => "a decimal from 0 to 1 with at most six places".to_owned(),
+            Kind::Words(words) => words.join(", "),
+            Kind::Tier => Tier::NAMES.to_owned(),
+            Kind::Release => "a release number of at most 32 characters".to_owned(),
+            Kind::Prefix => {
+                "like `archeflow/`: begins with a letter or digit, ends with `/`, holds only letters, \
+                             digits, `-`, `_` and single `.` and `/`, at most 64 characters"
+                    .to_owned()
+            }
+            Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
+            Kind::Agent => AGENTS.to_owned(),
+            Kind::Variables => format!(
+                "a list of at most {MOST_VARIABLES} names of environment variables, none beginning with ARCHEFLOW_"
+            ),
+        }
+    }
+
+    /// The value of a node, or nothing when it isn't one of this kind.
+    pub fn read(self, node: &Node) -> Option<Setting> {
+        match &node.value {
+            yaml::Value::Scalar(text) => self.read_text(text),
+            yaml::Value::List(items) => {
+                let items: Option<Vec<&str>> = items.iter().map(scalar).collect();
+                self.read_items(&items?)
+            }
+            yaml::Value::Nothing | yaml::Value::Map(_) => None,
+        }
+    }
+
+    pub fn read_text(self, text: &str) -> Option<Setting> {
+        match self {
+            Kind::Switch => switch(text).map(Setting::Switch),
+            Kind::Off(_) => switch(text).filter(|on| !on).map(Setting::Switch),
+            Kind::Whole(least, most) => whole(text, least, most).map(Setting::Whole),
+            Kind::Share => share(text).map(Setting::Millionths),
+            Kind::Words(words) => words.iter().find(|word| **word == text).map(|word| Setting::Word(word)),
+            Kind::Tier => Tier::parse(text).map(|tier| Setting::Word(tier.name())),
+            Kind::Release => release(text).then(|| Setting::Text(text.to_owned())),
+            Kind::Prefix => prefix(text).then(|| Setting::Text(text.to_owned())),
+            Kind::Command => command(text),
+            Kind::Agent => command(text).filter(|_| agent(text.trim())),
+            Kind::Wholes(..) | Kind::Variables => None,
+        }
+    }
+
+    fn read_items(self, items: &[&str]) -> Option<Setting> {
+        match self {
+            Kind::Wholes(longest, least, most) if items.len() <= longest => {
+                items.iter().map(|item| whole(item, least, most)).collect::<Option<_>>().map(Setting::Wholes)
+            }
+            Kind::Variables if items.len() <= MOST_VARIABLES && items.iter().all(|item| variable(item)) => {
+                let mut names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+                names.sort();
+                names.dedup();
+                Some(Setting::Names(names))
+            }
+            Kind::Wholes(..)
+            | Kind::Variables
+            | Kind::Switch
+            | Kind::Off(_)
+            | Kind::Whole(..)
+            | Kind::Share
+            | Kind::Words(_)
+            | Kind::Tier
+            | Kind::Release
+            | Kind::Prefix
+            | Kind::Command
+            | Kind::Agent => None,
+        }
+    }
+
+    fn rank(self, word: &str) -> Option<usize> {
+        match self {
+            Kind::Words(words) => words.iter().position(|known| *known == word),
+            Kind::Switch
+            | Kind::Off(_)
+            | Kind::Whole(..)
+            | Kind::Wholes(..)
+            | Kind::Share
+            | Kind::Tier
+            | Kind::Release
+            | Kind::Prefix
+            | Kind::Command
+            | Kind::Agent
+            | Kind::Variables => None,
+        }
+    }
+}
+
+fn scalar(node: &Node) -> Option<&str> {
+    match &node.value {
+        yaml::Value::Scalar(text) => Some(text),
+        yaml::Value::Nothing | yaml::Value::List(_) | yaml::Value::Map(_) => None,
+    }
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// Digits only, and no leading zero that could be meant as octal.
+fn whole(text: &str, least: u64, most: u64) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|n| digits && (least..=most).contains(n))
+}
+
+fn share(text: &str) -> Option<u32> {
+    const PLACES: usize = 6;
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = !rest.is_empty() && rest.len() <= PLACES && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let rest: u32 = format!("{rest:0<PLACES$}").parse().ok().filter(|_| digits)?;
+    match (whole, rest) {
+        ("0", rest) => Some(rest),
+        ("1", 0) => Some(1_000_000),
+        _ => None,
+    }
+}
+
+fn release(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_');
+    (1..=32).contains(&text.len()) && text.chars().all(fits)
+}
+
+fn prefix(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.chars().all(fits)
+            && !part.contains("..")
+            && !part.ends_with('.')
+            && !part.to_ascii_lowercase().ends_with(".lock")
+    };
+    text.len() <= 64 && text.strip_suffix('/').is_some_and(|text| text.split('/').all(part))
+}
+
+const LONGEST_COMMAND: usize = 4_096;
+const MOST_VARIABLES: usize = 64;
+
+fn command(text: &str) -> Option<Setting> {
+    let text = text.trim();
+    let fits = !text.is_empty() && text.len() <= LONGEST_COMMAND && !text.contains(char::is_control);
+    fits.then(|| Setting::Text(text.to_owned()))
+}
+
+const AGENTS: &str = "claude, codex, gemini, opencode, goose, acp:<command>, anthropic[:model], \
+                      openai[:model]@<url>, ollama[:model], cmd:<command line> or script:<file>";
+
+/// The shape only; whether the program is there is found out when it is started.
+fn agent(text: &str) -> bool {
+    let end = text.find([':', '@']).unwrap_or(text.len());
+    let (head, rest) = text.split_at(end);
+    match head {
+        "claude" | "codex" | "gemini" | "opencode" | "goose" => rest.is_empty(),
+        "acp" | "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
+        "anthropic" | "ollama" => rest.is_empty() || (rest.starts_with(':') && rest.len() > 1),
+        "openai" => rest.split_once('@').is_some_and(|(model, url)| model != ":" && !url.is_empty()),
+        _ => false,
+    }
+}
+
+fn variable(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let start = |c: char| c.is_ascii_alphabetic() || c == '_';
+    text.len() <= 128 && text.starts_with(start) && text.chars().all(fits) && !text.starts_with("ARCHEFLOW_")
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Switch(on) => write!(f, "{on}"),
+            Setting::Whole(n) => write!(f, "{n}"),
+            Setting::Wholes(list) => {
+                let list: Vec<String> = list.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", list.join(", "))
+            }
+            Setting::Millionths(1_000_000) => f.write_str("1.0"),
+            Setting::Millionths(n) => {
+                let places = format!("{n:06}");
+                let places = places.trim_end_matches('0');
+                write!(f, "0.{}", if places.is_empty() { "0" } else { places })
+            }
+            Setting::Word(word) => f.write_str(word),
+            Setting::Text(text) => f.write_str(text),
+            Setting::Names(names) => write!(f, "[{}]", names.join(", ")),
+        }
+    }
+}
+
+/// A value as its file has it, for an error.
+pub fn written(node: &Node) -> String {
+    match &node.value {
+        yaml::Value::Nothing => "nothing".to_owned(),
+        yaml::Value::Scalar(text) => format!("`{}`", shown(text)),
+        yaml::Value::List(items) => {
+            const MOST: usize = 8;
+            let mut texts: Vec<String> =
+                items.iter().take(MOST).map(|item| scalar(item).map_or("…".to_owned(), shown)).collect();
+            if items.len() > MOST {
+                texts.push("…".to_owned());
+            }
+            format!("`[{}]`", texts.join(", "))
+        }
+        yaml::Value::Map(_) => "a section of keys".to_owned(),
+    }
+}
+
+/// The table of the manual.
+pub fn table() -> String {
+    let mut text =
+        "| Key | Allowed | Default | Set by a repository | Meaning |\n|---|---|---|---|---|\n".to_owned();
+    for key in KEYS {
+        let default = match key.default {
+            Ok(value) => format!("`{value}`"),
+            Err(why) => why.to_owned(),
+        };
+        let class = match (key.class, key.default) {
+            (Class::Inert, _) => "used",
+            (Class::Guarded, Ok(_)) => "needs approval, except the default",
+            (Class::Guarded, Err(_)) => "needs approval",
+            (Class::GuardedAbove, _) => "needs approval above the default",
+            (Class::GuardedBelow, _) => "needs approval below the default",
+        };
+        // Angle brackets would be taken for HTML.
+        let allowed = key.kind.allowed().replace('<', "\\<");
+        text += &format!("| `{}` | {allowed} | {default} | {class} | {} |\n", key.path, key.meaning);
+    }
+    text
+}

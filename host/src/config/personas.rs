@@ -1,0 +1,125 @@
+//! Finds an archetype's file: the repository's if approved, else the user's, else the built-in one. The whole file
+//! wins; nothing is merged.
+//!
+//! A repository's file is the text an agent is instructed with, so it counts as guarded like a command (D-08).
+
+use archeflow_core::persona::{self, role_name};
+use archeflow_core::words::{ARCHETYPES, Persona};
+
+use super::layers::Withheld;
+use super::yaml::MOST_BYTES;
+use super::{Fault, Faults, Part, REPOSITORY_ARCHETYPES};
+
+/// Where a persona's text came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    BuiltIn,
+    User { path: String },
+    Repo { path: String },
+}
+
+/// An archetype as it takes part in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub persona: Persona,
+    pub origin: Origin,
+    /// Of the whole text, in hexadecimal, for the log.
+    pub digest: String,
+    /// The repository's file of this name, which nobody approved.
+    pub withheld: Option<String>,
+}
+
+/// Looks a name up. A file that exists but can't be read is an error, never passed over.
+pub fn find(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> Result<Found, Faults> {
+    let theirs = repository.iter().find(|(path, _)| name_in_repository(path) == Some(name));
+    let ours = user.iter().find(|(path, _)| name_of_users(path) == Some(name));
+    let withheld = theirs.filter(|_| !approved).map(|(path, _)| path.clone());
+    let (persona, origin, digest) = if let Some((path, bytes)) = theirs.filter(|_| approved) {
+        (read(name, path, bytes)?, Origin::Repo { path: path.clone() }, digest(bytes))
+    } else if let Some((path, bytes)) = ours {
+        (read(name, path, bytes)?, Origin::User { path: path.clone() }, digest(bytes))
+    } else if let Some((_, text)) = ARCHETYPES.iter().find(|(known, _)| *known == name) {
+        (read(name, "built-in", text.as_bytes())?, Origin::BuiltIn, digest(text.as_bytes()))
+    } else {
+        return Err(unknown(name, repository, user, withheld.as_deref()).into());
+    };
+    Ok(Found { persona, origin, digest, withheld })
+}
+
+/// The names of archetypes that files bring along beside the built-in ones, approved or not.
+pub fn names(repository: &[Part], user: &[Part]) -> Vec<String> {
+    let theirs = repository.iter().filter_map(|(path, _)| name_in_repository(path));
+    let ours = user.iter().filter_map(|(path, _)| name_of_users(path));
+    let mut names: Vec<String> = theirs.chain(ours).map(str::to_owned).collect();
+    names.retain(|name| {
+        !ARCHETYPES.iter().any(|(known, _)| known == name) && persona::check_name(name).is_ok()
+    });
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// What an unapproved repository would tell agents.
+pub(super) fn withheld(repository: &[Part]) -> impl Iterator<Item = Withheld> {
+    repository.iter().filter_map(|(path, bytes)| {
+        let name = super::in_full(name_in_repository(path)?);
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        let value = format!("{lines} lines of instructions, digest {}", digest(bytes));
+        let path = super::in_full(path);
+        Some(Withheld { key: format!("archetypes.{name}"), value, path, line: 1, overruled: None })
+    })
+}
+
+/// The archetype a file of the repository is about: right below the one folder for them.
+pub(super) fn name_in_repository(path: &str) -> Option<&str> {
+    path.strip_prefix(REPOSITORY_ARCHETYPES)?.strip_suffix(".md").filter(|name| !name.contains('/'))
+}
+
+/// The same for the user's folder, wherever that is.
+fn name_of_users(path: &str) -> Option<&str> {
+    let (folder, file) = path.rsplit_once('/')?;
+    file.strip_suffix(".md").filter(|_| folder.ends_with("/archetypes"))
+}
+
+fn read(name: &str, path: &str, bytes: &[u8]) -> Result<Persona, Faults> {
+    let fault = |text: String| Fault { path: path.to_owned(), line: 0, column: 0, text };
+    if bytes.len() > MOST_BYTES {
+        let text = format!("the file has {} bytes; at most {MOST_BYTES} are read", bytes.len());
+        return Err(fault(text).into());
+    }
+    let text = str::from_utf8(bytes).map_err(|_| fault("the file is not UTF-8 text".to_owned()))?;
+    let persona = persona::parse(text).map_err(|texts| Faults(texts.into_iter().map(&fault).collect()))?;
+    if persona.archetype.name != name {
+        let text = format!(
+            "the header names `{}`, the file `{name}`; they have to be the same",
+            super::shown(&persona.archetype.name)
+        );
+        return Err(fault(text).into());
+    }
+    // The workflows seat the seven by role: a Maker that is a reviewer would leave the seat empty.
+    if let Some(built_in) = persona::built_in(name)
+        && built_in.archetype.role != persona.archetype.role
+    {
+        let (is, was) = (role_name(persona.archetype.role), role_name(built_in.archetype.role));
+        return Err(fault(format!(
+            "the role is `{is}`; `{name}` is built in as `{was}` and has to stay that"
+        ))
+        .into());
+    }
+    Ok(persona)
+}
+
+fn unknown(name: &str, repository: &[Part], user: &[Part], withheld: Option<&str>) -> Fault {
+    let mut known: Vec<String> = ARCHETYPES.iter().map(|(known, _)| (*known).to_owned()).collect();
+    known.extend(names(repository, user).into_iter().filter(|known| known != name));
+    let text = match withheld {
+        Some(path) => format!("the archetype is only known from {path}, which is not approved"),
+        None => format!("unknown archetype; known: {}", known.join(", ")),
+    };
+    Fault { path: super::shown(name), line: 0, column: 0, text }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    const DIGITS: usize = 32;
+    blake3::hash(bytes).to_hex().chars().take(DIGITS).collect()
+}

@@ -1,0 +1,174 @@
+//! Facts about a change: which paths differ between two commits, by how much, and the diff to show.
+
+use super::repo::{Repo, answered};
+use super::{Oid, content, runner};
+
+pub use super::quote::{quote_path, unquote_path};
+
+/// What happened to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Added,
+    Modified,
+    Deleted,
+    /// Between file, symbolic link and submodule.
+    TypeChanged,
+}
+
+/// One path that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    pub path: Vec<u8>,
+    pub status: Status,
+    /// Six octal digits; `000000` when the path is absent.
+    pub old_mode: String,
+    pub new_mode: String,
+    pub old_oid: Oid,
+    pub new_oid: Oid,
+    /// Lines added; `None` for binary content.
+    pub added: Option<u64>,
+    pub deleted: Option<u64>,
+    /// The size of the new content; 0 when there is none.
+    pub size_new: u64,
+}
+
+/// A unified diff, cut at the limit asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffText {
+    pub bytes: Vec<u8>,
+    /// The size of the whole when `bytes` is only its beginning.
+    pub truncated_at: Option<u64>,
+}
+
+/// The paths that differ from `base` to `commit`, without guessing at renames.
+pub fn changed(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+    let output = repo
+        .side()?
+        .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames"])
+        .args(["--no-ext-diff", "--no-textconv", "--no-color", base.as_str(), commit.as_str()])
+        .done()?;
+    let mut changed = parse(&output.stdout).ok_or_else(|| unexpected(&output.stdout))?;
+    fill_sizes(repo, &mut changed)?;
+    Ok(changed)
+}
+
+/// The same without line counts and sizes, which cost reading every file.
+pub(super) fn touched(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+    let output = repo
+        .side()?
+        .args([
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--no-abbrev",
+            "--no-renames",
+            base.as_str(),
+            commit.as_str(),
+        ])
+        .done()?;
+    parse(&output.stdout).ok_or_else(|| unexpected(&output.stdout))
+}
+
+/// The diff from where the two parted to `commit`, for a reviewer.
+pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<DiffText, runner::Error> {
+    let parted = merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
+    let output = repo
+        .side()?
+        .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
+        .args([parted.as_str(), commit.as_str()])
+        .cap(cap)
+        .done()?;
+    let truncated_at = (output.total > output.stdout.len() as u64).then_some(output.total);
+    Ok(DiffText { bytes: output.stdout, truncated_at })
+}
+
+/// How many commits lead from `base` to `commit`.
+pub fn commits(repo: &Repo, base: &Oid, commit: &Oid) -> Result<u32, runner::Error> {
+    let range = format!("{base}..{commit}");
+    let output = repo.side()?.args(["rev-list", "--count", &range]).done()?;
+    Ok(String::from_utf8_lossy(output.line()).trim().parse().unwrap_or(0))
+}
+
+/// Where two lines of history parted; `None` when they have nothing in common.
+pub fn merge_base(repo: &Repo, one: &Oid, other: &Oid) -> Result<Option<Oid>, runner::Error> {
+    let args = ["merge-base", one.as_str(), other.as_str()];
+    let output = repo.side()?.args(args).run()?;
+    match output.status.code() {
+        Some(0) => answered(&args, &output).map(Some),
+        Some(1) => Ok(None),
+        _ => answered(&args, &repo.side()?.args(args).done()?).map(Some),
+    }
+}
+
+/// The content of a file in a commit.
+pub fn blob_at(repo: &Repo, commit: &Oid, path: &[u8]) -> Result<Option<Vec<u8>>, runner::Error> {
+    Ok(content::Tree::open(repo, commit).cap(u64::MAX).bytes(path)?.map(<[u8]>::to_vec))
+}
+
+fn parse(output: &[u8]) -> Option<Vec<Changed>> {
+    let mut fields = output.split(|byte| *byte == 0).filter(|field| !field.is_empty()).peekable();
+    let mut changed = Vec::new();
+    while let Some(meta) = fields.next_if(|field| field.starts_with(b":")) {
+        changed.push(raw(meta, fields.next()?)?);
+    }
+    // The counts follow in the same order.
+    for (counts, one) in fields.zip(&mut changed) {
+        let mut words = counts.splitn(3, |byte| *byte == b'\t');
+        (one.added, one.deleted) = (number(words.next()?), number(words.next()?));
+        if words.next()? != one.path {
+            return None;
+        }
+    }
+    Some(changed)
+}
+
+fn raw(meta: &[u8], path: &[u8]) -> Option<Changed> {
+    let meta = std::str::from_utf8(meta.strip_prefix(b":")?).ok()?;
+    let [old_mode, new_mode, old_oid, new_oid, letter] = meta.split(' ').collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let status = match letter.as_bytes().first()? {
+        b'A' => Status::Added,
+        b'D' => Status::Deleted,
+        b'T' => Status::TypeChanged,
+        _ => Status::Modified,
+    };
+    Some(Changed {
+        path: path.to_vec(),
+        status,
+        old_mode: old_mode.to_owned(),
+        new_mode: new_mode.to_owned(),
+        old_oid: Oid::parse(old_oid.as_bytes()).ok()?,
+        new_oid: Oid::parse(new_oid.as_bytes()).ok()?,
+        added: None,
+        deleted: None,
+        size_new: 0,
+    })
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+fn fill_sizes(repo: &Repo, changed: &mut [Changed]) -> Result<(), runner::Error> {
+    let mut files: Vec<&mut Changed> =
+        changed.iter_mut().filter(|one| !one.new_oid.is_zero() && one.new_mode != GITLINK).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let input: String = files.iter().map(|one| format!("{}\n", one.new_oid)).collect();
+    let output = repo.side()?.args(["cat-file", "--batch-check=%(objectsize)"]).input(input).done()?;
+    for (one, size) in files.iter_mut().zip(output.stdout.split(|byte| *byte == b'\n')) {
+        one.size_new = number(size).ok_or_else(|| unexpected(size))?;
+    }
+    Ok(())
+}
+
+/// The mode of a submodule entry.
+pub(super) const GITLINK: &str = "160000";
+
+fn unexpected(answer: &[u8]) -> runner::Error {
+    let answer = String::from_utf8_lossy(&answer[..answer.len().min(200)]).escape_debug().to_string();
+    runner::Error::Unexpected { what: "diff-tree".to_owned(), answer }
+}

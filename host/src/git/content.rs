@@ -1,0 +1,159 @@
+//! Reading the files of one commit, for resolving what reviewers cite.
+
+use std::collections::BTreeMap;
+
+use super::repo::Repo;
+use super::{Oid, runner};
+
+const CAP: u64 = 10 * 1024 * 1024;
+
+/// The files of one commit, read on demand and kept.
+#[derive(Debug)]
+pub struct Tree<'a> {
+    repo: &'a Repo,
+    commit: Oid,
+    cap: u64,
+    known: BTreeMap<Vec<u8>, Found>,
+}
+
+#[derive(Debug)]
+enum Found {
+    Missing,
+    TooLarge,
+    Bytes(Vec<u8>),
+}
+
+impl<'a> Tree<'a> {
+    pub fn open(repo: &'a Repo, commit: &Oid) -> Tree<'a> {
+        Tree { repo, commit: commit.clone(), cap: CAP, known: BTreeMap::new() }
+    }
+
+    /// Files larger than this are known to exist but have no lines.
+    pub fn cap(self, cap: u64) -> Tree<'a> {
+        Tree { cap, ..self }
+    }
+
+    pub fn exists(&mut self, path: &[u8]) -> Result<bool, runner::Error> {
+        Ok(!matches!(self.find(path)?, Found::Missing))
+    }
+
+    /// The content of a file, unless it is missing or too large.
+    pub fn bytes(&mut self, path: &[u8]) -> Result<Option<&[u8]>, runner::Error> {
+        Ok(match self.find(path)? {
+            Found::Missing | Found::TooLarge => None,
+            Found::Bytes(bytes) => Some(bytes),
+        })
+    }
+
+    pub fn line_count(&mut self, path: &[u8]) -> Result<Option<usize>, runner::Error> {
+        Ok(self.bytes(path)?.map(|bytes| lines(bytes).count()))
+    }
+
+    /// Line `number`, counted from 1, without its newline.
+    pub fn line(&mut self, path: &[u8], number: usize) -> Result<Option<Vec<u8>>, runner::Error> {
+        let Some(before) = number.checked_sub(1) else { return Ok(None) };
+        Ok(self.bytes(path)?.and_then(|bytes| lines(bytes).nth(before)).map(<[u8]>::to_vec))
+    }
+
+    fn find(&mut self, path: &[u8]) -> Result<&Found, runner::Error> {
+        if !self.known.contains_key(path) {
+            self.load(&[path])?;
+        }
+        Ok(self.known.get(path).unwrap_or(&Found::Missing))
+    }
+
+    /// Reads many files with two processes in all.
+    pub fn load(&mut self, paths: &[&[u8]]) -> Result<(), runner::Error> {
+        let mut blobs = Vec::new();
+        for (path, answer) in paths.iter().zip(self.sizes(paths)?) {
+            match answer {
+                None => drop(self.known.insert(path.to_vec(), Found::Missing)),
+                Some((_, size)) if size > self.cap => drop(self.known.insert(path.to_vec(), Found::TooLarge)),
+                Some((oid, _)) => blobs.push((*path, oid)),
+            }
+        }
+        let oids: Vec<&Oid> = blobs.iter().map(|(_, oid)| oid).collect();
+        for ((path, _), bytes) in blobs.iter().zip(read_blobs(self.repo, &oids)?) {
+            self.known.insert(path.to_vec(), Found::Bytes(bytes));
+        }
+        Ok(())
+    }
+
+    /// The object and size of each path that is a file.
+    fn sizes(&self, paths: &[&[u8]]) -> Result<Vec<Option<(Oid, u64)>>, runner::Error> {
+        let names: Vec<Vec<u8>> = paths.iter().map(|path| self.object_name(path)).collect();
+        let output = self
+            .repo
+            .side()?
+            .args(["cat-file", "-z", "--batch-check=%(objecttype) %(objectname) %(objectsize)"])
+            .input(names.iter().flat_map(|name| [name.as_slice(), b"\0"]).collect::<Vec<_>>().concat())
+            .done()?;
+        let mut rest = output.stdout.as_slice();
+        Ok(names.iter().map(|name| next_size(&mut rest, name)).collect())
+    }
+
+    /// A path that starts with a dot segment would be read relative to somewhere; no tree has such a name.
+    fn object_name(&self, path: &[u8]) -> Vec<u8> {
+        let odd = path.is_empty()
+            || path.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."));
+        let path: &[u8] = if odd { b".git" } else { path };
+        [self.commit.as_str().as_bytes(), b":", path].concat()
+    }
+}
+
+fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(Oid, u64)> {
+    // A missing object is echoed with its name, which may itself hold newlines.
+    if let Some(after) = rest.strip_prefix(name).and_then(|rest| rest.strip_prefix(b" missing\n")) {
+        *rest = after;
+        return None;
+    }
+    let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let (line, after) = rest.split_at(end);
+    *rest = after.get(1..).unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let mut words = line.split(' ');
+    let blob = words.next()? == "blob";
+    let oid = Oid::parse(words.next()?.as_bytes()).ok()?;
+    let size = words.next()?.parse().ok()?;
+    blob.then_some((oid, size))
+}
+
+/// The content of blobs, in the order asked for.
+pub(super) fn read_blobs(repo: &Repo, oids: &[&Oid]) -> Result<Vec<Vec<u8>>, runner::Error> {
+    if oids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+    let output = repo.side()?.args(["cat-file", "--batch"]).input(input).done()?;
+    contents(&output.stdout, oids.len())
+}
+
+/// Takes apart what `cat-file --batch` printed.
+pub(super) fn contents(mut rest: &[u8], count: usize) -> Result<Vec<Vec<u8>>, runner::Error> {
+    let mut all = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (bytes, after) = one_content(rest).ok_or_else(|| unexpected(rest))?;
+        all.push(bytes.to_vec());
+        rest = after;
+    }
+    Ok(all)
+}
+
+fn one_content(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let size: usize =
+        std::str::from_utf8(rest[..end].rsplit(|byte| *byte == b' ').next()?).ok()?.parse().ok()?;
+    let body = &rest[end + 1..];
+    Some((body.get(..size)?, body.get(size + 1..)?))
+}
+
+fn unexpected(rest: &[u8]) -> runner::Error {
+    let answer = String::from_utf8_lossy(&rest[..rest.len().min(200)]).escape_debug().to_string();
+    runner::Error::Unexpected { what: "cat-file --batch".to_owned(), answer }
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let count = if bytes.is_empty() { 0 } else { usize::MAX };
+    bytes.split(|byte| *byte == b'\n').take(count)
+}

@@ -1,0 +1,149 @@
+//! Small file steps that never follow a symbolic link somebody else may have planted.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open, openat};
+
+/// A path given as bytes, as git gives it.
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// What `git rev-parse` printed, as a path.
+pub(super) fn owned_path(bytes: &[u8]) -> PathBuf {
+    path(bytes).to_owned()
+}
+
+/// Reads a regular file beneath `dir`; no component may be a link. `None` when there is no such file.
+pub(super) fn read_beneath(dir: &Path, relative: &[u8], cap: u64) -> io::Result<Option<Vec<u8>>> {
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut parts: Vec<&[u8]> = relative.split(|byte| *byte == b'/').collect();
+    let Some(name) = parts.pop() else { return Ok(None) };
+    if name.is_empty() || parts.iter().chain([&name]).any(|part| matches!(*part, b"" | b"." | b"..")) {
+        return Ok(None);
+    }
+    let Ok(mut at) = open(dir, directory, Mode::empty()) else { return Ok(None) };
+    for part in parts {
+        let Ok(next) = openat(&at, path(part), directory, Mode::empty()) else { return Ok(None) };
+        at = next;
+    }
+    let plain = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(fd) = openat(&at, path(name), plain, Mode::empty()) else { return Ok(None) };
+    let file = File::from(fd);
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(cap).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Makes a directory that only the user may enter, with its parents.
+pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Writes a file of our own by temporary file and rename, unless it has these bytes already.
+pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if is_plain_file(file) && fs::read(file).is_ok_and(|now| now == bytes) {
+        return Ok(());
+    }
+    let temporary = beside(file);
+    write_new(&temporary, bytes, 0o600)?;
+    fs::rename(&temporary, file).inspect_err(|_| drop(fs::remove_file(&temporary)))
+}
+
+/// Writes a file that must not exist yet.
+pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = File::options();
+    let mut new = options.write(true).create_new(true).mode(mode).open(file)?;
+    new.write_all(bytes)
+}
+
+/// A name in the same directory that no other process uses.
+pub(super) fn beside(file: &Path) -> PathBuf {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    file.with_file_name(format!(".archeflow-{}-{n}.tmp", std::process::id()))
+}
+
+/// Whether this is a directory itself, not a link to one.
+pub(super) fn is_real_dir(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir())
+}
+
+pub(super) fn is_plain_file(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file())
+}
+
+/// Whether anything at all has this name.
+pub(super) fn exists(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_ok()
+}
+
+/// Removes a file, a link, or a directory with everything in it; links are removed, never followed.
+pub(super) fn remove(target: &Path) -> io::Result<()> {
+    let meta = match fs::symlink_metadata(target) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !meta.is_dir() {
+        return fs::remove_file(target);
+    }
+    match fs::remove_dir_all(target) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(target);
+            fs::remove_dir_all(target)
+        }
+        other => other,
+    }
+}
+
+/// Removes the directories above `file` that are empty, up to but not including `top`.
+pub(super) fn remove_empty_parents(top: &Path, file: &Path) {
+    let mut parent = file.parent();
+    while let Some(dir) = parent.filter(|dir| *dir != top && dir.starts_with(top)) {
+        if fs::remove_dir(dir).is_err() {
+            break;
+        }
+        parent = dir.parent();
+    }
+}
+
+/// Gives the owner full rights on a directory and all beneath it, as far as possible.
+pub(super) fn open_up(dir: &Path) {
+    walk_dirs(dir, &mut |dir| {
+        drop(fs::set_permissions(dir, Permissions::from_mode(0o755)));
+        true
+    });
+}
+
+/// Takes the right to write away from directories only, `.git` aside; files keep theirs.
+pub(super) fn close_dirs(dir: &Path) {
+    walk_dirs(dir, &mut |dir| {
+        let git = dir.file_name().is_some_and(|name| name == ".git");
+        if !git {
+            drop(fs::set_permissions(dir, Permissions::from_mode(0o555)));
+        }
+        !git
+    });
+}
+
+/// Calls `each` on every real directory, before looking into it; not looked into when it answers false.
+fn walk_dirs(dir: &Path, each: &mut impl FnMut(&Path) -> bool) {
+    if !is_real_dir(dir) || !each(dir) {
+        return;
+    }
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk_dirs(&entry.path(), each);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Building the commit that is to land, off to the side: no working tree, no index, and nothing configured in
+//! the repository takes part.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Error;
+use crate::git::repo::{Identity, Repo, answered};
+use crate::git::workspace::{by, point};
+use crate::git::{Oid, runner};
+
+/// How the work comes onto the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// One merge commit with both histories.
+    NoFf,
+    /// One plain commit.
+    Squash,
+    /// The work's commits one by one.
+    Rebase,
+}
+
+/// What is to be landed.
+#[derive(Debug)]
+pub struct Work<'a> {
+    pub target: &'a Oid,
+    pub work: &'a Oid,
+    /// The commit the work began from, as it was written down then.
+    pub base: &'a Oid,
+    pub message: &'a str,
+    pub identity: &'a Identity,
+    /// A ref under `refs/archeflow/keep/` that makes the result reachable.
+    pub keep: &'a str,
+}
+
+/// What building gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Built {
+    Commit {
+        oid: Oid,
+        tree: Oid,
+    },
+    /// Both sides changed these paths.
+    Conflict {
+        paths: Vec<Vec<u8>>,
+    },
+    /// The target has it all already.
+    Nothing,
+    /// The target no longer contains the commit the work began from: its history was rewritten.
+    BaseGone,
+}
+
+/// Builds the commit for `work` on top of its target.
+pub fn build(repo: &Repo, strategy: Strategy, work: &Work<'_>) -> Result<Built, Error> {
+    if !repo.is_ancestor(work.base, work.target)? {
+        return Ok(Built::BaseGone);
+    }
+    if repo.is_ancestor(work.work, work.target)? {
+        return Ok(Built::Nothing);
+    }
+    let built = match strategy {
+        Strategy::NoFf => merged(repo, work, &[work.target, work.work])?,
+        Strategy::Squash => merged(repo, work, &[work.target])?,
+        Strategy::Rebase => replayed(repo, work)?,
+    };
+    keep(repo, built, work.keep)
+}
+
+/// Builds a commit on top of `tip` that undoes what moving the branch from `old` to `landed` did, and nothing
+/// else. A conflict means that somebody has built on it.
+pub fn revert(
+    repo: &Repo,
+    tip: &Oid,
+    landed: &Oid,
+    old: &Oid,
+    message: &str,
+    identity: &Identity,
+    kept_as: &str,
+) -> Result<Built, Error> {
+    let built = match three_way(repo, landed, tip, old)? {
+        Merge::Conflict(paths) => Built::Conflict { paths },
+        Merge::Clean(tree) if tree == repo.tree_of(tip)? => Built::Nothing,
+        Merge::Clean(tree) => commit(repo, tree, &[tip], message, identity)?,
+    };
+    keep(repo, built, kept_as)
+}
+
+fn merged(repo: &Repo, work: &Work<'_>, parents: &[&Oid]) -> Result<Built, Error> {
+    match merge(repo, work.target, work.work)? {
+        Merge::Conflict(paths) => Ok(Built::Conflict { paths }),
+        Merge::Clean(tree) if tree == repo.tree_of(work.target)? => Ok(Built::Nothing),
+        Merge::Clean(tree) => commit(repo, tree, parents, work.message, work.identity),
+    }
+}
+
+fn replayed(repo: &Repo, work: &Work<'_>) -> Result<Built, Error> {
+    let range = format!("{}..{}", work.base, work.work);
+    let args = ["rev-list", "--reverse", "--topo-order", "--parents", &range];
+    let listing = repo.side()?.args(args).done()?;
+    let (mut tip, mut tip_tree) = (work.target.clone(), repo.tree_of(work.target)?);
+    for line in String::from_utf8_lossy(&listing.stdout).lines() {
+        let names = line.split(' ').map(|name| Oid::parse(name.as_bytes()));
+        let names: Vec<Oid> =
+            names.collect::<Result<_, _>>().map_err(|error| unexpected(&error.to_string()))?;
+        let [original, parent] = &names[..] else {
+            let commit = names.first().unwrap_or(work.work).clone();
+            return Err(Error::MergeInWork { commit });
+        };
+        match three_way(repo, parent, &tip, original)? {
+            Merge::Conflict(paths) => return Ok(Built::Conflict { paths }),
+            Merge::Clean(tree) if tree == tip_tree => {}
+            Merge::Clean(tree) => {
+                tip = replay(repo, original, &tip, &tree, work.identity)?;
+                tip_tree = tree;
+            }
+        }
+    }
+    if tip == *work.target {
+        return Ok(Built::Nothing);
+    }
+    Ok(Built::Commit { oid: tip, tree: tip_tree })
+}
+
+/// Writes a commit again with another parent and tree; author, message and encoding stay, byte for byte.
+fn replay(repo: &Repo, original: &Oid, parent: &Oid, tree: &Oid, identity: &Identity) -> Result<Oid, Error> {
+    let object = repo.side()?.args(["cat-file", "commit", original.as_str()]).done()?.stdout;
+    let end = object.windows(2).position(|pair| pair == b"\n\n").unwrap_or(object.len());
+    let (header, message) = object.split_at(end);
+    let kept = |name: &[u8]| header.split(|byte| *byte == b'\n').find(|line| line.starts_with(name));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let who = |text: &str| text.replace(['<', '>', '\n', '\0'], "");
+    let mut new = format!("tree {tree}\nparent {parent}\n").into_bytes();
+    new.extend_from_slice(kept(b"author ").unwrap_or(b"author archeflow <archeflow@localhost> 0 +0000"));
+    let (name, email) = (who(&identity.name), who(&identity.email));
+    new.extend_from_slice(format!("\ncommitter {name} <{email}> {now} +0000").as_bytes());
+    if let Some(encoding) = kept(b"encoding ") {
+        new.extend_from_slice(b"\n");
+        new.extend_from_slice(encoding);
+    }
+    new.extend_from_slice(if message.is_empty() { b"\n\n" } else { message });
+    let args = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    Ok(answered(&args, &repo.side()?.args(args).input(new).done()?)?)
+}
+
+fn commit(
+    repo: &Repo,
+    tree: Oid,
+    parents: &[&Oid],
+    message: &str,
+    identity: &Identity,
+) -> Result<Built, Error> {
+    let args = ["commit-tree", tree.as_str()];
+    let mut git = by(repo.side()?, identity).args(args);
+    for parent in parents {
+        git = git.args(["-p", parent.as_str()]);
+    }
+    let oid = answered(&args, &git.input(message).done()?)?;
+    Ok(Built::Commit { oid, tree })
+}
+
+fn keep(repo: &Repo, built: Built, reference: &str) -> Result<Built, Error> {
+    if let Built::Commit { oid, .. } = &built {
+        point(repo, &[(oid.clone(), reference.to_owned())])?;
+    }
+    Ok(built)
+}
+
+enum Merge {
+    Clean(Oid),
+    Conflict(Vec<Vec<u8>>),
+}
+
+/// Merges three trees. The commits that say so exist only for this and belong to no history.
+fn three_way(repo: &Repo, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merge, Error> {
+    let stand_in = |of: &Oid, parent: Option<&Oid>| -> Result<Oid, Error> {
+        let tree = format!("{of}^{{tree}}");
+        let args = ["commit-tree", &tree];
+        let mut git = repo.side()?.args(args);
+        if let Some(parent) = parent {
+            git = git.args(["-p", parent.as_str()]);
+        }
+        Ok(answered(&args, &git.input("stand-in").done()?)?)
+    };
+    let base = stand_in(base, None)?;
+    merge(repo, &stand_in(ours, Some(&base))?, &stand_in(theirs, Some(&base))?)
+}
+
+fn merge(repo: &Repo, ours: &Oid, theirs: &Oid) -> Result<Merge, Error> {
+    let args =
+        ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.as_str(), theirs.as_str()];
+    let output = repo.side()?.args(args).run()?;
+    let mut fields = output.stdout.split(|byte| *byte == 0);
+    let tree = fields.next().map(|tree| tree.strip_suffix(b"\n").unwrap_or(tree));
+    match (output.status.code(), tree.map(Oid::parse)) {
+        (Some(0), Some(Ok(tree))) => Ok(Merge::Clean(tree)),
+        (Some(1), Some(Ok(_))) => {
+            let mut paths: Vec<_> = fields.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+            paths.dedup();
+            Ok(Merge::Conflict(paths))
+        }
+        _ => Err(unexpected(&String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+fn unexpected(answer: &str) -> runner::Error {
+    runner::Error::Unexpected { what: "merge-tree".to_owned(), answer: answer.trim().to_owned() }
+}

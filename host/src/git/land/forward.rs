@@ -1,0 +1,277 @@
+//! Moving a branch forward, with the working trees that have it checked out.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::settle::{Goal, Settled, rehearse, settle};
+use super::{Error, Landed, Move};
+use crate::git::change::{self, Changed, GITLINK};
+use crate::git::checkouts::{self, Checkout};
+use crate::git::repo::Repo;
+use crate::git::runner::{self, Conversation, Git};
+use crate::git::workspace::update;
+use crate::git::{Oid, files};
+
+/// How long the user's own git may hold the index before we give up.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Moves the branch from `old` to `new` if it still is at `old`, and the user's files with it if none of the
+/// user's own work is in the way. Otherwise nothing is touched.
+pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
+    let now = repo.resolve(&step.branch)?;
+    if now.as_ref() != Some(&step.old) {
+        return Ok(Landed::BranchMoved { now });
+    }
+    if !repo.is_ancestor(&step.old, &step.new)? {
+        return Err(Error::NotForward { old: step.old.clone(), new: step.new.clone() });
+    }
+    let mut held = match hold(repo, step)? {
+        Hold::Held(held) => held,
+        Hold::Refused(landed) => return Ok(landed),
+    };
+    let checkouts = repo.checkouts()?;
+    let concerned: Vec<&Checkout> =
+        checkouts.iter().filter(|one| one.branch.as_deref() == Some(&step.branch)).collect();
+    let changed = change::touched(repo, &step.old, &step.new)?;
+    if let Some(reason) = reason_not_to(repo, &checkouts, &concerned, &changed, step)? {
+        return Ok(reason);
+    }
+    if let Some(refused) = move_trees(repo, &concerned, &changed, step)? {
+        return Ok(refused);
+    }
+    if let Err(error) = held.say(b"commit\0").and_then(|()| held.expect("commit: ok")) {
+        drop(held);
+        // The answer may be lost although the branch moved; the branch itself knows.
+        if repo.resolve(&step.branch)?.as_ref() != Some(&step.new) {
+            put_back(repo, &concerned, &changed, &error)?;
+            return Err(error.into());
+        }
+    }
+    Ok(Landed::Moved { trees: concerned.iter().map(|one| one.tree.clone()).collect() })
+}
+
+enum Hold {
+    Held(Conversation),
+    Refused(Landed),
+}
+
+/// Locks the ref at its old value: until the conversation ends, nobody else can move it.
+fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
+    let began = Instant::now();
+    loop {
+        let mut held = open_transaction(repo, step)?;
+        let Err(error) = held.expect("prepare: ok") else { return Ok(Hold::Held(held)) };
+        drop(held);
+        let now = repo.resolve(&step.branch)?;
+        if now.as_ref() != Some(&step.old) {
+            return Ok(Hold::Refused(Landed::BranchMoved { now }));
+        }
+        if began.elapsed() > PATIENCE {
+            return Ok(Hold::Refused(Landed::Busy { what: error.to_string() }));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn open_transaction(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
+    let message = "archeflow: land";
+    let mut held = repo.refs()?.args(["update-ref", "-m", message, "-z", "--stdin"]).converse()?;
+    let commands =
+        [b"start\0".as_slice(), &update(&step.branch, &step.new, &step.old), b"prepare\0"].concat();
+    held.say(&commands)?;
+    held.expect("start: ok")?;
+    Ok(held)
+}
+
+/// The first thing that speaks against touching the user's trees.
+fn reason_not_to(
+    repo: &Repo,
+    checkouts: &[Checkout],
+    concerned: &[&Checkout],
+    changed: &[Changed],
+    step: &Move,
+) -> Result<Option<Landed>, Error> {
+    if let Some(operation) = checkouts::operations(checkouts, &step.branch).first() {
+        let what = format!("a {} is in progress in {}", operation.what, operation.tree.display());
+        return Ok(Some(Landed::Busy { what }));
+    }
+    for checkout in concerned {
+        let lock = checkout.git_dir.join("index.lock");
+        if !vanishes(&lock, PATIENCE) {
+            return Ok(Some(Landed::Busy { what: format!("{} exists", lock.display()) }));
+        }
+        let paths = in_the_way(repo, checkout, changed)?;
+        if !paths.is_empty() {
+            return Ok(Some(Landed::Dirty { paths: paths.into_iter().collect() }));
+        }
+        if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed) {
+            return Ok(Some(Landed::Busy { what: stderr }));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a lock file is gone, or goes within the time given.
+pub(super) fn vanishes(lock: &Path, patience: Duration) -> bool {
+    let began = Instant::now();
+    while files::exists(lock) {
+        if began.elapsed() > patience {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+/// The touched paths where index or disk are not exactly as in the old commit.
+fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[Changed]) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let touched: BTreeSet<&[u8]> = changed.iter().map(|one| one.path.as_slice()).collect();
+    let mut found = BTreeSet::new();
+    let status = in_tree(repo, checkout)?
+        .args(["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"])
+        .arg("--ignore-submodules=dirty")
+        .done()?
+        .stdout;
+    for entry in status.split(|byte| *byte == 0).filter(|entry| entry.len() > 3) {
+        let unmerged = matches!(&entry[..2], b"DD" | b"AU" | b"UD" | b"UA" | b"DU" | b"AA" | b"UU");
+        let path = &entry[3..];
+        let beside = touched.iter().any(|touched| is_beneath(path, touched) || is_beneath(touched, path));
+        if unmerged || touched.contains(path) || (beside && entry[0] != b'D' && entry[1] != b'D') {
+            found.insert(path.to_vec());
+        }
+    }
+    // Entries that git was told not to look at: it would overwrite what it did not see.
+    let flags = in_tree(repo, checkout)?.args(["ls-files", "-v", "-z"]).done()?.stdout;
+    for entry in flags.split(|byte| *byte == 0).filter(|entry| entry.len() > 2 && entry[0] != b'H') {
+        let path = &entry[2..];
+        if touched.contains(path) && files::exists(&checkout.tree.join(files::path(path))) {
+            found.insert(path.to_vec());
+        }
+    }
+    found.extend(unknown_in_the_way(&checkout.tree, changed));
+    Ok(found)
+}
+
+fn is_beneath(path: &[u8], dir: &[u8]) -> bool {
+    path.strip_prefix(dir).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+/// Things on disk, ignored or not, that stand where the new commit has a path and the old one had none.
+fn unknown_in_the_way(tree: &Path, changed: &[Changed]) -> BTreeSet<Vec<u8>> {
+    let leaves: BTreeSet<&[u8]> =
+        changed.iter().filter(|one| !one.old_oid.is_zero()).map(|one| one.path.as_slice()).collect();
+    let mut found = BTreeSet::new();
+    for one in changed.iter().filter(|one| !one.new_oid.is_zero()) {
+        // A parent that is not a directory must be a path that leaves.
+        let slashes = one.path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        for parent in slashes.map(|(at, _)| &one.path[..at]) {
+            let meta = fs::symlink_metadata(tree.join(files::path(parent)));
+            if meta.is_ok_and(|meta| !meta.is_dir()) && !leaves.contains(parent) {
+                found.insert(parent.to_vec());
+            }
+        }
+        if !one.old_oid.is_zero() {
+            continue;
+        }
+        match fs::symlink_metadata(tree.join(files::path(&one.path))) {
+            // An unused submodule directory is empty and stays.
+            Ok(meta) if meta.is_dir() && one.new_mode == GITLINK => {}
+            Ok(meta) if meta.is_dir() => strangers(tree, &one.path, &leaves, &mut found),
+            // Reached through a parent link that itself leaves: judged above.
+            Ok(_) if behind_link(tree, &one.path) => {}
+            Ok(_) => drop(found.insert(one.path.clone())),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+fn behind_link(tree: &Path, path: &[u8]) -> bool {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut parents = slashes.map(|(at, _)| tree.join(files::path(&path[..at])));
+    parents.any(|parent| fs::symlink_metadata(parent).is_ok_and(|meta| meta.is_symlink()))
+}
+
+/// Files in a directory that is to become a file, other than those that leave with it.
+fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTreeSet<Vec<u8>>) {
+    for entry in fs::read_dir(tree.join(files::path(dir))).into_iter().flatten().flatten() {
+        let path = [dir, b"/", entry.file_name().as_bytes()].concat();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            strangers(tree, &path, leaves, found);
+        } else if !leaves.contains(path.as_slice()) {
+            found.insert(path);
+        }
+    }
+}
+
+/// Moves every tree, or none.
+fn move_trees(
+    repo: &Repo,
+    concerned: &[&Checkout],
+    changed: &[Changed],
+    step: &Move,
+) -> Result<Option<Landed>, Error> {
+    for (n, checkout) in concerned.iter().enumerate() {
+        let moved = in_tree(repo, checkout)?
+            .args(["read-tree", "-m", "-u", step.old.as_str(), step.new.as_str()])
+            .done()
+            .and_then(|_| sync(&checkout.tree));
+        let Err(error) = moved else { continue };
+        put_back(repo, &concerned[..=n], changed, &error)?;
+        return match error {
+            // Git looked once more and found something we did not: its refusal is an answer.
+            runner::Error::Failed { stderr, .. } => Ok(Some(Landed::Busy { what: stderr })),
+            runner::Error::Missing
+            | runner::Error::TooOld { .. }
+            | runner::Error::Io { .. }
+            | runner::Error::TimedOut { .. }
+            | runner::Error::Unexpected { .. } => Err(error.into()),
+        };
+    }
+    Ok(None)
+}
+
+/// Undoes a half-made move: every touched path goes back to the old content.
+fn put_back(
+    repo: &Repo,
+    trees: &[&Checkout],
+    changed: &[Changed],
+    cause: &runner::Error,
+) -> Result<(), Error> {
+    // Git removes its lock whenever it ends by itself; only after we ended it can the lock be ours to remove.
+    let ours = matches!(cause, runner::Error::TimedOut { .. });
+    for (n, checkout) in trees.iter().enumerate() {
+        let lock = checkout.git_dir.join("index.lock");
+        if ours && n + 1 == trees.len() && files::exists(&lock) {
+            files::remove(&lock).map_err(|source| Error::Io { path: lock.clone(), source })?;
+        }
+        if let Settled::Stopped { path, why } = settle(repo, checkout, changed, Goal::Old)? {
+            let path = change::quote_path(&path);
+            return Err(Error::LeftHalfway { cause: cause.to_string(), path, why });
+        }
+    }
+    Ok(())
+}
+
+/// The files must be on disk before the branch says they are.
+fn sync(tree: &Path) -> Result<(), runner::Error> {
+    let io = |source| runner::Error::Io { what: "read-tree".to_owned(), source };
+    let dir = File::open(tree).map_err(io)?;
+    rustix::fs::syncfs(&dir).map_err(|errno| io(errno.into()))
+}
+
+/// A command on one of the user's working trees, with the user's own configuration but no hooks.
+pub(super) fn in_tree(repo: &Repo, checkout: &Checkout) -> Result<Git, runner::Error> {
+    Ok(Git::with_user_config(&checkout.git_dir, &repo.env)?.work_tree(&checkout.tree))
+}
+
+/// Moves a branch that no tree has checked out, or whose trees are there already.
+pub(super) fn swap(repo: &Repo, branch: &str, new: &Oid, old: &Oid) -> Result<bool, runner::Error> {
+    let args = ["update-ref", "-m", "archeflow: land", "-z", "--stdin"];
+    let output = repo.refs()?.args(args).input(update(branch, new, old)).run()?;
+    Ok(output.status.success())
+}

@@ -1,0 +1,27 @@
+//! Everything archeflow does with git.
+//!
+//! Three places hold git data, and they never trust each other more than they must:
+//!
+//! * the **user's repository**: read through [`repo`], changed only by [`land`] and by the refs that
+//!   [`workspace`] publishes;
+//! * the **side directory**: a git directory of our own with our own configuration that reads and writes the
+//!   user's object store. Facts about commits ([`change`], [`content`]) and merges built off to the side come
+//!   from here, so nothing that is configured in the repository can run;
+//! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it.
+//!
+//! [`runner`] is the only room that starts git. Nothing here prints, asks, pushes, or deletes a branch.
+
+pub mod change;
+pub mod checkouts;
+pub mod content;
+mod files;
+pub mod land;
+mod oid;
+pub mod quote;
+pub mod repo;
+pub mod runner;
+mod side;
+pub mod workspace;
+
+pub use oid::Oid;
+pub use repo::{Env, Identity, Repo, Target};

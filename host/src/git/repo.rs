@@ -1,0 +1,465 @@
+//! The user's repository: what it is, what it holds, and whether we can work with it.
+//!
+//! Only reading happens here. Objects are read through the side directory (see [`super`]), so that a question
+//! about a commit never depends on how the repository is configured.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::checkouts::{self, Checkout, Operation};
+use super::runner::{self, Git};
+use super::side::{self, Layout};
+use super::{Oid, files};
+
+/// Why a repository cannot be worked with, with what the user can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("git does not accept {} as a repository: {said}\nstart archeflow inside a git repository of your own", path.display())]
+    NotARepository { path: PathBuf, said: String },
+    #[error("{} is inside a .git directory; start archeflow from the working tree", path.display())]
+    InsideGitDir { path: PathBuf },
+    #[error("branch {branch} has no commits yet; make a first commit")]
+    Unborn { branch: String },
+    #[error("HEAD is detached; name the branch that the work is for")]
+    Detached,
+    #[error("there is no branch {branch}; name an existing branch or create it first")]
+    NoSuchBranch { branch: String },
+    #[error("`{name}` can't be the name of a branch")]
+    BadName { name: String },
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    #[error("{} could not be used: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// The environment variables that decide which configuration the user's own git reads.
+#[derive(Debug, Clone, Default)]
+pub struct Env(Vec<(OsString, OsString)>);
+
+impl Env {
+    /// What this process was given.
+    pub fn of_process() -> Env {
+        Env::new(std::env::vars_os())
+    }
+
+    /// From explicit variables; those that would point git at another repository are left out.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
+        let decides = |name: &OsString| {
+            let name = name.as_bytes();
+            matches!(name, b"HOME" | b"XDG_CONFIG_HOME" | b"PATH" | b"GIT_CEILING_DIRECTORIES" | b"SUDO_UID")
+                || name.starts_with(b"GIT_CONFIG")
+                || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL")
+        };
+        Env(variables.into_iter().filter(|(name, _)| decides(name)).collect())
+    }
+
+    pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter().filter(|(name, _)| !name.as_bytes().starts_with(b"GIT_AUTHOR")).map(|(n, v)| (n, v))
+    }
+
+    fn get(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+/// Who the program's commits are by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub email: String,
+    /// False when the user has set no identity and this is the program's own.
+    pub configured: bool,
+}
+
+/// The branch the work is for, and where it stood when we looked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The full name, such as `refs/heads/main`.
+    pub branch: String,
+    pub oid: Oid,
+}
+
+/// How much of the user's own work is not committed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dirty {
+    pub staged: usize,
+    pub modified: usize,
+    pub untracked: usize,
+}
+
+/// What a name in a tree stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub mode: String,
+    pub oid: Oid,
+    /// From the root of the repository.
+    pub path: Vec<u8>,
+}
+
+/// A repository that git accepted, opened for reading.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    pub(super) work_tree: Option<PathBuf>,
+    pub(super) objects: PathBuf,
+    pub(super) format: String,
+    pub(super) env: Env,
+    pub(super) side: PathBuf,
+    id: String,
+    identity: Identity,
+    pub(super) exclude: Vec<u8>,
+}
+
+impl Repo {
+    /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
+    /// directory is kept there.
+    pub fn open(path: &Path, state: &Path, env: &Env) -> Result<Repo, Error> {
+        runner::check_version()?;
+        let ask = |question: &[&str]| accepted(path, env, question);
+        let facts = ask(&[
+            "--is-inside-git-dir",
+            "--is-bare-repository",
+            "--is-inside-work-tree",
+            "--show-object-format",
+        ])?;
+        let facts = String::from_utf8_lossy(&facts).into_owned();
+        let facts: Vec<&str> = facts.lines().collect();
+        let [inside_git_dir, bare, inside_work_tree, format] = facts[..] else {
+            let answer = facts.join(" ");
+            return Err(runner::Error::Unexpected { what: "rev-parse".to_owned(), answer }.into());
+        };
+        if inside_git_dir == "true" && bare != "true" {
+            return Err(Error::InsideGitDir { path: path.to_owned() });
+        }
+        // One question each: a path may hold any byte but NUL, even the newline that ends the answer.
+        let absolute =
+            |question| ask(&["--path-format=absolute", question]).map(|answer| files::owned_path(&answer));
+        let git_dir = canonical(&absolute("--git-dir")?)?;
+        let common_dir = canonical(&absolute("--git-common-dir")?)?;
+        let work_tree = match inside_work_tree {
+            "true" => Some(canonical(&absolute("--show-toplevel")?)?),
+            _ => None,
+        };
+        let objects = canonical(&common_dir.join("objects"))?;
+        let id = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex()[..16].to_owned();
+        let user = UserConfig::read(path, env)?;
+        let mut exclude = fs::read(common_dir.join("info/exclude")).unwrap_or_default();
+        exclude.extend(user.excludes(env));
+        let side = state.join("repositories").join(format!("{id}.git"));
+        let repo = Repo {
+            git_dir,
+            common_dir,
+            work_tree,
+            objects,
+            format: format.to_owned(),
+            env: env.clone(),
+            side,
+            id,
+            identity: user.identity(env),
+            exclude,
+        };
+        repo.lay_out_side().map_err(|source| Error::Io { path: repo.side.clone(), source })?;
+        Ok(repo)
+    }
+
+    fn lay_out_side(&self) -> io::Result<()> {
+        let layout = Layout {
+            bare: true,
+            format: &self.format,
+            borrows: &[],
+            head: "ref: refs/heads/none",
+            config: "",
+            exclude: b"",
+            shallow: None,
+        };
+        side::lay_out(&self.side, &layout)
+    }
+
+    /// A short stable name for this repository, for directories of our own.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// The object store, which workspaces borrow from: a sandbox must let agents read it.
+    pub fn object_dir(&self) -> &Path {
+        &self.objects
+    }
+
+    /// The root of the user's working tree; `None` in a bare repository.
+    pub fn work_tree(&self) -> Option<&Path> {
+        self.work_tree.as_deref()
+    }
+
+    /// The user's configured identity, or the program's own.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The named branch, or the one that is checked out.
+    pub fn target(&self, name: Option<&str>) -> Result<Target, Error> {
+        let branch = match name {
+            Some(name) => full_name(name)?,
+            None => self.current_branch()?.ok_or(Error::Detached)?,
+        };
+        match (self.resolve(&branch)?, name) {
+            (Some(oid), _) => Ok(Target { branch, oid }),
+            (None, Some(_)) => Err(Error::NoSuchBranch { branch: short_name(&branch).to_owned() }),
+            (None, None) => Err(Error::Unborn { branch: short_name(&branch).to_owned() }),
+        }
+    }
+
+    fn current_branch(&self) -> Result<Option<String>, Error> {
+        let output = Git::new(&self.git_dir)?.args(["symbolic-ref", "-q", "HEAD"]).run()?;
+        let branch = String::from_utf8_lossy(output.line()).into_owned();
+        Ok((output.status.success() && branch.starts_with("refs/heads/")).then_some(branch))
+    }
+
+    /// The commit a full ref name points at.
+    pub fn resolve(&self, reference: &str) -> Result<Option<Oid>, runner::Error> {
+        let commit = format!("{reference}^{{commit}}");
+        let output = self.refs()?.args(["rev-parse", "--verify", "-q", "--end-of-options", &commit]).run()?;
+        Ok(if output.status.success() { Oid::parse(output.line()).ok() } else { None })
+    }
+
+    /// Every place where a branch of this repository is checked out or could be.
+    pub fn checkouts(&self) -> Result<Vec<Checkout>, runner::Error> {
+        checkouts::list(self)
+    }
+
+    /// Merges, rebases and the like that are under way where `target` is checked out.
+    pub fn operations(&self, target: &Target) -> Result<Vec<Operation>, runner::Error> {
+        Ok(checkouts::operations(&self.checkouts()?, &target.branch))
+    }
+
+    /// The content of a file in a commit; `None` when there is no such file or it is larger than `cap`.
+    pub fn read_blob(&self, commit: &Oid, path: &[u8], cap: u64) -> Result<Option<Vec<u8>>, runner::Error> {
+        let mut tree = super::content::Tree::open(self, commit).cap(cap);
+        Ok(tree.bytes(path)?.map(<[u8]>::to_vec))
+    }
+
+    /// All files beneath `prefix` in a commit, at any depth; an empty prefix means all files.
+    pub fn list_dir(&self, commit: &Oid, prefix: &[u8]) -> Result<Vec<Entry>, runner::Error> {
+        let mut git = self.side()?.args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
+        if !prefix.is_empty() {
+            git = git.arg("--").arg(files::path(prefix));
+        }
+        let output = git.done()?;
+        Ok(output.stdout.split(|byte| *byte == 0).filter_map(entry).collect())
+    }
+
+    /// A hash over everything in the git directory that could make git run a program or read elsewhere.
+    /// When it changes while an agent runs, somebody tampered with the repository.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        let mut watched: Vec<PathBuf> =
+            ["config", "info/attributes", "info/exclude", "objects/info/alternates", "config.worktree"]
+                .map(|name| self.common_dir.join(name))
+                .to_vec();
+        watched.push(self.git_dir.join("config.worktree"));
+        let hooks = fs::read_dir(self.common_dir.join("hooks")).into_iter().flatten().flatten();
+        let mut hooks: Vec<PathBuf> = hooks.map(|entry| entry.path()).collect();
+        hooks.retain(|hook| hook.extension().is_none_or(|end| end != "sample"));
+        hooks.sort();
+        for file in watched.into_iter().chain(hooks) {
+            let (mark, bytes) = match fs::read(&file) {
+                Ok(bytes) => (b'+', bytes),
+                Err(_) => (b'-', Vec::new()),
+            };
+            for part in [file.as_os_str().as_bytes(), &[mark], &bytes] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// How much of the user's work in their own tree is not committed, for a notice.
+    pub fn dirty_summary(&self) -> Result<Dirty, runner::Error> {
+        let Some(tree) = &self.work_tree else { return Ok(Dirty::default()) };
+        let output = Git::with_user_config(&self.git_dir, &self.env)?
+            .work_tree(tree)
+            .args(["status", "--porcelain=v1", "-z", "--untracked-files=normal"])
+            .args(["--ignore-submodules=dirty", "--no-renames"])
+            .done()?;
+        let mut dirty = Dirty::default();
+        for entry in output.stdout.split(|byte| *byte == 0).filter(|entry| entry.len() > 3) {
+            match (entry[0], entry[1]) {
+                (b'?', _) => dirty.untracked += 1,
+                (index, tree) => {
+                    dirty.staged += usize::from(index != b' ');
+                    dirty.modified += usize::from(tree != b' ');
+                }
+            }
+        }
+        Ok(dirty)
+    }
+
+    /// Whether `old` is `new` or one of its ancestors.
+    pub fn is_ancestor(&self, old: &Oid, new: &Oid) -> Result<bool, runner::Error> {
+        self.side()?.args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()]).yes()
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, runner::Error> {
+        self.one(&["rev-parse", "--verify", "-q", &format!("{commit}^{{tree}}")])
+    }
+
+    /// Whether the user's object store has this commit.
+    pub fn has_commit(&self, commit: &Oid) -> Result<bool, runner::Error> {
+        let output = self.side()?.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
+        Ok(output.status.success())
+    }
+
+    /// Runs a question that is answered by one object name.
+    pub(super) fn one(&self, args: &[&str]) -> Result<Oid, runner::Error> {
+        answered(args, &self.side()?.args(args).done()?)
+    }
+
+    /// A command on the side directory: the user's objects, our configuration.
+    pub(super) fn side(&self) -> Result<Git, runner::Error> {
+        Ok(self.shallow(Git::new(&self.side)?.object_dir(&self.objects)))
+    }
+
+    /// A command on the user's refs.
+    pub(super) fn refs(&self) -> Result<Git, runner::Error> {
+        Git::new(&self.common_dir)
+    }
+
+    pub(super) fn shallow(&self, git: Git) -> Git {
+        let list = self.common_dir.join("shallow");
+        if files::is_plain_file(&list) { git.env("GIT_SHALLOW_FILE", list) } else { git }
+    }
+}
+
+/// Reads an answer that must be one object name.
+pub(super) fn answered(args: &[&str], output: &runner::Output) -> Result<Oid, runner::Error> {
+    Oid::parse(output.line())
+        .map_err(|error| runner::Error::Unexpected { what: args.join(" "), answer: error.to_string() })
+}
+
+/// Asks the user's own git, in the user's own environment, and passes its refusal on.
+/// The root of the working tree that `path` is in; `None` in a repository without one.
+pub fn work_tree_of(path: &Path, env: &Env) -> Result<Option<PathBuf>, Error> {
+    runner::check_version()?;
+    let facts = accepted(path, env, &["--is-inside-git-dir", "--is-inside-work-tree"])?;
+    match facts.as_slice() {
+        b"false\ntrue" => {
+            let root = accepted(path, env, &["--path-format=absolute", "--show-toplevel"])?;
+            Ok(Some(canonical(&files::owned_path(&root))?))
+        }
+        b"true\nfalse" if accepted(path, env, &["--is-bare-repository"])? != b"true" => {
+            Err(Error::InsideGitDir { path: path.to_owned() })
+        }
+        _ => Ok(None),
+    }
+}
+
+fn accepted(path: &Path, env: &Env, question: &[&str]) -> Result<Vec<u8>, Error> {
+    let refused = |said: String| Error::NotARepository { path: path.to_owned(), said };
+    if !path.is_dir() {
+        return Err(refused("there is no such directory".to_owned()));
+    }
+    let output = Git::as_user(path, env)?.arg("rev-parse").args(question).run()?;
+    if !output.status.success() {
+        return Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    Ok(output.line().to_vec())
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, Error> {
+    fs::canonicalize(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+fn full_name(name: &str) -> Result<String, Error> {
+    let short = short_name(name);
+    let git = Git::new(Path::new("/"))?;
+    let output = git.args(["check-ref-format", "--branch", short]).run()?;
+    // `--branch` also expands `@{-1}`; only a name that stays itself is a name.
+    if output.status.success() && output.line() == short.as_bytes() {
+        Ok(format!("refs/heads/{short}"))
+    } else {
+        Err(Error::BadName { name: name.to_owned() })
+    }
+}
+
+pub(super) fn short_name(branch: &str) -> &str {
+    branch.strip_prefix("refs/heads/").unwrap_or(branch)
+}
+
+fn entry(line: &[u8]) -> Option<Entry> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let mut words = line[..tab].split(|byte| *byte == b' ');
+    let mode = String::from_utf8_lossy(words.next()?).into_owned();
+    let oid = Oid::parse(words.nth(1)?).ok()?;
+    Some(Entry { mode, oid, path: line[tab + 1..].to_vec() })
+}
+
+/// The few values of the user's configuration that concern us.
+struct UserConfig(Vec<(String, OsString)>);
+
+impl UserConfig {
+    fn read(path: &Path, env: &Env) -> Result<UserConfig, Error> {
+        const WANTED: &str = r"^(user\.name|user\.email|author\.name|author\.email|core\.excludesfile)$";
+        let output = Git::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
+        let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
+            let end = pair.iter().position(|byte| *byte == b'\n')?;
+            let value = OsString::from_vec(pair[end + 1..].to_vec());
+            Some((String::from_utf8_lossy(&pair[..end]).into_owned(), value))
+        });
+        Ok(UserConfig(pairs.collect()))
+    }
+
+    fn last(&self, name: &str) -> Option<&OsString> {
+        self.0.iter().rev().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
+    }
+
+    fn identity(&self, env: &Env) -> Identity {
+        let value = |variable: &str, names: [&str; 2]| {
+            let found = env.get(variable).or_else(|| self.last(names[0])).or_else(|| self.last(names[1]))?;
+            Some(found.to_string_lossy().into_owned())
+        };
+        let name = value("GIT_AUTHOR_NAME", ["author.name", "user.name"]);
+        let email = value("GIT_AUTHOR_EMAIL", ["author.email", "user.email"]);
+        match (name, email) {
+            (Some(name), Some(email)) => Identity { name, email, configured: true },
+            (None | Some(_), None) | (None, Some(_)) => Identity {
+                name: "archeflow".to_owned(),
+                email: "archeflow@localhost".to_owned(),
+                configured: false,
+            },
+        }
+    }
+
+    /// The user's own ignore list, which applies in workspaces too.
+    fn excludes(&self, env: &Env) -> Vec<u8> {
+        let home = env.get("HOME").map(PathBuf::from);
+        let file = match self.last("core.excludesfile") {
+            Some(set) => match (set.as_bytes().strip_prefix(b"~/"), &home) {
+                (Some(rest), Some(home)) => Some(home.join(files::path(rest))),
+                (Some(_), None) => None,
+                (None, _) => Some(PathBuf::from(set)),
+            },
+            None => {
+                let config = env.get("XDG_CONFIG_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+                config.or_else(|| home.map(|home| home.join(".config"))).map(|dir| dir.join("git/ignore"))
+            }
+        };
+        let mut bytes = file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
+        if !bytes.is_empty() {
+            bytes.insert(0, b'\n');
+        }
+        bytes
+    }
+}

@@ -1,0 +1,352 @@
+//! Finding out what an agent made: its commits, and what it left uncommitted.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::slot::{Difference, What};
+use super::{Error, Slot};
+use crate::git::repo::{Identity, answered};
+use crate::git::{Oid, change, files, runner, side};
+
+/// How much untracked content is taken in.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub bytes: u64,
+    pub files: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 200 * 1024 * 1024, files: 100_000 }
+    }
+}
+
+/// What an agent made. None of it is in the user's repository before it is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collected {
+    /// Everything: the agent's commits with what it left uncommitted on top.
+    pub commit: Oid,
+    pub tree: Oid,
+    /// Whether `commit` holds commits by the agent.
+    pub committed_by_agent: bool,
+    /// Whether the program had to commit something itself.
+    pub uncommitted: bool,
+    /// Other commits found in the copy that `commit` does not contain; they must be kept too.
+    pub stray_heads: Vec<Oid>,
+    /// Untracked paths left out, for there was too much of them.
+    pub skipped: Vec<Vec<u8>>,
+    /// Git repositories inside the copy: only their commit's name is recorded, not their content.
+    pub nested: Vec<Vec<u8>>,
+    /// Anything else worth telling.
+    pub notes: Vec<String>,
+}
+
+const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
+const REF_CAP: u64 = 16 * 1024 * 1024;
+
+impl Slot {
+    /// Takes in what is in the working copy, on top of `base`. Repeating it is harmless.
+    pub fn collect(
+        &mut self,
+        base: &Oid,
+        message: &str,
+        identity: &Identity,
+        limits: Limits,
+    ) -> Result<Collected, Error> {
+        self.require_tree()?;
+        files::remove(&self.host_dir().join("index.lock")).map_err(|source| self.io(source))?;
+        let mut notes = Vec::new();
+        let heads = self.import(base, &mut notes)?;
+        let mut stray_heads = heads.others;
+        let mut parent = base.clone();
+        if let Some(head) = heads.head {
+            if self.contains(&head, base)? {
+                parent = head;
+            } else {
+                notes.push(format!("HEAD {head} does not contain {base}; kept aside"));
+                stray_heads.insert(0, head);
+            }
+        }
+        let (tree, skipped, nested) = self.snapshot(&parent, limits, &mut notes)?;
+        let uncommitted = tree != self.tree_of(&parent)?;
+        let commit =
+            if uncommitted { self.commit(&tree, &parent, message, identity)? } else { parent.clone() };
+        self.set_at(&commit)?;
+        let mut strays = Vec::new();
+        for head in stray_heads {
+            if !strays.contains(&head) && !self.contains(&commit, &head)? {
+                strays.push(head);
+            }
+        }
+        self.settle(base, &commit, &strays, skipped.is_empty())?;
+        let committed_by_agent = parent != *base;
+        Ok(Collected {
+            commit,
+            tree,
+            committed_by_agent,
+            uncommitted,
+            stray_heads: strays,
+            skipped,
+            nested,
+            notes,
+        })
+    }
+
+    /// Remembers what must be published before the slot may be used again.
+    fn settle(&mut self, base: &Oid, commit: &Oid, strays: &[Oid], complete: bool) -> Result<(), Error> {
+        let made = std::iter::once(commit).filter(|commit| *commit != base).chain(strays);
+        let made: Vec<Oid> = made.cloned().collect();
+        if made.is_empty() && complete {
+            return self.abandon();
+        }
+        self.unpublished = complete.then_some(made);
+        Ok(())
+    }
+
+    /// Copies the agent's commits into our own git directory, checking every object on the way.
+    fn import(&self, base: &Oid, notes: &mut Vec<String>) -> Result<Heads, Error> {
+        let git = self.tree().join(".git");
+        if !files::is_real_dir(&git) {
+            notes.push("the copy's .git is gone or was replaced; its files are kept".to_owned());
+            return Ok(Heads::default());
+        }
+        let mut heads = Heads::read(&git);
+        if heads.head.is_none() {
+            notes.push("the copy's HEAD names no commit; its files are kept".to_owned());
+        }
+        let new: BTreeSet<&Oid> = heads.all().filter(|head| *head != base).collect();
+        if new.is_empty() {
+            return Ok(heads);
+        }
+        let store = git.join("objects");
+        disarm(&store, &self.repo.objects).map_err(|source| self.io(source))?;
+        let borrowed = side::borrowed(&store);
+        let reading = |args: &[&str]| Ok::<_, Error>(self.host()?.env(BORROW, &borrowed).args(args));
+        let mut there = Vec::new();
+        for head in new {
+            let commit = format!("{head}^{{commit}}");
+            if reading(&["cat-file", "-e", &commit])?.run()?.status.success() {
+                there.push(head.clone());
+            } else {
+                notes.push(format!("{head} is named in the copy but is not a commit there"));
+            }
+        }
+        for head in there.clone() {
+            let pack =
+                reading(&["pack-objects", "--revs", "--stdout", "--thin", "-q", "--delta-base-offset"])?
+                    .input(format!("{head}\n^{base}\n"))
+                    .deadline(IMPORT_DEADLINE);
+            let unpack = self.host()?.args(["index-pack", "--stdin", "--fix-thin", "--strict"]);
+            if let Err(error) = pack.pipe_into(unpack) {
+                notes.push(format!("the commits up to {head} can't be taken in: {error}"));
+                there.retain(|known| *known != head);
+            }
+        }
+        heads.keep_only(&there, base);
+        Ok(heads)
+    }
+
+    /// Writes the working copy as a tree, starting from what `parent` has.
+    fn snapshot(&self, parent: &Oid, limits: Limits, notes: &mut Vec<String>) -> Result<Snapshot, Error> {
+        self.forget_at()?;
+        self.host()?.args(["read-tree", "-m", parent.as_str()]).done()?;
+        let found = self.differences(false)?;
+        let skipped = self.too_much(&found, limits);
+        let paths = |wanted: &[What]| -> Vec<&[u8]> {
+            let wanted = found.iter().filter(|one| wanted.contains(&one.what));
+            wanted.map(|one| one.path.as_slice()).collect()
+        };
+        let missing = paths(&[What::Missing]);
+        let mut present = paths(&[What::Changed]);
+        if skipped.is_empty() {
+            present.extend(paths(&[What::Untracked]));
+        }
+        self.make_readable(&present);
+        self.update_index(&["--force-remove"], &missing)?;
+        self.update_index(&["--add", "--replace", "--remove"], &present)?;
+        let mut nested = Vec::new();
+        for path in paths(&[What::Nested]) {
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            if self.update_index(&["--add", "--replace"], &[path]).is_err() {
+                let shown = change::quote_path(path);
+                notes.push(format!(
+                    "{shown} is a git repository without a commit; its content is not taken in"
+                ));
+            }
+            nested.push(path.to_vec());
+        }
+        let args = ["write-tree"];
+        let tree = answered(&args, &self.host()?.args(args).done()?)?;
+        Ok((tree, skipped, nested))
+    }
+
+    fn update_index(&self, how: &[&str], paths: &[&[u8]]) -> Result<(), Error> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let input: Vec<u8> = paths.iter().flat_map(|path| [*path, b"\0"]).collect::<Vec<_>>().concat();
+        let git = self.host()?.arg("update-index").args(how).args(["-z", "--stdin"]).input(input);
+        git.deadline(IMPORT_DEADLINE).done()?;
+        Ok(())
+    }
+
+    /// The untracked paths, when there is more of them than we take in.
+    fn too_much(&self, found: &[Difference], limits: Limits) -> Vec<Vec<u8>> {
+        let untracked: Vec<&Difference> = found.iter().filter(|one| one.what == What::Untracked).collect();
+        let size = |one: &&Difference| {
+            fs::symlink_metadata(self.tree().join(files::path(&one.path))).map_or(0, |meta| meta.len())
+        };
+        let bytes: u64 = untracked.iter().map(size).sum();
+        if bytes <= limits.bytes && untracked.len() <= limits.files {
+            return Vec::new();
+        }
+        untracked.iter().map(|one| one.path.clone()).collect()
+    }
+
+    fn make_readable(&self, paths: &[&[u8]]) {
+        for path in paths {
+            let file = self.tree().join(files::path(path));
+            let Ok(meta) = fs::symlink_metadata(&file) else { continue };
+            let mode = meta.permissions().mode();
+            if meta.is_file() && mode & 0o400 == 0 {
+                drop(fs::set_permissions(&file, Permissions::from_mode(mode | 0o400)));
+            }
+        }
+    }
+
+    fn commit(&self, tree: &Oid, parent: &Oid, message: &str, identity: &Identity) -> Result<Oid, Error> {
+        let args = ["commit-tree", "-p", parent.as_str(), tree.as_str()];
+        let git = by(self.host()?, identity).args(args).input(message);
+        Ok(answered(&args, &git.done()?)?)
+    }
+
+    fn contains(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, Error> {
+        let args = ["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()];
+        Ok(self.host()?.args(args).yes()?)
+    }
+
+    fn tree_of(&self, commit: &Oid) -> Result<Oid, Error> {
+        let tree = format!("{commit}^{{tree}}");
+        let args = ["rev-parse", "--verify", "-q", &tree];
+        Ok(answered(&args, &self.host()?.args(args).done()?)?)
+    }
+}
+
+type Snapshot = (Oid, Vec<Vec<u8>>, Vec<Vec<u8>>);
+
+const BORROW: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
+
+/// Makes commits by this command carry an identity.
+pub(in crate::git) fn by(git: runner::Git, identity: &Identity) -> runner::Git {
+    git.env("GIT_AUTHOR_NAME", &identity.name)
+        .env("GIT_AUTHOR_EMAIL", &identity.email)
+        .env("GIT_COMMITTER_NAME", &identity.name)
+        .env("GIT_COMMITTER_EMAIL", &identity.email)
+}
+
+/// The commits named in the agent's git directory, read without git and without following links.
+#[derive(Debug, Default)]
+struct Heads {
+    head: Option<Oid>,
+    others: Vec<Oid>,
+}
+
+impl Heads {
+    fn read(git: &Path) -> Heads {
+        let packed = read(git, b"packed-refs").unwrap_or_default();
+        let packed: Vec<(&[u8], Oid)> = packed.split(|byte| *byte == b'\n').filter_map(packed_ref).collect();
+        let head = read(git, b"HEAD").and_then(|head| resolve(git, head.trim_ascii_end(), &packed));
+        let mut others: Vec<Oid> =
+            packed.iter().filter(|(name, _)| is_work(name)).map(|(_, oid)| oid.clone()).collect();
+        loose(git, b"refs/heads", &mut others);
+        others.extend(read(git, b"refs/stash").and_then(|text| Oid::parse(text.trim_ascii_end()).ok()));
+        others.sort();
+        others.dedup();
+        others.retain(|other| Some(other) != head.as_ref());
+        Heads { head, others }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Oid> {
+        self.head.iter().chain(&self.others)
+    }
+
+    fn keep_only(&mut self, there: &[Oid], base: &Oid) {
+        let good = |oid: &Oid| oid == base || there.contains(oid);
+        self.head = self.head.take().filter(|oid| good(oid));
+        self.others.retain(good);
+    }
+}
+
+fn read(git: &Path, name: &[u8]) -> Option<Vec<u8>> {
+    files::read_beneath(git, name, REF_CAP).ok().flatten()
+}
+
+fn resolve(git: &Path, head: &[u8], packed: &[(&[u8], Oid)]) -> Option<Oid> {
+    let Some(name) = head.strip_prefix(b"ref: ") else { return Oid::parse(head).ok() };
+    if !name.starts_with(b"refs/") {
+        return None;
+    }
+    let loose = read(git, name).and_then(|text| Oid::parse(text.trim_ascii_end()).ok());
+    loose.or_else(|| packed.iter().find(|(known, _)| *known == name).map(|(_, oid)| oid.clone()))
+}
+
+fn packed_ref(line: &[u8]) -> Option<(&[u8], Oid)> {
+    let space = line.iter().position(|byte| *byte == b' ')?;
+    Some((&line[space + 1..], Oid::parse(&line[..space]).ok()?))
+}
+
+fn is_work(name: &[u8]) -> bool {
+    name.starts_with(b"refs/heads/") || name == b"refs/stash"
+}
+
+/// Branches kept as files; an agent has no reason for more than a few hundred.
+fn loose(git: &Path, dir: &[u8], found: &mut Vec<Oid>) {
+    use std::os::unix::ffi::OsStrExt;
+    let path = git.join(files::path(dir));
+    if !files::is_real_dir(&path) || found.len() > 1000 {
+        return;
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let name = [dir, b"/", entry.file_name().as_bytes()].concat();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => loose(git, &name, found),
+            Ok(kind) if kind.is_file() => {
+                found.extend(read(git, &name).and_then(|text| Oid::parse(text.trim_ascii_end()).ok()));
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// Leaves nothing in the agent's object store but plain objects: no link to other stores, no index that could
+/// lie about history.
+fn disarm(store: &Path, borrowed: &Path) -> io::Result<()> {
+    if !files::is_real_dir(store) {
+        files::remove(store)?;
+    }
+    files::make_private_dir(store)?;
+    files::remove(&store.join("info"))?;
+    for entry in fs::read_dir(store)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            files::remove(&entry.path())?;
+            continue;
+        }
+        let pack = entry.file_name() == "pack";
+        for object in fs::read_dir(entry.path())? {
+            let object = object?;
+            let plain = object.file_type()?.is_file();
+            let known = !pack || object.path().extension().is_some_and(|end| end == "pack" || end == "idx");
+            if !plain || !known {
+                files::remove(&object.path())?;
+            }
+        }
+    }
+    files::make_private_dir(&store.join("info"))?;
+    let line = side::borrowed(borrowed) + "\n";
+    files::write_new(&store.join("info/alternates"), line.as_bytes(), 0o600)
+}

@@ -1,0 +1,153 @@
+//! Isolated working copies for agents, kept and used again.
+//!
+//! A *slot* is a directory with the working copy (`tree`), a git directory of our own beside it (`host.git`)
+//! and a lock. The copy's own `.git` is for the agent: it borrows the user's objects and has no remote, no
+//! hook and no user configuration. Once an agent had it, it is hostile, so our side never runs git on it: it
+//! is thrown away and made anew whenever the slot is handed out.
+//!
+//! A maker's slot stays *pending* until what was made in it is published; a pending slot is never handed out
+//! again by [`Pool::take`], so no crash can lose an agent's work. After a crash, [`Pool::pending`] hands such
+//! slots out as they are, to be collected and published.
+
+mod collect;
+mod publish;
+mod slot;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use collect::{Collected, Limits};
+pub use slot::Slot;
+
+pub(super) use collect::by;
+pub(super) use publish::{point, update};
+
+use super::repo::Repo;
+use super::{Oid, files, runner};
+
+/// What a working copy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Changed by a maker; its content is collected.
+    Maker,
+    /// Looked at by reviewers; write-protected as far as the system allows.
+    Reader,
+    /// For running tests; nothing in it is kept.
+    Scratch,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Maker => "maker",
+            Kind::Reader => "reader",
+            Kind::Scratch => "scratch",
+        }
+    }
+}
+
+/// Why a working copy could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the working copy {} is gone or was replaced", tree.display())]
+    TreeGone { tree: PathBuf },
+    #[error("branch {branch} is checked out in {}; switch that tree to another branch", tree.display())]
+    CheckedOut { branch: String, tree: PathBuf },
+    #[error("{reference} is not a ref of archeflow's own")]
+    ForeignRef { reference: String },
+    #[error("a branch named `archeflow` stands in the way of `archeflow/...`; rename it")]
+    NameTaken,
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    #[error("{} could not be used: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// All working copies for one repository.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    dir: PathBuf,
+    repo: Repo,
+}
+
+impl Pool {
+    pub fn new(state: &Path, repo: &Repo) -> Pool {
+        Pool { dir: state.join("workspaces").join(repo.id()), repo: repo.clone() }
+    }
+
+    /// Hands out a working copy that is exactly `commit`.
+    ///
+    /// A slot that `owner` had before is preferred and keeps its ignored files (build caches); for another
+    /// owner everything that is not in `commit` is removed first.
+    pub fn take(&self, kind: Kind, owner: &str, commit: &Oid) -> Result<Slot, Error> {
+        files::make_private_dir(&self.dir).map_err(|source| Error::Io { path: self.dir.clone(), source })?;
+        let mut slot = self.reserve(kind, owner, commit)?;
+        slot.prepare(owner, commit)?;
+        Ok(slot)
+    }
+
+    /// Makers' slots with work that was never published, as the agents left them. Slots that another process
+    /// is using are not among them.
+    pub fn pending(&self, owner: Option<&str>) -> Vec<Slot> {
+        let reserved = self.dirs(Kind::Maker).into_iter().filter_map(|dir| {
+            let lock = try_lock(&dir).ok()??;
+            Slot::pending(dir, &self.repo, lock)
+        });
+        reserved.filter(|slot| owner.is_none_or(|owner| slot.owner() == owner)).collect()
+    }
+
+    fn reserve(&self, kind: Kind, owner: &str, commit: &Oid) -> Result<Slot, Error> {
+        let mut free = self.dirs(kind);
+        free.retain(|dir| !files::exists(&dir.join(slot::PENDING)));
+        free.sort_by_key(|dir| (!slot::owned_by(dir, owner), !slot::is_at(dir, commit)));
+        for dir in free {
+            let lock = try_lock(&dir).map_err(|source| Error::Io { path: dir.clone(), source })?;
+            // Only now that we hold it can nobody change our mind about it.
+            if let Some(lock) = lock.filter(|_| !files::exists(&dir.join(slot::PENDING))) {
+                return Ok(Slot::new(kind, dir, &self.repo, lock));
+            }
+        }
+        self.create(kind)
+    }
+
+    fn create(&self, kind: Kind) -> Result<Slot, Error> {
+        let mut n = 0_u32;
+        loop {
+            let dir = self.dir.join(format!("{}-{n}", kind.name()));
+            let io = |source| Error::Io { path: dir.clone(), source };
+            match fs::create_dir(&dir) {
+                Ok(()) => {
+                    fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+                        .map_err(io)?;
+                    if let Some(lock) = try_lock(&dir).map_err(io)? {
+                        return Ok(Slot::new(kind, dir, &self.repo, lock));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io(error)),
+            }
+            n += 1;
+        }
+    }
+
+    fn dirs(&self, kind: Kind) -> Vec<PathBuf> {
+        let prefix = format!("{}-", kind.name());
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+        let mut dirs: Vec<PathBuf> =
+            ours.map(|entry| entry.path()).filter(|dir| files::is_real_dir(dir)).collect();
+        dirs.sort();
+        dirs
+    }
+}
+
+/// Reserves a slot for as long as the file stays open; `None` when somebody else has it.
+fn try_lock(dir: &Path) -> io::Result<Option<File>> {
+    let file = File::options().create(true).append(true).open(dir.join("lock"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}

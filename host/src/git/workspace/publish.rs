@@ -1,0 +1,108 @@
+//! Bringing what an agent made into the user's repository: objects first, then refs in one transaction.
+
+use std::time::Duration;
+
+use super::{Error, Slot};
+use crate::git::Oid;
+use crate::git::checkouts::Checkout;
+use crate::git::repo::{Repo, short_name};
+
+const DEADLINE: Duration = Duration::from_secs(600);
+
+impl Slot {
+    /// Makes each commit reachable from its ref in the user's repository. Safe to repeat: what is there
+    /// already is left as it is. Once everything the last collection found is published, the slot is no
+    /// longer pending.
+    pub fn publish(&mut self, wanted: &[(Oid, String)]) -> Result<(), Error> {
+        self.send_objects(wanted)?;
+        point(&self.repo, wanted)?;
+        let covered = |made: &Vec<Oid>| made.iter().all(|oid| wanted.iter().any(|(commit, _)| commit == oid));
+        if self.unpublished.take_if(|made| covered(made)).is_some() {
+            self.abandon()?;
+        }
+        Ok(())
+    }
+
+    /// Copies what the user's store lacks, as one pack that becomes visible at once and is on disk.
+    fn send_objects(&self, wanted: &[(Oid, String)]) -> Result<(), Error> {
+        let mut missing = String::new();
+        for (commit, _) in wanted {
+            if !self.repo.has_commit(commit)? {
+                missing.push_str(&format!("{commit}\n"));
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let pack = self
+            .host()?
+            .args(["pack-objects", "--revs", "--local", "--stdout", "-q", "--delta-base-offset"])
+            .input(missing)
+            .deadline(DEADLINE);
+        pack.pipe_into(self.repo.side()?.args(["index-pack", "--stdin", "--strict"]))?;
+        Ok(())
+    }
+}
+
+/// Points refs of our own at commits that are in the user's store.
+pub(in crate::git) fn point(repo: &Repo, wanted: &[(Oid, String)]) -> Result<(), Error> {
+    let checkouts = repo.checkouts()?;
+    let mut commands = Vec::new();
+    for (commit, reference) in wanted {
+        check_ours(repo, reference)?;
+        let now = repo.resolve(reference)?;
+        if now.as_ref() == Some(commit) {
+            continue;
+        }
+        check_not_checked_out(&checkouts, reference)?;
+        let old = now.clone().unwrap_or_else(|| commit.zero_like());
+        commands.push(update(reference, commit, &old));
+        if let Some(old) = now
+            && !repo.is_ancestor(&old, commit)?
+        {
+            // What a ref stops pointing at stays reachable.
+            let kept = format!("refs/archeflow/keep/replaced/{old}");
+            if repo.resolve(&kept)?.is_none() {
+                commands.push(update(&kept, &old, &old.zero_like()));
+            }
+        }
+    }
+    commands.dedup();
+    if commands.is_empty() {
+        return Ok(());
+    }
+    let args = ["update-ref", "-m", "archeflow: publish", "-z", "--stdin"];
+    repo.refs()?.args(args).input(commands.concat()).done()?;
+    Ok(())
+}
+
+/// One line of a ref transaction.
+pub(in crate::git) fn update(reference: &str, new: &Oid, old: &Oid) -> Vec<u8> {
+    format!("update {reference}\0{new}\0{old}\0").into_bytes()
+}
+
+fn check_ours(repo: &Repo, reference: &str) -> Result<(), Error> {
+    let branch = reference.starts_with("refs/heads/archeflow/");
+    if !branch && !reference.starts_with("refs/archeflow/") {
+        return Err(Error::ForeignRef { reference: reference.to_owned() });
+    }
+    if branch && repo.resolve("refs/heads/archeflow")?.is_some() {
+        return Err(Error::NameTaken);
+    }
+    let well_formed = repo.side()?.args(["check-ref-format", reference]).run()?.status.success();
+    if well_formed {
+        Ok(())
+    } else {
+        Err(Error::ForeignRef { reference: reference.escape_debug().to_string() })
+    }
+}
+
+fn check_not_checked_out(checkouts: &[Checkout], reference: &str) -> Result<(), Error> {
+    match checkouts.iter().find(|checkout| checkout.branch.as_deref() == Some(reference)) {
+        Some(checkout) => {
+            let branch = short_name(reference).to_owned();
+            Err(Error::CheckedOut { branch, tree: checkout.tree.clone() })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,400 @@
+//! One working copy: bringing it to a commit, handing it out, telling what was changed in it.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Kind};
+use crate::git::repo::Repo;
+use crate::git::runner::Git;
+use crate::git::side::{self, Layout};
+use crate::git::{Oid, files};
+
+/// Marks a maker's slot whose work is not published yet; holds the commit it was handed out at.
+pub(super) const PENDING: &str = "pending";
+
+/// A reserved working copy. Dropping it sets the slot free.
+#[derive(Debug)]
+pub struct Slot {
+    kind: Kind,
+    dir: PathBuf,
+    pub(super) repo: Repo,
+    /// The commit it was handed out at.
+    pub(super) base: Option<Oid>,
+    /// What the last collection found and publishing must cover.
+    pub(super) unpublished: Option<Vec<Oid>>,
+    _lock: File,
+}
+
+/// A path whose content on disk is not what the index says.
+pub(super) struct Difference {
+    pub(super) what: What,
+    pub(super) path: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Changed,
+    Missing,
+    Untracked,
+    /// An untracked directory that is a git repository of its own.
+    Nested,
+    Ignored,
+}
+
+impl Slot {
+    pub(super) fn new(kind: Kind, dir: PathBuf, repo: &Repo, lock: File) -> Slot {
+        Slot { kind, dir, repo: repo.clone(), base: None, unpublished: None, _lock: lock }
+    }
+
+    pub(super) fn pending(dir: PathBuf, repo: &Repo, lock: File) -> Option<Slot> {
+        let base = fs::read(dir.join(PENDING)).ok()?;
+        let base = Oid::parse(base.trim_ascii_end()).ok()?;
+        Some(Slot { base: Some(base), ..Slot::new(Kind::Maker, dir, repo, lock) })
+    }
+
+    /// The working copy itself.
+    pub fn tree(&self) -> PathBuf {
+        self.dir.join("tree")
+    }
+
+    /// The run that has, or had, this slot.
+    pub fn owner(&self) -> String {
+        fs::read_to_string(self.dir.join("owner")).unwrap_or_default()
+    }
+
+    /// The commit the slot was handed out at.
+    pub fn base(&self) -> Option<&Oid> {
+        self.base.as_ref()
+    }
+
+    /// Declares that nothing more in this slot is wanted: what was not published may be removed.
+    pub fn abandon(&mut self) -> Result<(), Error> {
+        files::remove(&self.dir.join(PENDING)).map_err(|source| self.io(source))
+    }
+
+    /// The paths that differ from the commit it was handed out at, ignored files aside. What a reader changed
+    /// is put right the next time the slot is taken.
+    pub fn verify_clean(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.require_tree()?;
+        Ok(self.differences(false)?.into_iter().map(|difference| difference.path).collect())
+    }
+
+    /// Brings the slot to `commit` for `owner` and makes the agent's `.git` anew.
+    pub(super) fn prepare(&mut self, owner: &str, commit: &Oid) -> Result<(), Error> {
+        let same_owner = owned_by(&self.dir, owner);
+        let warm = match self.at() {
+            Some(at) if files::is_real_dir(&self.tree()) => self.warm(&at, commit, same_owner).is_ok(),
+            Some(_) | None => false,
+        };
+        if !warm {
+            self.cold(commit)?;
+        }
+        self.hand_out(owner, commit).map_err(|source| self.io(source))?;
+        self.base = Some(commit.clone());
+        Ok(())
+    }
+
+    /// From nothing: a fresh git directory and a full checkout.
+    fn cold(&self, commit: &Oid) -> Result<(), Error> {
+        self.lay_out_host().map_err(|source| self.io(source))?;
+        self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        self.protect()?;
+        self.set_at(commit)
+    }
+
+    fn lay_out_host(&self) -> io::Result<()> {
+        files::remove(&self.host_dir())?;
+        files::remove(&self.tree())?;
+        fs::create_dir(self.tree())?;
+        fs::set_permissions(self.tree(), Permissions::from_mode(0o700))?;
+        let shallow = self.shallow();
+        let layout = Layout {
+            bare: false,
+            format: &self.repo.format,
+            borrows: &[&self.repo.objects],
+            head: UNKNOWN,
+            config: "[checkout]\n\tworkers = 0\n\tthresholdForParallelism = 1000\n[index]\n\tthreads = true\n",
+            exclude: &self.repo.exclude,
+            shallow: shallow.as_deref(),
+        };
+        side::lay_out(&self.host_dir(), &layout)
+    }
+
+    /// From a known state: put right what differs, then move to `commit`.
+    fn warm(&self, at: &Oid, commit: &Oid, same_owner: bool) -> Result<(), Error> {
+        self.clear_host().map_err(|source| self.io(source))?;
+        if !same_owner {
+            self.remove_hidden()?;
+        }
+        let mut found = self.differences(!same_owner)?;
+        if found.is_empty() && at == commit {
+            return Ok(());
+        }
+        if self.kind == Kind::Reader {
+            files::open_up(&self.tree());
+        }
+        if !found.is_empty() {
+            self.put_right(&found)?;
+            found = self.differences(!same_owner)?;
+        }
+        if let Some(left) = found.first() {
+            let path = self.tree().join(files::path(&left.path));
+            return Err(Error::Io { path, source: io::Error::other("could not be put right") });
+        }
+        if at != commit {
+            self.forget_at()?;
+            self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        }
+        self.protect()?;
+        self.set_at(commit)
+    }
+
+    /// Removes what earlier work left in our own git directory: everything in it is published or unwanted.
+    fn clear_host(&self) -> io::Result<()> {
+        files::remove(&self.host_dir().join("index.lock"))?;
+        let objects = self.host_dir().join("objects");
+        for entry in fs::read_dir(&objects)?.flatten() {
+            let name = entry.file_name();
+            if name == "pack" {
+                fs::read_dir(entry.path())?.flatten().try_for_each(|pack| files::remove(&pack.path()))?;
+            } else if name != "info" {
+                files::remove(&entry.path())?;
+            }
+        }
+        if self.kind == Kind::Reader {
+            fs::set_permissions(self.tree(), Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what git itself would never show: git directories in tracked directories, and the content of
+    /// submodules, which we never check out.
+    fn remove_hidden(&self) -> Result<(), Error> {
+        let tree = self.tree();
+        remove_nested_git(&tree, true).map_err(|source| self.io(source))?;
+        let listing = self.host()?.args(["ls-files", "-s", "-z"]).done()?.stdout;
+        let links = listing.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+        for link in links.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1)) {
+            let dir = self.beneath(link)?;
+            if files::is_real_dir(&dir) {
+                files::remove(&dir).and_then(|()| fs::create_dir(&dir)).map_err(|source| self.io(source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_right(&self, found: &[Difference]) -> Result<(), Error> {
+        let mut restore = Vec::new();
+        // What is in the way goes first: a directory may stand where a file belongs, or a link for a directory.
+        for difference in found.iter().filter(|one| !matches!(one.what, What::Changed | What::Missing)) {
+            let path = self.beneath(&difference.path)?;
+            files::remove(&path).map_err(|source| self.io(source))?;
+            files::remove_empty_parents(&self.tree(), &path);
+        }
+        for difference in found.iter().filter(|one| matches!(one.what, What::Changed | What::Missing)) {
+            files::remove(&self.beneath(&difference.path)?).map_err(|source| self.io(source))?;
+            restore.extend_from_slice(&difference.path);
+            restore.push(0);
+        }
+        if !restore.is_empty() {
+            let args = ["checkout-index", "-u", "-f", "-q", "-z", "--stdin"];
+            self.host()?.args(args).input(restore).done()?;
+        }
+        Ok(())
+    }
+
+    /// A path inside the working copy; refused when a parent is a link.
+    fn beneath(&self, path: &[u8]) -> Result<PathBuf, Error> {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let mut at = self.tree();
+        let mut parts = path.split(|byte| *byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            at.push(files::path(part));
+            let odd = matches!(part, b"" | b"." | b"..");
+            let link =
+                parts.peek().is_some() && fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_symlink());
+            if odd || link {
+                return Err(Error::Io {
+                    path: at,
+                    source: io::Error::other("leads out of the working copy"),
+                });
+            }
+        }
+        Ok(at)
+    }
+
+    /// One pass over the working copy, against our own index.
+    pub(super) fn differences(&self, ignored: bool) -> Result<Vec<Difference>, Error> {
+        let ignored = if ignored { "--ignored=traditional" } else { "--ignored=no" };
+        let output = self
+            .host()?
+            .args(["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"])
+            .args(["--ignore-submodules=dirty", ignored])
+            .done()?;
+        let entries = output.stdout.split(|byte| *byte == 0).filter(|entry| entry.len() > 3);
+        Ok(entries.filter_map(|entry| difference(entry[1], &entry[3..])).collect())
+    }
+
+    /// Takes the right to write away from a reader's copy.
+    fn protect(&self) -> Result<(), Error> {
+        if self.kind != Kind::Reader {
+            return Ok(());
+        }
+        protect_files(&self.tree());
+        files::close_dirs(&self.tree());
+        // Changing the mode changed the time stamps that git compares.
+        self.host()?.args(["update-index", "-q", "--refresh"]).run()?;
+        Ok(())
+    }
+
+    /// Makes the agent's git directory and writes down who has the slot.
+    fn hand_out(&self, owner: &str, commit: &Oid) -> io::Result<()> {
+        let tree = self.tree();
+        if self.kind == Kind::Reader {
+            fs::set_permissions(&tree, Permissions::from_mode(0o755))?;
+        }
+        self.lay_out_for_agent(commit)?;
+        if self.kind == Kind::Reader {
+            fs::set_permissions(&tree, Permissions::from_mode(0o555))?;
+        }
+        files::write(&self.dir.join("owner"), owner.as_bytes())?;
+        if self.kind == Kind::Maker {
+            files::write(&self.dir.join(PENDING), commit.as_str().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn lay_out_for_agent(&self, commit: &Oid) -> io::Result<()> {
+        let git = self.tree().join(".git");
+        files::remove(&git)?;
+        let shallow = self.shallow();
+        let identity = self.repo.identity();
+        let config = format!(
+            "[user]\n\tname = {}\n\temail = {}\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
+             [commit]\n\tgpgsign = false\n",
+            config_value(&identity.name),
+            config_value(&identity.email)
+        );
+        let layout = Layout {
+            bare: false,
+            format: &self.repo.format,
+            borrows: &[&self.repo.objects],
+            head: "ref: refs/heads/archeflow",
+            config: &config,
+            exclude: &self.repo.exclude,
+            shallow: shallow.as_deref(),
+        };
+        side::lay_out(&git, &layout)?;
+        files::write(&git.join("refs/heads/archeflow"), format!("{commit}\n").as_bytes())?;
+        fs::copy(self.host_dir().join("index"), git.join("index")).map(drop)
+    }
+
+    /// The commit that our index and the working copy were last brought to.
+    fn at(&self) -> Option<Oid> {
+        read_at(&self.dir)
+    }
+
+    pub(super) fn set_at(&self, commit: &Oid) -> Result<(), Error> {
+        let head = self.host_dir().join("HEAD");
+        files::write(&head, format!("{commit}\n").as_bytes()).map_err(|source| self.io(source))
+    }
+
+    /// From here until [`Slot::set_at`] the state is unknown: a crash between them makes the next use cold.
+    pub(super) fn forget_at(&self) -> Result<(), Error> {
+        let head = self.host_dir().join("HEAD");
+        files::write(&head, format!("{UNKNOWN}\n").as_bytes()).map_err(|source| self.io(source))
+    }
+
+    /// A command on our own git directory with the working copy as its tree.
+    pub(super) fn host(&self) -> Result<Git, Error> {
+        let git = Git::new(&self.host_dir())?.work_tree(&self.tree()).scratch().refreshing();
+        Ok(self.repo.shallow(git))
+    }
+
+    pub(super) fn host_dir(&self) -> PathBuf {
+        self.dir.join("host.git")
+    }
+
+    pub(super) fn require_tree(&self) -> Result<(), Error> {
+        if files::is_real_dir(&self.tree()) && files::is_plain_file(&self.host_dir().join("index")) {
+            Ok(())
+        } else {
+            Err(Error::TreeGone { tree: self.tree() })
+        }
+    }
+
+    pub(super) fn io(&self, source: io::Error) -> Error {
+        Error::Io { path: self.dir.clone(), source }
+    }
+
+    fn shallow(&self) -> Option<Vec<u8>> {
+        fs::read(self.repo.common_dir.join("shallow")).ok()
+    }
+}
+
+const UNKNOWN: &str = "ref: refs/heads/unknown";
+
+pub(super) fn owned_by(dir: &Path, owner: &str) -> bool {
+    fs::read(dir.join("owner")).is_ok_and(|known| known == owner.as_bytes())
+}
+
+pub(super) fn is_at(dir: &Path, commit: &Oid) -> bool {
+    read_at(dir).as_ref() == Some(commit)
+}
+
+fn read_at(dir: &Path) -> Option<Oid> {
+    Oid::parse(fs::read(dir.join("host.git/HEAD")).ok()?.trim_ascii_end()).ok()
+}
+
+fn difference(letter: u8, path: &[u8]) -> Option<Difference> {
+    let what = match letter {
+        b' ' => return None,
+        b'?' if path.ends_with(b"/") => What::Nested,
+        b'?' => What::Untracked,
+        b'!' => What::Ignored,
+        b'D' => What::Missing,
+        _ => What::Changed,
+    };
+    Some(Difference { what, path: path.to_vec() })
+}
+
+fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let git = entry.file_name() == ".git";
+        if git && !top {
+            files::remove(&entry.path())?;
+        } else if !git && entry.file_type()?.is_dir() {
+            remove_nested_git(&entry.path(), false)?;
+        }
+    }
+    Ok(())
+}
+
+fn protect_files(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(meta) = entry.metadata() else { continue };
+        let mode = meta.permissions().mode();
+        if meta.is_dir() && entry.file_name() != ".git" {
+            protect_files(&entry.path());
+        } else if meta.is_file() && mode & 0o222 != 0 {
+            drop(fs::set_permissions(entry.path(), Permissions::from_mode(mode & 0o7555)));
+        }
+    }
+}
+
+/// A value as a git configuration file wants it.
+fn config_value(text: &str) -> String {
+    let mut out = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\n' | '\r' | '\0' => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,499 @@
+//! Sends an agent out and brings back what it did: a working copy, the process, its answer, its commits.
+//!
+//! Every attempt has a folder of its own. `done.json` in it says that the process has ended; after a crash an
+//! attempt with it is concluded without starting anything, and one without it is reported lost.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use archeflow_core::accept;
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, Event, Failure, Money, Tokens,
+};
+use archeflow_core::read;
+use archeflow_core::words::{Answer, Change, Role, Status};
+use serde::{Deserialize, Serialize};
+
+use super::desk::Errand;
+use super::{Message, Trouble, artifact_name, citations, looking, report};
+use crate::backends::Agent;
+use crate::git::change::quote_path;
+use crate::git::workspace::{self, Collected, Kind, Slot};
+use crate::git::{Oid, runner};
+use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
+use crate::store::files;
+use crate::world::{World, fingerprint};
+
+/// What is known of a process that has ended, kept beside its output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Done {
+    end: End,
+    duration_ms: u64,
+    leftovers: usize,
+    said_bytes: u64,
+    cut: bool,
+    tampered_copy: bool,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum End {
+    Exited(i32),
+    Signaled(i32),
+    Silent,
+    TooLong,
+    Stopped,
+    NotStarted(String),
+}
+
+struct Attempt<'a> {
+    world: &'a World,
+    errand: &'a Errand,
+    folder: PathBuf,
+}
+
+pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
+    let folder = world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
+    let attempt = Attempt { world, errand, folder };
+    match attempt.perform(send) {
+        Ok(event) => report(send, errand.seq, event),
+        Err(Fault::Trouble(trouble)) => {
+            let _ = send.send(Message::Trouble(trouble));
+        }
+        Err(fault) => report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None)),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("its working copy could not be used: {0}")]
+    Workspace(#[from] workspace::Error),
+    #[error("git: {0}")]
+    Git(#[from] runner::Error),
+    #[error("{0}")]
+    Trouble(Trouble),
+    #[error("'{0}' is not an object name")]
+    Oid(String),
+}
+
+impl Attempt<'_> {
+    fn perform(&self, send: &Sender<Message>) -> Result<Event, Fault> {
+        if let Some(done) = self.read_done() {
+            return self.conclude(&done, self.pending().as_mut());
+        }
+        if self.folder.is_dir() {
+            return self.lost("the program stopped while this agent was out");
+        }
+        let at = oid(&self.errand.start.at)?;
+        self.write_folder()?;
+        if self.errand.start.wait_ms > 0 {
+            self.wait();
+        }
+        let before = self.world.repo.fingerprint();
+        let ended = match self.errand.start.role {
+            Role::Maker => {
+                let mut slot = self.world.pool.take(Kind::Maker, &self.world.run_id, &at)?;
+                let done = self.run(&slot.tree(), false, send)?;
+                self.untampered(&before)?;
+                self.conclude(&done, Some(&mut slot))
+            }
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
+                let slot = self.world.take_reader(&at)?;
+                let tree = slot.tree();
+                let print = fingerprint(&tree);
+                let mut done = self.run_only(&tree, send);
+                done.tampered_copy = !self.world.return_reader(slot, &at, print);
+                self.write_done(&done)?;
+                self.untampered(&before)?;
+                self.conclude(&done, None)
+            }
+        };
+        ended
+    }
+
+    /// R8: an agent that reached into the user's git directory stops everything.
+    fn untampered(&self, before: &str) -> Result<(), Fault> {
+        if self.world.repo.fingerprint() == before {
+            return Ok(());
+        }
+        let place = self.world.repo.common_dir().display().to_string();
+        Err(Fault::Trouble(Trouble::Tampered { who: format!("the {}", self.errand.start.archetype), place }))
+    }
+
+    fn wait(&self) {
+        let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
+        while std::time::Instant::now() < until && !self.world.watch.is_stopping() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn run(&self, tree: &Path, tampered_copy: bool, send: &Sender<Message>) -> Result<Done, Fault> {
+        let mut done = self.run_only(tree, send);
+        done.tampered_copy = tampered_copy;
+        self.write_done(&done)?;
+        Ok(done)
+    }
+
+    fn run_only(&self, tree: &Path, send: &Sender<Message>) -> Done {
+        let start = &self.errand.start;
+        let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.errand.seq));
+        let _ = std::fs::create_dir_all(&scratch);
+        let invocation = match Agent::parse(&start.agent, Path::new("/")) {
+            Ok(agent) => agent.invocation(&self.world.me),
+            Err(error) => return Done::not_started(error.to_string()),
+        };
+        let job = Job {
+            program: invocation.program,
+            args: invocation.args,
+            env: self.env(&scratch),
+            cwd: tree.to_path_buf(),
+            stdin: self.errand.brief.clone().into_bytes(),
+            stdout: Sink::file(self.folder.join("answer.md")),
+            stderr: Sink::file(self.folder.join("stderr.log")),
+            limits: Limits {
+                silence: Duration::from_millis(start.silence_ms),
+                total: Duration::from_millis(start.total_ms),
+                ..Limits::default()
+            },
+            tag: format!("{}.{}", self.world.tag, self.errand.seq),
+        };
+        let mut murmur = Murmur { order: self.errand.seq, send, last: None };
+        let ended = proc::run(job, &self.world.watch, &mut |stream, bytes| murmur.hear(stream, bytes));
+        let _ = std::fs::remove_dir_all(&scratch);
+        Done::of(&ended)
+    }
+
+    /// The environment of INTERFACES section 3.
+    fn env(&self, scratch: &Path) -> Vec<(OsString, OsString)> {
+        let start = &self.errand.start;
+        let identity = self.world.repo.identity();
+        let mut env = self.world.env.clone();
+        let mut set = |name: &str, value: OsString| env.push((name.into(), value));
+        set("ARCHEFLOW_RUN_ID", self.world.run_id.clone().into());
+        set("ARCHEFLOW_ROLE", start.archetype.clone().into());
+        set("ARCHEFLOW_PHASE", phase(start.role).into());
+        set("ARCHEFLOW_CYCLE", start.cycle.to_string().into());
+        set("ARCHEFLOW_ATTEMPT", start.attempt.to_string().into());
+        set("ARCHEFLOW_PURPOSE", start.purpose.name().into());
+        set("ARCHEFLOW_MODEL", start.model.name().into());
+        set("ARCHEFLOW_USAGE_FILE", self.folder.join("usage.json").into());
+        set("TMPDIR", scratch.into());
+        for who in ["AUTHOR", "COMMITTER"] {
+            set(&format!("GIT_{who}_NAME"), identity.name.clone().into());
+            set(&format!("GIT_{who}_EMAIL"), identity.email.clone().into());
+        }
+        env
+    }
+
+    /// From what is on disk to the report. Doing it twice gives the same twice.
+    fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
+        let said = files::read_capped(&self.folder.join("answer.md"), 80_000_000).unwrap_or_default();
+        let start = &self.errand.start;
+        let mut answer = read::answer(start.role, &start.archetype, &said);
+        let silent_after_answer = matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
+        let empty = said.iter().all(u8::is_ascii_whitespace);
+        let failure = match &done.end {
+            End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
+            End::Exited(0) => None,
+            End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
+            End::Exited(code @ (126 | 127)) => {
+                Some((Failure::NotStarted, format!("its command can't be run (exit {code}): {}", self.last_words())))
+            }
+            End::Exited(code) => Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words()))),
+            End::Signaled(signal) => Some((Failure::Signal, format!("it was killed by signal {signal}"))),
+            End::Silent | End::TooLong if silent_after_answer => None,
+            End::Silent => Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000))),
+            End::TooLong => Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000))),
+            End::Stopped => return self.lost("stopped by the user"),
+            End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
+        };
+        if let Some((kind, reason)) = failure {
+            let kept_as = self.keep(slot)?;
+            return Ok(self.failed(kind, reason, done.duration_ms, kept_as));
+        }
+        let change = match start.role {
+            Role::Maker => self.collect(slot)?,
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
+        };
+        citations::resolve(&self.world.repo, &start.at, &mut answer)?;
+        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
+            let kept_as = change.map(|change| change.kept_as);
+            return Ok(self.failed(kind, reason, done.duration_ms, kept_as));
+        }
+        self.complete(done, silent_after_answer, &said, answer, change)
+    }
+
+    fn complete(
+        &self,
+        done: &Done,
+        silent_after_answer: bool,
+        said: &[u8],
+        answer: Answer,
+        change: Option<Change>,
+    ) -> Result<Event, Fault> {
+        let start = &self.errand.start;
+        let name = artifact_name(start);
+        self.write_artifact(&name, said)?;
+        let mut artifacts = vec![name];
+        if let Some(change) = &change {
+            let list: String = change.files.iter().map(|file| format!("{}\n", file.path)).collect();
+            self.write_artifact("do-maker-files.txt", list.as_bytes())?;
+            artifacts.push("do-maker-files.txt".to_owned());
+        }
+        let mut notes = Vec::new();
+        if done.leftovers > 0 {
+            notes.push(format!("left {} processes behind; they were ended", done.leftovers));
+        }
+        if done.cut {
+            notes.push(format!("said {} bytes; the middle is not kept", done.said_bytes));
+        }
+        if silent_after_answer {
+            notes.push("its answer was complete but it did not end; it was ended".to_owned());
+        }
+        if done.tampered_copy {
+            notes.push("it changed its read-only checkout; the changes were dropped".to_owned());
+        }
+        let (tokens, estimated_cost_usd) = self.usage();
+        let complete = AgentComplete {
+            archetype: start.archetype.clone(),
+            start_seq: self.errand.seq,
+            duration_ms: done.duration_ms,
+            artifacts,
+            digest: files::digest(said),
+            summary: answer.summary.clone(),
+            model: start.model,
+            answer,
+            change,
+            tokens,
+            estimated_cost_usd,
+            notes,
+        };
+        Ok(complete.into())
+    }
+
+    /// Takes in the Maker's work. `None` when the run's whole change is empty.
+    fn collect(&self, slot: Option<&mut Slot>) -> Result<Option<Change>, Fault> {
+        let base = oid(&self.errand.base)?;
+        let keep = self.keep_ref();
+        let (commit, collected) = match slot {
+            Some(slot) => {
+                let collected = self.collected(slot)?;
+                let mut wanted = self.wanted(&collected, &keep);
+                wanted.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
+                match slot.publish(&wanted) {
+                    // Somebody looks at the run's branch: the work is kept under its own ref all the same.
+                    Err(workspace::Error::CheckedOut { .. }) => slot.publish(&self.wanted(&collected, &keep))?,
+                    other => other?,
+                }
+                (collected.commit.clone(), Some(collected))
+            }
+            // Published before a crash.
+            None => match self.world.repo.resolve(&keep)? {
+                Some(commit) => (commit, None),
+                None => return Ok(None),
+            },
+        };
+        let mut change = looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
+        if let Some(collected) = collected {
+            change.uncommitted = collected.uncommitted;
+            change.notes = notes(&collected);
+        }
+        let empty = change.files.is_empty();
+        Ok((!empty).then_some(change))
+    }
+
+    fn collected(&self, slot: &mut Slot) -> Result<Collected, Fault> {
+        let base = oid(&self.errand.start.at)?;
+        let message = format!("archeflow: work of the {} in cycle {}", self.errand.start.archetype, self.errand.start.cycle);
+        Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::Limits::default())?)
+    }
+
+    fn wanted(&self, collected: &Collected, keep: &str) -> Vec<(Oid, String)> {
+        let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
+        let strays = collected.stray_heads.iter().enumerate();
+        wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
+        wanted
+    }
+
+    fn keep_ref(&self) -> String {
+        let start = &self.errand.start;
+        self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
+    }
+
+    /// I2: what a failed or lost Maker had done stays reachable.
+    fn keep(&self, slot: Option<&mut Slot>) -> Result<Option<String>, Fault> {
+        let Some(slot) = slot else { return Ok(None) };
+        let collected = match self.collected(slot) {
+            Ok(collected) => collected,
+            Err(Fault::Workspace(workspace::Error::TreeGone { .. })) => {
+                slot.abandon()?;
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault),
+        };
+        let keep = self.keep_ref();
+        slot.publish(&self.wanted(&collected, &keep))?;
+        let made_something = collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
+        Ok(made_something.then_some(keep))
+    }
+
+    fn lost(&self, reason: &str) -> Result<Event, Fault> {
+        let kept_as = match self.errand.start.role {
+            Role::Maker => self.keep(self.pending().as_mut())?,
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
+        };
+        let (archetype, reason) = (self.errand.start.archetype.clone(), reason.to_owned());
+        Ok(AgentLost { archetype, start_seq: self.errand.seq, reason, kept_as }.into())
+    }
+
+    /// The Maker's working copy as a crash left it.
+    fn pending(&self) -> Option<Slot> {
+        self.world.pool.pending(Some(&self.world.run_id)).into_iter().next()
+    }
+
+    fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
+        let (_, estimated_cost_usd) = self.usage();
+        let archetype = self.errand.start.archetype.clone();
+        let failed = AgentFailed {
+            archetype,
+            start_seq: self.errand.seq,
+            kind,
+            reason,
+            duration_ms,
+            kept_as,
+            estimated_cost_usd,
+        };
+        if matches!(kind, Failure::Silence | Failure::TooLong) { AgentTimeout(failed).into() } else { failed.into() }
+    }
+
+    /// What the agent says it used. Anything unreadable is no statement.
+    fn usage(&self) -> (Option<Tokens>, Option<Money>) {
+        #[derive(Deserialize)]
+        struct Usage {
+            input_tokens: Option<u64>,
+            output_tokens: Option<u64>,
+            cost_usd: Option<Money>,
+        }
+        let bytes = files::read_capped(&self.folder.join("usage.json"), 64 * 1024).unwrap_or_default();
+        let Ok(usage) = serde_json::from_slice::<Usage>(&bytes) else { return (None, None) };
+        let tokens = match (usage.input_tokens, usage.output_tokens) {
+            (Some(input), Some(output)) => Some(Tokens { input, output }),
+            (Some(_), None) | (None, Some(_) | None) => None,
+        };
+        (tokens, usage.cost_usd)
+    }
+
+    fn last_words(&self) -> String {
+        let bytes = files::read_capped(&self.folder.join("stderr.log"), 80_000_000).unwrap_or_default();
+        let tail = bytes.get(bytes.len().saturating_sub(2_000)..).unwrap_or_default();
+        let text = String::from_utf8_lossy(tail);
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        last.map_or_else(|| "nothing on standard error".to_owned(), |line| line.chars().take(300).collect())
+    }
+
+    fn write_folder(&self) -> Result<(), Fault> {
+        std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
+        let brief = self.folder.join("brief.md");
+        std::fs::write(&brief, &self.errand.brief).map_err(|error| self.trouble(&brief, &error))
+    }
+
+    fn write_done(&self, done: &Done) -> Result<(), Fault> {
+        let path = self.folder.join("done.json");
+        let json = serde_json::to_vec(done).unwrap_or_default();
+        let temporary = self.folder.join("done.json.new");
+        std::fs::write(&temporary, json)
+            .and_then(|()| std::fs::rename(&temporary, &path))
+            .map_err(|error| self.trouble(&path, &error))
+    }
+
+    fn read_done(&self) -> Option<Done> {
+        let bytes = files::read_capped(&self.folder.join("done.json"), 64 * 1024).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    fn write_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let path = self.world.artifacts().join(name);
+        files::write_atomic(&path, bytes).map_err(|error| {
+            Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+        })
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as a sentence at its callers")]
+    fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
+        Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+    }
+}
+
+impl Done {
+    fn of(ended: &Ended) -> Done {
+        let end = match &ended.cause {
+            Cause::Exited(code) => End::Exited(*code),
+            Cause::Signaled(signal) => End::Signaled(*signal),
+            Cause::Silent => End::Silent,
+            Cause::TooLong => End::TooLong,
+            Cause::Stopped => End::Stopped,
+            Cause::NotStarted(NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why)) => {
+                End::NotStarted(why.clone())
+            }
+        };
+        Done {
+            end,
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            leftovers: ended.leftovers,
+            said_bytes: ended.stdout.bytes_total,
+            cut: ended.stdout.truncated,
+            tampered_copy: false,
+        }
+    }
+
+    fn not_started(why: String) -> Done {
+        Done { end: End::NotStarted(why), duration_ms: 0, leftovers: 0, said_bytes: 0, cut: false, tampered_copy: false }
+    }
+}
+
+/// The last line an agent printed, a few times a second at most.
+struct Murmur<'a> {
+    order: u64,
+    send: &'a Sender<Message>,
+    last: Option<std::time::Instant>,
+}
+
+impl Murmur<'_> {
+    fn hear(&mut self, _: Stream, bytes: &[u8]) {
+        if self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
+            return;
+        }
+        let tail = bytes.get(bytes.len().saturating_sub(400)..).unwrap_or_default();
+        let text = String::from_utf8_lossy(tail);
+        if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+            self.last = Some(std::time::Instant::now());
+            let _ = self.send.send(Message::Murmur { order: self.order, text: line.to_owned() });
+        }
+    }
+}
+
+fn notes(collected: &Collected) -> Vec<String> {
+    let mut notes = collected.notes.clone();
+    let listed = |paths: &[Vec<u8>]| paths.iter().take(5).map(|path| quote_path(path)).collect::<Vec<_>>().join(", ");
+    if !collected.skipped.is_empty() {
+        notes.push(format!("{} paths were too much to take in: {}", collected.skipped.len(), listed(&collected.skipped)));
+    }
+    if !collected.nested.is_empty() {
+        notes.push(format!("git repositories inside the copy: {}", listed(&collected.nested)));
+    }
+    notes
+}
+
+fn phase(role: Role) -> &'static str {
+    match role {
+        Role::Explorer | Role::Creator => "plan",
+        Role::Maker => "do",
+        Role::Gatekeeper | Role::Reviewer => "check",
+    }
+}
+
+fn oid(text: &str) -> Result<Oid, Fault> {
+    Oid::parse(text.as_bytes()).map_err(|_| Fault::Oid(text.to_owned()))
+}

@@ -1,0 +1,186 @@
+//! Lays out what an agent may be shown, from artifacts and git, and writes its brief.
+
+use archeflow_core::brief::{self, Frame};
+use archeflow_core::event::{AgentStart, Artifact};
+use archeflow_core::feedback;
+use archeflow_core::read;
+use archeflow_core::rules::attention::{self, Desk};
+use archeflow_core::run::{Answered, Run};
+use archeflow_core::words::{Destination, Purpose, Role, Seq, Sight, Strategy, Workflow};
+
+use crate::git::{Oid, change, runner};
+use crate::store::files;
+use crate::world::World;
+
+/// Everything an agent's performer needs to know.
+pub(super) struct Errand {
+    pub(super) seq: Seq,
+    pub(super) start: AgentStart,
+    pub(super) brief: String,
+    /// The commit the run began from, and the branch its work goes to.
+    pub(super) base: String,
+    pub(super) branch: String,
+    pub(super) binary_bytes: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("artifact {path} is missing or can't be read: {why}")]
+    Missing { path: String, why: String },
+    #[error("artifact {path} is not what the run wrote there. Put it back, or start over with `--start-from`")]
+    Changed { path: String },
+    #[error("no persona for the archetype '{0}'")]
+    NoPersona(String),
+    #[error("the {archetype} can't be briefed: there is no {what}")]
+    Bare { archetype: String, what: String },
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+}
+
+/// A diff longer than this is cut, and the reviewers are told (R17).
+const DIFF_AT_MOST: usize = 5_000_000;
+const ARTIFACT_AT_MOST: u64 = 70_000_000;
+
+pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+    let persona = world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
+    let desk = lay_out(world, run, start, &persona.archetype.sees)?;
+    let seen = attention::look(start.role, &persona.archetype.sees, &desk);
+    if let Some(what) = seen.missing.first() {
+        return Err(Error::Bare { archetype: start.archetype.clone(), what: what.to_lowercase() });
+    }
+    let frame = Frame {
+        persona: &persona.prompt,
+        run_id: &world.run_id,
+        max_cycles: run.max_cycles,
+        domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
+        mini_reflect: run.strategy() == Strategy::Pipeline || run.current_workflow() == Workflow::Fast,
+        clarifications: run.clarifications.iter().filter(|said| said.archetype == start.archetype).collect(),
+        nonce: &nonce(),
+    };
+    let request = run.request.as_ref();
+    Ok(Errand {
+        seq,
+        start: start.clone(),
+        brief: brief::write(start, &seen, &frame),
+        base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
+        branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
+        binary_bytes: run.policy().raised.binary_bytes,
+    })
+}
+
+/// Only what this agent may see is fetched at all.
+fn lay_out(
+    world: &World,
+    run: &Run,
+    start: &AgentStart,
+    sees: &std::collections::BTreeSet<Sight>,
+) -> Result<Desk, Error> {
+    let allowed = attention::allowed(start.role);
+    let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
+    let cycle = run.cycle();
+    let answered = |name: &str| cycle.and_then(|cycle| cycle.answers.get(name));
+    let mut desk = Desk { task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(), ..Desk::default() };
+    if start.purpose == Purpose::Research {
+        let risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
+        desk.task = format!("{}\n\nRisks to research:\n{}", desk.task, risks.unwrap_or_else(|| "(none named)".to_owned()));
+        return Ok(desk);
+    }
+    if wants(Sight::Research) {
+        desk.research = research(world, run)?;
+    }
+    if wants(Sight::Proposal) {
+        desk.proposal = text(world, answered("creator"))?;
+    }
+    if wants(Sight::Risks) {
+        desk.risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
+    }
+    if wants(Sight::Summary) {
+        desk.summary = text(world, answered("maker"))?;
+    }
+    if wants(Sight::Diff) {
+        desk.diff = diff(world, run)?;
+    }
+    if wants(Sight::Feedback) {
+        match start.role {
+            Role::Creator => desk.creator_feedback = feedback::for_role(run, Destination::Creator),
+            Role::Maker => desk.maker_feedback = feedback::for_role(run, Destination::Maker),
+            Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
+        }
+    }
+    Ok(desk)
+}
+
+/// The Explorer's report of this cycle, with what a mini-Explorer found out in this or the last one.
+fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
+    let mut parts = Vec::new();
+    if let Some(report) = text(world, run.cycle().and_then(|cycle| cycle.answers.get("explorer")))? {
+        parts.push(report);
+    }
+    for cycle in run.cycles.iter().rev().take(2) {
+        if let Some(report) = text(world, cycle.mini_explorer.as_ref())? {
+            parts.push(report);
+        }
+    }
+    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+}
+
+fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
+    let (Some(request), Some(work)) = (&run.request, &run.work) else { return Ok(None) };
+    let (Ok(base), Ok(commit)) = (Oid::parse(request.base.commit.as_bytes()), Oid::parse(work.commit.as_bytes())) else {
+        return Ok(None);
+    };
+    let diff = world.diff(work.commit.clone(), || {
+        let diff = change::diff_text(&world.repo, &base, &commit, DIFF_AT_MOST)?;
+        let mut text = String::from_utf8_lossy(&diff.bytes).into_owned();
+        if let Some(whole) = diff.truncated_at {
+            text.push_str(&format!(
+                "\n[the diff is cut here: {} of {whole} bytes are shown; read the rest in your checkout]\n",
+                diff.bytes.len()
+            ));
+        }
+        Ok(text)
+    })?;
+    Ok(Some(diff))
+}
+
+fn section(text: &str, heading: &str) -> Option<String> {
+    read::section(text, heading).map(|section| section.trim().to_owned())
+}
+
+/// The text of an artifact, which must still be what the run wrote (M-B18).
+fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Error> {
+    let Some(Answered { artifact: Artifact { name, digest }, .. }) = answered else { return Ok(None) };
+    let place = world.artifacts().join(name);
+    // The artifacts of an earlier cycle were archived.
+    let archived = || {
+        let cycles = std::fs::read_dir(world.artifacts()).into_iter().flatten().flatten();
+        cycles.map(|folder| folder.path().join(name)).find(|path| reads_as(path, digest))
+    };
+    if reads_as(&place, digest) {
+        return read_text(&place).map(Some);
+    }
+    match archived() {
+        Some(path) => read_text(&path).map(Some),
+        None if place.exists() => Err(Error::Changed { path: place.display().to_string() }),
+        None => Err(Error::Missing { path: place.display().to_string(), why: "no such file".to_owned() }),
+    }
+}
+
+fn reads_as(path: &std::path::Path, digest: &str) -> bool {
+    path.is_file() && files::read_capped(path, ARTIFACT_AT_MOST).is_ok_and(|bytes| files::digest(&bytes) == digest)
+}
+
+fn read_text(path: &std::path::Path) -> Result<String, Error> {
+    let bytes = files::read_capped(path, ARTIFACT_AT_MOST)
+        .map_err(|error| Error::Missing { path: path.display().to_string(), why: error.to_string() })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Chance for the fences of a brief.
+pub(crate) fn nonce() -> String {
+    let mut bytes = [0_u8; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
+        bytes = crate::clock::now().to_le_bytes();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

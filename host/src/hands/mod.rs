@@ -1,0 +1,104 @@
+//! Performs orders. Every order is carried out on a thread of its own and answered by exactly one report.
+//!
+//! Each performer looks before it acts: what an order wants may have happened already, before a crash. So resuming
+//! a run is nothing but performing its open orders again.
+
+mod agent;
+mod checks;
+mod citations;
+mod desk;
+mod landing;
+mod looking;
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use archeflow_core::event::{AgentStart, Event};
+use archeflow_core::run::Run;
+use archeflow_core::words::Seq;
+
+use crate::world::World;
+
+pub use desk::Error as DeskError;
+pub(crate) use desk::nonce;
+pub use looking::change_of;
+
+/// What reaches the driver.
+#[derive(Debug)]
+pub enum Message {
+    Report { order: Seq, report: Event },
+    /// What an agent prints while it works; shown, never written down.
+    Murmur { order: Seq, text: String },
+    /// Something the run can't go on with, outside of its own rules.
+    Trouble(Trouble),
+    Signal(i32),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error("{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume")]
+    Tampered { who: String, place: String },
+    #[error("could not write {path}: {why}")]
+    Artifact { path: String, why: String },
+}
+
+/// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
+pub fn perform(
+    world: &Arc<World>,
+    run: &Run,
+    seq: Seq,
+    order: &Event,
+    inbox: &Sender<Message>,
+) -> Result<(), desk::Error> {
+    let (world, send) = (Arc::clone(world), inbox.clone());
+    match order {
+        Event::AgentStart(start) => {
+            let errand = desk::errand(&world, run, seq, start)?;
+            spawn(move || agent::perform(&world, &errand, &send));
+        }
+        Event::MergeStart(start) => {
+            let start = (**start).clone();
+            spawn(move || report(&send, seq, landing::build(&world, seq, &start)));
+        }
+        Event::TestsStart(start) => {
+            let start = (**start).clone();
+            spawn(move || report(&send, seq, checks::tests(&world, seq, &start)));
+        }
+        Event::HookStart(start) => {
+            let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);
+            spawn(move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
+        }
+        Event::MergeIntent(intent) => {
+            let (intent, work) = ((**intent).clone(), run.work.clone());
+            spawn(move || report(&send, seq, landing::land(&world, seq, &intent, work.as_ref())));
+        }
+        Event::RevertIntent(intent) => {
+            let intent = (**intent).clone();
+            spawn(move || report(&send, seq, landing::revert(&world, seq, &intent)));
+        }
+        // A question waits for a person; the driver puts it to them.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) {
+    // A thread that can't be started leaves its order open; the next start performs it.
+    let _ = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024).spawn(work);
+}
+
+fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {
+    let _ = send.send(Message::Report { order, report: report.into() });
+}
+
+/// The name of an agent's artifact (AF-165).
+pub fn artifact_name(start: &AgentStart) -> String {
+    use archeflow_core::words::{Purpose, Role};
+    match (start.role, start.purpose) {
+        (Role::Explorer, Purpose::Research) => "plan-mini-explorer.md".to_owned(),
+        (Role::Explorer, _) => "plan-explorer.md".to_owned(),
+        (Role::Creator, _) => "plan-creator.md".to_owned(),
+        (Role::Maker, _) => "do-maker.md".to_owned(),
+        (Role::Gatekeeper | Role::Reviewer, _) => format!("check-{}.md", start.archetype),
+    }
+}

@@ -1,0 +1,67 @@
+//! What an earlier life of this program left running when it was killed.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, getuid};
+
+use super::table::{self, Entry, Name};
+
+/// The longest this takes; a process that hangs in the kernel stays.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often new ones are looked for before all are killed.
+const FREEZES: usize = 16;
+
+/// Kills every process of this user whose tag begins with the prefix, and says how many there were.
+///
+/// Nothing without the tag in its environment is ever signalled, nor this process and those it descends from. The
+/// prefix `run-1` also matches `run-10`, so it should end with whatever separates the parts of a tag. An empty
+/// prefix matches nothing.
+pub fn kill_leftovers(tag_prefix: &str) -> usize {
+    let mut known: BTreeSet<Name> = BTreeSet::new();
+    let mut freezes = 0;
+    let begun = Instant::now();
+    while !tag_prefix.is_empty() && begun.elapsed() < PATIENCE {
+        let found = find(tag_prefix);
+        if found.is_empty() {
+            break;
+        }
+        let before = known.len();
+        known.extend(found.iter().map(Entry::name));
+        // While new ones turn up they are only stopped: what is stopped cannot fork.
+        if known.len() > before && freezes < FREEZES {
+            freezes += 1;
+            found.iter().for_each(|entry| entry.signal(Signal::STOP));
+        } else {
+            freezes = 0;
+            found.iter().for_each(|entry| entry.signal(Signal::KILL));
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    known.len()
+}
+
+fn find(tag_prefix: &str) -> Vec<Entry> {
+    let table = table::all();
+    let spared = lineage(&table);
+    let me = getuid().as_raw();
+    let is_leftover = |entry: &Entry| {
+        !entry.dead
+            && !spared.contains(&entry.number())
+            && entry.owner() == Some(me)
+            && entry.is_tagged(|value| value.starts_with(tag_prefix.as_bytes()))
+    };
+    table.iter().copied().filter(is_leftover).collect()
+}
+
+/// This process, its parent, and so on up.
+fn lineage(table: &[Entry]) -> BTreeSet<i32> {
+    let mut line = BTreeSet::new();
+    let mut next = Some(getpid().as_raw_nonzero().get());
+    while let Some(number) = next.filter(|&number| line.insert(number)) {
+        next = table.iter().find(|entry| entry.number() == number).map(|entry| entry.parent);
+    }
+    line
+}

@@ -1,0 +1,116 @@
+//! Supervision of child processes: start one, feed it, listen to it, end it, and leave nothing of it behind.
+//!
+//! A job is over when its *leader* (the process we started) has exited and its pipes were drained for a bounded
+//! time; never when a pipe happens to close, because anything the leader started may hold it open for ever. Then
+//! the sweep removes every descendant that is still alive, also those that left the process group.
+//!
+//! What the child does wrong is data ([`Cause`]), so [`run`] returns no error. Deliberately absent: what the output
+//! means, retries, sandboxes. The decisions about time are in `clock.rs` and know no system call.
+
+mod clock;
+mod exit;
+mod job;
+mod leader;
+mod leftovers;
+mod pump;
+mod ring;
+mod session;
+pub mod signals;
+mod sink;
+mod sweep;
+mod table;
+mod watch;
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::children;
+use clock::{Act, Clock};
+use leader::Leader;
+use pump::Pump;
+use sink::Keeper;
+use sweep::Running;
+
+pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
+pub use leftovers::kill_leftovers;
+pub use sink::{Sink, SinkReport};
+pub use sweep::{become_subreaper, finish_all};
+pub use watch::Watch;
+
+/// Runs a job to its end and sweeps up after it.
+///
+/// Blocks the calling thread, which must be the one that stays: the leader dies with the thread that started it.
+/// `on_output` sees every chunk in the order it was read and should be quick, because the limits are checked
+/// between chunks. It may call [`Watch::stop`] itself.
+pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+    let begun = Instant::now();
+    let running = Running::enter();
+    let mut ended = attempt(job, watch, on_output);
+    ended.leftovers += running.leave();
+    ended.duration = begun.elapsed();
+    ended
+}
+
+fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+    if watch.asked().is_some() {
+        return unstarted(Cause::Stopped);
+    }
+    let (stdout, stderr) = match (Keeper::open(&job.stdout), Keeper::open(&job.stderr)) {
+        (Ok(stdout), Ok(stderr)) => (stdout, stderr),
+        (Err(error), _) | (_, Err(error)) => return unstarted(Cause::NotStarted(NotStarted::other(&error))),
+    };
+    let mut child = match children::spawn(&mut job.command()) {
+        Ok(child) => child,
+        Err(error) => return unstarted(Cause::NotStarted(NotStarted::of(&job, &error))),
+    };
+    let stdin = std::mem::take(&mut job.stdin);
+    let pump = Pump::new(&mut child, stdin, stdout, stderr);
+    supervise(child, pump, &job, watch, on_output)
+}
+
+/// From the first instruction of the leader to the last byte of its descendants.
+fn supervise(
+    child: Child,
+    mut pump: Pump,
+    job: &Job,
+    watch: &Watch,
+    on_output: &mut dyn FnMut(Stream, &[u8]),
+) -> Ended {
+    let mut leader = Leader::new(child);
+    let mut clock = Clock::start(Instant::now(), job.limits);
+    let mut buried = Instant::now();
+    loop {
+        let before = Instant::now();
+        let seen = pump.turn(&leader, watch, remaining(clock.deadline(), before), on_output);
+        sweep::reap_dead(&mut buried, before);
+        match clock.step(before, Instant::now(), seen) {
+            Act::Wait => {}
+            Act::Ask => leader.ask(),
+            Act::Kill => leader.signal(Signal::KILL),
+            Act::Finish => break,
+        }
+    }
+    let forced = clock.forced();
+    let group = leader.pid();
+    let status = leader.reap();
+    let leftovers = sweep::after_job(&job.tag, group, forced.is_some());
+    pump.rest(on_output);
+    let (stdout, stderr) = pump.close();
+    Ended { cause: Cause::of(forced, status), duration: Duration::ZERO, leftovers, stdout, stderr }
+}
+
+fn remaining(deadline: Option<Instant>, now: Instant) -> Option<Duration> {
+    deadline.map(|at| at.saturating_duration_since(now))
+}
+
+fn unstarted(cause: Cause) -> Ended {
+    Ended {
+        cause,
+        duration: Duration::ZERO,
+        leftovers: 0,
+        stdout: SinkReport::default(),
+        stderr: SinkReport::default(),
+    }
+}

@@ -1,0 +1,243 @@
+//! Removes what jobs leave behind, also what left their process group or cleared its environment.
+//!
+//! As a subreaper we become the parent of every descendant that loses its own. So an *orphan* is a child of ours
+//! that is not in the registry, and everything a dead leader left is an orphan or descends from one. An orphan is a
+//! job's when it carries the job's tag or is still in its session; what cannot be attributed is left to the last
+//! job that runs. A dead orphan is merely reaped.
+//!
+//! A table of processes is never of one moment, so one pass proves nothing unless it finds nothing: the dead stay
+//! in the table until we reap them, hence a pass without any orphan means that there is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process_group, waitid, waitpid,
+};
+
+use super::signals;
+use super::table::{self, Entry, Name};
+use crate::children;
+
+/// The longest a sweep takes; a process that hangs in the kernel is left to the next one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often new members of a family are looked for before the family is killed.
+const FREEZES: usize = 16;
+
+/// How often an orphan that shows no tag is looked at again: between fork and exec there is none to see.
+const SECOND_LOOKS: usize = 3;
+
+/// How often the dead are buried while a job runs.
+const BURIAL: Duration = Duration::from_secs(1);
+
+/// A look at our children that neither waits nor reaps.
+const GLANCE: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
+
+static POSSIBLE: AtomicBool = AtomicBool::new(false);
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes orphans of our children ours. Call once at the start of the program; on systems without it, does nothing.
+///
+/// Also sees to it that exit codes reach us, whatever the program was started with.
+pub fn become_subreaper() {
+    signals::keep_exit_codes();
+    #[cfg(target_os = "linux")]
+    if rustix::process::set_child_subreaper(Some(getpid())).is_ok() && Entry::read(getpid()).is_some() {
+        POSSIBLE.store(true, Ordering::Release);
+    }
+}
+
+/// Kills and reaps every child that is not registered. For the end of the program, when no job runs any more.
+pub fn finish_all() -> usize {
+    sweep(&Claim::Everything)
+}
+
+/// Whether orphans come to us and can be seen.
+pub(super) fn is_possible() -> bool {
+    POSSIBLE.load(Ordering::Acquire)
+}
+
+/// Sweeps what belongs to a job whose leader is reaped. Members of the group of a job that was ended by force were
+/// killed with it and are not counted, however long they take to die.
+pub(super) fn after_job(tag: &str, leader: Pid, forced: bool) -> usize {
+    sweep(&Claim::Job { tag, leader: leader.as_raw_nonzero().get(), forced })
+}
+
+/// Counts the jobs that run, so that the last one knows that it is.
+pub(super) struct Running(());
+
+impl Running {
+    pub(super) fn enter() -> Self {
+        RUNNING.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+
+    /// The last to leave sweeps what nobody could be found for.
+    pub(super) fn leave(self) -> usize {
+        drop(self);
+        sweep(&Claim::Unattributed)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Which orphans a sweep may kill.
+enum Claim<'a> {
+    Job { tag: &'a str, leader: i32, forced: bool },
+    Unattributed,
+    Everything,
+}
+
+impl Claim<'_> {
+    /// While the registry is locked no job can start a process, so the answer holds as long as the lock.
+    fn holds(&self) -> bool {
+        match self {
+            Self::Job { .. } | Self::Everything => true,
+            Self::Unattributed => RUNNING.load(Ordering::Acquire) == 0,
+        }
+    }
+
+    /// An orphan belongs to the job when it or anything that descends from it does.
+    fn covers(&self, orphan: &Entry, table: &[Entry]) -> bool {
+        match self {
+            Self::Job { tag, leader, .. } => {
+                let is_kin = |entry: &Entry| {
+                    entry.session == *leader || entry.is_tagged(|value| value == tag.as_bytes())
+                };
+                is_kin(orphan) || table::families(table, &[*orphan]).iter().any(is_kin)
+            }
+            Self::Unattributed | Self::Everything => true,
+        }
+    }
+
+    fn counts(&self, entry: &Entry) -> bool {
+        match self {
+            Self::Job { leader, forced, .. } => !(*forced && entry.group == *leader),
+            Self::Unattributed | Self::Everything => true,
+        }
+    }
+}
+
+fn sweep(claim: &Claim) -> usize {
+    let begun = Instant::now();
+    let mut killed = BTreeSet::new();
+    let mut looks = 0;
+    while begun.elapsed() < PATIENCE {
+        match pass(claim, &mut killed) {
+            Pass::Clean => break,
+            Pass::Strangers if looks == SECOND_LOOKS => break,
+            Pass::Strangers => looks += 1,
+            Pass::Busy => {}
+        }
+        thread::sleep(Duration::from_micros(500));
+    }
+    killed.len()
+}
+
+/// What one look at our children showed.
+enum Pass {
+    /// No orphan.
+    Clean,
+    /// Only orphans that are not to be claimed.
+    Strangers,
+    /// Something was reaped or killed; look again.
+    Busy,
+}
+
+fn pass(claim: &Claim, killed: &mut BTreeSet<Name>) -> Pass {
+    let ours = children::lock();
+    if !claim.holds() || is_childless() {
+        return Pass::Clean;
+    }
+    let (dead, rest): (Vec<Entry>, Vec<Entry>) = orphans(&ours).into_iter().partition(|entry| entry.dead);
+    // A first thread that ended looks dead while others of its process live on; it cannot be reaped.
+    let (reaped, headless): (Vec<Entry>, Vec<Entry>) = dead.into_iter().partition(reap);
+    let (dying, alive): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(|entry| entry.dying);
+    let moving = !reaped.is_empty() || !dying.is_empty();
+    if alive.is_empty() && headless.is_empty() {
+        return if moving { Pass::Busy } else { Pass::Clean };
+    }
+    let table = table::all();
+    let mut claimed = [alive, headless].concat();
+    claimed.retain(|orphan| claim.covers(orphan, &table));
+    if claimed.is_empty() {
+        return if moving { Pass::Busy } else { Pass::Strangers };
+    }
+    let family = kill_families(&claimed);
+    killed.extend(family.iter().filter(|entry| claim.counts(entry)).map(Entry::name));
+    Pass::Busy
+}
+
+/// The kernel's exact answer, and the whole price of the sweep when all is well.
+fn is_childless() -> bool {
+    matches!(waitid(WaitId::All, GLANCE), Err(Errno::CHILD))
+}
+
+fn has_dead_child() -> bool {
+    matches!(waitid(WaitId::All, GLANCE), Ok(Some(_)))
+}
+
+/// Reaps adopted processes that have ended while jobs run, at most every now and then; else they would pile up
+/// for as long as the longest job. Costs one system call when nobody is dead.
+pub(super) fn reap_dead(last: &mut Instant, now: Instant) {
+    if now.saturating_duration_since(*last) < BURIAL {
+        return;
+    }
+    *last = now;
+    let ours = children::lock();
+    if has_dead_child() {
+        let orphans = orphans(&ours);
+        for dead in orphans.iter().filter(|entry| entry.dead) {
+            reap(dead);
+        }
+    }
+}
+
+fn orphans(ours: &BTreeSet<u32>) -> Vec<Entry> {
+    let is_ours = |entry: &Entry| u32::try_from(entry.number()).is_ok_and(|id| ours.contains(&id));
+    table::children().into_iter().filter(|entry| !is_ours(entry)).collect()
+}
+
+fn reap(orphan: &Entry) -> bool {
+    matches!(waitpid(Some(orphan.pid), WaitOptions::NOHANG), Ok(Some(_)))
+}
+
+/// Stops the families first, so that nothing is forked while we kill: a walk is not atomic, a frozen family is.
+fn kill_families(roots: &[Entry]) -> Vec<Entry> {
+    let mut frozen: BTreeMap<Name, Entry> = roots.iter().map(|root| (root.name(), *root)).collect();
+    strike(roots, Signal::STOP);
+    for _ in 0..FREEZES {
+        let mut members = table::families(&table::all(), roots);
+        members.retain(|entry| !frozen.contains_key(&entry.name()));
+        if members.is_empty() {
+            break;
+        }
+        strike(&members, Signal::STOP);
+        frozen.extend(members.into_iter().map(|entry| (entry.name(), entry)));
+    }
+    let family: Vec<Entry> = frozen.into_values().collect();
+    strike(&family, Signal::KILL);
+    family
+}
+
+/// Each process, and its group where that cannot be ours: a signal to a group misses nobody who is being forked.
+/// Jobs have sessions of their own and a group never spans two, so no group holds anyone else's process.
+fn strike(entries: &[Entry], signal: Signal) {
+    let my_session = getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
+    let groups: BTreeSet<i32> =
+        entries.iter().filter(|entry| entry.session != my_session).map(|entry| entry.group).collect();
+    for group in groups.into_iter().filter(|&group| group > 1).filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, signal);
+    }
+    for entry in entries {
+        entry.signal(signal);
+    }
+}

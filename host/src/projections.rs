@@ -1,0 +1,159 @@
+//! Files that follow from the log: feedback, findings, convergence, fixes, archives, index, progress. They are
+//! written after the lines they follow from and can be made again at any time.
+//!
+//! Artifacts must be written before the next agent starts, so a failure there stops the run (AF-162). Progress and
+//! index only watch: what goes wrong with them is a warning (D-01).
+
+use std::path::Path;
+
+use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction};
+use archeflow_core::feedback;
+use archeflow_core::run::Run;
+use archeflow_core::view;
+use archeflow_core::words::Phase;
+use serde_json::json;
+
+use crate::clock;
+use crate::store::{files, index};
+use crate::world::World;
+
+/// Writes what these entries make necessary.
+pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::Error> {
+    let folder = world.artifacts();
+    let mut fixes = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::CycleBoundary(boundary) => boundary_files(&folder, boundary)?,
+            Event::FixApplied(fix) => fixes.push(json!({
+                "ts": clock::written(entry.at), "run_id": world.run_id, "cycle": run.number(), "source": fix.source,
+                "finding": fix.finding, "file": fix.file, "line": fix.line,
+            })),
+            Event::PhaseTransition(transition) if transition.to == Phase::Plan && transition.cycle > 1 => {
+                archive(&folder, transition.cycle - 1)?;
+            }
+            _ => {}
+        }
+    }
+    for fix in fixes {
+        files::append_line_locked(&folder.join("act-fixes.jsonl"), &fix.to_string())?;
+    }
+    Ok(())
+}
+
+/// Observers: warnings, never a stop.
+pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let ends = entries.iter().any(|entry| matches!(entry.event, Event::RunComplete(_)));
+    let starts = entries.iter().any(|entry| matches!(entry.event, Event::SessionStart(_)));
+    if ends || starts {
+        let status = run.outcome.as_ref().map_or("running", |outcome| outcome.status.name());
+        let task = run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
+        let line = index::Entry {
+            run_id: world.run_id.clone(),
+            status: status.to_owned(),
+            task,
+            ts: clock::written(run.last),
+        };
+        if let Err(error) = index::append(&world.places.events(), &line) {
+            warnings.push(format!("the index of runs was not written: {error}"));
+        }
+    }
+    let progress = world.places.root().join(".archeflow/progress.md");
+    if let Err(error) = std::fs::write(&progress, progress_text(world, run)) {
+        warnings.push(format!("{} was not written: {error}", progress.display()));
+    }
+    warnings
+}
+
+/// What a crash may have kept from being written: made again from the state.
+pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
+    let folder = world.artifacts();
+    for cycle in &run.cycles {
+        if cycle.number < run.number() {
+            archive(&folder, cycle.number)?;
+        } else if let Some(boundary) = &cycle.boundary {
+            boundary_files(&folder, boundary)?;
+        }
+    }
+    Ok(())
+}
+
+fn boundary_files(folder: &Path, boundary: &CycleBoundary) -> Result<(), files::Error> {
+    let cycle = boundary.cycle;
+    let open = serde_json::to_vec_pretty(&boundary.open).unwrap_or_default();
+    files::write_atomic(&folder.join(format!("findings-cycle-{cycle}.json")), &open)?;
+    if boundary.next_action != NextAction::Merge || !boundary.open.is_empty() {
+        files::write_atomic(&folder.join("act-feedback.md"), feedback::document(boundary).as_bytes())?;
+    }
+    if let Some(trend) = &boundary.convergence {
+        let action = match (boundary.next_action, trend.status.name()) {
+            (NextAction::Stop, _) => "stop_immediately",
+            (_, "stalling") => "continue_with_caution",
+            (_, "diverging") => "stop_if_2_consecutive",
+            (NextAction::Merge | NextAction::CycleBack, _) => "continue",
+        };
+        let record = json!({
+            "cycle": cycle, "convergence_score": trend.score, "status": trend.status, "action": action,
+            "resolved": trend.resolved, "new": trend.new, "persistent": trend.persistent, "regressed": trend.regressed,
+            "oscillating": trend.oscillating, "stuck_kind": trend.stuck_kind, "recommendation": trend.recommendation,
+            "reason": trend.reason,
+        });
+        let text = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        files::write_atomic(&folder.join(format!("convergence-cycle-{cycle}.json")), &text)?;
+        let report = feedback::report(boundary, trend);
+        files::write_atomic(&folder.join(format!("convergence-cycle-{cycle}.md")), report.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Moves a finished cycle's artifacts to `cycle-<n>/` (AF-086). A file that is there already stays; so a second
+/// try after a crash finishes the first.
+fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
+    let into = folder.join(format!("cycle-{cycle}"));
+    let io = |path: &Path, source| files::Error::Io { doing: "archive to", path: path.to_path_buf(), source };
+    std::fs::create_dir_all(&into).map_err(|error| io(&into, error))?;
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let text = name.to_string_lossy();
+        let of_cycle = text.starts_with("plan-") || text.starts_with("do-") || text.starts_with("check-");
+        let feedback = text == "act-feedback.md";
+        let to = into.join(&name);
+        if of_cycle && !to.exists() {
+            std::fs::rename(entry.path(), &to).map_err(|error| io(&to, error))?;
+        } else if feedback && !to.exists() {
+            std::fs::copy(entry.path(), &to).map_err(|error| io(&to, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// `.archeflow/progress.md`: the run at a glance.
+fn progress_text(world: &World, run: &Run) -> String {
+    use std::fmt::Write;
+    let (title, second) = view::header(run);
+    let status = run.outcome.as_ref().map_or("running", |outcome| outcome.status.name());
+    let mut text = format!("# {title}\n\nRun ID: {} | {second}\n\nStatus: {status}\n\n", world.run_id);
+    if let Some(cycle) = run.cycle() {
+        let _ = writeln!(text, "## Cycle {} of {}, {}\n", cycle.number, run.max_cycles, cycle.phase.name());
+        for seat in run.seats() {
+            let name = &seat.archetype;
+            let mark = if cycle.answers.contains_key(name) { "x" } else { " " };
+            let note = match (cycle.verdicts.get(name), cycle.absent.get(name)) {
+                (Some(verdict), _) => format!(" {}", verdict.name()),
+                (None, Some(reason)) => format!(" skipped: {}", view::one_line(reason)),
+                (None, None) if run.open_agents().any(|(_, start)| start.archetype == *name) => " working".to_owned(),
+                (None, None) => String::new(),
+            };
+            let _ = writeln!(text, "- [{mark}] {}{note}", view::capital(name));
+        }
+    }
+    if let Some((_, question)) = run.question() {
+        let _ = write!(text, "\n## Waiting for you\n\n{}\n", question.question);
+    }
+    if let Some(outcome) = &run.outcome {
+        let _ = write!(text, "\n## End\n\n{} ({}): {}\n", outcome.status.name(), outcome.reason.name(), outcome.detail);
+    }
+    let _ = write!(text, "\nEvents: {} | Agents: {} | Updated: {}\n", run.lines, run.agents_total, clock::written(run.last));
+    text
+}

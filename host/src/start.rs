@@ -1,0 +1,284 @@
+//! Opens runs: a new one from a request, or one that exists, folded from its log.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use archeflow_core::event::{Base, Event, FORMAT, RunStart, SessionStart};
+use archeflow_core::rules::selection::{self, Wishes};
+use archeflow_core::run::{PIPELINE, Run};
+use archeflow_core::words::{ARCHETYPES, Domain, Persona, Strategy, Workflow, pipeline_team, team};
+
+use crate::backends::{self, Agent};
+use crate::config::{self, Faults, Part, personas, trust};
+use crate::drive::Driver;
+use crate::git::{self, Oid, Repo, runner};
+use crate::store::journal::{self, Journal};
+use crate::store::{files, names, places};
+use crate::world::{World, allowed_env};
+use crate::{clock, hands, log, proc};
+
+/// Where the program stands: the user's environment, taken once.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    pub cwd: PathBuf,
+    pub me: PathBuf,
+    pub variables: Vec<(OsString, OsString)>,
+    pub version: &'static str,
+}
+
+/// A repository with everything that is configured for it.
+pub struct House {
+    pub ground: Ground,
+    pub repo: Repo,
+    pub places: places::Places,
+    pub state: PathBuf,
+    pub target: Option<git::Target>,
+    /// The files below `.archeflow/` as the base commit has them.
+    pub offer: trust::Offer,
+    pub approved: bool,
+    pub user: Vec<Part>,
+}
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    pub task: String,
+    pub flags: config::Flags,
+    pub config_file: Option<PathBuf>,
+    pub dry_run: bool,
+    pub attended: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Repo(#[from] git::repo::Error),
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    #[error(transparent)]
+    Config(#[from] Faults),
+    #[error(transparent)]
+    Trust(#[from] trust::TrustError),
+    #[error(transparent)]
+    Backend(#[from] backends::Error),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    #[error("the repository's own configuration names commands nobody approved: {what}")]
+    Untrusted { what: String },
+    #[error("this needs the working tree of a repository; {place} has none")]
+    Bare { place: String },
+    #[error("there is no run '{id}' here")]
+    NoRun { id: String },
+    #[error("'{id}' can't be the name of a run")]
+    BadId { id: String },
+    #[error("no agent was named")]
+    NoAgent,
+    #[error("the task is empty")]
+    NoTask,
+}
+
+impl House {
+    /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
+    pub fn open(ground: Ground, dir: &Path, branch: Option<&str>, needs_target: bool) -> Result<House, Error> {
+        let variable = |name: &str| {
+            let found = ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+            found.map(|(_, value)| value.clone())
+        };
+        let env = places::Env {
+            home: variable("HOME"),
+            xdg_state_home: variable("XDG_STATE_HOME"),
+            xdg_config_home: variable("XDG_CONFIG_HOME"),
+        };
+        let git_env = git::Env::new(ground.variables.clone());
+        let root = git::repo::work_tree_of(dir, &git_env)?;
+        let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
+        let places = places::Places::at(&root)?;
+        let state = places.state_dir(&env)?;
+        let repo = Repo::open(&root, &state, &git_env)?;
+        let target = match repo.target(branch) {
+            Ok(target) => Some(target),
+            Err(_) if !needs_target => None,
+            Err(error) => return Err(error.into()),
+        };
+        let files = target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid))?;
+        let offer = trust::Offer { root: root.clone(), files };
+        let approved = trust::Trust::open(&state)?.approved(&offer);
+        let folder = config::user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));
+        let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
+        Ok(House { ground, repo, places, state, target, offer, approved, user })
+    }
+
+    pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
+        let file = file.map(config::user::read_named).transpose()?;
+        let inputs = config::Inputs {
+            repository: &self.offer.files,
+            approved: self.approved,
+            user: &self.user,
+            file: file.as_ref(),
+            flags,
+        };
+        Ok(config::Settings::resolve(&inputs)?)
+    }
+
+    pub fn persona(&self, name: &str) -> Result<personas::Found, Error> {
+        Ok(personas::find(name, &self.offer.files, self.approved, &self.user)?)
+    }
+
+    /// A new run, claimed and ready to be told its request. Nothing has been started.
+    pub fn new_run(self, wanted: &Wanted) -> Result<(Driver, Vec<Event>), Error> {
+        if wanted.task.trim().is_empty() {
+            return Err(Error::NoTask);
+        }
+        let settings = self.settings(&wanted.flags, wanted.config_file.as_deref())?;
+        if !settings.withheld().is_empty() {
+            let what: Vec<String> = settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+            return Err(Error::Untrusted { what: what.join(", ") });
+        }
+        let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
+        let mut policy = settings.policy();
+        policy.agents = self.resolved_agents(&policy.agents)?;
+        let wishes = Wishes {
+            workflow_flag: wanted.flags.workflow.as_deref().and_then(Workflow::parse),
+            workflow_config: settings.workflow(),
+            strategy_flag: match wanted.flags.strategy.as_deref() {
+                Some("pdca") => Some(Strategy::Pdca),
+                Some("pipeline") => Some(Strategy::Pipeline),
+                Some(_) | None => None,
+            },
+            strategy_config: settings.strategy(),
+        };
+        let (strategy, workflow, chosen) = selection::select(&wanted.task, &wishes);
+        let (found, personas) = self.personas()?;
+        self.places.make()?;
+        let journal = names::free_run_id(
+            &self.places.events(),
+            &self.places.artifacts(),
+            &clock::date(clock::now()),
+            &wanted.task,
+        )?;
+        let run_id = journal.run_id().to_owned();
+        let seats: BTreeMap<String, _> = Workflow::ALL
+            .into_iter()
+            .map(|workflow| (workflow.name().to_owned(), team(workflow)))
+            .chain([(PIPELINE.to_owned(), pipeline_team())])
+            .collect();
+        let key = if strategy == Strategy::Pipeline { PIPELINE } else { workflow.name() };
+        let request = RunStart {
+            task: wanted.task.clone(),
+            workflow,
+            max_cycles: match strategy {
+                Strategy::Pdca => policy.cycles(workflow),
+                Strategy::Pipeline => 1,
+            },
+            strategy,
+            domain: settings.domain().unwrap_or(Domain::Code),
+            team: seats.get(key).into_iter().flatten().map(|seat| seat.archetype.clone()).collect(),
+            seats,
+            tiers: personas.iter().map(|(name, persona)| (name.clone(), persona.archetype.tier)).collect(),
+            personas: found,
+            config: policy,
+            config_hash: settings.hash().to_owned(),
+            base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
+            branch: format!("{}{run_id}", settings.branch_prefix()),
+            dry_run: wanted.dry_run,
+            chosen,
+            format: FORMAT,
+            version: self.ground.version.to_owned(),
+        };
+        let driver = self.driver(journal, Run::default(), personas, &settings.variables());
+        Ok((driver, vec![request.into()]))
+    }
+
+    /// A run that exists, folded from its log and ready to be driven on. Leftovers of its last driver are ended.
+    pub fn existing(self, id: &str, file: Option<&Path>) -> Result<(Driver, Option<journal::Repair>), Error> {
+        if !names::valid_name(id) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        let opened = match Journal::open(&self.places.events(), id) {
+            Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
+            other => other?,
+        };
+        let run = log::fold(&opened.lines)?;
+        if let Some(session) = &run.session {
+            proc::kill_leftovers(&format!("{}.", session.tag));
+        }
+        let settings = self.settings(&config::Flags::default(), file)?;
+        let (_, personas) = self.personas()?;
+        let driver = self.driver(opened.journal, run, personas, &settings.variables());
+        Ok((driver, opened.repaired))
+    }
+
+    fn driver(self, journal: Journal, run: Run, personas: BTreeMap<String, Persona>, extra: &[String]) -> Driver {
+        let run_id = journal.run_id().to_owned();
+        let env = allowed_env(self.ground.variables.clone(), extra);
+        let tag = format!("{run_id}.{}", hands::nonce());
+        let world = World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
+        Driver::new(world, run, journal)
+    }
+
+    /// Every archetype with the digest of the text in force.
+    fn personas(&self) -> Result<(BTreeMap<String, String>, BTreeMap<String, Persona>), Error> {
+        let mut digests = BTreeMap::new();
+        let mut personas = BTreeMap::new();
+        for (name, _) in ARCHETYPES {
+            let found = self.persona(name)?;
+            digests.insert(name.to_owned(), found.digest);
+            personas.insert(name.to_owned(), found.persona);
+        }
+        Ok((digests, personas))
+    }
+
+    /// Specs checked and made absolute before anything is spent.
+    fn resolved_agents(&self, agents: &archeflow_core::words::Agents) -> Result<archeflow_core::words::Agents, Error> {
+        if agents.default.is_empty() && agents.by_archetype.is_empty() {
+            return Err(Error::NoAgent);
+        }
+        let resolve = |spec: &str| Agent::parse(spec, &self.ground.cwd).map(|agent| agent.spec());
+        let by_archetype = agents
+            .by_archetype
+            .iter()
+            .map(|(name, spec)| resolve(spec).map(|spec| (name.clone(), spec)))
+            .collect::<Result<_, _>>()?;
+        let default = if agents.default.is_empty() { String::new() } else { resolve(&agents.default)? };
+        Ok(archeflow_core::words::Agents { default, by_archetype })
+    }
+}
+
+/// The report that a process now drives the run.
+pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Event {
+    let fence = driver.run.session.as_ref().map_or(0, |session| session.fence) + 1;
+    SessionStart {
+        fence,
+        why: why.to_owned(),
+        attended,
+        auto_merge,
+        version: version.to_owned(),
+        tag: driver.world.tag.clone(),
+        agents: BTreeMap::new(),
+    }
+    .into()
+}
+
+/// Reads the configuration from the base commit, not from the working tree (R4).
+fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
+    const AT_MOST: u64 = 1024 * 1024;
+    let mut files = Vec::new();
+    let mut wanted: Vec<String> = vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
+    for entry in repo.list_dir(commit, config::REPOSITORY_ARCHETYPES.trim_end_matches('/').as_bytes())? {
+        let name = String::from_utf8_lossy(&entry.path).into_owned();
+        if name.ends_with(".md") {
+            wanted.push(name);
+        }
+    }
+    for path in wanted {
+        if let Some(bytes) = repo.read_blob(commit, path.as_bytes(), AT_MOST)? {
+            files.push((path, bytes));
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,60 @@
+//! The list of runs, `.archeflow/events/index.jsonl`. A convenience for looking up: the journals are the truth, so a
+//! line that cannot be read is skipped and counted.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, Error};
+
+const LARGEST: u64 = 64 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub run_id: String,
+    pub status: String,
+    pub task: String,
+    pub ts: String,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// One entry per run, the last that was written, in the order in which the runs first appeared.
+    pub runs: Vec<Entry>,
+    pub skipped: usize,
+}
+
+pub fn append(events: &Path, entry: &Entry) -> Result<(), Error> {
+    let path = events.join("index.jsonl");
+    let line = serde_json::to_string(entry).map_err(|e| Error::io("append to", &path, e))?;
+    files::append_line_locked(&path, &line)
+}
+
+pub fn read(events: &Path) -> Result<Index, Error> {
+    let bytes = match files::read_capped(&events.join("index.jsonl"), LARGEST) {
+        Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(Index::default()),
+        bytes => bytes?,
+    };
+    Ok(parse(&bytes))
+}
+
+fn parse(bytes: &[u8]) -> Index {
+    let mut index = Index::default();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+            index.skipped += 1;
+            continue;
+        };
+        match known.get(&entry.run_id) {
+            Some(at) => index.runs[*at] = entry,
+            None => {
+                known.insert(entry.run_id.clone(), index.runs.len());
+                index.runs.push(entry);
+            }
+        }
+    }
+    index
+}

@@ -1,0 +1,373 @@
+//! The journal of one run: `.archeflow/events/<run_id>.jsonl`, only ever extended.
+//!
+//! A line is on disk before the effect it announces begins; when it cannot be put there, the run stops. One process
+//! at a time may extend a journal. The lock is the kernel's and lies on the journal itself, so it ends with its
+//! holder, however that dies. Viewers take no lock.
+//!
+//! A journal that is opened is checked whole. What an interrupted write left at the end was never acknowledged: it is
+//! copied aside and cut off. Any other flaw is damage, and a damaged journal is left exactly as it is. There are three
+//! kinds of nothing: no file ([`Error::Missing`]), an empty file (a run that was claimed and never began), and a file
+//! with only a torn record (the same, after repair).
+//!
+//! Space is not allocated ahead: it was measured and did not make appending faster, and other programs read these
+//! files with plain line readers.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+pub use super::frame::{Line, Read, Why};
+pub use super::verify::{Damage, Text};
+
+use super::dir::Dir;
+use super::files;
+use super::frame::{self, Link};
+use super::holder::{self, Holder};
+use super::names;
+use super::verify::{self, Checked};
+
+/// The longest line that is written, with its line break. Larger things are kept as artifacts and referred to.
+pub const LONGEST: usize = 256 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "{run_id:?} cannot name a run; a name has letters, digits, `.`, `_` and `-`, and `index` is taken"
+    )]
+    BadName { run_id: String },
+    #[error("there is no journal {}; check the run id", file.display())]
+    Missing { file: PathBuf },
+    #[error("the journal {} exists already; choose another run id", file.display())]
+    Exists { file: PathBuf },
+    #[error("run {run_id} is held by {}; wait until it ends, or stop it there", holder::name(holder.as_ref()))]
+    Held { run_id: String, holder: Option<Holder> },
+    #[error(
+        "the journal {} is damaged at byte {byte} (line {line}): {why}. Nothing was changed. \
+         Put back a copy, or start again from the lines before the damage in a new file",
+        file.display()
+    )]
+    Damaged { file: PathBuf, line: u64, byte: u64, why: Why },
+    #[error(
+        "a record of {bytes} bytes is larger than {LONGEST}; keep the payload as an artifact and refer to it"
+    )]
+    TooLarge { bytes: usize },
+    #[error("a record cannot be written: {field} is not plain text, or data is not an object")]
+    Unwritable { field: &'static str },
+    #[error(
+        "a record for run {found_run} with number {found} was offered where {run_id} expects {expected}; this is a bug"
+    )]
+    OutOfTurn { run_id: String, expected: u64, found_run: String, found: u64 },
+    #[error("the journal {} was changed by someone else while this run was writing it; nothing was added", file.display())]
+    Changed { file: PathBuf },
+    #[error("nothing more is written to {} after the first failure: {cause}", file.display())]
+    Poisoned { file: PathBuf, cause: String },
+    #[error(transparent)]
+    File(#[from] files::Error),
+}
+
+impl Error {
+    /// The kind of the operating system's answer, when it was the operating system that said no.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        if let Error::File(error) = self { error.io_kind() } else { None }
+    }
+}
+
+/// The right to extend a journal.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    dir: Dir,
+    path: PathBuf,
+    run_id: String,
+    next: u64,
+    prev: Link,
+    end: u64,
+    buffer: Vec<u8>,
+    poison: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Opened {
+    pub journal: Journal,
+    pub lines: Text,
+    pub repaired: Option<Repair>,
+}
+
+/// An unfinished write that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    pub bytes: usize,
+    pub saved_as: PathBuf,
+}
+
+impl Journal {
+    /// Begins the journal of a new run. Of two processes that try, one succeeds.
+    pub fn create(dir: &Path, run_id: &str) -> Result<Journal, Error> {
+        let (dir, name, path) = locate(dir, run_id)?;
+        let file = match dir.file(&name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL) {
+            Err(e) if e.io_kind() == Some(io::ErrorKind::AlreadyExists) => {
+                return Err(Error::Exists { file: path });
+            }
+            other => other?,
+        };
+        let journal = Journal::hold(file, dir, path, run_id)?;
+        journal.dir.sync()?;
+        Ok(journal)
+    }
+
+    /// Takes the lock, checks every line, and repairs an unfinished write.
+    pub fn open(dir: &Path, run_id: &str) -> Result<Opened, Error> {
+        let (dir, name, path) = locate(dir, run_id)?;
+        let file = existing(&dir, &name, &path, OFlags::RDWR | OFlags::APPEND)?;
+        let mut journal = Journal::hold(file, dir, path, run_id)?;
+
+        let mut checked = journal.load()?;
+        if let Some(Damage { line, byte, why }) = checked.damage.take() {
+            return Err(Error::Damaged { file: journal.path.clone(), line, byte, why });
+        }
+        let repaired = match checked.tail() {
+            [] => None,
+            tail => Some(journal.cut(tail, checked.end as u64)?),
+        };
+        journal.end = checked.end as u64;
+        let lines = checked.into_text();
+        journal.next = lines.len() as u64 + 1;
+        journal.prev = lines.last_line().map_or(frame::FIRST, frame::link);
+        Ok(Opened { journal, lines, repaired })
+    }
+
+    /// Reads a journal without a lock, for viewers. An unfinished write at the end is ignored, as another process
+    /// may be in the middle of it.
+    pub fn read(path: &Path) -> Result<Text, Error> {
+        match Journal::read_prefix(path)? {
+            (text, None) => Ok(text),
+            (_, Some(Damage { line, byte, why })) => {
+                Err(Error::Damaged { file: path.to_owned(), line, byte, why })
+            }
+        }
+    }
+
+    /// The good lines of a journal that may be damaged, and the damage. For salvage; never a base for decisions.
+    pub fn read_prefix(path: &Path) -> Result<(Text, Option<Damage>), Error> {
+        let stem =
+            path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
+        let Some(run_id) = stem else {
+            return Err(Error::BadName { run_id: path.display().to_string() });
+        };
+        let (dir, name, path) = locate(path.parent().unwrap_or(Path::new(".")), run_id)?;
+        let file = existing(&dir, &name, &path, OFlags::RDONLY)?;
+        let mut checked = verify::load(&file, run_id).map_err(|e| files::Error::io("read", &path, e))?;
+        let damage = checked.damage.take();
+        Ok((checked.into_text(), damage))
+    }
+
+    pub fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number the next line must have.
+    pub fn next_seq(&self) -> u64 {
+        self.next
+    }
+
+    /// Adds lines as one write and returns when they are on disk.
+    ///
+    /// A line that is refused for its own sake (too large, not plain) leaves the journal as it was. After any other
+    /// failure it is unknown what the disk holds, so this journal accepts nothing more and does not try again; the
+    /// next `open` finds out.
+    pub fn append(&mut self, lines: &[Line<'_>]) -> Result<(), Error> {
+        if let Some(cause) = &self.poison {
+            return Err(Error::Poisoned { file: self.path.clone(), cause: cause.clone() });
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.in_turn(lines).or_else(|e| self.poisoned(e))?;
+        let prev = self.encode(lines)?;
+        self.write().or_else(|e| self.poisoned(e))?;
+        self.prev = prev;
+        self.next += lines.len() as u64;
+        self.end += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// An assertion about ourselves that stays on in release. It is an error rather than a panic, because whoever
+    /// stops the run still has processes to end.
+    fn in_turn(&self, lines: &[Line<'_>]) -> Result<(), Error> {
+        for (line, expected) in lines.iter().zip(self.next..) {
+            if line.seq != expected || line.run_id != self.run_id {
+                return Err(Error::OutOfTurn {
+                    run_id: self.run_id.clone(),
+                    expected,
+                    found_run: line.run_id.to_owned(),
+                    found: line.seq,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, lines: &[Line<'_>]) -> Result<Link, Error> {
+        self.buffer.clear();
+        let mut prev = self.prev;
+        for line in lines {
+            let start = self.buffer.len();
+            prev =
+                frame::encode(line, &prev, &mut self.buffer).map_err(|field| Error::Unwritable { field })?;
+            let bytes = self.buffer.len() - start;
+            if bytes > LONGEST {
+                return Err(Error::TooLarge { bytes });
+            }
+        }
+        Ok(prev)
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let now = self.file.metadata().map_err(|e| files::Error::io("look at", &self.path, e))?;
+        if now.len() != self.end || now.nlink() == 0 {
+            return Err(Error::Changed { file: self.path.clone() });
+        }
+        self.file
+            .write_all(&self.buffer)
+            .and_then(|()| self.file.sync_data())
+            .map_err(|e| files::Error::io("append to", &self.path, e).into())
+    }
+
+    fn poisoned(&mut self, error: Error) -> Result<(), Error> {
+        self.poison = Some(error.to_string());
+        Err(error)
+    }
+
+    fn hold(file: File, dir: Dir, path: PathBuf, run_id: &str) -> Result<Journal, Error> {
+        let sidecar = sidecar(run_id);
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let text = files::read_capped(&dir.path().join(&sidecar), 1024).ok();
+                let holder = text.and_then(|text| Holder::parse(&String::from_utf8_lossy(&text)));
+                return Err(Error::Held { run_id: run_id.to_owned(), holder });
+            }
+            Err(TryLockError::Error(e)) => return Err(files::Error::io("lock", &path, e).into()),
+        }
+        files::replace(&dir, sidecar.as_ref(), Holder::me().text().as_bytes())?;
+        Ok(Journal {
+            file,
+            dir,
+            path,
+            run_id: run_id.to_owned(),
+            next: 1,
+            prev: frame::FIRST,
+            end: 0,
+            buffer: Vec::new(),
+            poison: None,
+        })
+    }
+
+    fn load(&self) -> Result<Checked, Error> {
+        verify::load(&self.file, &self.run_id).map_err(|e| files::Error::io("read", &self.path, e).into())
+    }
+
+    /// Copies first, cuts then: at no moment are the bytes nowhere.
+    fn cut(&self, tail: &[u8], end: u64) -> Result<Repair, Error> {
+        let saved_as = self.save(tail)?;
+        self.file
+            .set_len(end)
+            .and_then(|()| self.file.sync_all())
+            .map_err(|e| files::Error::io("cut the unfinished line off", &self.path, e))?;
+        Ok(Repair { bytes: tail.len(), saved_as })
+    }
+
+    fn save(&self, tail: &[u8]) -> Result<PathBuf, Error> {
+        for n in 1..=u32::MAX {
+            let path = self.path.with_file_name(format!("{}.torn-{n}", self.run_id));
+            match files::write_new(&path, tail) {
+                Ok(()) => return Ok(path),
+                Err(e) if e.io_kind() == Some(io::ErrorKind::AlreadyExists) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Err(files::Error::refused(&self.path, "there are too many torn writes beside it").into())
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // The lock is freed when the file closes, after this. A left-over sidecar misleads nobody: it is read only
+        // while the lock is held, and every holder writes its own.
+        let _ = self.dir.remove(sidecar(&self.run_id));
+    }
+}
+
+fn locate(dir: &Path, run_id: &str) -> Result<(Dir, String, PathBuf), Error> {
+    if !names::valid_run_id(run_id) {
+        return Err(Error::BadName { run_id: run_id.chars().take(200).collect() });
+    }
+    let name = format!("{run_id}.jsonl");
+    let path = dir.join(&name);
+    match Dir::open(dir) {
+        Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => Err(Error::Missing { file: path }),
+        dir => Ok((dir?, name, path)),
+    }
+}
+
+fn existing(dir: &Dir, name: &str, path: &Path, flags: OFlags) -> Result<File, Error> {
+    match dir.file(name, flags) {
+        Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {
+            Err(Error::Missing { file: path.to_owned() })
+        }
+        file => Ok(file?),
+    }
+}
+
+fn sidecar(run_id: &str) -> String {
+    format!("{run_id}.holder")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    fn line<'a>(seq: u64, data: &'a serde_json::value::RawValue) -> Line<'a> {
+        Line {
+            ts: "2026-04-08T10:00:00Z",
+            run_id: "r",
+            seq,
+            parent: &[],
+            kind: "run.start",
+            phase: "plan",
+            agent: None,
+            data,
+        }
+    }
+
+    /// D-01, M-B5, M-B9: the disk is full, or the descriptor is useless; nothing is acknowledged ever after.
+    #[test]
+    fn d01_a_failed_write_poisons() {
+        let data = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        for (broken, kind) in [(Some(full), Some(io::ErrorKind::StorageFull)), (None, None)] {
+            let temp = tempfile::tempdir().unwrap();
+            let mut journal = Journal::create(temp.path(), "r").unwrap();
+            let good = journal.file.try_clone().unwrap();
+            journal.file = broken.unwrap_or_else(|| File::open(&journal.path).unwrap());
+
+            let first = journal.append(&[line(1, &data)]).unwrap_err();
+            assert!(kind.is_none() || first.io_kind() == kind, "{first}");
+            journal.file = good;
+            let second = journal.append(&[line(1, &data)]).unwrap_err();
+            assert!(matches!(&second, Error::Poisoned { cause, .. } if *cause == first.to_string()));
+            let path = journal.path.clone();
+            drop(journal);
+            assert_eq!(std::fs::metadata(path).unwrap().len(), 0);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What the program keeps on disk, and the only code that writes it.
+//!
+//! The journal of a run is the truth and everything else can be derived from it; see [`journal`]. The other rooms
+//! answer smaller questions: where things lie and whether the place is safe ([`places`]), what they may be called
+//! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
+//! ([`index`]), and who may act on a target ([`lock`]).
+//!
+//! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
+
+mod dir;
+pub mod files;
+mod frame;
+pub mod holder;
+pub mod index;
+pub mod journal;
+pub mod lock;
+pub mod names;
+pub mod places;
+mod verify;

@@ -1,0 +1,156 @@
+//! Where things lie, and whether it is safe to write there.
+//!
+//! A repository can be prepared by someone else. A link in the place of a state directory would make us write to
+//! files of the user that have nothing to do with us, so it is refused. What must not be readable or changeable by
+//! other people, or by what runs inside the repository, lies in the user's own state directory.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::dir::{Dir, STATE};
+use super::files::{self, Error};
+
+const NAME: &str = "archeflow";
+const IGNORED: &str = "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/.gitignore\n";
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const ANYONE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// What the environment says about places. It comes in as a value so that tests need no environment of their own.
+#[derive(Debug, Clone, Default)]
+pub struct Env {
+    pub home: Option<OsString>,
+    pub xdg_state_home: Option<OsString>,
+    pub xdg_config_home: Option<OsString>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Places {
+    root: PathBuf,
+}
+
+impl Places {
+    /// Makes the state directories of a repository, or says why they cannot be trusted.
+    pub fn open(repo_root: &Path) -> Result<Places, Error> {
+        let places = Places::at(repo_root)?;
+        places.make()?;
+        Ok(places)
+    }
+
+    /// The places of a repository, without making any.
+    pub fn at(repo_root: &Path) -> Result<Places, Error> {
+        let root = fs::canonicalize(repo_root).map_err(|e| Error::io("find the repository", repo_root, e))?;
+        Ok(Places { root })
+    }
+
+    /// Makes the state directories.
+    pub fn make(&self) -> Result<(), Error> {
+        let root = &self.root;
+        let state = Dir::open(root)?.make(STATE, 0o755)?;
+        for name in ["events", "artifacts", "runs"] {
+            state.make(name, 0o700)?;
+        }
+        match files::write_new(&root.join(STATE).join(".gitignore"), IGNORED.as_bytes()) {
+            Err(e) if e.io_kind() != Some(io::ErrorKind::AlreadyExists) => return Err(e),
+            Ok(()) | Err(_) => {}
+        }
+        Ok(())
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn events(&self) -> PathBuf {
+        self.root.join(STATE).join("events")
+    }
+
+    pub fn artifacts(&self) -> PathBuf {
+        self.root.join(STATE).join("artifacts")
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.root.join(STATE).join("runs")
+    }
+
+    /// The user's own state directory, made if need be. Only we may write there.
+    pub fn state_dir(&self, env: &Env) -> Result<PathBuf, Error> {
+        let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
+        self.not_inside(&base)?;
+        make_all(&base)?;
+        let path = base.join(NAME);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::io("create the directory", &path, e));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        // Again, now that everything exists: a part of the path may be a link into the repository.
+        self.not_inside(&path)?;
+        only_ours(&base, &path)?;
+        Ok(path)
+    }
+
+    /// The user's own configuration directory. It need not exist, and it is not made.
+    pub fn config_dir(&self, env: &Env) -> Result<PathBuf, Error> {
+        let path = base(env, env.xdg_config_home.as_deref(), ".config")?.join(NAME);
+        self.not_inside(&path)?;
+        match fs::metadata(&path) {
+            Ok(found) if !found.is_dir() => Err(Error::refused(&path, "it is not a directory")),
+            Ok(found) => trusted(&path, found.uid(), found.mode()).map(|()| path),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path),
+            Err(e) => Err(Error::io("look at", &path, e)),
+        }
+    }
+
+    /// What runs inside the repository must not be able to change what we trust.
+    fn not_inside(&self, path: &Path) -> Result<(), Error> {
+        let known = path.ancestors().find_map(|part| fs::canonicalize(part).ok());
+        match known {
+            Some(known) if !known.starts_with(&self.root) => Ok(()),
+            Some(_) => Err(Error::refused(path, "it lies inside the repository")),
+            None => Err(Error::refused(path, "no part of the path exists")),
+        }
+    }
+}
+
+/// An XDG value counts when it is an absolute path; a relative one is to be ignored, as the standard asks.
+fn base(env: &Env, xdg: Option<&OsStr>, below_home: &str) -> Result<PathBuf, Error> {
+    let absolute = |value: &OsStr| Some(PathBuf::from(value)).filter(|path| path.is_absolute());
+    let home = || env.home.as_deref().and_then(absolute).map(|home| home.join(below_home));
+    let path = xdg.and_then(absolute).or_else(home).ok_or_else(|| {
+        Error::refused(Path::new("$HOME"), "neither it nor an XDG directory is set to an absolute path")
+    })?;
+    let climbs = path.components().any(|part| part == std::path::Component::ParentDir);
+    if climbs { Err(Error::refused(&path, "it contains `..`")) } else { Ok(path) }
+}
+
+fn make_all(path: &Path) -> Result<(), Error> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|e| Error::io("create the directory", path, e))
+}
+
+fn only_ours(base: &Path, path: &Path) -> Result<(), Error> {
+    let above = fs::metadata(base).map_err(|e| Error::io("look at", base, e))?;
+    if above.mode() & ANYONE != 0 && above.mode() & STICKY == 0 {
+        return Err(Error::refused(base, "anyone may rename what lies in it"));
+    }
+    let stat = Dir::open(base)?.enter(OsStr::new(NAME))?.stat()?;
+    trusted(path, stat.st_uid, stat.st_mode)
+}
+
+fn trusted(path: &Path, owner: u32, mode: u32) -> Result<(), Error> {
+    if owner != rustix::process::geteuid().as_raw() {
+        return Err(Error::refused(path, "it belongs to someone else"));
+    }
+    if mode & WRITABLE_BY_OTHERS != 0 {
+        return Err(Error::refused(path, "others may write to it (`chmod go-w` mends that)"));
+    }
+    Ok(())
+}

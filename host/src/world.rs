@@ -1,0 +1,168 @@
+//! What the hands reach for: the repository, the working copies, the folders, the environment agents get.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use archeflow_core::words::Persona;
+
+use crate::git::workspace::{self, Kind, Pool, Slot};
+use crate::git::{Oid, Repo};
+use crate::proc::Watch;
+use crate::store::places::Places;
+
+pub struct World {
+    pub repo: Repo,
+    pub pool: Pool,
+    pub places: Places,
+    /// The program's own state, outside every repository.
+    pub state: PathBuf,
+    pub run_id: String,
+    /// Marks every process of this session.
+    pub tag: String,
+    /// This program, which plays scripts to itself.
+    pub me: PathBuf,
+    /// The environment every child starts from.
+    pub env: Vec<(OsString, OsString)>,
+    pub personas: BTreeMap<String, Persona>,
+    pub watch: Watch,
+    readers: Mutex<Vec<Reader>>,
+    diffs: Mutex<BTreeMap<String, String>>,
+}
+
+/// A reader's checkout that is still as it was handed out.
+struct Reader {
+    slot: Slot,
+    commit: Oid,
+    print: blake3::Hash,
+}
+
+/// The names passed on to children, besides those the user lists.
+const PASSED: [&str; 18] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM_PROGRAM", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
+    "XDG_DATA_HOME", "CARGO_HOME", "RUSTUP_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "PYENV_ROOT",
+];
+
+/// Builds the children's environment from an allow-list (R6). Whatever is not named here stays with us.
+pub fn allowed_env(all: impl IntoIterator<Item = (OsString, OsString)>, extra: &[String]) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = all
+        .into_iter()
+        .filter(|(name, _)| {
+            name.to_str().is_some_and(|name| {
+                PASSED.contains(&name) || name.starts_with("LC_") || extra.iter().any(|other| other == name)
+            })
+        })
+        .collect();
+    for (name, value) in [
+        ("TERM", "dumb"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_ASKPASS", "/bin/false"),
+        ("GIT_EDITOR", "false"),
+        ("GIT_CONFIG_COUNT", "2"),
+        ("GIT_CONFIG_KEY_0", "commit.gpgsign"),
+        ("GIT_CONFIG_VALUE_0", "false"),
+        ("GIT_CONFIG_KEY_1", "tag.gpgsign"),
+        ("GIT_CONFIG_VALUE_1", "false"),
+    ] {
+        env.push((name.into(), value.into()));
+    }
+    env
+}
+
+impl World {
+    #[expect(clippy::too_many_arguments, reason = "a plain constructor of plain parts")]
+    pub fn new(
+        repo: Repo,
+        places: Places,
+        state: PathBuf,
+        run_id: String,
+        tag: String,
+        me: PathBuf,
+        env: Vec<(OsString, OsString)>,
+        personas: BTreeMap<String, Persona>,
+    ) -> World {
+        let pool = Pool::new(&state, &repo);
+        let (readers, diffs) = (Mutex::default(), Mutex::default());
+        World { repo, pool, places, state, run_id, tag, me, env, personas, watch: Watch::new(), readers, diffs }
+    }
+
+    pub fn artifacts(&self) -> PathBuf {
+        self.places.artifacts().join(&self.run_id)
+    }
+
+    pub fn keep_ref(&self, name: &str) -> String {
+        format!("refs/archeflow/keep/{}/{name}", self.run_id)
+    }
+
+    /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
+    pub fn take_reader(&self, commit: &Oid) -> Result<Slot, workspace::Error> {
+        let idle = {
+            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            readers.iter().position(|reader| reader.commit == *commit).map(|at| readers.swap_remove(at))
+        };
+        if let Some(reader) = idle
+            && fingerprint(&reader.slot.tree()) == reader.print
+        {
+            return Ok(reader.slot);
+        }
+        self.pool.take(Kind::Reader, &self.run_id, commit)
+    }
+
+    /// Takes a checkout back. `before` is its fingerprint from when it was handed out; says whether it changed.
+    pub fn return_reader(&self, slot: Slot, commit: &Oid, before: blake3::Hash) -> bool {
+        let print = fingerprint(&slot.tree());
+        let untouched = print == before;
+        if untouched {
+            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            readers.push(Reader { slot, commit: commit.clone(), print });
+        }
+        untouched
+    }
+
+    /// The diff reviewers of `commit` see, made once.
+    pub fn diff(
+        &self,
+        key: String,
+        make: impl FnOnce() -> Result<String, crate::git::runner::Error>,
+    ) -> Result<String, crate::git::runner::Error> {
+        let mut diffs = self.diffs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(diff) = diffs.get(&key) {
+            return Ok(diff.clone());
+        }
+        let diff = make()?;
+        diffs.insert(key, diff.clone());
+        Ok(diff)
+    }
+}
+
+/// A hash over name, kind, size and times of everything below a folder. The change time can't be set by hand, so
+/// an equal fingerprint means that nothing was written.
+pub fn fingerprint(folder: &Path) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            hasher.update(b"gone");
+            continue;
+        };
+        let mut entries: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry)).collect();
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, entry) in entries {
+            let Ok(meta) = entry.metadata() else { continue };
+            hasher.update(name.as_encoded_bytes());
+            for number in [meta.ino(), u64::from(meta.mode()), meta.size(), meta.nlink()] {
+                hasher.update(&number.to_le_bytes());
+            }
+            if meta.is_dir() {
+                folders.push(entry.path());
+            } else {
+                for number in [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()] {
+                    hasher.update(&number.to_le_bytes());
+                }
+            }
+        }
+    }
+    hasher.finalize()
+}
