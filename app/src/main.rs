@@ -1,1 +1,17 @@
-fn main(){}
+//! Shows: the archeflow command. Parses arguments, lets the host work, draws what the core says.
+
+mod args;
+mod commands;
+mod faces;
+mod failure;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    let json = cli.command.json();
+    commands::run(cli).unwrap_or_else(|failure| failure.report(json))
+}

@@ -11,7 +11,9 @@ pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure
         return Ok(());
     }
     match (role, &answer.said) {
-        (Role::Maker, _) if !changed => Err((Failure::NoWork, "it says it is done but changed nothing".to_owned())),
+        (Role::Maker, _) if !changed => {
+            Err((Failure::NoWork, "it says it is done but changed nothing".to_owned()))
+        }
         (Role::Creator, Said::Proposal(proposal)) if proposal.missing.len() >= SECTIONS => {
             Err((Failure::Garbled, "none of the proposal's sections is there".to_owned()))
         }

@@ -96,7 +96,10 @@ fn fenced(mark: &str, body: &str) -> String {
 fn mark(nonce: &str, seen: &Seen, frame: &Frame<'_>, start: &AgentStart) -> String {
     let occurs = |mark: &str| {
         seen.sections.iter().any(|(_, body)| body.contains(mark))
-            || frame.clarifications.iter().any(|said| said.answer.contains(mark) || said.question.contains(mark))
+            || frame
+                .clarifications
+                .iter()
+                .any(|said| said.answer.contains(mark) || said.question.contains(mark))
             || start.note.contains(mark)
     };
     let mut mark = format!("DATA-{nonce}");

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::words::{
-    Answer, Change, Domain, FailAction, Finding, HookPoint, MergeStrategy, Millionths, Oid, Outcome, Phase, Policy,
-    Purpose, Reason, Role, RunStatus, Seat, Seq, Severity, Strategy, Tier, Verdict, Workflow,
+    Answer, Change, Domain, FailAction, Finding, HookPoint, MergeStrategy, Millionths, Oid, Outcome, Phase,
+    Policy, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity, Strategy, Tier, Verdict, Workflow,
 };
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -829,7 +829,11 @@ impl Serialize for Share {
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
         let number = f64::deserialize(deserializer)?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=1e6 first")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to 0..=1e6 first"
+        )]
         Ok(Share((number * 1e6).round().clamp(0.0, 1e6) as u32))
     }
 }

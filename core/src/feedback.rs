@@ -95,7 +95,11 @@ fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     let mut none = true;
     for found in boundary.open.iter().filter(|found| found.routes_to == role) {
         none = false;
-        let open = if found.cycles_open > 1 { format!(", open for {} cycles", found.cycles_open) } else { String::new() };
+        let open = if found.cycles_open > 1 {
+            format!(", open for {} cycles", found.cycles_open)
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             text,
             "- `{}` **{}** {} ({}{open}): {}{}",

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
 use crate::event::{
-    AgentComplete, AgentFailed, AgentStart, Artifact, Built, CycleBoundary, Entry, Event, Failure, HookDone, Imported,
-    MergeIntent, Money, NextAction, QuestionAsked, QuestionKind, Refusal, RunComplete, RunReentered, RunStart, SessionStart,
-    Tested, Tracked, Trend, Unfounded, Verb,
+    AgentComplete, AgentFailed, AgentStart, Artifact, Built, CycleBoundary, Entry, Event, Failure, HookDone,
+    Imported, MergeIntent, Money, NextAction, QuestionAsked, QuestionKind, Refusal, RunComplete,
+    RunReentered, RunStart, SessionStart, Tested, Tracked, Trend, Unfounded, Verb,
 };
 use crate::words::{
-    Answer, Change, Finding, HookPoint, Oid, Outcome, Phase, Policy, Proposal, Purpose, Review, Role, Said, Seat, Seq,
-    Severity, Sign, Status, Strategy, Verdict, Workflow, pipeline_team, team,
+    Answer, Change, Finding, HookPoint, Oid, Outcome, Phase, Policy, Proposal, Purpose, Review, Role, Said,
+    Seat, Seq, Severity, Sign, Status, Strategy, Verdict, Workflow, pipeline_team, team,
 };
 
 /// More conclusions than this from one report is a rule that feeds itself.
@@ -93,6 +93,10 @@ pub struct Cycle {
     pub tests_asked: bool,
     pub tests_warned: bool,
     pub fix_asked: bool,
+    /// What the Maker was sent back for and has not delivered yet.
+    pub errand: Option<(Purpose, String)>,
+    /// Findings written down as fixed in this cycle; a cycle that is concluded anew does not count them again.
+    pub fixed: BTreeSet<String>,
     pub changed: bool,
     pub upgraded: bool,
     pub gate_noted: bool,
@@ -200,6 +204,9 @@ impl Run {
                 self.agents_total += 1;
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
+                if matches!(start.purpose, Purpose::Tests | Purpose::Fix) {
+                    cycle.errand = Some((start.purpose, start.note.clone()));
+                }
                 match start.purpose {
                     Purpose::Tests => cycle.tests_asked = true,
                     Purpose::Fix => {
@@ -207,13 +214,18 @@ impl Run {
                         cycle.forget_reviews();
                         self.landing = Landing { attempts: self.landing.attempts, ..Landing::default() };
                     }
-                    Purpose::Work | Purpose::Correct | Purpose::Replace | Purpose::Retry | Purpose::Research => {}
+                    Purpose::Work
+                    | Purpose::Correct
+                    | Purpose::Replace
+                    | Purpose::Retry
+                    | Purpose::Research => {}
                 }
             }
             Event::MergeIntent(intent) => self.landing.intent = Some((**intent).clone()),
             Event::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
-                self.landing = Landing { attempts: start.attempt, agreed, answer, asked, ..Landing::default() };
+                self.landing =
+                    Landing { attempts: start.attempt, agreed, answer, asked, ..Landing::default() };
                 self.hooks.remove(&HookPoint::PreMerge);
             }
             Event::QuestionAsked(question) => {
@@ -282,7 +294,10 @@ impl Run {
                     self.hooks.remove(&HookPoint::PostMerge);
                 }
             }
-            Event::FixApplied(_) => self.fixes_total += 1,
+            Event::FixApplied(fix) => {
+                self.fixes_total += 1;
+                self.cycle_mut().fixed.insert(fix.finding.clone());
+            }
             Event::CycleBoundary(boundary) => self.cycle_mut().boundary = Some(boundary.clone()),
             Event::WiggumBreak(_) => self.broke = Some(entry.seq),
             Event::RunComplete(complete) => {
@@ -420,6 +435,7 @@ impl Run {
         }
         if start.role == Role::Maker {
             cycle.changed = true;
+            cycle.errand = None;
             cycle.raised.clear();
         }
         if start.role == Role::Creator {
@@ -548,14 +564,19 @@ impl Run {
     }
 
     /// AF-161 and the automatic rules of the event schema.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what has no rule of its own follows from the trigger")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "what has no rule of its own follows from the trigger"
+    )]
     fn parents(&self, event: &Event, agent: Option<&str>) -> Vec<Seq> {
         if self.lines == 0 {
             return Vec::new();
         }
         let of_agent = || agent.and_then(|name| self.causes.starts.get(name)).copied();
         let parent = match event {
-            Event::PhaseTransition(_) if !self.causes.completed.is_empty() => return self.causes.completed.clone(),
+            Event::PhaseTransition(_) if !self.causes.completed.is_empty() => {
+                return self.causes.completed.clone();
+            }
             Event::AgentComplete(_)
             | Event::AgentFailed(_)
             | Event::AgentTimeout(_)
@@ -668,8 +689,12 @@ impl Run {
     /// Every artifact of the present cycle by name.
     pub fn artifacts(&self) -> Vec<String> {
         let Some(cycle) = self.cycle() else { return Vec::new() };
-        let mut names: Vec<String> =
-            cycle.answers.values().chain(&cycle.mini_explorer).map(|answered| answered.artifact.name.clone()).collect();
+        let mut names: Vec<String> = cycle
+            .answers
+            .values()
+            .chain(&cycle.mini_explorer)
+            .map(|answered| answered.artifact.name.clone())
+            .collect();
         names.sort();
         names
     }
@@ -694,6 +719,8 @@ impl Cycle {
             tests_asked: false,
             tests_warned: false,
             fix_asked: false,
+            errand: None,
+            fixed: BTreeSet::new(),
             changed: false,
             upgraded: false,
             gate_noted: false,
@@ -743,7 +770,8 @@ impl Cycle {
     }
 
     fn forget_reviews(&mut self) {
-        let reviewers: BTreeSet<String> = self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
+        let reviewers: BTreeSet<String> =
+            self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
         self.answers.retain(|name, _| !reviewers.contains(name));
         self.absent.clear();
         self.verdicts.clear();

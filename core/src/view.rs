@@ -76,7 +76,10 @@ pub fn doing(start: &AgentStart) -> String {
 }
 
 /// The line an entry is worth, if any. `run` has taken the entry in already.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most lines of the log are not worth a line on the screen")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most lines of the log are not worth a line on the screen"
+)]
 pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line> {
     let phase = entry.phase;
     let act = |doing: &str, outcome: String, tone: Tone| {
@@ -138,10 +141,14 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             }
         }
         Event::MergeBuilt(built) => match &built.built {
-            Built::Candidate { commit, .. } => {
-                act("Building the merge off to the side...", format!("candidate {}", short(commit)), Tone::Plain)
+            Built::Candidate { commit, .. } => act(
+                "Building the merge off to the side...",
+                format!("candidate {}", short(commit)),
+                Tone::Plain,
+            ),
+            Built::Conflict { paths } => {
+                act("Building the merge...", format!("conflict in {}", paths.join(", ")), Tone::Bad)
             }
-            Built::Conflict { paths } => act("Building the merge...", format!("conflict in {}", paths.join(", ")), Tone::Bad),
             Built::Nothing => act("Building the merge...", "nothing to merge".to_owned(), Tone::Caution),
             Built::BaseGone { .. } => act("Building the merge...", "the base is gone".to_owned(), Tone::Bad),
             Built::Fault { what } => act("Building the merge...", one_line(what), Tone::Bad),
@@ -151,8 +158,12 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             match done.result {
                 Tested::Passed => act("Testing exactly that tree...", format!("passed ({took})"), Tone::Good),
                 Tested::Failed => act("Testing exactly that tree...", format!("FAILED ({took})"), Tone::Bad),
-                Tested::TimedOut => act("Testing exactly that tree...", format!("timed out ({took})"), Tone::Bad),
-                Tested::Broken => act("Testing exactly that tree...", "the command can't be run".to_owned(), Tone::Bad),
+                Tested::TimedOut => {
+                    act("Testing exactly that tree...", format!("timed out ({took})"), Tone::Bad)
+                }
+                Tested::Broken => {
+                    act("Testing exactly that tree...", "the command can't be run".to_owned(), Tone::Bad)
+                }
             }
         }
         Event::HookDone(done) => {
@@ -164,8 +175,12 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             act("Landing...", format!("merged to {target} ({})", short(&merged.commit)), Tone::Good)
         }
         Event::MergeRefused(refused) => act("Landing...", one_line(&refused.detail), Tone::Bad),
-        Event::RunReverted(reverted) => act("Taking the merge back...", short(&reverted.commit).to_owned(), Tone::Bad),
-        Event::RevertRefused(refused) => act("Taking the merge back...", one_line(&refused.detail), Tone::Bad),
+        Event::RunReverted(reverted) => {
+            act("Taking the merge back...", short(&reverted.commit).to_owned(), Tone::Bad)
+        }
+        Event::RevertRefused(refused) => {
+            act("Taking the merge back...", one_line(&refused.detail), Tone::Bad)
+        }
         Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
         _ => None,
     }
@@ -212,7 +227,14 @@ fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentCom
             Some(change) => {
                 let files = change.files.len() + change.files_left_out as usize;
                 let tests = change.test_files;
-                (format!("done ({took}, {}, {})", plural(files, "file"), plural(tests as usize, "test file")), Tone::Plain)
+                (
+                    format!(
+                        "done ({took}, {}, {})",
+                        plural(files, "file"),
+                        plural(tests as usize, "test file")
+                    ),
+                    Tone::Plain,
+                )
             }
             None => (format!("done ({took})"), Tone::Plain),
         },
@@ -238,7 +260,9 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
         (RunStatus::Failed, _) => vec![resume(), show()],
         (RunStatus::Stopped, Reason::ProviderBusy) => vec![resume(), show()],
-        (RunStatus::Stopped | RunStatus::WiggumBreak, _) if has_work => vec![look(), again(), merge(), discard()],
+        (RunStatus::Stopped | RunStatus::WiggumBreak, _) if has_work => {
+            vec![look(), again(), merge(), discard()]
+        }
         (RunStatus::Stopped | RunStatus::WiggumBreak, _) => vec![show(), again(), discard()],
     }
 }

@@ -25,7 +25,9 @@ pub fn date(ms: u64) -> String {
 pub fn read(text: &str) -> u64 {
     let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<u64>().ok());
     let parts = (number(0, 4), number(5, 7), number(8, 10), number(11, 13), number(14, 16), number(17, 19));
-    let (Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)) = parts else { return 0 };
+    let (Some(year), Some(month), Some(day), Some(hour), Some(minute), Some(second)) = parts else {
+        return 0;
+    };
     if text.len() != 20 || !(1970..=9999).contains(&year) || !(1..=12).contains(&month) {
         return 0;
     }

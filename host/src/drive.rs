@@ -1,10 +1,13 @@
 //! The loop: record, apply, perform, wait. It moves things and knows nothing of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use archeflow_core::event::{AgentStart, Entry, Event, QuestionAnswered, QuestionAsked, QuestionDeferred, SessionEnd, Verb};
+use archeflow_core::event::{
+    AgentStart, Entry, Event, QuestionAnswered, QuestionAsked, QuestionDeferred, SessionEnd, Verb,
+};
 use archeflow_core::run::Run;
 use archeflow_core::words::{Outcome, Seq};
 
@@ -60,6 +63,8 @@ pub enum Error {
 pub struct Driver {
     pub world: Arc<World>,
     pub run: Run,
+    /// Agents named anew for this session.
+    pub agents: BTreeMap<String, String>,
     journal: Journal,
     inbox: Receiver<Message>,
     post: Sender<Message>,
@@ -70,7 +75,7 @@ const TICK: Duration = Duration::from_millis(100);
 impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
         let (post, inbox) = channel();
-        Driver { world: Arc::new(world), run, journal, inbox, post }
+        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal, inbox, post }
     }
 
     /// Where signals are to be posted.
@@ -88,7 +93,8 @@ impl Driver {
     /// Drives the run until it ends or waits for somebody who is not there.
     pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
         projections::catch_up(&self.world, &self.run)?;
-        let left_open: Vec<(Seq, Event)> = self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
+        let left_open: Vec<(Seq, Event)> =
+            self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
             hands::perform(&self.world, &self.run, seq, &order, &self.post)?;
         }

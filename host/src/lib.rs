@@ -8,6 +8,8 @@ pub mod drive;
 
 pub mod start;
 
+pub mod reenter;
+
 pub mod hands;
 
 pub mod world;

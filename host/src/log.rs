@@ -6,16 +6,20 @@ use archeflow_core::words::Phase;
 use serde_json::value::RawValue;
 
 use crate::clock;
-use crate::store::journal::{Line, Read, Text};
 use crate::store::journal::{self, Journal};
+use crate::store::journal::{Line, Read, Text};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    #[error("{run_id}: line {line} is of type '{kind}', which this version does not know. It was written by a newer archeflow: use that one.")]
+    #[error(
+        "{run_id}: line {line} is of type '{kind}', which this version does not know. It was written by a newer archeflow: use that one."
+    )]
     Newer { run_id: String, line: u64, kind: String },
-    #[error("{run_id}: line {line} ({kind}) does not hold what its type promises: {why}. Nothing was touched.")]
+    #[error(
+        "{run_id}: line {line} ({kind}) does not hold what its type promises: {why}. Nothing was touched."
+    )]
     Unreadable { run_id: String, line: u64, kind: String, why: String },
     #[error("an entry could not be written as JSON: {0}")]
     Unwritable(#[from] serde_json::Error),
@@ -94,7 +98,9 @@ fn each(text: &Text, mut take: impl FnMut(Entry)) -> Result<(), Error> {
             streams.push(receive);
         }
         for chunk in 0..chunks {
-            let Some(Ok(decoded)) = streams.get(chunk % workers).map(std::sync::mpsc::Receiver::recv) else { break };
+            let Some(Ok(decoded)) = streams.get(chunk % workers).map(std::sync::mpsc::Receiver::recv) else {
+                break;
+            };
             decoded?.into_iter().for_each(&mut take);
         }
         Ok(())
@@ -111,7 +117,8 @@ pub fn decode(line: &Read<'_>) -> Result<Entry, Error> {
     let newer =
         || Error::Newer { run_id: line.run_id.to_owned(), line: line.seq, kind: line.kind.to_owned() };
     let mut json = serde_json::Deserializer::from_str(line.data);
-    let event = Event::read(line.kind, &mut json).ok_or_else(newer)?.map_err(|error| named(error.to_string()))?;
+    let event =
+        Event::read(line.kind, &mut json).ok_or_else(newer)?.map_err(|error| named(error.to_string()))?;
     if let Event::RunStart(start) = &event
         && start.format > FORMAT
     {

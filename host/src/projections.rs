@@ -142,7 +142,9 @@ fn progress_text(world: &World, run: &Run) -> String {
             let note = match (cycle.verdicts.get(name), cycle.absent.get(name)) {
                 (Some(verdict), _) => format!(" {}", verdict.name()),
                 (None, Some(reason)) => format!(" skipped: {}", view::one_line(reason)),
-                (None, None) if run.open_agents().any(|(_, start)| start.archetype == *name) => " working".to_owned(),
+                (None, None) if run.open_agents().any(|(_, start)| start.archetype == *name) => {
+                    " working".to_owned()
+                }
                 (None, None) => String::new(),
             };
             let _ = writeln!(text, "- [{mark}] {}{note}", view::capital(name));
@@ -152,8 +154,20 @@ fn progress_text(world: &World, run: &Run) -> String {
         let _ = write!(text, "\n## Waiting for you\n\n{}\n", question.question);
     }
     if let Some(outcome) = &run.outcome {
-        let _ = write!(text, "\n## End\n\n{} ({}): {}\n", outcome.status.name(), outcome.reason.name(), outcome.detail);
+        let _ = write!(
+            text,
+            "\n## End\n\n{} ({}): {}\n",
+            outcome.status.name(),
+            outcome.reason.name(),
+            outcome.detail
+        );
     }
-    let _ = write!(text, "\nEvents: {} | Agents: {} | Updated: {}\n", run.lines, run.agents_total, clock::written(run.last));
+    let _ = write!(
+        text,
+        "\nEvents: {} | Agents: {} | Updated: {}\n",
+        run.lines,
+        run.agents_total,
+        clock::written(run.last)
+    );
     text
 }

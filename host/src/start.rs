@@ -80,11 +80,22 @@ pub enum Error {
     NoAgent,
     #[error("the task is empty")]
     NoTask,
+    #[error("to start from {phase}, {path} is needed and is not there")]
+    NoArtifact { path: String, phase: &'static str },
+    #[error("{path} can't be used: {why}")]
+    BadArtifact { path: String, why: String },
+    #[error("{flag} can't be changed for a run that exists; it was frozen when the run began ({was})")]
+    Frozen { flag: &'static str, was: String },
 }
 
 impl House {
     /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
-    pub fn open(ground: Ground, dir: &Path, branch: Option<&str>, needs_target: bool) -> Result<House, Error> {
+    pub fn open(
+        ground: Ground,
+        dir: &Path,
+        branch: Option<&str>,
+        needs_target: bool,
+    ) -> Result<House, Error> {
         let variable = |name: &str| {
             let found = ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
             found.map(|(_, value)| value.clone())
@@ -108,7 +119,10 @@ impl House {
         let files = target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid))?;
         let offer = trust::Offer { root: root.clone(), files };
         let approved = trust::Trust::open(&state)?.approved(&offer);
-        let folder = config::user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));
+        let folder = config::user::folder(
+            env.xdg_config_home.as_deref().map(Path::new),
+            env.home.as_deref().map(Path::new),
+        );
         let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
         Ok(House { ground, repo, places, state, target, offer, approved, user })
     }
@@ -131,12 +145,22 @@ impl House {
 
     /// A new run, claimed and ready to be told its request. Nothing has been started.
     pub fn new_run(self, wanted: &Wanted) -> Result<(Driver, Vec<Event>), Error> {
+        self.begin(wanted, None)
+    }
+
+    /// A new run with a name that is given: its artifacts are there already, its log is not.
+    pub(crate) fn named_run(self, wanted: &Wanted, id: &str) -> Result<(Driver, Vec<Event>), Error> {
+        self.begin(wanted, Some(id))
+    }
+
+    fn begin(self, wanted: &Wanted, id: Option<&str>) -> Result<(Driver, Vec<Event>), Error> {
         if wanted.task.trim().is_empty() {
             return Err(Error::NoTask);
         }
         let settings = self.settings(&wanted.flags, wanted.config_file.as_deref())?;
         if !settings.withheld().is_empty() {
-            let what: Vec<String> = settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+            let what: Vec<String> =
+                settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
             return Err(Error::Untrusted { what: what.join(", ") });
         }
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
@@ -155,12 +179,11 @@ impl House {
         let (strategy, workflow, chosen) = selection::select(&wanted.task, &wishes);
         let (found, personas) = self.personas()?;
         self.places.make()?;
-        let journal = names::free_run_id(
-            &self.places.events(),
-            &self.places.artifacts(),
-            &clock::date(clock::now()),
-            &wanted.task,
-        )?;
+        let (events, artifacts) = (self.places.events(), self.places.artifacts());
+        let journal = match id {
+            Some(id) => Journal::create(&events, id)?,
+            None => names::free_run_id(&events, &artifacts, &clock::date(clock::now()), &wanted.task)?,
+        };
         let run_id = journal.run_id().to_owned();
         let seats: BTreeMap<String, _> = Workflow::ALL
             .into_iter()
@@ -196,6 +219,16 @@ impl House {
 
     /// A run that exists, folded from its log and ready to be driven on. Leftovers of its last driver are ended.
     pub fn existing(self, id: &str, file: Option<&Path>) -> Result<(Driver, Option<journal::Repair>), Error> {
+        self.existing_with(id, file, &config::Flags::default())
+    }
+
+    /// The same, with agents named anew. What is frozen in the log can't be changed.
+    pub(crate) fn existing_with(
+        self,
+        id: &str,
+        file: Option<&Path>,
+        flags: &config::Flags,
+    ) -> Result<(Driver, Option<journal::Repair>), Error> {
         if !names::valid_name(id) {
             return Err(Error::BadId { id: id.to_owned() });
         }
@@ -208,16 +241,25 @@ impl House {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
         let settings = self.settings(&config::Flags::default(), file)?;
+        let agents = self.agents_anew(&run, flags)?;
         let (_, personas) = self.personas()?;
-        let driver = self.driver(opened.journal, run, personas, &settings.variables());
+        let mut driver = self.driver(opened.journal, run, personas, &settings.variables());
+        driver.agents = agents;
         Ok((driver, opened.repaired))
     }
 
-    fn driver(self, journal: Journal, run: Run, personas: BTreeMap<String, Persona>, extra: &[String]) -> Driver {
+    fn driver(
+        self,
+        journal: Journal,
+        run: Run,
+        personas: BTreeMap<String, Persona>,
+        extra: &[String],
+    ) -> Driver {
         let run_id = journal.run_id().to_owned();
         let env = allowed_env(self.ground.variables.clone(), extra);
         let tag = format!("{run_id}.{}", hands::nonce());
-        let world = World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
+        let world =
+            World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)
     }
 
@@ -233,8 +275,33 @@ impl House {
         Ok((digests, personas))
     }
 
+    fn agents_anew(&self, run: &Run, flags: &config::Flags) -> Result<BTreeMap<String, String>, Error> {
+        let policy = run.policy();
+        let differs = |flag: &Option<String>, was: &str| flag.as_deref().is_some_and(|flag| flag != was);
+        let tests = policy.test_command.clone().unwrap_or_else(|| "none".to_owned());
+        if differs(&flags.test_command, &tests) {
+            return Err(Error::Frozen { flag: "--test-command", was: tests });
+        }
+        let workflow = run.request.as_ref().map(|request| request.workflow.name()).unwrap_or_default();
+        if differs(&flags.workflow, workflow) {
+            return Err(Error::Frozen { flag: "--workflow", was: workflow.to_owned() });
+        }
+        let resolve = |spec: &str| Agent::parse(spec, &self.ground.cwd).map(|agent| agent.spec());
+        let mut agents = BTreeMap::new();
+        if let Some(spec) = &flags.agent {
+            agents.insert(String::new(), resolve(spec)?);
+        }
+        for (archetype, spec) in &flags.agent_for {
+            agents.insert(archetype.clone(), resolve(spec)?);
+        }
+        Ok(agents)
+    }
+
     /// Specs checked and made absolute before anything is spent.
-    fn resolved_agents(&self, agents: &archeflow_core::words::Agents) -> Result<archeflow_core::words::Agents, Error> {
+    fn resolved_agents(
+        &self,
+        agents: &archeflow_core::words::Agents,
+    ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             return Err(Error::NoAgent);
         }
@@ -259,7 +326,7 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
         auto_merge,
         version: version.to_owned(),
         tag: driver.world.tag.clone(),
-        agents: BTreeMap::new(),
+        agents: driver.agents.clone(),
     }
     .into()
 }
@@ -268,7 +335,8 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
 fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
     const AT_MOST: u64 = 1024 * 1024;
     let mut files = Vec::new();
-    let mut wanted: Vec<String> = vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
+    let mut wanted: Vec<String> =
+        vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
     for entry in repo.list_dir(commit, config::REPOSITORY_ARCHETYPES.trim_end_matches('/').as_bytes())? {
         let name = String::from_utf8_lossy(&entry.path).into_owned();
         if name.ends_with(".md") {

@@ -41,12 +41,31 @@ struct Reader {
 
 /// The names passed on to children, besides those the user lists.
 const PASSED: [&str; 18] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM_PROGRAM", "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
-    "XDG_DATA_HOME", "CARGO_HOME", "RUSTUP_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "PYENV_ROOT",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM_PROGRAM",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "PYENV_ROOT",
 ];
 
 /// Builds the children's environment from an allow-list (R6). Whatever is not named here stays with us.
-pub fn allowed_env(all: impl IntoIterator<Item = (OsString, OsString)>, extra: &[String]) -> Vec<(OsString, OsString)> {
+pub fn allowed_env(
+    all: impl IntoIterator<Item = (OsString, OsString)>,
+    extra: &[String],
+) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = all
         .into_iter()
         .filter(|(name, _)| {
@@ -85,7 +104,20 @@ impl World {
     ) -> World {
         let pool = Pool::new(&state, &repo);
         let (readers, diffs) = (Mutex::default(), Mutex::default());
-        World { repo, pool, places, state, run_id, tag, me, env, personas, watch: Watch::new(), readers, diffs }
+        World {
+            repo,
+            pool,
+            places,
+            state,
+            run_id,
+            tag,
+            me,
+            env,
+            personas,
+            watch: Watch::new(),
+            readers,
+            diffs,
+        }
     }
 
     pub fn artifacts(&self) -> PathBuf {

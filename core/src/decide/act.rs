@@ -5,7 +5,9 @@ use crate::event::{
 };
 use crate::rules::{convergence, gates};
 use crate::run::{Cycle, Run};
-use crate::words::{Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow};
+use crate::words::{
+    Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow,
+};
 
 use super::land::land;
 use super::{enter, point, send, stop};
@@ -49,7 +51,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         max_cycles: run.max_cycles,
         exit_condition: exit_condition.to_owned(),
         met: next_action == NextAction::Merge,
-        fixes_applied: count(fixes.len()),
+        fixes_applied: count(cycle.fixed.len() + fixes.len()),
         next_action,
         critical: tally(Severity::Critical),
         warning: tally(Severity::Warning),
@@ -68,7 +70,9 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         match (&boundary.next_action, &boundary.stop) {
             (NextAction::Merge, _) => "approved: land it".to_owned(),
             (NextAction::CycleBack, _) => "findings open: one more cycle".to_owned(),
-            (NextAction::Stop, why) => format!("stop: {}", why.as_ref().map_or("", |why| why.detail.as_str())),
+            (NextAction::Stop, why) => {
+                format!("stop: {}", why.as_ref().map_or("", |why| why.detail.as_str()))
+            }
         },
     );
     let mut events = fixes;
@@ -106,7 +110,8 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> bool {
     let critical = weighed.iter().any(|finding| finding.severity == Severity::Critical);
     let rejected_with_reason = weighed.iter().any(|finding| {
-        finding.severity >= Severity::Warning && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
+        finding.severity >= Severity::Warning
+            && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
     });
     !critical && (run.strategy() == Strategy::Pipeline || !rejected_with_reason)
 }
@@ -129,9 +134,11 @@ fn next(
     if approved {
         return (NextAction::Merge, None);
     }
-    let last = cycle.number >= run.max_cycles;
+    let last = run.strategy() == Strategy::Pipeline || cycle.number >= run.max_cycles;
+    let persistent =
+        open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
-        && (last || convergence.is_some())
+        && (last || convergence.is_some() || persistent.is_some())
     {
         let detail = failing.description.clone();
         return (NextAction::Stop, Some(Stop { reason: Reason::TestsFailed, detail, breaks: None }));
@@ -139,13 +146,22 @@ fn next(
     if convergence.is_some() {
         return (NextAction::Stop, convergence);
     }
-    let persistent = open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some(found) = persistent {
-        let detail = format!("{} is open for the {} cycle running: {}", found.id, ordinal(found.cycles_open), found.description);
+        let detail = format!(
+            "{} is open for the {} cycle running: {}",
+            found.id,
+            ordinal(found.cycles_open),
+            found.description
+        );
         return (NextAction::Stop, Some(Stop { reason: Reason::PersistentCritical, detail, breaks: None }));
     }
     if last {
-        let detail = format!("{} findings are still open after {} of {} cycles", open.len(), cycle.number, run.max_cycles);
+        let detail = format!(
+            "{} findings are still open after {} of {} cycles",
+            open.len(),
+            cycle.number,
+            run.max_cycles
+        );
         return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
     }
     (NextAction::CycleBack, None)
@@ -184,7 +200,7 @@ fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Event> {
     trend
         .resolved_findings
         .iter()
-        .filter(|found| said.iter().any(|text| names(text, found)))
+        .filter(|found| !cycle.fixed.contains(&found.id) && said.iter().any(|text| names(text, found)))
         .map(|found| {
             let (file, line) = (found.file.clone(), found.line);
             FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
@@ -196,7 +212,8 @@ fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Event> {
 fn names(text: &str, found: &Tracked) -> bool {
     let wanted = convergence::keywords(&found.description);
     let said = convergence::keywords(text);
-    text.contains(found.id.as_str()) || (!wanted.is_empty() && wanted.intersection(&said).count() * 2 >= wanted.len())
+    text.contains(found.id.as_str())
+        || (!wanted.is_empty() && wanted.intersection(&said).count() * 2 >= wanted.len())
 }
 
 fn advised(mut trend: Trend, next: NextAction, why: Option<&Stop>) -> Trend {

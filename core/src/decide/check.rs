@@ -1,6 +1,6 @@
 //! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
 
-use crate::event::{EvidenceDowngrade, Event, FindingRaised};
+use crate::event::{Event, EvidenceDowngrade, FindingRaised};
 use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
@@ -50,8 +50,12 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> V
     match gates::fast_path(facts) {
         Ok(()) => {
             let reason = format!("the {gatekeeper} found nothing above INFO (A2)");
-            let mut events =
-                vec![point(gatekeeper, "A2", described(facts), "fast path: other reviewers skipped".to_owned())];
+            let mut events = vec![point(
+                gatekeeper,
+                "A2",
+                described(facts),
+                "fast path: other reviewers skipped".to_owned(),
+            )];
             events.extend(waiting.iter().map(|seat| skip(&seat.archetype, &reason, false)));
             events
         }
@@ -68,7 +72,8 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> V
 
 /// AF-190: the Skeptic only when the Guardian has findings, then the Sage.
 fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> Vec<Event> {
-    let clean = cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
+    let clean =
+        cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
     match waiting.first() {
         Some(seat) if seat.archetype == "skeptic" && clean => vec![
             point(gatekeeper, "AF-190", "the Guardian has no findings".to_owned(), "no Skeptic".to_owned()),

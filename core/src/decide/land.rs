@@ -1,15 +1,15 @@
 //! Landing (D-03): build off to the side, test exactly that, ask, write the intent, move the branch, look again.
 
 use crate::event::{
-    Built, Event, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal, RevertIntent, Tested,
-    TestsStart,
+    Built, Event, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal, RevertIntent,
+    Tested, TestsStart,
 };
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Merged, Run};
 use crate::words::{Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign};
 
-use super::settle::{break_off, hook};
 use super::finish;
+use super::settle::{break_off, hook};
 
 pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let landing = &run.landing;
@@ -28,7 +28,8 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
             return finish(run, RunStatus::Stopped, Reason::NoChange, detail);
         }
         Built::BaseGone { now } => {
-            let detail = format!("the target no longer contains the commit the run began from (it is at {now})");
+            let detail =
+                format!("the target no longer contains the commit the run began from (it is at {now})");
             return finish(run, RunStatus::Stopped, Reason::BaseMoved, detail);
         }
         Built::Fault { what } => return finish(run, RunStatus::Failed, Reason::GitFault, what.clone()),
@@ -79,7 +80,9 @@ fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -
 
 fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
     match why {
-        Refusal::Moved if run.landing.attempts < run.policy().retries.moved_base => build(run, run.landing.attempts + 1),
+        Refusal::Moved if run.landing.attempts < run.policy().retries.moved_base => {
+            build(run, run.landing.attempts + 1)
+        }
         Refusal::Moved => {
             let detail = format!("the target kept moving; tried {} times ({detail})", run.landing.attempts);
             finish(run, RunStatus::Stopped, Reason::BaseMoved, detail)
@@ -122,10 +125,13 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>
         return None;
     }
     let (reason, detail) = match (untested, doubts.is_empty()) {
-        (true, _) => (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes"),
-        (false, false) => {
-            (Reason::SecurityDowngraded, "approved, but a security CRITICAL was set aside for lack of evidence")
+        (true, _) => {
+            (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes")
         }
+        (false, false) => (
+            Reason::SecurityDowngraded,
+            "approved, but a security CRITICAL was set aside for lack of evidence",
+        ),
         (false, true) => (Reason::Approved, "approved; landing needs your yes"),
     };
     if landing.answer == Some(false) {

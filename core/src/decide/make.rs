@@ -15,6 +15,9 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if !cycle.settled(&maker.archetype) {
         return vec![send(run, cycle, maker, Purpose::Work, String::new())];
     }
+    if let Some((purpose, note)) = &cycle.errand {
+        return vec![send(run, cycle, maker, *purpose, note.clone())];
+    }
     let Some(change) = &run.work else {
         return finish(run, RunStatus::Stopped, Reason::NoChange, "the Maker changed nothing".to_owned());
     };
@@ -25,7 +28,12 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
                         Write those tests now, on top of what you have done. Change nothing else."
                 .to_owned();
             vec![
-                point("maker", "AF-063", "no test file in the change".to_owned(), "back for tests, once".to_owned()),
+                point(
+                    "maker",
+                    "AF-063",
+                    "no test file in the change".to_owned(),
+                    "back for tests, once".to_owned(),
+                ),
                 send(run, cycle, maker, Purpose::Tests, note),
             ]
         }

@@ -107,7 +107,12 @@ fn judge(cycle: &Cycle) -> Vec<Event> {
             }
             Status::Unverified => {
                 let input = "no final status token".to_owned();
-                events.push(point(name, "D-02", input, "taken as DONE, unverified: no fast path on it".to_owned()));
+                events.push(point(
+                    name,
+                    "D-02",
+                    input,
+                    "taken as DONE, unverified: no fast path on it".to_owned(),
+                ));
             }
             Status::Done | Status::NeedsContext | Status::Blocked => {}
         }
@@ -130,7 +135,8 @@ fn point(archetype: &str, rule: &str, input: String, decision: String) -> Event 
 }
 
 fn sure_point(archetype: &str, rule: &str, input: String, decision: String, confidence: Share) -> Event {
-    DecisionPoint { archetype: archetype.to_owned(), rule: rule.to_owned(), input, decision, confidence }.into()
+    DecisionPoint { archetype: archetype.to_owned(), rule: rule.to_owned(), input, decision, confidence }
+        .into()
 }
 
 fn skip(archetype: &str, reason: &str, failed: bool) -> Event {

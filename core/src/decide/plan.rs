@@ -3,7 +3,9 @@
 use crate::event::{Event, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
 use crate::rules::gates;
 use crate::run::{Cycle, Run};
-use crate::words::{Confidence, Millionths, Outcome, Phase, Purpose, Reason, Role, RunStatus, Seat, Strategy, Workflow};
+use crate::words::{
+    Confidence, Millionths, Outcome, Phase, Purpose, Reason, Role, RunStatus, Seat, Strategy, Workflow,
+};
 
 use super::{asks, finish, onward, point, send, skip, sure_point};
 
@@ -28,7 +30,9 @@ pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if gate.upgrade && !cycle.upgraded && run.strategy() == Strategy::Pdca {
         let to = Workflow::Standard;
         let max_cycles = run.policy().cycles(to);
-        return vec![WorkflowEscalated { from: Workflow::Fast, to, max_cycles, rule: "A3".to_owned() }.into()];
+        return vec![
+            WorkflowEscalated { from: Workflow::Fast, to, max_cycles, rule: "A3".to_owned() }.into(),
+        ];
     }
     if gate.ask && !run.waved_through {
         return ask(run, table);
@@ -48,7 +52,11 @@ fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate
         outcomes.push("fast becomes standard");
     }
     if gate.ask {
-        outcomes.push(if run.waved_through { "task understanding low, waved through" } else { "ask the user" });
+        outcomes.push(if run.waved_through {
+            "task understanding low, waved through"
+        } else {
+            "ask the user"
+        });
     }
     if gate.research {
         outcomes.push("send the mini-Explorer");
@@ -83,14 +91,15 @@ fn ask(run: &Run, table: Confidence) -> Vec<Event> {
 }
 
 fn research(run: &Run, cycle: &Cycle) -> Vec<Event> {
-    if cycle.failures.get("explorer").copied().unwrap_or(0) > 0 {
+    if cycle.last_failure.contains_key("explorer") {
         return vec![
             skip("mini-explorer", "the mini-Explorer failed; the run goes on without it", true),
             point("explorer", "AF-056", "the mini-Explorer failed".to_owned(), "on without it".to_owned()),
         ];
     }
     let seat = Seat { archetype: "explorer".to_owned(), role: Role::Explorer };
-    let note = "Risk coverage is low. Research ONLY the risks listed below: is each real, and what mitigates it?";
+    let note =
+        "Risk coverage is low. Research ONLY the risks listed below: is each real, and what mitigates it?";
     vec![send(run, cycle, &seat, Purpose::Research, note.to_owned())]
 }
 

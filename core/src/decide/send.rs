@@ -19,7 +19,8 @@ pub(super) fn send_after(
 ) -> Event {
     let policy = run.policy();
     let name = seat.archetype.as_str();
-    let own = run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
+    let own =
+        run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
     let total_ms = match (seat.role, purpose) {
         (_, Purpose::Research) => policy.limits.mini_explorer_ms,
         (Role::Maker, _) => policy.limits.maker_ms,
@@ -62,7 +63,9 @@ fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
     };
     match purpose {
         Purpose::Work => format!("{work} (cycle {})", cycle.number),
-        Purpose::Correct | Purpose::Replace | Purpose::Retry => format!("{work} (cycle {}, again)", cycle.number),
+        Purpose::Correct | Purpose::Replace | Purpose::Retry => {
+            format!("{work} (cycle {}, again)", cycle.number)
+        }
         Purpose::Tests => "add the tests the proposal asks for".to_owned(),
         Purpose::Research => "research only the named risks".to_owned(),
         Purpose::Fix => "fix the critical findings".to_owned(),

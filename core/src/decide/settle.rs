@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::event::{
-    AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete, Stop,
-    WiggumBreak,
+    AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete,
+    Stop, WiggumBreak,
 };
 use crate::run::{Cycle, Run};
 use crate::words::{
-    FailAction, Finding, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity, Status,
+    FailAction, Finding, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity,
+    Status,
 };
 
 use super::send::send_after;
@@ -33,7 +34,8 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
         match verdict_on(run, cycle, seat, failed) {
             Next::Again { wait_ms } => {
                 events.push(point(name, "CL-12", failed.reason.clone(), "tried again".to_owned()));
-                events.push(send_after(run, cycle, seat, Purpose::Retry, retry_note(failed), wait_ms));
+                let note = retry_note(cycle, seat, failed);
+                events.push(send_after(run, cycle, seat, Purpose::Retry, note, wait_ms));
             }
             Next::Without => {
                 events.push(skip(name, &format!("failed: {}", failed.reason), true));
@@ -49,12 +51,16 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     (!events.is_empty()).then_some(events)
 }
 
-fn retry_note(failed: &AgentFailed) -> String {
+/// What went wrong, and the errand the Maker is still on.
+fn retry_note(cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> String {
+    let errand =
+        cycle.errand.as_ref().filter(|_| seat.role == Role::Maker).map_or("", |(_, note)| note.as_str());
     if failed.kind == Failure::Busy {
-        return String::new();
+        return errand.to_owned();
     }
     let kept = failed.kept_as.as_ref().map(|kept| format!(" What it had done is kept as {kept}."));
-    format!("Your last attempt could not be used: {}.{}", failed.reason, kept.unwrap_or_default())
+    let note = format!("Your last attempt could not be used: {}.{}", failed.reason, kept.unwrap_or_default());
+    if errand.is_empty() { note } else { format!("{note}\n\n{errand}") }
 }
 
 /// A Maker sent back for tests or a fix has an answer already; its failure still counts.
@@ -205,7 +211,8 @@ pub(super) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: Strin
 
 fn completed(run: &Run, outcome: Outcome) -> RunComplete {
     let exit_code = outcome.exit_code();
-    let merged_oid = run.landing.merged.as_ref().filter(|_| run.landing.reverted.is_none()).map(|m| m.commit.clone());
+    let merged_oid =
+        run.landing.merged.as_ref().filter(|_| run.landing.reverted.is_none()).map(|m| m.commit.clone());
     RunComplete {
         status: outcome.status,
         reason: outcome.reason,
@@ -234,7 +241,8 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
         return Some(vec![order]);
     }
     let done = run.hooks.get(&at)?;
-    let aborts = run.policy().hooks.iter().any(|hook| hook.point == at && hook.fail_action == FailAction::Abort);
+    let aborts =
+        run.policy().hooks.iter().any(|hook| hook.point == at && hook.fail_action == FailAction::Abort);
     if done.ok || !aborts {
         return None;
     }

@@ -4,22 +4,23 @@
 //! (see [`super::naming`]) without becoming part of a finding. A finding states its location, severity, category and
 //! description; a table has a column for the fix as well.
 
-use std::collections::BTreeMap;
-
 use super::Problems;
+use super::draft::{Draft, Field};
+use super::heads::{fill, label, opening, unprefixed};
 use super::json::{self, Json};
 use super::lines::{self, Kind, Line};
 use super::naming;
-use super::place;
 use super::review;
 use super::sections;
 use super::status;
 use super::table;
-use super::text::{cap, head, is_dash, is_emoji, is_markup, is_none, plain, tail, unbullet};
-use crate::words::{CATEGORIES, Finding, Flaw, Severity, Verdict};
+use super::text::{is_none, plain, unbullet};
+use crate::words::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
-const MAX_CELL: usize = 4000;
+
+/// What JSON that means to be findings holds.
+const SEVERITY_KEY: &str = "\"severity\"";
 
 pub(crate) struct Found {
     pub findings: Vec<Finding>,
@@ -44,113 +45,6 @@ pub(crate) fn findings(source: &str, lines: &[Line], problems: &mut Problems) ->
         reader.problems.note(format!("{left_out} findings left out: only the first {MAX_FINDINGS} are kept"));
     }
     reader.found
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Field {
-    Location,
-    Line,
-    Severity,
-    Category,
-    Description,
-    Fix,
-    Evidence,
-}
-
-impl Field {
-    fn name(self) -> &'static str {
-        match self {
-            Field::Location => "location",
-            Field::Line => "line",
-            Field::Severity => "severity",
-            Field::Category => "category",
-            Field::Description => "description",
-            Field::Fix => "fix",
-            Field::Evidence => "evidence",
-        }
-    }
-
-    /// The column or the key of this name.
-    fn of_column(name: &str) -> Option<Field> {
-        Some(match name {
-            "location" | "file" | "files" | "file:line" | "file/line" | "where" | "path" | "place" => {
-                Field::Location
-            }
-            "line" | "lines" => Field::Line,
-            "severity" | "sev" => Field::Severity,
-            "category" | "type" => Field::Category,
-            "description" | "issue" | "finding" | "problem" | "details" | "title" | "message" => {
-                Field::Description
-            }
-            "fix" | "suggestion" | "suggested fix" | "recommendation" | "recommended fix"
-            | "proposed fix" | "suggested_fix" | "remedy" => Field::Fix,
-            "evidence" | "proof" | "reproduction" | "reproduction steps" | "repro" | "steps" => {
-                Field::Evidence
-            }
-            _ => return None,
-        })
-    }
-
-    /// The label of this name. Fewer than columns: in running text more words mean something else.
-    fn of_label(name: &str) -> Option<Field> {
-        match name {
-            "type" | "title" | "message" | "details" | "steps" | "line" | "lines" | "files" | "sev" => None,
-            "impact" => Some(Field::Description),
-            "steps to reproduce" => Some(Field::Evidence),
-            _ => Field::of_column(name),
-        }
-    }
-}
-
-/// A finding while it is being collected.
-#[derive(Default)]
-struct Draft {
-    fields: BTreeMap<Field, String>,
-    severity: Option<Severity>,
-    /// What later lines add to.
-    current: Option<Field>,
-    /// A severity that is none, or a second one.
-    unclear: Option<String>,
-}
-
-impl Draft {
-    fn of(severity: Severity) -> Draft {
-        Draft { severity: Some(severity), ..Draft::default() }
-    }
-
-    fn get(&self, field: Field) -> &str {
-        self.fields.get(&field).map_or("", String::as_str)
-    }
-
-    fn add(&mut self, field: Field, text: &str) {
-        let value = self.fields.entry(field).or_default();
-        if !value.is_empty() && !text.is_empty() {
-            value.push_str(if field == Field::Location { ", " } else { "\n" });
-        }
-        value.push_str(text);
-        self.current = Some(field);
-    }
-
-    fn more(&mut self, text: &str) {
-        let field =
-            self.current.filter(|f| !matches!(f, Field::Location | Field::Category | Field::Severity));
-        self.add(field.unwrap_or(Field::Description), text);
-    }
-
-    fn set_severity(&mut self, text: &str) {
-        match (naming::severity(text), self.severity) {
-            (None, _) => self.unclear = Some(unknown_severity(text)),
-            (Some(said), Some(before)) if said != before => {
-                self.unclear = Some(format!("severity {} and {}", before.name(), said.name()));
-            }
-            (Some(said), _) => self.severity = Some(said),
-        }
-        self.current = Some(Field::Severity);
-    }
-}
-
-fn unknown_severity(text: &str) -> String {
-    format!("unknown severity {:?}", cap(text, 40))
 }
 
 /// A heading such as `Critical findings`, under which list items need no severity of their own.
@@ -248,7 +142,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn table(&mut self, at: usize, columns: &[Option<Field>]) -> usize {
         let end = self.end_of_table(at);
-        for (row, line) in (0..).zip(self.lines).take(end).skip(at + 1) {
+        for (row, line) in self.lines.iter().enumerate().take(end).skip(at + 1) {
             if table::is_rule(line.text) {
                 continue;
             }
@@ -276,7 +170,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn other_table(&mut self, at: usize, width: usize) -> usize {
         let end = self.end_of_table(at);
         let mut holds_rows = false;
-        for (row, line) in (0..).zip(self.lines).take(end).skip(at) {
+        for (row, line) in self.lines.iter().enumerate().take(end).skip(at) {
             let cells = table::cells(line.text, Some(width));
             if is_tally_row(&cells) || table::is_rule(line.text) {
                 continue;
@@ -421,7 +315,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// Whether the fence that opens here is findings in JSON, which are no part of the finding above them.
     fn holds_findings(&self, at: usize) -> bool {
         let is_json = self.lines.get(at).is_some_and(|open| lines::info(open.text) == "json");
-        is_json && self.fenced(at).any(|(_, line)| line.text.contains("\"severity\""))
+        is_json && self.fenced(at).any(|(_, line)| line.text.contains(SEVERITY_KEY))
     }
 
     fn close(&mut self, start: usize, mut draft: Draft, form: Form) {
@@ -450,7 +344,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let info = self.lines.get(at).map_or_else(String::new, |line| lines::info(line.text));
         let end = self.fenced(at).last().map_or(at, |(row, _)| row) + 1;
         match info.as_str() {
-            "json" => self.json(at, end),
+            "json" => self.json(at),
             "" | "md" | "markdown" | "text" | "txt" | "plaintext" => self.note_shown_row(at, end),
             _ => {}
         }
@@ -458,112 +352,46 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     fn fenced(&self, open: usize) -> impl Iterator<Item = (usize, &'r Line<'a>)> + use<'r, 'a> {
-        (0..).zip(self.lines).skip(open + 1).take_while(|(_, line)| line.kind == Kind::Fenced)
+        self.lines.iter().enumerate().skip(open + 1).take_while(|(_, line)| line.kind == Kind::Fenced)
     }
 
     /// A table that is merely shown is not read. If it looks like one of findings the reviewer may have meant it.
     fn note_shown_row(&mut self, start: usize, end: usize) {
-        let shown = (0..).zip(self.lines).take(end).skip(start).find(|(_, line)| {
+        let shown = self.lines.iter().enumerate().take(end).skip(start).find(|(_, line)| {
             let text = line.text.trim();
-            text.starts_with('|') && naming::names(text) && table::cells(text, None).len() >= 4
+            let row = text.starts_with('|') && naming::names(text) && table::cells(text, None).len() >= 4;
+            row || text.contains(SEVERITY_KEY)
         });
         if let Some((row, _)) = shown {
-            self.problems.at(row, "a findings table inside code is not read");
+            self.problems.at(row, "findings shown as code are not read");
         }
     }
 
-    fn json(&mut self, at: usize, end: usize) {
+    fn json(&mut self, at: usize) {
         let text: String = self.fenced(at).flat_map(|(_, line)| [line.text, "\n"]).collect();
         let value = json::parse(&text);
-        let items = match &value {
-            Some(Json::List(items)) => items,
-            Some(map @ Json::Map(_)) => {
-                let Some(Json::List(items)) = map.get("findings") else { return };
-                if let Some(said) = map.get("verdict") {
-                    self.found.verdicts.push((at, verdict_of(said)));
-                }
-                items
+        if let Some((verdict, items)) = value.as_ref().and_then(findings_in) {
+            self.found.verdicts.extend(verdict.map(|said| (at, verdict_of(said))));
+            for item in items {
+                self.finish(at, draft_of_json(item));
             }
-            Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_)) => return,
-            None => {
-                if text.contains("\"severity\"")
-                    || self.lines.get(at..end).is_some_and(|l| l.iter().any(|l| naming::names(l.text)))
-                {
-                    self.reject(at, "JSON that could not be read".to_owned());
-                }
-                return;
-            }
-        };
-        let in_list = matches!(value, Some(Json::List(_)));
-        if in_list && !items.iter().any(|item| item.get("severity").is_some()) {
-            return;
-        }
-        for item in items {
-            let draft = draft_of_json(item);
-            self.finish(at, draft);
+        } else if text.contains(SEVERITY_KEY) {
+            self.reject(at, "JSON that could not be read".to_owned());
         }
     }
 
     // What becomes of a row.
 
-    fn finish(&mut self, line: usize, mut draft: Draft) {
-        if let Some(problem) = draft.unclear.take() {
-            return self.reject(line, problem);
-        }
-        let Some(severity) = draft.severity else {
-            return self.reject(line, "a finding without a severity".to_owned());
-        };
-        if draft.get(Field::Location).is_empty() {
-            let place = draft
-                .get(Field::Description)
-                .split_whitespace()
-                .find(|word| place::mention(word.trim_matches('`')).is_some());
-            let place = place.map(|word| {
-                word.trim_matches(|c| is_markup(c) || matches!(c, '(' | ')' | ',' | '.' | ':')).to_owned()
-            });
-            draft.add(Field::Location, &place.unwrap_or_default());
-        }
-        for field in [Field::Location, Field::Category, Field::Description] {
-            let value = draft.get(field);
-            if value.trim().is_empty() || field == Field::Category && is_none(value) {
-                return self
-                    .reject(line, format!("a {} finding without a {}", severity.name(), field.name()));
+    fn finish(&mut self, line: usize, draft: Draft) {
+        match draft.into_finding(self.source) {
+            Ok(finding) => {
+                self.found.accepted += 1;
+                if self.found.findings.len() < MAX_FINDINGS {
+                    self.found.findings.push(finding);
+                }
             }
+            Err(problem) => self.reject(line, problem),
         }
-        self.accept(severity, &draft);
-    }
-
-    fn accept(&mut self, severity: Severity, draft: &Draft) {
-        self.found.accepted += 1;
-        if self.found.findings.len() >= MAX_FINDINGS {
-            return;
-        }
-        let value = |field| cap(draft.get(field), MAX_CELL);
-        let stated = |field| {
-            Some(value(field)).filter(|text| text.chars().any(char::is_alphanumeric)).unwrap_or_default()
-        };
-        let mut location = value(Field::Location);
-        let line_column = draft.get(Field::Line);
-        if !line_column.is_empty() && !is_none(line_column) && place::place(&location).1 == 0 {
-            location = format!("{}:{line_column}", location.trim_matches('`'));
-        }
-        let (file, line) = place::place(&location);
-        let (category, flaw) = category(draft.get(Field::Category));
-        let (description, evidence) = (value(Field::Description), stated(Field::Evidence));
-        let citations = place::citations(&file, line, &description, &evidence);
-        self.found.findings.push(Finding {
-            source: self.source.to_owned(),
-            location,
-            file,
-            line,
-            severity,
-            category,
-            flaw,
-            description,
-            fix: stated(Field::Fix),
-            evidence,
-            citations,
-        });
     }
 
     fn reject(&mut self, line: usize, problem: String) {
@@ -632,6 +460,20 @@ fn counts_none(title: &str) -> bool {
     last.is_some_and(|word| word == "0" || word.eq_ignore_ascii_case("none"))
 }
 
+/// The findings in a list, in an object with a verdict, or alone.
+fn findings_in(value: &Json) -> Option<(Option<&Json>, &[Json])> {
+    let list = match value {
+        Json::List(items) => items.as_slice(),
+        Json::Map(_) => match value.get("findings") {
+            Some(Json::List(items)) => return Some((value.get("verdict"), items)),
+            Some(_) => return None,
+            None => std::slice::from_ref(value),
+        },
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => return None,
+    };
+    list.iter().any(|item| item.get("severity").is_some()).then_some((None, list))
+}
+
 fn draft_of_json(item: &Json) -> Draft {
     let mut draft = Draft::default();
     let Json::Map(entries) = item else { return draft };
@@ -662,15 +504,6 @@ fn verdict_of(said: &Json) -> Option<Verdict> {
     }
 }
 
-/// `**Fix:** bind parameters` and its variants.
-fn label(text: &str) -> Option<(Field, &str)> {
-    let text = unbullet(text.trim()).trim_start_matches(['*', '_', '`']);
-    let colon = text.char_indices().take(30).find(|(_, c)| *c == ':')?.0;
-    let name = head(text, colon).trim_end_matches(['*', '_', '`', ' ']);
-    let field = Field::of_label(&name.to_ascii_lowercase())?;
-    Some((field, tail(text, colon + 1).trim_start_matches(['*', '_']).trim()))
-}
-
 /// Adds a labelled line. `false`: the label begins the next finding.
 fn add_label(draft: &mut Draft, form: Form, field: Field, value: &str) -> bool {
     if field == Field::Severity {
@@ -686,187 +519,6 @@ fn add_label(draft: &mut Draft, form: Form, field: Field, value: &str) -> bool {
     }
     draft.add(field, value);
     true
-}
-
-/// A finding that begins with its severity, or with its place and then its severity.
-fn opening(text: &str) -> Option<Draft> {
-    let (place, lead) = naming::opening(text)?;
-    let mut draft = Draft::of(lead.severity);
-    if let Some(place) = place {
-        draft.add(Field::Location, place);
-    }
-    fill(&mut draft, lead.rest);
-    Some(draft)
-}
-
-fn is_separator(c: char) -> bool {
-    c.is_whitespace() || is_dash(c) || is_emoji(c) || matches!(c, ':' | ',' | '|' | '/' | '·')
-}
-
-/// Takes place and category from the front of a text; what remains describes, up to `Fix:` and `Evidence:`.
-fn fill(draft: &mut Draft, text: &str) {
-    let mut rest = text;
-    for _ in 0..3 {
-        rest = rest.trim_start_matches(is_separator);
-        if draft.get(Field::Location).is_empty()
-            && let Some((place, behind)) = place::leading(rest)
-        {
-            draft.add(Field::Location, place);
-            rest = behind.trim_start_matches('*');
-        } else if draft.get(Field::Category).is_empty()
-            && let Some((category, behind)) = leading_category(rest)
-        {
-            draft.add(Field::Category, category);
-            rest = behind;
-        } else {
-            break;
-        }
-    }
-    let rest = rest.trim_start_matches(is_separator);
-    for (field, part) in labelled_parts(rest) {
-        match field {
-            Field::Severity => draft.set_severity(part),
-            Field::Location
-            | Field::Line
-            | Field::Category
-            | Field::Description
-            | Field::Fix
-            | Field::Evidence => {
-                draft.add(field, part);
-            }
-        }
-    }
-}
-
-/// `(security)`, `[reliability (test gap)]`, `security:` or `reliability (test gap) —`.
-fn leading_category(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start_matches(['*', '_', '`']);
-    for (open, close) in [('(', ')'), ('[', ']')] {
-        if let Some(inner) = text.strip_prefix(open) {
-            let end = matching(inner, open, close)?;
-            let (name, behind) = (head(inner, end), tail(inner, end + 1));
-            let plausible =
-                name.split_whitespace().count() <= 5 && !name.contains(|c: char| c.is_ascii_digit());
-            return (plausible && !name.trim().is_empty()).then_some((name, behind));
-        }
-    }
-    let end = text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).unwrap_or(text.len());
-    let spaced = text.get(..15).filter(|two| two.eq_ignore_ascii_case("breaking change"));
-    let name = spaced.unwrap_or(head(text, end));
-    if !CATEGORIES.contains(&category(name).0.as_str()) {
-        return None;
-    }
-    let behind = tail(text, name.len());
-    let bare = behind.trim_start_matches(['*', '_', '`', ' ']);
-    if let Some(inner) = bare.strip_prefix('(')
-        && let Some(end) = matching(inner, '(', ')')
-        && category_flaw(head(inner, end)).is_some()
-    {
-        let after = tail(inner, end + 1);
-        return Some((head(text, text.len() - after.len()), after));
-    }
-    bare.starts_with(|c| matches!(c, ':' | '|' | ',' | '·') || is_dash(c)).then_some((name, bare))
-}
-
-/// Where the bracket closes that was open at the start, if within a category's length.
-fn matching(text: &str, open: char, close: char) -> Option<usize> {
-    let mut depth = 0;
-    for (at, c) in text.char_indices().take(80) {
-        if c == open {
-            depth += 1;
-        } else if c == close && depth == 0 {
-            return Some(at);
-        } else if c == close {
-            depth -= 1;
-        }
-    }
-    None
-}
-
-/// Cuts a text at labels inside it: `it leaks. Fix: close it. Evidence: …`.
-fn labelled_parts(text: &str) -> Vec<(Field, &str)> {
-    let mut parts = Vec::new();
-    let mut field = Field::Description;
-    let mut start = 0;
-    for (colon, _) in text.char_indices().filter(|(_, c)| *c == ':') {
-        let before = text.get(start..colon).unwrap_or("").trim_end_matches(['*', '_', '`']);
-        let Some((next, name)) = inline_label(before) else { continue };
-        let part = head(before, before.len() - name).trim_end_matches(['*', '_', '`', ' ', '(', '—', '–']);
-        parts.push((field, part.trim()));
-        field = next;
-        start = colon
-            + 1
-            + (tail(text, colon + 1).len() - tail(text, colon + 1).trim_start_matches(['*', '_']).len());
-    }
-    parts.push((field, tail(text, start).trim().trim_end_matches("**")));
-    parts.retain(|(field, part)| !part.is_empty() || *field == Field::Fix);
-    parts
-}
-
-/// The label a text ends with, and its length.
-fn inline_label(text: &str) -> Option<(Field, usize)> {
-    let labels = [
-        "Suggested fix",
-        "Fix",
-        "Suggestion",
-        "Recommendation",
-        "Evidence",
-        "Proof",
-        "Reproduction",
-        "Category",
-        "Location",
-        "Severity",
-    ];
-    labels.into_iter().find_map(|label| {
-        let before = text.strip_suffix(label)?;
-        let free = before.is_empty()
-            || before.ends_with(|c: char| is_markup(c) || matches!(c, '(' | '[' | '—' | '–'));
-        free.then_some((Field::of_label(&label.to_ascii_lowercase())?, label.len()))
-    })
-}
-
-/// The category in the words of [`CATEGORIES`] where it is one of them, and what a reliability finding blames.
-fn category(text: &str) -> (String, Option<Flaw>) {
-    let text = plain(text).to_lowercase();
-    let flaw = category_flaw(&text);
-    let cut = text.find(['(', ':', ',', '/']).filter(|at| *at > 0);
-    let dashed = text.find(" - ").or_else(|| text.find(['—', '–']));
-    let cut = cut.into_iter().chain(dashed).min();
-    let base = match cut {
-        Some(at) if flaw.is_some() || tail(&text, at).starts_with('(') => head(&text, at),
-        _ => &text,
-    };
-    let words =
-        base.split(|c: char| c.is_whitespace() || c == '_' || c == '-').filter(|word| !word.is_empty());
-    let name = cap(&words.collect::<Vec<_>>().join("-"), 60);
-    let flaw = flaw.filter(|_| name == "reliability");
-    (name, flaw)
-}
-
-fn category_flaw(text: &str) -> Option<Flaw> {
-    let text = text.to_lowercase().replace(['-', '_'], " ");
-    match (text.contains("design flaw"), text.contains("test gap")) {
-        (true, false) => Some(Flaw::DesignFlaw),
-        (false, true) => Some(Flaw::TestGap),
-        _ => None,
-    }
-}
-
-/// `Finding 1:` and `Issue #2 -` in front of a finding.
-fn unprefixed(text: &str) -> &str {
-    let text = text.trim_start_matches(['*', '_']).trim_start();
-    let Some(rest) = ["finding", "issue"].iter().find_map(|word| {
-        let (start, rest) = text.split_at_checked(word.len())?;
-        start.eq_ignore_ascii_case(word).then_some(rest)
-    }) else {
-        return text;
-    };
-    let rest = rest.trim_start_matches([' ', '#']);
-    let number = rest.bytes().take_while(u8::is_ascii_digit).count();
-    if number == 0 {
-        return text;
-    }
-    tail(rest, number).trim_start_matches(|c| is_separator(c) || matches!(c, '.' | '*'))
 }
 
 /// A thematic break.

@@ -6,7 +6,9 @@
 //!
 //! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports what was said.
 
+mod draft;
 mod findings;
+mod heads;
 mod json;
 mod lines;
 mod naming;
@@ -22,6 +24,7 @@ pub use sections::section;
 
 use crate::words::{Answer, Role, Said};
 use lines::{Kind, Line};
+use sections::Page;
 
 /// A hostile answer can hold a million unreadable rows; nobody reads more than this many complaints about it.
 const MAX_PROBLEMS: usize = 100;
@@ -29,22 +32,23 @@ const MAX_PROBLEMS: usize = 100;
 /// Reads one answer, as the given archetype in the given role gave it.
 pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
     let text = text::decode(bytes);
-    let lines = lines::scan(&text);
+    let page = Page::new(&text);
+    let lines = &page.lines;
     let mut problems = Problems::default();
 
-    let (status, last) = status::status(&lines, &mut problems);
+    let (status, last) = status::status(lines, &mut problems);
     let said = match role {
         Role::Explorer | Role::Maker => Said::Prose,
-        Role::Creator => Said::Proposal(proposal::proposal(&lines, &mut problems)),
-        Role::Gatekeeper | Role::Reviewer => Said::Review(review::review(archetype, &lines, &mut problems)),
+        Role::Creator => Said::Proposal(proposal::proposal(&page, &mut problems)),
+        Role::Gatekeeper | Role::Reviewer => Said::Review(review::review(archetype, lines, &mut problems)),
     };
     Answer {
         status,
-        remark: status::remark(status, last, &lines),
+        remark: status::remark(status, last, &page),
         words: u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX),
-        summary: summary(&lines, &said),
+        summary: summary(lines, &said),
         said,
-        prior: proposal::prior(&lines, &mut problems),
+        prior: proposal::prior(&page, &mut problems),
         problems: problems.into_vec(),
     }
 }

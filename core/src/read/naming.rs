@@ -17,7 +17,7 @@
 
 use super::place;
 use super::table;
-use super::text::{between, head, is_dash, is_emoji, is_none, spans, tail, unbullet};
+use super::text::{between, head, holds, is_dash, is_emoji, is_none, spans, tail, unbullet};
 use crate::words::Severity;
 
 /// The severity a cell or a label states, whatever decorates it.
@@ -34,18 +34,12 @@ fn word(text: &str) -> Option<Severity> {
 
 /// See the module: whether a line names a severity.
 pub(crate) fn names(text: &str) -> bool {
-    if !may_name(text) {
+    if !holds(text, &["critical", "warning", "info"]) {
         return false;
     }
     let row = table::is_row(text) && table::cells(text, None).iter().any(|cell| severity(cell).is_some());
     row || opening(unbullet(text.trim().trim_start_matches('#').trim_start())).is_some()
         || Sentence::new(text).names()
-}
-
-fn may_name(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle));
-    holds(b"critical") || holds(b"warning") || holds(b"info")
 }
 
 /// A severity at the front of a line and what follows its separator.
@@ -59,7 +53,7 @@ pub(crate) fn opening(text: &str) -> Option<(Option<&str>, Lead<'_>)> {
     let lead = leading(text).map(|lead| (None, lead)).or_else(|| {
         let (place, rest) = place::leading(text)?;
         let separator = |c: char| c.is_whitespace() || is_dash(c) || matches!(c, ':' | ',' | '|' | '/' | '·');
-        Some((Some(place), leading(rest.trim_start_matches(separator))?))
+        Some((Some(place), leading(rest.trim_start_matches(['*', '_']).trim_start_matches(separator))?))
     });
     lead.filter(|(_, lead)| !is_tally(lead.rest))
 }
@@ -77,7 +71,7 @@ pub(crate) fn leading(text: &str) -> Option<Lead<'_>> {
     }
     let closer = |c: char| matches!(c, '*' | '_' | '`' | ']' | ')') || is_emoji(c);
     let bare = behind.trim_start_matches(closer);
-    let closed = opened && bare.len() < behind.len() || opened && behind.starts_with(':');
+    let closed = opened && (bare.len() < behind.len() || behind.starts_with(':'));
     let bare = bare.trim_start();
     let separated = bare.starts_with(|c| matches!(c, ':' | '|') || is_dash(c));
     let rest = bare.trim_start_matches(|c: char| {
@@ -114,8 +108,10 @@ pub(crate) fn is_tally(rest: &str) -> bool {
     if behind.starts_with(char::is_alphanumeric) {
         return false;
     }
-    let next = behind.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty() && *word != "and");
-    next.is_none_or(|next| word(next).is_some() || is_plural(next) || is_unit(next))
+    let words = behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // The next severity is judged by itself.
+    let before_next = words.take_while(|next| word(next).is_none() && !is_plural(next));
+    before_next.into_iter().all(|next| next == "and" || is_unit(next))
 }
 
 fn is_unit(text: &str) -> bool {
@@ -297,6 +293,8 @@ mod tests {
             "CRITICAL: 0 is taken for no limit",
             "CRITICAL: 0, 1 and 2 crash",
             "CRITICAL: no bounds check",
+            "CRITICAL: 2 issues let attackers in",
+            "CRITICAL: 0, WARNING: the door is open",
             "SECURITY CRITICAL sql",
             "This one is CRITICAL: it leaks.",
             "WARNING messages are lost",
@@ -312,6 +310,7 @@ mod tests {
             "CRITICAL: 0, WARNING: 1, INFO: 2",
             "- CRITICAL: none",
             "CRITICAL (2)",
+            "CRITICAL: 1 finding, WARNING: 2 findings",
             "Critical: 0",
             "Nothing here is CRITICAL.",
             "The log level INFO is enough.",

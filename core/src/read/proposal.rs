@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Problems;
 use super::lines::{Kind, Line};
 use super::place;
-use super::sections;
+use super::sections::{self, Page};
 use super::table;
 use super::text::{between, bullet, cap, is_dash, is_emoji, is_none, plain, spans, tail, unbullet};
 use crate::words::{Confidence, Disposition, Millionths, Prior, Proposal};
@@ -17,20 +17,21 @@ pub(crate) const HEADINGS: [&str; 6] =
 const MAX_FILES: usize = 1000;
 const MAX_PRIOR: usize = 500;
 
-pub(crate) fn proposal(lines: &[Line], problems: &mut Problems) -> Proposal {
-    let missing = HEADINGS.iter().filter(|heading| sections::range(lines, heading).is_none());
+pub(crate) fn proposal(page: &Page, problems: &mut Problems) -> Proposal {
+    let missing = HEADINGS.iter().filter(|heading| page.range(heading).is_none());
     Proposal {
-        files: files(lines, problems),
-        confidence: confidence(lines, problems),
-        has_test_strategy: sections::body(lines, "Test strategy").is_some_and(sections::says_something),
-        alternatives: sections::body(lines, "Alternatives").map_or(0, alternatives),
+        files: files(page, problems),
+        confidence: confidence(page, problems),
+        has_test_strategy: page.body("Test strategy").is_some_and(sections::says_something),
+        alternatives: page.body("Alternatives").map_or(0, alternatives),
         missing: missing.map(|heading| (*heading).to_owned()).collect(),
     }
 }
 
 /// One path per list item, row or sub-heading. The items below one with a path describe it and are passed over.
-fn files(lines: &[Line], problems: &mut Problems) -> Vec<String> {
-    let Some((start, end)) = sections::range(lines, "Files") else { return Vec::new() };
+fn files(page: &Page, problems: &mut Problems) -> Vec<String> {
+    let Some((start, end)) = page.range("Files") else { return Vec::new() };
+    let lines = &page.lines;
     let mut files = Vec::new();
     let mut seen = BTreeSet::new();
     let mut described: Option<u32> = None;
@@ -107,7 +108,7 @@ fn unlined(path: &str) -> &str {
 
 /// The larger of the ways to list them, so that a table under a sub-heading is not counted twice.
 fn alternatives(lines: &[Line]) -> u32 {
-    let said = || (0..).zip(lines).filter(|(_, line)| line.kind == Kind::Plain);
+    let said = || lines.iter().enumerate().filter(|(_, line)| line.kind == Kind::Plain);
     let items: Vec<u32> =
         said().filter(|(_, l)| bullet(l.text.trim()).is_some()).map(|(_, l)| l.indent).collect();
     let outer = items.iter().min().copied().unwrap_or(0);
@@ -135,10 +136,10 @@ enum Score {
     Read(Millionths),
 }
 
-fn confidence(lines: &[Line], problems: &mut Problems) -> Confidence {
+fn confidence(page: &Page, problems: &mut Problems) -> Confidence {
     let mut scores = [Score::Missing; 3];
-    if let Some((start, end)) = sections::range(lines, "Confidence") {
-        for (line, axis, text) in stated_scores(lines, start, end) {
+    if let Some((start, end)) = page.range("Confidence") {
+        for (line, axis, text) in stated_scores(&page.lines, start, end) {
             let Some(score) = scores.get_mut(axis) else { continue };
             let said = millionths(&text).map_or(Score::Unreadable, Score::Read);
             let contradicts = *score != Score::Missing && *score != said;
@@ -255,8 +256,9 @@ pub(crate) fn millionths(cell: &str) -> Option<Millionths> {
 // Prior issues.
 
 /// What became of earlier findings: each line or row under `Prior issues` that says so in one of four words.
-pub(crate) fn prior(lines: &[Line], problems: &mut Problems) -> Vec<Prior> {
-    let Some((start, end)) = sections::range(lines, "Prior issues") else { return Vec::new() };
+pub(crate) fn prior(page: &Page, problems: &mut Problems) -> Vec<Prior> {
+    let Some((start, end)) = page.range("Prior issues") else { return Vec::new() };
+    let lines = &page.lines;
     let mut prior = Vec::new();
     for (at, line) in lines.iter().enumerate().take(end).skip(start) {
         let is_head = table::is_rule(line.text) || table::begins(lines, at);

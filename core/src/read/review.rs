@@ -4,12 +4,16 @@ use super::Problems;
 use super::findings;
 use super::lines::{Kind, Line};
 use super::table;
-use super::text::{bullet, is_emoji, is_markup, is_none, tail};
+use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
 use crate::words::{Review, Verdict};
 
+/// A line that speaks about the whole review is short.
+const MAX_LINE: usize = 2000;
+
 pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> Review {
-    let said: Vec<(usize, &str)> = (0..)
-        .zip(lines)
+    let said: Vec<(usize, &str)> = lines
+        .iter()
+        .enumerate()
         .filter(|(_, line)| line.kind == Kind::Plain)
         .map(|(at, line)| (at, line.text))
         .collect();
@@ -117,6 +121,9 @@ fn is_decoration(c: char) -> bool {
 /// The line without heading marks, a list marker and what decorates it. Rows of a table and added lines of a diff have
 /// no say here.
 fn undecorated(text: &str) -> Option<&str> {
+    if text.len() > MAX_LINE || !holds(text, &["verdict", "approved", "rejected", "findings"]) {
+        return None;
+    }
     let text = text.trim();
     if text.starts_with('+') || table::is_row(text) {
         return None;

@@ -12,32 +12,53 @@ const WEAKEST: usize = 7;
 /// behind them. It matches if its text, without numbering and punctuation, begins with the wanted words in any case:
 /// `6. Risks and mitigations` is `Risks`, `Filesystem` is not `Files`. A heading with `#` is preferred to the others.
 pub fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
-    let lines = scan(text);
-    let (first, after) = range(&lines, heading)?;
-    let start = lines.get(first).map_or(text.len(), |line| line.start);
-    let end = lines.get(after).map_or(text.len(), |line| line.start);
+    let page = Page::new(text);
+    let (first, after) = page.range(heading)?;
+    let start = page.lines.get(first).map_or(text.len(), |line| line.start);
+    let end = page.lines.get(after).map_or(text.len(), |line| line.start);
     Some(between(text, start, end))
 }
 
-/// The same as [`section`], in lines.
-pub(crate) fn body<'s, 'a>(lines: &'s [Line<'a>], heading: &str) -> Option<&'s [Line<'a>]> {
-    let (first, after) = range(lines, heading)?;
-    lines.get(first..after)
+/// A text in lines, with its headings.
+pub(crate) struct Page<'a> {
+    pub lines: Vec<Line<'a>>,
+    heads: Vec<Head>,
 }
 
-/// The first line under a heading and the line that ends it.
-pub(crate) fn range(lines: &[Line], wanted: &str) -> Option<(usize, usize)> {
-    let mut weak = None;
-    let strong = lines.iter().enumerate().find_map(|(at, line)| {
-        let (level, title) = heading(line).filter(|(_, title)| begins_with(title, wanted))?;
-        if level == WEAKEST {
-            weak = weak.or(Some((at, level)));
-            return None;
-        }
-        Some((at, level))
-    });
-    let (at, level) = strong.or(weak)?;
-    Some((at + 1, end_of(lines, at, level)))
+struct Head {
+    line: usize,
+    level: usize,
+    /// Its first words in lower case.
+    title: String,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn new(text: &'a str) -> Page<'a> {
+        let lines = scan(text);
+        let heads = lines.iter().enumerate().filter_map(|(line, text)| {
+            let (level, title) = heading(text)?;
+            Some(Head { line, level, title: key(unnumber(title)) })
+        });
+        Page { heads: heads.collect(), lines }
+    }
+
+    /// The same as [`section`], in lines.
+    pub(crate) fn body(&self, heading: &str) -> Option<&[Line<'a>]> {
+        let (first, after) = self.range(heading)?;
+        self.lines.get(first..after)
+    }
+
+    /// The first line under a heading and the line that ends it.
+    pub(crate) fn range(&self, heading: &str) -> Option<(usize, usize)> {
+        let wanted = key(heading);
+        let matching = |weak: bool| {
+            let kind = self.heads.iter().enumerate().filter(move |(_, head)| (head.level == WEAKEST) == weak);
+            kind.into_iter().find(|(_, head)| begins_with(&head.title, &wanted))
+        };
+        let (at, found) = matching(false).or_else(|| matching(true)).filter(|_| !wanted.is_empty())?;
+        let next = self.heads.iter().skip(at + 1).find(|head| head.level <= found.level);
+        Some((found.line + 1, next.map_or(self.lines.len(), |head| head.line)))
+    }
 }
 
 /// The line that ends the section of the heading at `at`.
@@ -81,17 +102,19 @@ fn weak(text: &str) -> Option<&str> {
 }
 
 fn begins_with(title: &str, wanted: &str) -> bool {
-    let mut title = words(unnumber(title));
-    let mut wanted = words(wanted).peekable();
-    wanted.peek().is_some() && wanted.all(|word| title.next().is_some_and(|other| same(word, other)))
+    title.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-fn words(title: &str) -> impl Iterator<Item = &str> {
-    title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty())
-}
-
-fn same(a: &str, b: &str) -> bool {
-    a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+fn key(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+    let mut key = String::new();
+    for word in words.take(8) {
+        if !key.is_empty() {
+            key.push(' ');
+        }
+        key.extend(word.chars().take(40).flat_map(char::to_lowercase));
+    }
+    key
 }
 
 /// Strips `6.`, `6)`, `6.1`, `A.` and marks from the front of a heading.

@@ -6,7 +6,7 @@
 
 use super::Problems;
 use super::lines::{Kind, Line};
-use super::sections;
+use super::sections::{self, Page};
 use super::text::{bullet, cap, is_markup};
 use crate::words::Status;
 
@@ -75,7 +75,7 @@ fn after_keyword(text: &str) -> Option<&str> {
 
 /// What a person has to know beside a status other than done: the section that says so, or else the paragraph before
 /// the token.
-pub(crate) fn remark(status: Status, token: Option<usize>, lines: &[Line]) -> String {
+pub(crate) fn remark(status: Status, token: Option<usize>, page: &Page) -> String {
     let headings: &[&str] = match status {
         Status::Unverified | Status::Done => return String::new(),
         Status::DoneWithConcerns => &["Concern", "Concerns"],
@@ -84,11 +84,11 @@ pub(crate) fn remark(status: Status, token: Option<usize>, lines: &[Line]) -> St
         }
         Status::Blocked => &["Blocker", "Blockers", "Blocked"],
     };
-    let end = token.unwrap_or(lines.len());
-    let before = lines.get(..end).unwrap_or(lines);
-    let named = headings.iter().find_map(|heading| sections::body(before, heading));
+    let end = token.unwrap_or(page.lines.len());
+    let named = headings.iter().find_map(|heading| page.range(heading));
+    let named = named.and_then(|(first, after)| page.lines.get(first..after.min(end)));
     let named = named.filter(|lines| sections::says_something(lines));
-    let lines = named.unwrap_or_else(|| last_paragraph(before));
+    let lines = named.unwrap_or_else(|| last_paragraph(page.lines.get(..end).unwrap_or(&[])));
     let joined = lines.iter().map(|line| line.text).collect::<Vec<_>>().join("\n");
     cap(&joined, MAX_REMARK)
 }

@@ -164,6 +164,25 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
     runs
 }
 
+/// Whether a text holds one of these words, in lower case ASCII, whatever its own case: a cheap way to pass most lines by.
+pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
+    let mut first = [false; 256];
+    for byte in words.iter().filter_map(|word| word.bytes().next()) {
+        first[usize::from(byte)] = true;
+        first[usize::from(byte.to_ascii_uppercase())] = true;
+    }
+    let bytes = text.as_bytes();
+    let begins = |at: usize, word: &str| {
+        bytes.get(at..at + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    for (at, byte) in bytes.iter().enumerate() {
+        if first[usize::from(*byte)] && words.iter().any(|word| begins(at, word)) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Says "nothing here" in a cell or under a heading.
 pub(crate) fn is_none(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric());

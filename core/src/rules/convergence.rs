@@ -37,13 +37,15 @@ fn merge_place(group: &[&Finding]) -> Vec<Tracked> {
         by_source.entry(&finding.source).or_default().push(finding);
     }
     let most = by_source.values().map(Vec::len).max().unwrap_or(0);
-    let Some(lead) = by_source.iter().find(|(_, found)| found.len() == most).map(|(source, _)| *source) else {
+    let Some(lead) = by_source.iter().find(|(_, found)| found.len() == most).map(|(source, _)| *source)
+    else {
         return Vec::new();
     };
     let mut merged: Vec<Tracked> = by_source.get(lead).into_iter().flatten().copied().map(tracked).collect();
     let lines: Vec<u32> = merged.iter().map(|found| found.line).collect();
     for finding in group.iter().filter(|finding| finding.source != lead) {
-        let nearest = (0..merged.len()).min_by_key(|i| lines.get(*i).map_or(0, |line| line.abs_diff(finding.line)));
+        let nearest =
+            (0..merged.len()).min_by_key(|i| lines.get(*i).map_or(0, |line| line.abs_diff(finding.line)));
         if let Some(into) = nearest.and_then(|i| merged.get_mut(i)) {
             join(into, finding);
         }
@@ -58,7 +60,8 @@ fn join(into: &mut Tracked, finding: &Finding) {
         into.line = finding.line;
     }
     if !finding.fix.is_empty() && !into.fix.contains(finding.fix.as_str()) {
-        into.fix = if into.fix.is_empty() { finding.fix.clone() } else { format!("{}; {}", into.fix, finding.fix) };
+        into.fix =
+            if into.fix.is_empty() { finding.fix.clone() } else { format!("{}; {}", into.fix, finding.fix) };
     }
     if !into.source.contains(&finding.source) {
         into.source.push(finding.source.clone());
@@ -84,13 +87,18 @@ fn tracked(finding: &Finding) -> Tracked {
 
 /// Gives this cycle's findings their identity from the cycles before, oldest first in `history`, and says how they
 /// moved. On the first cycle there is no trend (AF-082).
-pub fn follow(mut current: Vec<Tracked>, history: &[&[Tracked]], policy: &Convergence) -> (Vec<Tracked>, Option<Trend>) {
+pub fn follow(
+    mut current: Vec<Tracked>,
+    history: &[&[Tracked]],
+    policy: &Convergence,
+) -> (Vec<Tracked>, Option<Trend>) {
     let mut class: Vec<Option<Class>> = vec![None; current.len()];
     let previous: &[Tracked] = history.last().copied().unwrap_or(&[]);
     let mut seen_later: BTreeSet<&str> = BTreeSet::new();
 
     for (age, cycle) in history.iter().rev().enumerate() {
-        let open: Vec<usize> = (0..current.len()).filter(|i| class.get(*i).is_some_and(Option::is_none)).collect();
+        let open: Vec<usize> =
+            (0..current.len()).filter(|i| class.get(*i).is_some_and(Option::is_none)).collect();
         let gone: Vec<&Tracked> = cycle.iter().filter(|old| !seen_later.contains(old.id.as_str())).collect();
         for (i, old) in pair(&current, &open, &gone, policy) {
             if let (Some(found), Some(slot)) = (current.get_mut(i), class.get_mut(i)) {
@@ -220,8 +228,13 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
     let counts_as_stuck = had_something_to_resolve || policy.stop_without_baseline;
     if trend.status == TrendStatus::Stuck && counts_as_stuck && zero_stops {
         let open = trend.persistent + trend.new + trend.regressed;
-        if trend.stuck_kind == Some(StuckKind::AllPersistent) && stuck_before {
-            return soft(Reason::StopStuck, format!("all {open} findings persist for the second cycle running"));
+        let persisted_before =
+            earlier.last().is_some_and(|before| before.stuck_kind == Some(StuckKind::AllPersistent));
+        if trend.stuck_kind == Some(StuckKind::AllPersistent) && persisted_before {
+            return soft(
+                Reason::StopStuck,
+                format!("all {open} findings persist for the second cycle running"),
+            );
         }
         if trend.stuck_kind == Some(StuckKind::AllPersistent) {
             return soft(
@@ -231,7 +244,11 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
         }
         return soft(
             Reason::StopStuck,
-            format!("stalled: nothing was resolved, {} persist and {} came up", trend.persistent, trend.new + trend.regressed),
+            format!(
+                "stalled: nothing was resolved, {} persist and {} came up",
+                trend.persistent,
+                trend.new + trend.regressed
+            ),
         );
     }
     let diverging = |trend: &Trend| below(trend, policy.diverging_below_percent);
@@ -239,7 +256,11 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
     if diverging(trend) && count(running) >= policy.diverging_cycles {
         return soft(
             Reason::ConvergedStopDiverging,
-            format!("diverging for {running} cycles running: {} resolved against {} new or back", trend.resolved, trend.new + trend.regressed),
+            format!(
+                "diverging for {running} cycles running: {} resolved against {} new or back",
+                trend.resolved,
+                trend.new + trend.regressed
+            ),
         );
     }
     None
@@ -336,7 +357,9 @@ fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>, policy: &Convergence) -> 
 /// Lower-case words of three letters and more, without punctuation.
 pub fn keywords(text: &str) -> BTreeSet<String> {
     text.split_whitespace()
-        .map(|word| word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>())
+        .map(|word| {
+            word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+        })
         .filter(|word| word.chars().count() >= 3)
         .collect()
 }
@@ -346,7 +369,11 @@ fn name_the_new(current: &mut [Tracked], seen: &BTreeSet<&str>) {
     let mut taken: BTreeSet<String> = seen.iter().map(|id| (*id).to_owned()).collect();
     taken.extend(current.iter().map(|found| found.id.clone()));
     for found in current.iter_mut().filter(|found| found.id.is_empty()) {
-        let plain = if found.file.is_empty() { found.category.clone() } else { format!("{}:{}", found.file, found.category) };
+        let plain = if found.file.is_empty() {
+            found.category.clone()
+        } else {
+            format!("{}:{}", found.file, found.category)
+        };
         let id = std::iter::once(plain.clone())
             .chain((2..).map(|n: u32| format!("{plain}:{n}")))
             .find(|id| !taken.contains(id))

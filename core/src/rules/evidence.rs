@@ -6,25 +6,21 @@ use crate::words::{Finding, PROGRAM, Severity};
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
 
-/// Words around output and reproduction steps.
-const SHOWN: [&str; 16] = [
+/// Words around output and reproduction steps, wherever they stand.
+const SHOWN: [&str; 8] = [
     "steps to reproduce",
-    "to reproduce",
     "reproduce:",
     "repro:",
     "reproduction:",
-    "$ ",
     "output:",
-    "prints ",
-    "printed ",
     "panicked at",
     "traceback",
     "stack trace",
-    "exit code",
-    "exits with",
-    "fails with",
-    "returned ",
 ];
+
+/// Words that tell of a run where evidence is given; in a description they may be part of the claim.
+const SHOWN_AS_EVIDENCE: [&str; 8] =
+    ["to reproduce", "$ ", "prints ", "printed ", "exit code", "exits with", "fails with", "returned "];
 
 /// Why a finding counts as advice only; `None` when it stands.
 pub fn weigh(finding: &Finding) -> Option<Unfounded> {
@@ -51,20 +47,18 @@ fn cites_a_line(finding: &Finding) -> bool {
 
 /// Command output or steps to reproduce, in the evidence or the description.
 fn shows_a_run(finding: &Finding) -> bool {
-    [&finding.evidence, &finding.description].into_iter().any(|text| {
-        let text = text.to_lowercase();
-        SHOWN.iter().any(|words| text.contains(words))
-    })
+    let (evidence, description) = (finding.evidence.to_lowercase(), finding.description.to_lowercase());
+    SHOWN.iter().any(|words| evidence.contains(words) || description.contains(words))
+        || SHOWN_AS_EVIDENCE.iter().any(|words| evidence.contains(words))
 }
 
 /// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none.
 fn quotes_code(finding: &Finding) -> bool {
     spans(&finding.evidence).any(|span| {
         let is_code = span.len() >= 8 && span.chars().any(|c| !c.is_alphanumeric() && c != '_');
-        let refuted = finding
-            .citations
-            .iter()
-            .any(|citation| citation.holds == Some(false) && (quoted(citation, span) || names(citation, span)));
+        let refuted = finding.citations.iter().any(|citation| {
+            citation.holds == Some(false) && (quoted(citation, span) || names(citation, span))
+        });
         is_code && !refuted
     })
 }

@@ -10,11 +10,8 @@ pub fn findings(signs: &Signs, policy: &Raised) -> Vec<(Sign, Finding)> {
 
 pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
     let (category, fix) = meaning(counted.sign);
-    let location = if counted.line > 0 {
-        format!("{}:{}", counted.path, counted.line)
-    } else {
-        counted.path.clone()
-    };
+    let location =
+        if counted.line > 0 { format!("{}:{}", counted.path, counted.line) } else { counted.path.clone() };
     Finding {
         source: PROGRAM.to_owned(),
         location,

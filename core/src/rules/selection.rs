@@ -6,14 +6,47 @@ use crate::words::{Strategy, Workflow};
 const PIPELINE_WORDS: [&str; 4] = ["fix", "bug", "patch", "hotfix"];
 const PDCA_WORDS: [&str; 3] = ["refactor", "redesign", "review"];
 const THOROUGH_WORDS: [&str; 22] = [
-    "security", "secure", "auth", "authentication", "authorization", "login", "password", "passwords", "token",
-    "tokens", "secret", "secrets", "crypto", "encryption", "permission", "permissions", "vulnerability", "breaking",
-    "migration", "injection", "oauth", "tls",
+    "security",
+    "secure",
+    "auth",
+    "authentication",
+    "authorization",
+    "login",
+    "password",
+    "passwords",
+    "token",
+    "tokens",
+    "secret",
+    "secrets",
+    "crypto",
+    "encryption",
+    "permission",
+    "permissions",
+    "vulnerability",
+    "breaking",
+    "migration",
+    "injection",
+    "oauth",
+    "tls",
 ];
 const THOROUGH_PHRASES: [&str; 3] = ["public api", "breaking change", "backwards incompatible"];
 const FAST_WORDS: [&str; 16] = [
-    "typo", "typos", "rename", "comment", "comments", "docs", "documentation", "readme", "small", "trivial", "minor",
-    "tweak", "bump", "wording", "spelling", "whitespace",
+    "typo",
+    "typos",
+    "rename",
+    "comment",
+    "comments",
+    "docs",
+    "documentation",
+    "readme",
+    "small",
+    "trivial",
+    "minor",
+    "tweak",
+    "bump",
+    "wording",
+    "spelling",
+    "whitespace",
 ];
 
 /// What the user or the configuration said; the first that speaks wins (AF-020).
@@ -91,7 +124,9 @@ fn files_named(task: &str) -> usize {
     let looks_like_a_file = |word: &&str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         word.rsplit_once('.').is_some_and(|(stem, extension)| {
-            !stem.is_empty() && (1..=4).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_alphabetic())
+            !stem.is_empty()
+                && (1..=4).contains(&extension.len())
+                && extension.chars().all(|c| c.is_ascii_alphabetic())
         })
     };
     task.split_whitespace().filter(looks_like_a_file).count()

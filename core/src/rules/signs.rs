@@ -133,10 +133,15 @@ fn count(line: &str, marks: &[&str]) -> u32 {
 
 /// A path that tests live at.
 pub fn is_test_path(path: &str) -> bool {
-    let path = path.trim_matches('"').to_lowercase();
+    let path = path.trim_matches('"');
+    if is_camel_test(path.rsplit('/').next().unwrap_or_default()) {
+        return true;
+    }
+    let path = path.to_lowercase();
     let mut parts: Vec<&str> = path.split('/').collect();
     let name = parts.pop().unwrap_or_default();
-    if parts.iter().any(|part| matches!(*part, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing")) {
+    if parts.iter().any(|part| matches!(*part, "test" | "tests" | "__tests__" | "spec" | "specs" | "testing"))
+    {
         return true;
     }
     let stem = name.split('.').next().unwrap_or_default();
@@ -149,12 +154,13 @@ pub fn is_test_path(path: &str) -> bool {
         || name.contains(".test.")
         || name.contains(".spec.")
         || matches!(stem, "tests" | "test")
-        || (stem.len() > 4 && (stem.ends_with("test") || stem.ends_with("tests")) && is_camel_test(path.as_str(), name))
 }
 
-/// `FooTest.java`, `FooTests.cs`: only in languages that name tests so.
-fn is_camel_test(_path: &str, name: &str) -> bool {
-    [".java", ".kt", ".cs", ".swift", ".scala", ".php"].iter().any(|extension| name.ends_with(extension))
+/// `FooTest.java`, `FooTests.cs`: only in languages that name tests so, and `Latest.java` is none.
+fn is_camel_test(name: &str) -> bool {
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let in_such_a_language = matches!(extension, "java" | "kt" | "cs" | "swift" | "scala" | "php");
+    in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
 }
 
 /// Added lines that are tests wherever they stand, such as a unit test beside the code.
@@ -166,10 +172,19 @@ pub fn adds_a_test(added: &[(u32, &str)]) -> bool {
 }
 
 fn is_ci(path: &str) -> bool {
-    const FOLDERS: [&str; 6] = [".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".ci/", ".woodpecker/"];
+    const FOLDERS: [&str; 6] =
+        [".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".ci/", ".woodpecker/"];
     const FILES: [&str; 10] = [
-        ".gitlab-ci.yml", ".travis.yml", "Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".drone.yml",
-        "appveyor.yml", ".appveyor.yml", ".cirrus.yml", "cloudbuild.yaml",
+        ".gitlab-ci.yml",
+        ".travis.yml",
+        "Jenkinsfile",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
+        ".drone.yml",
+        "appveyor.yml",
+        ".appveyor.yml",
+        ".cirrus.yml",
+        "cloudbuild.yaml",
     ];
     let path = path.trim_matches('"');
     FOLDERS.iter().any(|folder| path.starts_with(folder)) || FILES.contains(&path)
@@ -203,7 +218,8 @@ pub fn credential(line: &str) -> Option<&'static str> {
         for (at, _) in line.match_indices(prefix) {
             let starts_a_word = !line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
             let rest = &line[at + prefix.len()..];
-            let run = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).count();
+            let run =
+                rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).count();
             if starts_a_word && run >= least {
                 return Some(kind);
             }

@@ -14,8 +14,8 @@ pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
 pub use outcome::{Outcome, Reason, RunStatus};
 pub use policy::{
-    Agents, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models, OnPostMergeFailure, Overlap,
-    ConfidenceFloor, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
+    Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
+    OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
 pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, team};
 

@@ -26,8 +26,10 @@ pub enum Agent {
 }
 
 /// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 2] =
-    [("cmd:<command line>", "any program that reads the brief on standard input"), ("script:<file>", "a play file, for demos and tests")];
+pub const KNOWN: [(&str, &str); 2] = [
+    ("cmd:<command line>", "any program that reads the brief on standard input"),
+    ("script:<file>", "a play file, for demos and tests"),
+];
 
 /// Backends the specification names that this version does not drive.
 const LATER: [&str; 8] = ["claude", "codex", "gemini", "opencode", "goose", "anthropic", "openai", "ollama"];
@@ -59,13 +61,18 @@ impl Agent {
             Some(("script", file)) if file.trim().is_empty() => Err(empty("file")),
             Some(("script", file)) => {
                 let path = from.join(file.trim());
-                let path = path.canonicalize().map_err(|_| Error::NoScript { path: path.display().to_string() })?;
+                let path =
+                    path.canonicalize().map_err(|_| Error::NoScript { path: path.display().to_string() })?;
                 Ok(Agent::Script(path))
             }
             Some(("acp", _)) => Err(Error::Later { name: "acp".to_owned() }),
             _ => {
                 let name = spec.split([':', '@']).next().unwrap_or(spec).to_owned();
-                if LATER.contains(&name.as_str()) { Err(Error::Later { name }) } else { Err(Error::Unknown { name }) }
+                if LATER.contains(&name.as_str()) {
+                    Err(Error::Later { name })
+                } else {
+                    Err(Error::Unknown { name })
+                }
             }
         }
     }

@@ -102,7 +102,8 @@ pub fn play(path: &Path, cue: &Cue) -> Result<i32, Error> {
         attempt: cue.attempt,
     })?;
     for (line, action) in &scene.actions {
-        let failed = |error: std::io::Error| Error::Play { path: name.clone(), line: *line, what: error.to_string() };
+        let failed =
+            |error: std::io::Error| Error::Play { path: name.clone(), line: *line, what: error.to_string() };
         if let Some(code) = perform(action, cue).map_err(failed)? {
             return Ok(code);
         }
@@ -153,7 +154,11 @@ fn perform(action: &Action, cue: &Cue) -> std::io::Result<Option<i32>> {
         Action::Sh(command) => shell(command)?,
         Action::Leave(command) => {
             let mut leave = Command::new("setsid");
-            leave.args(["sh", "-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            leave
+                .args(["sh", "-c", command])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             children::spawn(&mut leave)?;
         }
         Action::Noise(bytes) => noise(*bytes)?,
@@ -177,7 +182,11 @@ fn shell(command: &str) -> std::io::Result<()> {
 fn wait(command: &mut Command) -> std::io::Result<()> {
     let mut child = children::spawn(command)?;
     let status = children::wait(&mut child)?;
-    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{command:?} ended with {status}"))) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other(format!("{command:?} ended with {status}")))
+    }
 }
 
 fn make_folder(path: &str) -> std::io::Result<()> {
@@ -210,9 +219,10 @@ fn parse(path: &str, text: &str) -> Result<Vec<Scene>, Error> {
             continue;
         }
         let (line, block) = match line.rsplit_once("<<") {
-            Some((before, end)) if !end.is_empty() && end.chars().all(char::is_alphanumeric) => {
-                (before.trim_end(), Some(read_block(&mut lines, end).ok_or_else(|| fault(format!("no {end} ends the block")))?))
-            }
+            Some((before, end)) if !end.is_empty() && end.chars().all(char::is_alphanumeric) => (
+                before.trim_end(),
+                Some(read_block(&mut lines, end).ok_or_else(|| fault(format!("no {end} ends the block")))?),
+            ),
             _ => (line, None),
         };
         let action = action(line.trim(), block).map_err(fault)?;
@@ -254,7 +264,9 @@ fn action(line: &str, block: Option<String>) -> Result<Action, String> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
     let text = || block.clone().ok_or(format!("'{verb}' needs a block: {verb} … <<END"));
-    let need = |what: &str| if rest.is_empty() { Err(format!("'{verb}' needs {what}")) } else { Ok(rest.to_owned()) };
+    let need = |what: &str| {
+        if rest.is_empty() { Err(format!("'{verb}' needs {what}")) } else { Ok(rest.to_owned()) }
+    };
     let number = || rest.parse::<u64>().map_err(|_| format!("'{verb}' needs a number, not '{rest}'"));
     match verb {
         "say" => text().map(Action::Say),
@@ -263,7 +275,8 @@ fn action(line: &str, block: Option<String>) -> Result<Action, String> {
         "append" => Ok(Action::Append(need("a path")?, text()?)),
         "replace" => {
             let block = text()?;
-            let (old, new) = block.split_once("=====\n").ok_or("'replace' needs a line of ===== in its block")?;
+            let (old, new) =
+                block.split_once("=====\n").ok_or("'replace' needs a line of ===== in its block")?;
             Ok(Action::Replace(need("a path")?, old.to_owned(), new.to_owned()))
         }
         "delete" => need("a path").map(Action::Delete),

@@ -55,14 +55,17 @@ struct Attempt<'a> {
 }
 
 pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
-    let folder = world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
+    let folder =
+        world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
     let attempt = Attempt { world, errand, folder };
     match attempt.perform(send) {
         Ok(event) => report(send, errand.seq, event),
         Err(Fault::Trouble(trouble)) => {
             let _ = send.send(Message::Trouble(trouble));
         }
-        Err(fault) => report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None)),
+        Err(fault) => {
+            report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None))
+        }
     }
 }
 
@@ -192,20 +195,28 @@ impl Attempt<'_> {
         let said = files::read_capped(&self.folder.join("answer.md"), 80_000_000).unwrap_or_default();
         let start = &self.errand.start;
         let mut answer = read::answer(start.role, &start.archetype, &said);
-        let silent_after_answer = matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
+        let silent_after_answer =
+            matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
         let empty = said.iter().all(u8::is_ascii_whitespace);
         let failure = match &done.end {
             End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
             End::Exited(0) => None,
             End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
-            End::Exited(code @ (126 | 127)) => {
-                Some((Failure::NotStarted, format!("its command can't be run (exit {code}): {}", self.last_words())))
+            End::Exited(code @ (126 | 127)) => Some((
+                Failure::NotStarted,
+                format!("its command can't be run (exit {code}): {}", self.last_words()),
+            )),
+            End::Exited(code) => {
+                Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words())))
             }
-            End::Exited(code) => Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words()))),
             End::Signaled(signal) => Some((Failure::Signal, format!("it was killed by signal {signal}"))),
             End::Silent | End::TooLong if silent_after_answer => None,
-            End::Silent => Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000))),
-            End::TooLong => Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000))),
+            End::Silent => {
+                Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000)))
+            }
+            End::TooLong => {
+                Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
+            }
             End::Stopped => return self.lost("stopped by the user"),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         };
@@ -284,7 +295,9 @@ impl Attempt<'_> {
                 wanted.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
                 match slot.publish(&wanted) {
                     // Somebody looks at the run's branch: the work is kept under its own ref all the same.
-                    Err(workspace::Error::CheckedOut { .. }) => slot.publish(&self.wanted(&collected, &keep))?,
+                    Err(workspace::Error::CheckedOut { .. }) => {
+                        slot.publish(&self.wanted(&collected, &keep))?
+                    }
                     other => other?,
                 }
                 (collected.commit.clone(), Some(collected))
@@ -295,7 +308,8 @@ impl Attempt<'_> {
                 None => return Ok(None),
             },
         };
-        let mut change = looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
+        let mut change =
+            looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
         if let Some(collected) = collected {
             change.uncommitted = collected.uncommitted;
             change.notes = notes(&collected);
@@ -306,7 +320,10 @@ impl Attempt<'_> {
 
     fn collected(&self, slot: &mut Slot) -> Result<Collected, Fault> {
         let base = oid(&self.errand.start.at)?;
-        let message = format!("archeflow: work of the {} in cycle {}", self.errand.start.archetype, self.errand.start.cycle);
+        let message = format!(
+            "archeflow: work of the {} in cycle {}",
+            self.errand.start.archetype, self.errand.start.cycle
+        );
         Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::Limits::default())?)
     }
 
@@ -335,7 +352,8 @@ impl Attempt<'_> {
         };
         let keep = self.keep_ref();
         slot.publish(&self.wanted(&collected, &keep))?;
-        let made_something = collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
+        let made_something =
+            collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
         Ok(made_something.then_some(keep))
     }
 
@@ -365,7 +383,11 @@ impl Attempt<'_> {
             kept_as,
             estimated_cost_usd,
         };
-        if matches!(kind, Failure::Silence | Failure::TooLong) { AgentTimeout(failed).into() } else { failed.into() }
+        if matches!(kind, Failure::Silence | Failure::TooLong) {
+            AgentTimeout(failed).into()
+        } else {
+            failed.into()
+        }
     }
 
     /// What the agent says it used. Anything unreadable is no statement.
@@ -434,9 +456,9 @@ impl Done {
             Cause::Silent => End::Silent,
             Cause::TooLong => End::TooLong,
             Cause::Stopped => End::Stopped,
-            Cause::NotStarted(NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why)) => {
-                End::NotStarted(why.clone())
-            }
+            Cause::NotStarted(
+                NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+            ) => End::NotStarted(why.clone()),
         };
         Done {
             end,
@@ -449,7 +471,14 @@ impl Done {
     }
 
     fn not_started(why: String) -> Done {
-        Done { end: End::NotStarted(why), duration_ms: 0, leftovers: 0, said_bytes: 0, cut: false, tampered_copy: false }
+        Done {
+            end: End::NotStarted(why),
+            duration_ms: 0,
+            leftovers: 0,
+            said_bytes: 0,
+            cut: false,
+            tampered_copy: false,
+        }
     }
 }
 
@@ -476,9 +505,14 @@ impl Murmur<'_> {
 
 fn notes(collected: &Collected) -> Vec<String> {
     let mut notes = collected.notes.clone();
-    let listed = |paths: &[Vec<u8>]| paths.iter().take(5).map(|path| quote_path(path)).collect::<Vec<_>>().join(", ");
+    let listed =
+        |paths: &[Vec<u8>]| paths.iter().take(5).map(|path| quote_path(path)).collect::<Vec<_>>().join(", ");
     if !collected.skipped.is_empty() {
-        notes.push(format!("{} paths were too much to take in: {}", collected.skipped.len(), listed(&collected.skipped)));
+        notes.push(format!(
+            "{} paths were too much to take in: {}",
+            collected.skipped.len(),
+            listed(&collected.skipped)
+        ));
     }
     if !collected.nested.is_empty() {
         notes.push(format!("git repositories inside the copy: {}", listed(&collected.nested)));

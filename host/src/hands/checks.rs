@@ -45,13 +45,16 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Cause::Signaled(signal) => {
             done(Tested::Failed, None, duration_ms, format!("{tail}\nkilled by signal {signal}"))
         }
-        Cause::Silent | Cause::TooLong => {
-            done(Tested::TimedOut, None, duration_ms, format!("{tail}\nstopped after {} s", start.limit_ms / 1_000))
-        }
+        Cause::Silent | Cause::TooLong => done(
+            Tested::TimedOut,
+            None,
+            duration_ms,
+            format!("{tail}\nstopped after {} s", start.limit_ms / 1_000),
+        ),
         Cause::Stopped => done(Tested::Broken, None, duration_ms, "stopped by the user".to_owned()),
-        Cause::NotStarted(NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why)) => {
-            done(Tested::Broken, None, duration_ms, why)
-        }
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => done(Tested::Broken, None, duration_ms, why),
     }
 }
 
@@ -69,7 +72,9 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
         Cause::Signaled(signal) => (false, format!("killed by signal {signal}")),
         Cause::Silent | Cause::TooLong => (false, format!("stopped after {} s", limit_ms / 1_000)),
         Cause::Stopped => (false, "stopped by the user".to_owned()),
-        Cause::NotStarted(NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why)) => (false, why),
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => (false, why),
     };
     let point: HookPoint = start.point;
     HookDone { start_seq: seq, point, ok, reason }

@@ -9,7 +9,7 @@ use crate::git::{Oid, Repo, runner};
 const NEAR: usize = 10;
 
 /// Marks every citation of a review as found or not.
-pub(super) fn resolve(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(), runner::Error> {
+pub(crate) fn resolve(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(), runner::Error> {
     let Said::Review(review) = &mut answer.said else { return Ok(()) };
     if review.findings.iter().all(|finding| finding.citations.is_empty()) {
         return Ok(());
@@ -42,7 +42,8 @@ fn holds(tree: &mut Tree<'_>, citation: &Citation) -> Result<bool, runner::Error
     let Some(quote) = citation.quote.as_deref().map(squeezed).filter(|quote| !quote.is_empty()) else {
         return Ok(true);
     };
-    let (from, to) = if line == 0 { (1, lines) } else { (line.saturating_sub(NEAR).max(1), (line + NEAR).min(lines)) };
+    let (from, to) =
+        if line == 0 { (1, lines) } else { (line.saturating_sub(NEAR).max(1), (line + NEAR).min(lines)) };
     for number in from..=to {
         let text = tree.line(path, number)?.unwrap_or_default();
         if squeezed(&String::from_utf8_lossy(&text)).contains(&quote) {

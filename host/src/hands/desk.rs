@@ -27,7 +27,9 @@ pub(super) struct Errand {
 pub enum Error {
     #[error("artifact {path} is missing or can't be read: {why}")]
     Missing { path: String, why: String },
-    #[error("artifact {path} is not what the run wrote there. Put it back, or start over with `--start-from`")]
+    #[error(
+        "artifact {path} is not what the run wrote there. Put it back, or start over with `--start-from`"
+    )]
     Changed { path: String },
     #[error("no persona for the archetype '{0}'")]
     NoPersona(String),
@@ -42,7 +44,8 @@ const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
 pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
-    let persona = world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
+    let persona =
+        world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
     let desk = lay_out(world, run, start, &persona.archetype.sees)?;
     let seen = attention::look(start.role, &persona.archetype.sees, &desk);
     if let Some(what) = seen.missing.first() {
@@ -79,10 +82,17 @@ fn lay_out(
     let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
     let cycle = run.cycle();
     let answered = |name: &str| cycle.and_then(|cycle| cycle.answers.get(name));
-    let mut desk = Desk { task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(), ..Desk::default() };
+    let mut desk = Desk {
+        task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
+        ..Desk::default()
+    };
     if start.purpose == Purpose::Research {
         let risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
-        desk.task = format!("{}\n\nRisks to research:\n{}", desk.task, risks.unwrap_or_else(|| "(none named)".to_owned()));
+        desk.task = format!(
+            "{}\n\nRisks to research:\n{}",
+            desk.task,
+            risks.unwrap_or_else(|| "(none named)".to_owned())
+        );
         return Ok(desk);
     }
     if wants(Sight::Research) {
@@ -126,7 +136,9 @@ fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
 
 fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
     let (Some(request), Some(work)) = (&run.request, &run.work) else { return Ok(None) };
-    let (Ok(base), Ok(commit)) = (Oid::parse(request.base.commit.as_bytes()), Oid::parse(work.commit.as_bytes())) else {
+    let (Ok(base), Ok(commit)) =
+        (Oid::parse(request.base.commit.as_bytes()), Oid::parse(work.commit.as_bytes()))
+    else {
         return Ok(None);
     };
     let diff = world.diff(work.commit.clone(), || {
@@ -167,7 +179,8 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
 }
 
 fn reads_as(path: &std::path::Path, digest: &str) -> bool {
-    path.is_file() && files::read_capped(path, ARTIFACT_AT_MOST).is_ok_and(|bytes| files::digest(&bytes) == digest)
+    path.is_file()
+        && files::read_capped(path, ARTIFACT_AT_MOST).is_ok_and(|bytes| files::digest(&bytes) == digest)
 }
 
 fn read_text(path: &std::path::Path) -> Result<String, Error> {

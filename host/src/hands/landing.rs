@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use archeflow_core::event::{
-    Built, Event, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent, RevertRefused, RunMerged,
-    RunReverted,
+    Built, Event, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent, RevertRefused,
+    RunMerged, RunReverted,
 };
 use archeflow_core::words::{Change, MergeStrategy, Seq};
 
+use crate::git::Oid;
 use crate::git::change::{changed, quote_path};
 use crate::git::land::{self, Landed, Move, Recovered, Strategy, Work};
-use crate::git::Oid;
 use crate::store::lock::{self, Lock};
 use crate::world::World;
 
@@ -125,7 +125,9 @@ fn verify(world: &World, step: &Move, intent: &MergeIntent, work: Option<&Change
     let tested = oid(&intent.tree)?;
     let allowed = match work {
         Some(work) => {
-            let (Some(base), tip) = (merge_base(world, step, work)?, oid(&work.commit)?) else { return Err("no common base".to_owned()) };
+            let (Some(base), tip) = (merge_base(world, step, work)?, oid(&work.commit)?) else {
+                return Err("no common base".to_owned());
+            };
             let paths = changed(&world.repo, &base, &tip).map_err(text)?;
             Some(paths.into_iter().map(|path| path.path).collect::<BTreeSet<_>>())
         }
@@ -171,7 +173,9 @@ fn try_revert(world: &World, intent: &RevertIntent) -> Result<String, String> {
 
 fn lock(world: &World, target: &str) -> Result<Lock, String> {
     let name = lock::name_for(world.repo.common_dir(), target);
-    Lock::take(&world.state.join("locks"), &name, WAIT).map_err(text)
+    let folder = world.state.join("locks");
+    std::fs::create_dir_all(&folder).map_err(text)?;
+    Lock::take(&folder, &name, WAIT).map_err(text)
 }
 
 fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {

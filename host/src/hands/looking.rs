@@ -11,7 +11,13 @@ use crate::git::{Oid, Repo, runner};
 const FILES_AT_MOST: usize = 400;
 const SCAN_AT_MOST: usize = 20_000_000;
 
-pub fn change_of(repo: &Repo, base: &Oid, commit: &Oid, kept_as: &str, binary_bytes: u64) -> Result<Change, runner::Error> {
+pub fn change_of(
+    repo: &Repo,
+    base: &Oid,
+    commit: &Oid,
+    kept_as: &str,
+    binary_bytes: u64,
+) -> Result<Change, runner::Error> {
     let changed = change::changed(repo, base, commit)?;
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let diff = change::diff_text(repo, base, commit, SCAN_AT_MOST)?;
@@ -35,7 +41,8 @@ pub fn change_of(repo: &Repo, base: &Oid, commit: &Oid, kept_as: &str, binary_by
         })
         .collect();
     let is_test = |seen: &&Seen<'_>| {
-        seen.status != Some(FileStatus::Deleted) && (signs::is_test_path(seen.path) || signs::adds_a_test(&seen.added))
+        seen.status != Some(FileStatus::Deleted)
+            && (signs::is_test_path(seen.path) || signs::adds_a_test(&seen.added))
     };
     let test_files = seen.iter().filter(is_test).count();
     let files: Vec<ChangedFile> = changed
@@ -98,7 +105,10 @@ fn test_texts(
 
 /// Added lines with their numbers, by path. Only headers outside hunks count as headers, so that content which
 /// looks like one can't move a line to another file.
-fn added_lines<'a>(diff: &'a str, paths: &[String]) -> std::collections::BTreeMap<&'a str, Vec<(u32, &'a str)>> {
+fn added_lines<'a>(
+    diff: &'a str,
+    paths: &[String],
+) -> std::collections::BTreeMap<&'a str, Vec<(u32, &'a str)>> {
     let mut added: std::collections::BTreeMap<&str, Vec<(u32, &str)>> = std::collections::BTreeMap::new();
     let (mut path, mut number, mut old_left, mut new_left) = (None, 0_u32, 0_u32, 0_u32);
     for line in diff.split('\n') {

@@ -19,6 +19,7 @@ use archeflow_core::words::Seq;
 
 use crate::world::World;
 
+pub(crate) use citations::resolve as resolve_citations;
 pub use desk::Error as DeskError;
 pub(crate) use desk::nonce;
 pub use looking::change_of;
@@ -26,9 +27,15 @@ pub use looking::change_of;
 /// What reaches the driver.
 #[derive(Debug)]
 pub enum Message {
-    Report { order: Seq, report: Event },
+    Report {
+        order: Seq,
+        report: Event,
+    },
     /// What an agent prints while it works; shown, never written down.
-    Murmur { order: Seq, text: String },
+    Murmur {
+        order: Seq,
+        text: String,
+    },
     /// Something the run can't go on with, outside of its own rules.
     Trouble(Trouble),
     Signal(i32),
@@ -36,7 +43,9 @@ pub enum Message {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
-    #[error("{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume")]
+    #[error(
+        "{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume"
+    )]
     Tampered { who: String, place: String },
     #[error("could not write {path}: {why}")]
     Artifact { path: String, why: String },

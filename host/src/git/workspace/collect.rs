@@ -153,7 +153,7 @@ impl Slot {
     /// Writes the working copy as a tree, starting from what `parent` has.
     fn snapshot(&self, parent: &Oid, limits: Limits, notes: &mut Vec<String>) -> Result<Snapshot, Error> {
         self.forget_at()?;
-        self.host()?.args(["read-tree", "-m", parent.as_str()]).done()?;
+        self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
         let found = self.differences(false)?;
         let skipped = self.too_much(&found, limits);
         let paths = |wanted: &[What]| -> Vec<&[u8]> {

@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use collect::{Collected, Limits};
+pub use publish::retire;
 pub use slot::Slot;
 
 pub(super) use collect::by;

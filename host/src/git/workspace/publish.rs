@@ -76,6 +76,20 @@ pub(in crate::git) fn point(repo: &Repo, wanted: &[(Oid, String)]) -> Result<(),
     Ok(())
 }
 
+/// Takes a branch of ours out of sight: its commit stays reachable under `keep`. `false` when there is no branch.
+pub fn retire(repo: &Repo, branch: &str, keep: &str) -> Result<bool, Error> {
+    check_ours(repo, branch)?;
+    check_ours(repo, keep)?;
+    let Some(tip) = repo.resolve(branch)? else { return Ok(false) };
+    check_not_checked_out(&repo.checkouts()?, branch)?;
+    let kept = repo.resolve(keep)?.unwrap_or_else(|| tip.zero_like());
+    let mut commands = update(keep, &tip, &kept);
+    commands.extend(format!("delete {branch}\0{tip}\0").into_bytes());
+    let args = ["update-ref", "-m", "archeflow: discard", "-z", "--stdin"];
+    repo.refs()?.args(args).input(commands).done()?;
+    Ok(true)
+}
+
 /// One line of a ref transaction.
 pub(in crate::git) fn update(reference: &str, new: &Oid, old: &Oid) -> Vec<u8> {
     format!("update {reference}\0{new}\0{old}\0").into_bytes()

@@ -1,0 +1,287 @@
+//! The command line. Every option is explained here and nowhere else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "archeflow",
+    version,
+    about = "Takes a task through Plan-Do-Check-Act with coding agents, and lands only what was tested",
+    after_help = "First time? `archeflow demo` shows a whole run without any account.\n\
+                  Agents: cmd:<command line> (any program that reads a brief on stdin), script:<file> (a play file)."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Take a task through a whole run
+    Run(RunArgs),
+    /// Go on with a run that was interrupted, or try a failed step again
+    Resume(Known),
+    /// Answer the question a run waits with
+    Answer(AnswerArgs),
+    /// Let a stopped run go on
+    Continue(ContinueArgs),
+    /// Land a run that waits for your yes, or that you accept as it is
+    Merge(Known),
+    /// Give a run up; its work stays reachable under a ref of its own
+    Discard(Known),
+    /// How a run stands; without an id, the latest
+    Status(StatusArgs),
+    /// All runs in this repository
+    List(Listing),
+    /// A run from beginning to end
+    Show(ShowArgs),
+    /// See a whole run on a bundled sample, with scripted agents
+    Demo(DemoArgs),
+    /// Write a first configuration for this repository
+    Init(InitArgs),
+    /// Check git, folders, configuration and agents
+    Doctor(Listing),
+    /// Approve the commands this repository's configuration names
+    Trust(TrustArgs),
+    /// Explain an archetype, a workflow, or the reason a run ended
+    Explain(ExplainArgs),
+    /// Look at the configuration
+    Config(ConfigArgs),
+    /// Print a completion script for your shell
+    Completions {
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    #[command(name = "__play", hide = true)]
+    Play { file: PathBuf },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What is to be done
+    #[arg(required_unless_present = "run")]
+    pub(crate) task: Option<String>,
+    /// fast, standard or thorough; chosen from the task if not given
+    #[arg(long)]
+    pub(crate) workflow: Option<String>,
+    /// pdca (cycles) or pipeline (linear); chosen from the task if not given
+    #[arg(long)]
+    pub(crate) strategy: Option<String>,
+    /// Who plays all archetypes, e.g. 'cmd:my-agent'
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) agent: Option<String>,
+    /// Who plays one archetype, e.g. guardian=cmd:other-agent
+    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    pub(crate) agent_for: Vec<String>,
+    /// Plan only, show the plan, then ask
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Begin at plan, do, check or act, with the artifacts of --run
+    #[arg(long, value_name = "PHASE", requires = "run")]
+    pub(crate) start_from: Option<String>,
+    /// The run whose artifacts --start-from uses
+    #[arg(long, value_name = "ID", requires = "start_from")]
+    pub(crate) run: Option<String>,
+    /// code, writing or research
+    #[arg(long)]
+    pub(crate) domain: Option<String>,
+    /// The command that decides whether a tree is good
+    #[arg(long, value_name = "CMD", conflicts_with = "no_tests")]
+    pub(crate) test_command: Option<String>,
+    /// Landing without tests is meant
+    #[arg(long)]
+    pub(crate) no_tests: bool,
+    /// The branch the change is for; the checked-out one if not given
+    #[arg(long, value_name = "BRANCH")]
+    pub(crate) target: Option<String>,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+/// How a session is driven.
+#[derive(Debug, Args, Clone)]
+pub(crate) struct Session {
+    /// Land without asking when approved and tested
+    #[arg(long)]
+    pub(crate) auto_merge: bool,
+    /// Never ask: what would be a question ends the run with exit 10
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args, Clone)]
+pub(crate) struct Place {
+    /// The repository; the one around the current folder if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) repo: Option<PathBuf>,
+    /// A configuration file for this call, above the user's own
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print one JSON object on standard output at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Known {
+    /// The run
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// The run
+    pub(crate) id: String,
+    /// Your answer
+    pub(crate) text: String,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContinueArgs {
+    /// The run
+    pub(crate) id: String,
+    /// One more cycle in spite of the stop
+    #[arg(long, required = true)]
+    pub(crate) one_more_cycle: bool,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The run; the latest if not given
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run
+    pub(crate) id: String,
+    /// Every decision with its rule and what it looked at
+    #[arg(long)]
+    pub(crate) why: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where to make the sample repository; a new temporary folder if not given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// No pauses between the agents' lines
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Print one JSON object on standard output at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The test command to write; proposed from the project's files if not given
+    #[arg(long, value_name = "CMD")]
+    pub(crate) test_command: Option<String>,
+    /// Show what would be written, write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Take the approval back
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Only show what would be approved
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) show: bool,
+    /// Approve without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// An archetype (guardian), a workflow (standard), a reason (max_cycles), an exit code (14)
+    pub(crate) what: String,
+    /// Copy an archetype's text to .archeflow/archetypes/ for editing
+    #[arg(long)]
+    pub(crate) eject: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) what: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every setting in force and where it comes from
+    Show(Listing),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+impl Command {
+    /// Whether the caller wants JSON, also when things go wrong.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Command::Run(args) => args.session.place.json,
+            Command::Resume(args) | Command::Merge(args) | Command::Discard(args) => args.session.place.json,
+            Command::Answer(args) => args.session.place.json,
+            Command::Continue(args) => args.session.place.json,
+            Command::Status(args) => args.place.json,
+            Command::List(args) | Command::Doctor(args) => args.place.json,
+            Command::Show(args) => args.place.json,
+            Command::Demo(args) => args.json,
+            Command::Init(args) => args.place.json,
+            Command::Trust(args) => args.place.json,
+            Command::Explain(args) => args.place.json,
+            Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
+            Command::Completions { .. } | Command::Play { .. } => false,
+        }
+    }
+}
+
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
+    Cli::try_parse_from(arguments).map_err(|error| {
+        let _ = error.print();
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    })
+}
+
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,56 @@
+//! `archeflow config show`: what is in force, and who said so.
+
+use std::process::ExitCode;
+
+use archeflow_host::config::Flags;
+
+use crate::args::Listing;
+use crate::commands::{house, print_json};
+use crate::faces::text::{pad, safe_line};
+use crate::failure::Failure;
+
+pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
+    let house = house(&args.place, None, false)?;
+    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let rows = settings.show();
+    if args.place.json {
+        let settings_json: Vec<_> = rows
+            .iter()
+            .map(|row| serde_json::json!({"key": row.key, "value": row.value, "source": row.source.to_string(), "note": row.note}))
+            .collect();
+        let withheld: Vec<_> = settings
+            .withheld()
+            .iter()
+            .map(|w| serde_json::json!({"key": w.key, "value": w.value, "source": format!("{}:{}", w.path, w.line)}))
+            .collect();
+        print_json(
+            &serde_json::json!({ "settings": settings_json, "withheld": withheld, "approved": house.approved }),
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let key = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0);
+    let value = rows.iter().map(|row| row.value.chars().count()).max().unwrap_or(0).min(40);
+    println!("{}  {}  SOURCE", pad("KEY", key), pad("VALUE", value));
+    for row in &rows {
+        let note = if row.note.is_empty() { String::new() } else { format!("  ({})", safe_line(&row.note)) };
+        println!(
+            "{}  {}  {}{note}",
+            pad(&row.key, key),
+            pad(&safe_line(&row.value), value),
+            safe_line(&row.source.to_string())
+        );
+    }
+    if !settings.withheld().is_empty() {
+        println!("\nNot in force, because nobody approved it (archeflow trust):");
+        for withheld in settings.withheld() {
+            println!(
+                "  {} = {}  ({}:{})",
+                withheld.key,
+                safe_line(&withheld.value),
+                safe_line(&withheld.path),
+                withheld.line
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

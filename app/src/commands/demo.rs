@@ -1,0 +1,172 @@
+//! `archeflow demo`: a whole run on a small real repository, with scripted agents and everything else real.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use archeflow_host::children;
+use archeflow_host::config::Flags;
+use archeflow_host::start::{House, Wanted};
+
+use crate::args::{DemoArgs, Place, Session};
+use crate::commands::ground;
+use crate::commands::session::drive;
+use crate::faces::text::Paint;
+use crate::failure::Failure;
+
+/// The sample: a shop's till in shell, with a bug at exactly 100 euros, and tests that do not cover it.
+const FILES: [(&str, &str); 3] = [
+    ("till.sh", include_str!("../../demo/till.sh")),
+    ("tests/run.sh", include_str!("../../demo/tests.sh")),
+    ("README.md", include_str!("../../demo/README.md")),
+];
+const PLAY: &str = include_str!("../../demo/demo.play");
+const TASK: &str = "Give the 10 percent discount from 100 euros on, not only above";
+
+pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
+    let paint = Paint::for_stderr();
+    let folder = folder(args)?;
+    let shop = folder.join("shop");
+    make(&shop).map_err(|error| {
+        Failure::new(30, "environment", format!("the sample could not be made: {error}"), "")
+    })?;
+    let play = folder.join("demo.play");
+    let text = if args.quick {
+        PLAY.lines().filter(|line| !line.starts_with("sleep ")).collect::<Vec<_>>().join("\n")
+    } else {
+        PLAY.to_owned()
+    };
+    std::fs::write(&play, text)
+        .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", play.display()), ""))?;
+
+    eprintln!(
+        "{}",
+        paint.bold("A whole run, live. The agents are scripted: no model is called, no account is needed.")
+    );
+    eprintln!(
+        "Everything else is real: the git repository, the processes, the tests, the review rules, the landing."
+    );
+    eprintln!("Sample: {}\n", shop.display());
+
+    let mut ground = ground()?;
+    ground.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
+    ground.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
+    ground.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
+    let house = House::open(ground, &shop, None, true)?;
+    let wanted = Wanted {
+        task: TASK.to_owned(),
+        flags: Flags {
+            workflow: Some("standard".to_owned()),
+            strategy: Some("pdca".to_owned()),
+            agent: Some(format!("script:{}", play.display())),
+            test_command: Some("sh tests/run.sh".to_owned()),
+            ..Flags::default()
+        },
+        ..Wanted::default()
+    };
+    let (driver, request) = house.new_run(&wanted)?;
+    let run_id = driver.world.run_id.clone();
+    let session = Session {
+        auto_merge: true,
+        unattended: true,
+        place: Place { repo: Some(shop.clone()), config: None, json: args.json },
+    };
+    let code = drive(driver, "demo", &session, true, request, Vec::new())?;
+    look_around(&shop, &run_id, paint);
+    Ok(code)
+}
+
+fn look_around(shop: &Path, run_id: &str, paint: Paint) {
+    let place = shop.display();
+    eprintln!("\n{}", paint.bold("Look at what happened:"));
+    for (command, meaning) in [
+        (format!("git -C {place} log --graph --oneline"), "the landed merge"),
+        (format!("git -C {place} diff HEAD^1"), "the change"),
+        (
+            format!("cat {place}/.archeflow/artifacts/{run_id}/cycle-1/check-guardian.md"),
+            "the review that sent it back",
+        ),
+        (
+            format!("cat {place}/.archeflow/artifacts/{run_id}/convergence-cycle-2.md"),
+            "how the findings moved",
+        ),
+        (format!("archeflow show {run_id} --why --repo {place}"), "every decision and its rule"),
+    ] {
+        eprintln!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
+    }
+    eprintln!(
+        "\n{}",
+        paint.bold("On a repository of your own, with any program that reads a brief on stdin:")
+    );
+    eprintln!(
+        "  {}",
+        paint.cyan("archeflow run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'")
+    );
+}
+
+fn folder(args: &DemoArgs) -> Result<PathBuf, Failure> {
+    let fail = |path: &Path, error: std::io::Error| {
+        Failure::new(30, "environment", format!("{}: {error}", path.display()), "")
+    };
+    if let Some(dir) = &args.dir {
+        let inside = dir.read_dir().map(|mut entries| entries.next().is_some()).unwrap_or(false);
+        if inside {
+            return Err(Failure::usage(
+                format!("{} is not empty", dir.display()),
+                "Name a new or empty folder.",
+            ));
+        }
+        std::fs::create_dir_all(dir).map_err(|error| fail(dir, error))?;
+        return dir.canonicalize().map_err(|error| fail(dir, error));
+    }
+    let base = std::env::temp_dir();
+    for n in 0..1_000_u32 {
+        let path = base.join(format!("archeflow-demo-{}-{n}", std::process::id()));
+        match std::fs::create_dir(&path) {
+            Ok(()) => return path.canonicalize().map_err(|error| fail(&path, error)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(fail(&path, error)),
+        }
+    }
+    Err(Failure::new(
+        30,
+        "environment",
+        "no free folder for the sample",
+        "Name one: archeflow demo --dir <dir>",
+    ))
+}
+
+fn make(shop: &Path) -> std::io::Result<()> {
+    for (name, text) in FILES {
+        let path = shop.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)?;
+    }
+    git(shop, &["init", "-q", "-b", "main"])?;
+    git(shop, &["config", "user.name", "Demo User"])?;
+    git(shop, &["config", "user.email", "demo@example.invalid"])?;
+    git(shop, &["config", "commit.gpgsign", "false"])?;
+    git(shop, &["add", "-A"])?;
+    git(shop, &["commit", "-q", "-m", "A small till"])
+}
+
+fn git(dir: &Path, args: &[&str]) -> std::io::Result<()> {
+    let mut command = Command::new("git");
+    command
+        .arg("-C")
+        .arg(dir)
+        .args(args)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(name);
+    }
+    let mut child = children::spawn(command.stdin(Stdio::null()))?;
+    let status = children::wait(&mut child)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other(format!("git {args:?} ended with {status}")))
+    }
+}

@@ -1,0 +1,156 @@
+//! `archeflow explain`: an archetype's text in force, a workflow, a reason, an exit code.
+
+use std::process::ExitCode;
+
+use archeflow_core::words::{ARCHETYPES, Reason, Workflow, pipeline_team, team};
+use archeflow_host::config::personas::Origin;
+
+use crate::args::ExplainArgs;
+use crate::commands::{house, print_json};
+use crate::faces::text::safe;
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    let what = args.what.to_lowercase();
+    if ARCHETYPES.iter().any(|(name, _)| *name == what) {
+        return archetype(&what, args);
+    }
+    let text = if let Some(workflow) = Workflow::parse(&what) {
+        let seats: Vec<String> = team(workflow).into_iter().map(|seat| seat.archetype).collect();
+        format!("{what}: {}; at most {} cycles", seats.join(", "), workflow.max_cycles())
+    } else if what == "pipeline" {
+        let seats: Vec<String> = pipeline_team().into_iter().map(|seat| seat.archetype).collect();
+        format!("pipeline: {}; linear, one targeted fix, no further cycles", seats.join(", "))
+    } else if let Some(reason) = Reason::ALL.into_iter().find(|reason| reason.name() == what) {
+        format!("{what}: {}", reason_text(reason))
+    } else if let Some(text) = exit_code(&what) {
+        format!("exit code {what}: {text}")
+    } else {
+        let names: Vec<&str> = ARCHETYPES.iter().map(|(name, _)| *name).collect();
+        let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.name()).collect();
+        return Err(Failure::usage(
+            format!("nothing is known about '{}'", args.what),
+            format!(
+                "Known: {}; fast, standard, thorough, pipeline; {}; exit codes such as 14",
+                names.join(", "),
+                reasons.join(", ")
+            ),
+        ));
+    };
+    if args.place.json {
+        print_json(&serde_json::json!({ "what": what, "text": text }));
+    } else {
+        println!("{text}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    let place = house(&args.place, None, false);
+    let (text, origin, digest) = match place {
+        Ok(house) => {
+            let found = house.persona(name)?;
+            let origin = match &found.origin {
+                Origin::BuiltIn => "built in".to_owned(),
+                Origin::Repo { path } => format!("this repository: {path}"),
+                Origin::User { path } => format!("your own: {path}"),
+            };
+            if args.eject {
+                return eject(&house, name);
+            }
+            let header = &found.persona.archetype;
+            let sees: Vec<&str> = header.sees.iter().map(|sight| sight.name()).collect();
+            let head = format!(
+                "# {name}\n\n{}\n\nvirtue: {} | shadow: {} | tier: {} | sees: {}\n",
+                header.summary,
+                header.virtue,
+                header.shadow,
+                header.tier.name(),
+                sees.join(", ")
+            );
+            (format!("{head}\n{}", found.persona.prompt.trim()), origin, found.digest)
+        }
+        // Outside of a repository the built-in text is what there is.
+        Err(_) => {
+            let persona = archeflow_core::persona::built_in(name).ok_or_else(|| {
+                Failure::new(30, "bug", format!("the built-in persona '{name}' can't be read"), "")
+            })?;
+            (persona.prompt.trim().to_owned(), "built in".to_owned(), String::new())
+        }
+    };
+    if args.place.json {
+        print_json(
+            &serde_json::json!({ "archetype": name, "origin": origin, "digest": digest, "text": text }),
+        );
+    } else {
+        println!("{}\n\n(text in force: {origin})", safe(&text));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn eject(house: &archeflow_host::start::House, name: &str) -> Result<ExitCode, Failure> {
+    let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
+    house.places.make()?;
+    let folder = house.places.root().join(".archeflow/archetypes");
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", folder.display()), ""))?;
+    let path = folder.join(format!("{name}.md"));
+    archeflow_host::store::files::write_new(&path, text.as_bytes())?;
+    println!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exit_code(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "0" => "done",
+        "2" => "usage or configuration error; nothing was started",
+        "10" => "a decision of yours is needed",
+        "11" => "budget used up",
+        "12" => "merge conflict, or the target branch moved",
+        "13" => "tests failed",
+        "14" => "reviewers rejected, or could not be read",
+        "20" => "the repository's configuration is not approved",
+        "21" => "refused: the place is not safe or not ready",
+        "30" => "environment fault: disk, git, permissions, an agent that can't be started",
+        "31" => "provider fault: the agent asks to be tried later",
+        "40" => "damaged state; nothing was touched",
+        "129" | "130" | "143" => "ended by a signal, after clean-up; resume goes on",
+        _ => return None,
+    })
+}
+
+fn reason_text(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Approved => "every reviewer that counts approved",
+        Reason::DryRun => "planned only, as asked",
+        Reason::MaxCycles => "findings are open and no cycle is left; the work is on its branch",
+        Reason::PersistentCritical => "the same CRITICAL stayed open for two cycles: a person must decide",
+        Reason::ConvergedStopDiverging => {
+            "two cycles running made more problems than they solved (soft break)"
+        }
+        Reason::StopStuck => "a cycle resolved nothing (soft break)",
+        Reason::StopIdenticalFindings => "the findings are the same as in the cycle before (soft break)",
+        Reason::Oscillation => "two or more findings come and go: the fixes undo each other (hard break)",
+        Reason::AgentFailures => "agents failed and could not be replaced",
+        Reason::ProviderBusy => "the agent asked again and again to be tried later",
+        Reason::UnparsableReview => "a review could not be read, so it can't count as an approval",
+        Reason::NoChange => "there is no change to review or to land",
+        Reason::TestsFailed => "the test command fails on the merged tree; the target was not moved",
+        Reason::TestCommandBroken => "the test command itself can't be run",
+        Reason::PostMergeTests => "tests failed after landing; the merge was taken back (hard break)",
+        Reason::MergeConflict => "the change conflicts with the target; nothing was forced",
+        Reason::BaseMoved => "the target moved or lost the commit the run began from",
+        Reason::DirtyTree => "your checkout has changes on paths the merge touches; it was left alone",
+        Reason::TargetBusy => "a git operation is under way in your checkout; it was left alone",
+        Reason::NoTestCommand => "approved, but untested: landing needs your yes",
+        Reason::SecurityDowngraded => {
+            "a security CRITICAL was set aside for lack of evidence: look before landing"
+        }
+        Reason::HookAbort => "a hook failed and is configured to stop the run",
+        Reason::NeedsContext => "an agent asks something only you can answer",
+        Reason::LowConfidence => "the plan does not understand the task well enough",
+        Reason::Blocked => "an agent says it can't go on",
+        Reason::GitFault => "git could not do what was needed",
+        Reason::Discarded => "you gave the run up; its work stays under a keep ref",
+    }
+}

@@ -1,0 +1,107 @@
+//! Commands that let an existing run go on: resume, answer, continue, merge.
+
+use std::process::ExitCode;
+
+use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
+use archeflow_core::words::{Outcome, Reason, RunStatus};
+use archeflow_host::drive::Driver;
+
+use crate::args::{AnswerArgs, ContinueArgs, Known, Session};
+use crate::commands::house;
+use crate::commands::session::drive;
+use crate::failure::Failure;
+
+pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
+    let driver = open(&args.id, &args.session)?;
+    let after = match driver.run.outcome.clone() {
+        None => Vec::new(),
+        Some(outcome) if can_be_tried_again(&outcome) => vec![RunContinued { cycles: 0 }.into()],
+        Some(outcome) => return Err(ended(&args.id, &driver, &outcome)),
+    };
+    go_on(driver, "resume", &args.session, after)
+}
+
+/// A step that failed for reasons outside the change.
+fn can_be_tried_again(outcome: &Outcome) -> bool {
+    outcome.status == RunStatus::Failed || outcome.reason == Reason::ProviderBusy
+}
+
+fn ended(id: &str, driver: &Driver, outcome: &Outcome) -> Failure {
+    let steps = archeflow_core::view::next_steps(id, &driver.run, outcome);
+    let hint: Vec<String> =
+        steps.into_iter().map(|(command, meaning)| format!("{command} ({meaning})")).collect();
+    let message = format!("the run has ended ({}): {}", outcome.status.name(), outcome.detail);
+    Failure::usage(message, format!("What you can do: {}", hint.join("; ")))
+}
+
+pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
+    let driver = open(&args.id, &args.session)?;
+    let Some((start_seq, _)) = driver.run.question() else {
+        return Err(Failure::usage(
+            format!("{} waits for no answer", args.id),
+            format!("See how it stands: archeflow status {}", args.id),
+        ));
+    };
+    let text = args.text.clone();
+    go_on(driver, "answer", &args.session, vec![QuestionAnswered { start_seq, text }.into()])
+}
+
+pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
+    let driver = open(&args.id, &args.session)?;
+    match &driver.run.outcome {
+        None => {
+            let hint = format!("Go on with it: archeflow resume {}", args.id);
+            return Err(Failure::usage(format!("{} has not stopped", args.id), hint));
+        }
+        Some(outcome) if outcome.status == RunStatus::Merged || outcome.reason == Reason::Discarded => {
+            return Err(ended(&args.id, &driver, outcome));
+        }
+        Some(_) => {}
+    }
+    let cycles = u32::from(args.one_more_cycle);
+    go_on(driver, "continue", &args.session, vec![RunContinued { cycles }.into()])
+}
+
+pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {
+    let driver = open(&args.id, &args.session)?;
+    match &driver.run.outcome {
+        Some(outcome) if outcome.status == RunStatus::Merged => {
+            return Err(Failure::usage(format!("{} was merged already", args.id), ""));
+        }
+        Some(outcome) if outcome.reason == Reason::Discarded => {
+            return Err(Failure::usage(
+                format!("{} was discarded", args.id),
+                "Its work is under refs/archeflow/keep/.",
+            ));
+        }
+        Some(_) => {}
+        None => {
+            let hint = format!("Let it finish first: archeflow resume {}", args.id);
+            return Err(Failure::usage(format!("{} is not finished", args.id), hint));
+        }
+    }
+    if driver.run.work.is_none() {
+        return Err(Failure::usage(format!("{} has made nothing that could be merged", args.id), ""));
+    }
+    go_on(driver, "merge", &args.session, vec![MergeRequested {}.into()])
+}
+
+pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
+    let house = house(&session.place, None, false)?;
+    let (driver, repaired) = house.existing(id, session.place.config.as_deref())?;
+    if let Some(repair) = repaired {
+        eprintln!(
+            "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",
+            repair.bytes,
+            repair.saved_as.display()
+        );
+    }
+    Ok(driver)
+}
+
+fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<ExitCode, Failure> {
+    let before = driver.run.session.as_ref();
+    // What the user allowed when the run began still holds; `--auto-merge` can add to it.
+    let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);
+    drive(driver, why, session, auto_merge, Vec::new(), after)
+}

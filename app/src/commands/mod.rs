@@ -1,0 +1,87 @@
+//! One file per command.
+
+mod config;
+mod demo;
+mod discard;
+mod doctor;
+mod explain;
+mod init;
+mod known;
+mod list;
+mod play;
+mod run;
+mod session;
+mod show;
+mod trust;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use archeflow_host::start::{Ground, House};
+
+use crate::args::{Cli, Command, ConfigCommand, Place};
+use crate::failure::Failure;
+
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Resume(args) => known::resume(&args),
+        Command::Answer(args) => known::answer(&args),
+        Command::Continue(args) => known::continue_run(&args),
+        Command::Merge(args) => known::merge(&args),
+        Command::Discard(args) => discard::run(&args),
+        Command::Status(args) => list::status(&args),
+        Command::List(args) => list::list(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Trust(args) => trust::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Config(args) => match args.what {
+            ConfigCommand::Show(listing) => config::show(&listing),
+        },
+        Command::Completions { shell } => {
+            completions(shell);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Play { file } => play::run(&file),
+    }
+}
+
+/// Where we stand, taken once from the process.
+pub(crate) fn ground() -> Result<Ground, Failure> {
+    let lost =
+        |what: &str, error: std::io::Error| Failure::new(30, "environment", format!("{what}: {error}"), "");
+    Ok(Ground {
+        cwd: std::env::current_dir().map_err(|error| lost("the current folder can't be read", error))?,
+        me: std::env::current_exe().map_err(|error| lost("this program can't find itself", error))?,
+        variables: std::env::vars_os().collect(),
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// The repository a command is about.
+pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> Result<House, Failure> {
+    let ground = ground()?;
+    let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
+    Ok(House::open(ground, Path::new(&dir), branch, needs_target)?)
+}
+
+pub(crate) fn print_json(value: &serde_json::Value) {
+    println!("{value}");
+}
+
+fn completions(shell: crate::args::Shell) {
+    use crate::args::Shell;
+    use clap_complete::shells;
+    let mut command = crate::args::command();
+    let out = &mut std::io::stdout();
+    match shell {
+        Shell::Bash => clap_complete::generate(shells::Bash, &mut command, "archeflow", out),
+        Shell::Elvish => clap_complete::generate(shells::Elvish, &mut command, "archeflow", out),
+        Shell::Fish => clap_complete::generate(shells::Fish, &mut command, "archeflow", out),
+        Shell::Powershell => clap_complete::generate(shells::PowerShell, &mut command, "archeflow", out),
+        Shell::Zsh => clap_complete::generate(shells::Zsh, &mut command, "archeflow", out),
+    }
+}

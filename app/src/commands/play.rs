@@ -1,0 +1,24 @@
+//! The hidden command by which a play file speaks (`script:`).
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use archeflow_host::backends::script::{self, Cue};
+
+use crate::failure::Failure;
+
+pub(crate) fn run(file: &Path) -> Result<ExitCode, Failure> {
+    let text = |name: &str| std::env::var(name).unwrap_or_default();
+    let number = |name: &str| text(name).parse().unwrap_or(0);
+    let cue = Cue {
+        role: text("ARCHEFLOW_ROLE"),
+        cycle: number("ARCHEFLOW_CYCLE"),
+        purpose: text("ARCHEFLOW_PURPOSE"),
+        attempt: number("ARCHEFLOW_ATTEMPT"),
+        usage_file: text("ARCHEFLOW_USAGE_FILE").into(),
+    };
+    match script::play(file, &cue) {
+        Ok(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(1))),
+        Err(error) => Err(Failure::new(1, "play", error.to_string(), "")),
+    }
+}

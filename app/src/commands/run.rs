@@ -1,0 +1,95 @@
+//! `archeflow run`: a new run, or one re-entered with `--start-from`.
+
+use std::process::ExitCode;
+
+use archeflow_core::words::Phase;
+use archeflow_host::config::Flags;
+use archeflow_host::start::{self, Wanted};
+
+use crate::args::RunArgs;
+use crate::commands::house;
+use crate::commands::session::{attended, drive};
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let flags = flags(args)?;
+    let house = house(&args.session.place, args.target.as_deref(), true)?;
+    if let Some(phase) = &args.start_from {
+        return reenter(args, &flags, house, phase);
+    }
+    let task = args.task.clone().unwrap_or_default();
+    notice_dirty(&house);
+    let auto_merge =
+        args.session.auto_merge || house.settings(&flags, args.session.place.config.as_deref())?.auto_merge();
+    let wanted = Wanted {
+        task,
+        flags,
+        config_file: args.session.place.config.clone(),
+        dry_run: args.dry_run,
+        attended: attended(&args.session),
+    };
+    let (driver, request) = house.new_run(&wanted)?;
+    drive(driver, "run", &args.session, auto_merge, request, Vec::new())
+}
+
+fn reenter(args: &RunArgs, flags: &Flags, house: start::House, phase: &str) -> Result<ExitCode, Failure> {
+    let phase = Phase::parse(phase).ok_or_else(|| {
+        Failure::usage(format!("'{phase}' is no phase to start from"), "Known: plan, do, check, act")
+    })?;
+    let id = args.run.clone().unwrap_or_default();
+    let file = args.session.place.config.as_deref();
+    let auto_merge = args.session.auto_merge || house.settings(flags, file)?.auto_merge();
+    let entry = house.reenter(&id, phase, args.task.as_deref(), flags, file)?;
+    drive(
+        entry.driver,
+        &format!("start-from {}", phase.name()),
+        &args.session,
+        auto_merge,
+        entry.before,
+        entry.after,
+    )
+}
+
+/// M-E9: the run works from the commit, and says so.
+fn notice_dirty(house: &start::House) {
+    if let Ok(dirty) = house.repo.dirty_summary() {
+        let parts: Vec<String> =
+            [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]
+                .into_iter()
+                .filter(|(n, _)| *n > 0)
+                .map(|(n, what)| format!("{n} {what}"))
+                .collect();
+        if !parts.is_empty() {
+            eprintln!(
+                "note: your uncommitted work ({}) is not part of this run and will not be touched",
+                parts.join(", ")
+            );
+        }
+    }
+    if !house.repo.identity().configured {
+        eprintln!("note: git has no user.name and user.email here; commits will be by archeflow");
+    }
+}
+
+fn flags(args: &RunArgs) -> Result<Flags, Failure> {
+    let mut agent_for = Vec::new();
+    for pair in &args.agent_for {
+        let (name, spec) = pair.split_once('=').ok_or_else(|| {
+            Failure::usage(
+                format!("--agent-for '{pair}' has no '='"),
+                "Write --agent-for guardian=cmd:./my-agent.sh",
+            )
+        })?;
+        agent_for.push((name.to_owned(), spec.to_owned()));
+    }
+    Ok(Flags {
+        workflow: args.workflow.clone(),
+        strategy: args.strategy.clone(),
+        domain: args.domain.clone(),
+        agent: args.agent.clone(),
+        agent_for,
+        test_command: args.test_command.clone(),
+        no_tests: args.no_tests.then_some(true),
+        auto_merge: args.session.auto_merge.then_some(true),
+    })
+}

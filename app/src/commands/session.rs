@@ -1,0 +1,81 @@
+//! Driving a run to its end in front of a person or a script, the same way for every command that does.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use archeflow_core::event::Event;
+use archeflow_host::drive::{Driver, Ended};
+use archeflow_host::hands::Message;
+use archeflow_host::proc;
+use archeflow_host::start;
+
+use crate::args::Session;
+use crate::commands::print_json;
+use crate::faces::line::Lines;
+use crate::faces::summary;
+use crate::failure::Failure;
+
+/// A person is there when both ways of talking are a terminal and nobody said otherwise.
+pub(crate) fn attended(session: &Session) -> bool {
+    !session.unattended
+        && rustix::termios::isatty(std::io::stdin())
+        && rustix::termios::isatty(std::io::stderr())
+}
+
+/// Tells the run what happened outside, opens a session, and drives.
+pub(crate) fn drive(
+    mut driver: Driver,
+    why: &str,
+    session: &Session,
+    auto_merge: bool,
+    before: Vec<Event>,
+    after: Vec<Event>,
+) -> Result<ExitCode, Failure> {
+    let begun = Instant::now();
+    proc::become_subreaper();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    listen(&driver, &interrupted);
+    let run_id = driver.world.run_id.clone();
+    let mut face = Lines::new(&run_id, interrupted);
+    let opened = start::session(&driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
+    let reports = before.into_iter().chain([opened]).chain(after).collect();
+    let ended = driver.tell(&mut face, reports).and_then(|()| driver.drive(&mut face));
+    proc::finish_all();
+    let ended = ended.map_err(|error| {
+        let mut failure = Failure::from(error);
+        failure.hint = failure.hint.replace("<id>", &run_id);
+        failure
+    })?;
+    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let root = driver.world.places.root().to_path_buf();
+    let (code, outcome, signal) = match &ended {
+        Ended::Outcome(outcome) => {
+            summary::print(&run_id, &driver.run, outcome, took);
+            (outcome.exit_code(), Some(outcome), None)
+        }
+        Ended::Signal(signal) => {
+            eprintln!("\nstopped by signal {signal}; all work is kept; next: archeflow resume {run_id}");
+            (u8::try_from(128 + signal).unwrap_or(130), None, Some(*signal))
+        }
+    };
+    if session.place.json {
+        print_json(&summary::json(&root, &run_id, &driver.run, outcome, code, signal));
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// First signal: stop cleanly. Second: at once.
+fn listen(driver: &Driver, interrupted: &Arc<AtomicBool>) {
+    let (post, flag, watch) = (driver.post(), Arc::clone(interrupted), driver.world.watch.clone());
+    let heard = proc::signals::listen(move |signal| {
+        if flag.swap(true, Ordering::SeqCst) {
+            watch.kill_now();
+        }
+        let _ = post.send(Message::Signal(signal));
+    });
+    if let Err(error) = heard {
+        eprintln!("warning: signals can't be heard ({error}); stopping will not be clean");
+    }
+}

@@ -1,0 +1,61 @@
+//! `archeflow show`: a run from beginning to end, from its log alone.
+
+use std::process::ExitCode;
+
+use archeflow_core::event::Event;
+use archeflow_core::run::Run;
+use archeflow_host::drive::Face;
+use archeflow_host::{clock, log};
+
+use crate::args::ShowArgs;
+use crate::commands::{house, list, print_json};
+use crate::faces::line::Lines;
+use crate::faces::summary;
+use crate::faces::text::{pad, safe_line};
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let house = house(&args.place, None, false)?;
+    let text = list::text(&house, &args.id)?;
+    if args.place.json {
+        let events: Vec<serde_json::Value> = text
+            .iter()
+            .map(|line| {
+                serde_json::json!({
+                    "ts": line.ts, "run_id": line.run_id, "seq": line.seq, "parent": line.parents().collect::<Vec<_>>(),
+                    "type": line.kind, "phase": line.phase, "agent": line.agent,
+                    "data": serde_json::from_str::<serde_json::Value>(line.data).unwrap_or_default(),
+                })
+            })
+            .collect();
+        print_json(&serde_json::json!({ "run_id": args.id, "events": events }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let entries = log::entries(&text)?;
+    if args.why {
+        for entry in &entries {
+            if let Event::DecisionPoint(point) = &entry.event {
+                println!(
+                    "#{:<4} {} {} {}: {} => {}",
+                    entry.seq,
+                    clock::written(entry.at),
+                    pad(&safe_line(&point.rule), 7),
+                    safe_line(&point.archetype),
+                    safe_line(&point.input),
+                    safe_line(&point.decision)
+                );
+            }
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut face = Lines::replay(&args.id);
+    let mut run = Run::default();
+    for entry in &entries {
+        run.apply(entry);
+        face.wrote(&run, entry);
+    }
+    if let Some(outcome) = &run.outcome {
+        summary::print(&args.id, &run, outcome, run.last.saturating_sub(run.began));
+    }
+    Ok(ExitCode::SUCCESS)
+}

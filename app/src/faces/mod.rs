@@ -1,0 +1,5 @@
+//! How a run looks: lines on a terminal or in a log, or one JSON object.
+
+pub(crate) mod line;
+pub(crate) mod summary;
+pub(crate) mod text;

@@ -1,0 +1,119 @@
+//! The end of a run: for people on standard error, for machines on standard output.
+
+use archeflow_core::run::Run;
+use archeflow_core::view;
+use archeflow_core::words::{Outcome, RunStatus};
+use serde_json::json;
+
+use super::text::{Paint, pad, safe_line, width};
+
+/// I12: the cause, what was kept and where, and the next command.
+pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
+    let paint = Paint::for_stderr();
+    let cycles = match run.number() {
+        1 => "1 cycle".to_owned(),
+        n => format!("{n} cycles"),
+    };
+    let word = match outcome.status {
+        RunStatus::Merged => "Complete",
+        RunStatus::DryRun => "Planned",
+        RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => "Waiting for you",
+        RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => "Stopped",
+    };
+    let title = format!("━━━ {word}: {}, {cycles} ", view::seconds(took_ms));
+    let fill = "━".repeat(width().min(100).saturating_sub(title.chars().count()).max(3));
+    eprintln!("\n{}", paint.bold(&format!("{title}{fill}")));
+    eprintln!("Artifacts: .archeflow/artifacts/{}/", run_id);
+    eprintln!("Report:    .archeflow/events/{}.jsonl", run_id);
+    if let (Some(request), Some(_)) = (&run.request, &run.work) {
+        eprintln!("Branch:    {}", safe_line(&request.branch));
+    }
+    let unresolved = run.complete.as_ref().map(|complete| complete.unresolved.as_slice()).unwrap_or_default();
+    if !unresolved.is_empty() {
+        eprintln!("\nOpen findings:");
+        for finding in unresolved {
+            eprintln!(
+                "  {} {} {} ({}): {}",
+                pad(finding.severity.name(), 8),
+                safe_line(&finding.location),
+                safe_line(&finding.category),
+                safe_line(&finding.source),
+                safe_line(&finding.description)
+            );
+        }
+    }
+    if let Some((_, question)) = run.question() {
+        eprintln!("\nQuestion: {}", safe_line(&question.question));
+        for detail in &question.details {
+            eprintln!("  {}", safe_line(detail));
+        }
+    }
+    let steps = view::next_steps(run_id, run, outcome);
+    if !steps.is_empty() {
+        eprintln!("\nNext:");
+        let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        for (command, meaning) in &steps {
+            eprintln!("  {}  {}", paint.cyan(&pad(&safe_line(command), widest)), paint.dim(meaning));
+        }
+    }
+    let tone = match outcome.status {
+        RunStatus::Merged | RunStatus::DryRun => view::Tone::Good,
+        RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => view::Tone::Caution,
+        RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => view::Tone::Bad,
+    };
+    let kept = if run.work.is_some() { "work kept on its branch" } else { "nothing was changed" };
+    let kept = if outcome.status == RunStatus::Merged { String::new() } else { format!("; {kept}") };
+    let next = steps.first().map(|(command, _)| format!("; next: {command}")).unwrap_or_default();
+    let last =
+        format!("{} ({}): {}{kept}{next}", outcome.status.name(), outcome.reason.name(), outcome.detail);
+    eprintln!("\n{}", paint.tone(tone, &safe_line(&last)));
+}
+
+/// The object of INTERFACES section 1.
+pub(crate) fn json(
+    root: &std::path::Path,
+    run_id: &str,
+    run: &Run,
+    outcome: Option<&Outcome>,
+    code: u8,
+    signal: Option<i32>,
+) -> serde_json::Value {
+    let unresolved = run.complete.as_ref().map(|complete| complete.unresolved.as_slice()).unwrap_or_default();
+    let question = run.question().map(|(seq, question)| {
+        json!({ "seq": seq, "kind": question.kind, "question": question.question, "details": question.details })
+    });
+    let status = match (outcome, signal) {
+        (Some(outcome), _) => outcome.status.name(),
+        (None, Some(_)) => "stopped",
+        (None, None) => "running",
+    };
+    let reason = match (outcome, signal) {
+        (Some(outcome), _) => outcome.reason.name(),
+        (None, Some(_)) => "interrupted",
+        (None, None) => "running",
+    };
+    let steps: Vec<String> = outcome
+        .map(|outcome| view::next_steps(run_id, run, outcome))
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(c, _)| c)
+        .collect();
+    json!({
+        "run_id": run_id,
+        "status": status,
+        "exit_code": code,
+        "reason": reason,
+        "detail": outcome.map(|outcome| outcome.detail.clone()),
+        "cycles": run.number(),
+        "branch": run.request.as_ref().map(|request| request.branch.clone()),
+        "merged_oid": run.complete.as_ref().and_then(|complete| complete.merged_oid.clone()),
+        "artifacts": root.join(format!(".archeflow/artifacts/{run_id}")),
+        "events": root.join(format!(".archeflow/events/{run_id}.jsonl")),
+        "cost_usd": run.spent,
+        "unresolved": unresolved,
+        "question": question,
+        "next": steps,
+        "workflow": run.current_workflow(),
+        "strategy": run.strategy(),
+    })
+}

@@ -1,0 +1,218 @@
+//! What went wrong, sorted by who must act: one message, one hint, one exit code.
+
+use std::process::ExitCode;
+
+use archeflow_host::git::repo::Error as RepoError;
+use archeflow_host::store::{files, journal};
+use archeflow_host::{config, drive, hands, log, start};
+
+use crate::faces::text::safe;
+
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    /// A stable word for scripts.
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl Failure {
+    pub(crate) fn new(
+        code: u8,
+        reason: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Failure {
+        Failure { code, reason, message: message.into(), hint: hint.into() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::new(2, "usage", message, hint)
+    }
+
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if json {
+            let object = serde_json::json!({
+                "run_id": null, "status": "failed", "exit_code": self.code, "reason": self.reason, "detail": self.message,
+                "hint": self.hint, "cycles": 0, "branch": null, "merged_oid": null, "artifacts": null, "events": null,
+                "cost_usd": 0.0, "unresolved": [],
+            });
+            println!("{object}");
+        }
+        eprintln!("error: {}", safe(&self.message));
+        if !self.hint.is_empty() {
+            eprintln!("  {}", safe(&self.hint));
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<start::Error> for Failure {
+    fn from(error: start::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            start::Error::Repo(error) => error.into(),
+            start::Error::Git(_) => {
+                Failure::new(30, "git_fault", message, "Check that git works here: git status")
+            }
+            start::Error::Files(error) => error.into(),
+            start::Error::Config(faults) => faults.into(),
+            start::Error::Trust(config::trust::TrustError::Refused { .. }) => Failure::new(
+                21,
+                "refused",
+                message,
+                "Put the file's owner and mode right (yours alone), then try again.",
+            ),
+            start::Error::Trust(_) => Failure::new(30, "environment", message, ""),
+            start::Error::Backend(_) => Failure::usage(message, "Example: --agent 'cmd:./my-agent.sh'"),
+            start::Error::Journal(error) => error.into(),
+            start::Error::Log(error) => error.into(),
+            start::Error::Untrusted { .. } => Failure::new(
+                20,
+                "untrusted",
+                message,
+                "Look at what it wants and approve exactly that: archeflow trust",
+            ),
+            start::Error::Bare { .. } => {
+                Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
+            }
+            start::Error::NoRun { .. } | start::Error::BadId { .. } => {
+                Failure::usage(message, "See the runs there are: archeflow list")
+            }
+            start::Error::NoAgent => Failure::usage(
+                message,
+                "Say who plays the archetypes, e.g. --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",
+            ),
+            start::Error::NoArtifact { .. } | start::Error::BadArtifact { .. } => {
+                Failure::usage(message, "Nothing was started.")
+            }
+            start::Error::Frozen { .. } => Failure::usage(message, "Leave the flag out, or start a new run."),
+            start::Error::NoTask => {
+                Failure::usage(message, "Say what is to be done: archeflow run \"Add rate limiting\"")
+            }
+        }
+    }
+}
+
+impl From<RepoError> for Failure {
+    fn from(error: RepoError) -> Failure {
+        let message = error.to_string();
+        match error {
+            RepoError::NotARepository { .. } => {
+                Failure::new(21, "refused", message, "Go to a git repository, or name one: --repo <dir>")
+            }
+            RepoError::InsideGitDir { .. } => Failure::new(21, "refused", message, ""),
+            RepoError::Unborn { .. } => {
+                Failure::new(21, "refused", message, "git add -A && git commit -m 'First commit'")
+            }
+            RepoError::Detached => {
+                Failure::new(21, "refused", message, "Name it: --target <branch>, or check a branch out.")
+            }
+            RepoError::NoSuchBranch { .. } | RepoError::BadName { .. } => {
+                Failure::usage(message, "See the branches there are: git branch")
+            }
+            RepoError::Git(_) => Failure::new(30, "git_fault", message, ""),
+            RepoError::Io { .. } => Failure::new(30, "environment", message, ""),
+        }
+    }
+}
+
+impl From<files::Error> for Failure {
+    fn from(error: files::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            files::Error::Refused { .. } => {
+                Failure::new(21, "refused", message, "Put that right, then try again. Nothing was touched.")
+            }
+            files::Error::TooLarge { .. } | files::Error::Io { .. } => Failure::new(
+                30,
+                "environment",
+                message,
+                "Free space or fix permissions, then: archeflow resume <id>",
+            ),
+        }
+    }
+}
+
+impl From<config::Faults> for Failure {
+    fn from(faults: config::Faults) -> Failure {
+        Failure::new(
+            2,
+            "configuration",
+            faults.to_string(),
+            "Nothing was started. All keys: docs/configuration.md",
+        )
+    }
+}
+
+impl From<journal::Error> for Failure {
+    fn from(error: journal::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            journal::Error::Damaged { .. } => Failure::new(
+                40,
+                "damaged",
+                message,
+                "Nothing was touched. Restore the file from a backup, or start a new run; its work is under refs/archeflow/keep/.",
+            ),
+            journal::Error::Held { .. } => {
+                Failure::new(21, "held", message, "Wait for it, or stop that process first.")
+            }
+            journal::Error::BadName { .. } | journal::Error::Missing { .. } => {
+                Failure::usage(message, "See the runs there are: archeflow list")
+            }
+            journal::Error::File(error) => error.into(),
+            journal::Error::Exists { .. }
+            | journal::Error::TooLarge { .. }
+            | journal::Error::Unwritable { .. }
+            | journal::Error::OutOfTurn { .. }
+            | journal::Error::Changed { .. }
+            | journal::Error::Poisoned { .. } => {
+                Failure::new(30, "environment", message, "Put that right, then: archeflow resume <id>")
+            }
+        }
+    }
+}
+
+impl From<log::Error> for Failure {
+    fn from(error: log::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            log::Error::Journal(error) => error.into(),
+            log::Error::Newer { .. } => Failure::new(40, "newer_log", message, ""),
+            log::Error::Unreadable { .. } => Failure::new(40, "damaged", message, ""),
+            log::Error::Unwritable(_) => Failure::new(30, "environment", message, ""),
+        }
+    }
+}
+
+impl From<drive::Error> for Failure {
+    fn from(error: drive::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            drive::Error::Log(error) => error.into(),
+            drive::Error::Desk(hands::DeskError::Git(_)) => Failure::new(30, "git_fault", message, ""),
+            drive::Error::Desk(_) => {
+                Failure::new(40, "damaged", message, "The log is intact: archeflow show <id>")
+            }
+            drive::Error::Trouble(hands::Trouble::Tampered { .. }) => {
+                Failure::new(21, "tampered", message, "When it is right again: archeflow resume <id>")
+            }
+            drive::Error::Trouble(hands::Trouble::Artifact { .. }) | drive::Error::Artifact(_) => {
+                Failure::new(
+                    30,
+                    "environment",
+                    message,
+                    "Free space or fix permissions, then: archeflow resume <id>",
+                )
+            }
+            drive::Error::Stuck => Failure::new(
+                30,
+                "bug",
+                message,
+                "Please report it with the output of: archeflow show <id> --json",
+            ),
+        }
+    }
+}

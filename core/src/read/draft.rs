@@ -1,0 +1,204 @@
+//! A finding while it is being collected, and what it takes to become one.
+
+use std::collections::BTreeMap;
+
+use super::naming;
+use super::place;
+use super::text::{cap, head, is_markup, is_none, plain, tail};
+use crate::words::{Finding, Flaw, Severity};
+
+const MAX_CELL: usize = 4000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Field {
+    Location,
+    Line,
+    Severity,
+    Category,
+    Description,
+    Fix,
+    Evidence,
+}
+
+impl Field {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Field::Location => "location",
+            Field::Line => "line",
+            Field::Severity => "severity",
+            Field::Category => "category",
+            Field::Description => "description",
+            Field::Fix => "fix",
+            Field::Evidence => "evidence",
+        }
+    }
+
+    /// The column or the key of this name.
+    pub(crate) fn of_column(name: &str) -> Option<Field> {
+        Some(match name {
+            "location" | "file" | "files" | "file:line" | "file/line" | "where" | "path" | "place" => {
+                Field::Location
+            }
+            "line" | "lines" => Field::Line,
+            "severity" | "sev" => Field::Severity,
+            "category" | "type" => Field::Category,
+            "description" | "issue" | "finding" | "problem" | "details" | "title" | "message" => {
+                Field::Description
+            }
+            "fix" | "suggestion" | "suggested fix" | "recommendation" | "recommended fix"
+            | "proposed fix" | "suggested_fix" | "remedy" => Field::Fix,
+            "evidence" | "proof" | "reproduction" | "reproduction steps" | "repro" | "steps" => {
+                Field::Evidence
+            }
+            _ => return None,
+        })
+    }
+
+    /// The label of this name. Fewer than columns: in running text more words mean something else.
+    pub(crate) fn of_label(name: &str) -> Option<Field> {
+        match name {
+            "type" | "title" | "message" | "details" | "steps" | "line" | "lines" | "files" | "sev" => None,
+            "impact" => Some(Field::Description),
+            "steps to reproduce" => Some(Field::Evidence),
+            _ => Field::of_column(name),
+        }
+    }
+}
+
+/// A finding while it is being collected.
+#[derive(Default)]
+pub(crate) struct Draft {
+    pub fields: BTreeMap<Field, String>,
+    pub severity: Option<Severity>,
+    /// What later lines add to.
+    pub current: Option<Field>,
+    /// A severity that is none, or a second one.
+    pub unclear: Option<String>,
+}
+
+impl Draft {
+    pub(crate) fn of(severity: Severity) -> Draft {
+        Draft { severity: Some(severity), ..Draft::default() }
+    }
+
+    pub(crate) fn get(&self, field: Field) -> &str {
+        self.fields.get(&field).map_or("", String::as_str)
+    }
+
+    pub(crate) fn add(&mut self, field: Field, text: &str) {
+        let value = self.fields.entry(field).or_default();
+        if !value.is_empty() && !text.is_empty() {
+            value.push_str(if field == Field::Location { ", " } else { "\n" });
+        }
+        value.push_str(text);
+        self.current = Some(field);
+    }
+
+    pub(crate) fn more(&mut self, text: &str) {
+        let field =
+            self.current.filter(|f| !matches!(f, Field::Location | Field::Category | Field::Severity));
+        self.add(field.unwrap_or(Field::Description), text);
+    }
+
+    pub(crate) fn set_severity(&mut self, text: &str) {
+        match (naming::severity(text), self.severity) {
+            (None, _) => self.unclear = Some(unknown_severity(text)),
+            (Some(said), Some(before)) if said != before => {
+                self.unclear = Some(format!("severity {} and {}", before.name(), said.name()));
+            }
+            (Some(said), _) => self.severity = Some(said),
+        }
+        self.current = Some(Field::Severity);
+    }
+
+    /// The finding, if it says all it has to.
+    pub(crate) fn into_finding(mut self, source: &str) -> Result<Finding, String> {
+        if let Some(problem) = self.unclear {
+            return Err(problem);
+        }
+        let severity = self.severity.ok_or("a finding without a severity")?;
+        if self.get(Field::Location).is_empty() {
+            let place = place_in(self.get(Field::Description));
+            self.add(Field::Location, &place);
+        }
+        for field in [Field::Location, Field::Category, Field::Description] {
+            let value = self.get(field);
+            if value.trim().is_empty() || field == Field::Category && is_none(value) {
+                return Err(format!("a {} finding without a {}", severity.name(), field.name()));
+            }
+        }
+        let location = self.location();
+        let (file, line) = place::place(&location);
+        let (category, flaw) = category(self.get(Field::Category));
+        let (description, evidence) =
+            (cap(self.get(Field::Description), MAX_CELL), self.stated(Field::Evidence));
+        let citations = place::citations(&file, line, &description, &evidence);
+        Ok(Finding {
+            source: source.to_owned(),
+            location,
+            file,
+            line,
+            severity,
+            category,
+            flaw,
+            description,
+            fix: self.stated(Field::Fix),
+            evidence,
+            citations,
+        })
+    }
+
+    /// A lone dash states nothing.
+    fn stated(&self, field: Field) -> String {
+        let value = self.get(field);
+        if value.chars().any(char::is_alphanumeric) { cap(value, MAX_CELL) } else { String::new() }
+    }
+
+    /// File and line may come in two columns.
+    fn location(&self) -> String {
+        let location = cap(self.get(Field::Location), MAX_CELL);
+        let line = cap(self.get(Field::Line), 20);
+        if is_none(&line) || place::place(&location).1 > 0 {
+            return location;
+        }
+        format!("{}:{line}", location.trim_matches('`'))
+    }
+}
+
+/// The first place that a description names.
+fn place_in(description: &str) -> String {
+    let mut words = description.split_whitespace();
+    let place = words.find(|word| place::mention(word.trim_matches('`')).is_some()).unwrap_or("");
+    place.trim_matches(|c| is_markup(c) || matches!(c, '(' | ')' | ',' | '.' | ':')).to_owned()
+}
+
+fn unknown_severity(text: &str) -> String {
+    format!("unknown severity {:?}", cap(text, 40))
+}
+
+/// The category in the words of [`CATEGORIES`] where it is one of them, and what a reliability finding blames.
+pub(crate) fn category(text: &str) -> (String, Option<Flaw>) {
+    let text = plain(text).to_lowercase();
+    let flaw = category_flaw(&text);
+    let cut = text.find(['(', ':', ',', '/']).filter(|at| *at > 0);
+    let dashed = text.find(" - ").or_else(|| text.find(['—', '–']));
+    let cut = cut.into_iter().chain(dashed).min();
+    let base = match cut {
+        Some(at) if flaw.is_some() || tail(&text, at).starts_with('(') => head(&text, at),
+        _ => &text,
+    };
+    let words =
+        base.split(|c: char| c.is_whitespace() || c == '_' || c == '-').filter(|word| !word.is_empty());
+    let name = cap(&words.collect::<Vec<_>>().join("-"), 60);
+    let flaw = flaw.filter(|_| name == "reliability");
+    (name, flaw)
+}
+
+pub(crate) fn category_flaw(text: &str) -> Option<Flaw> {
+    let text = text.to_lowercase().replace(['-', '_'], " ");
+    match (text.contains("design flaw"), text.contains("test gap")) {
+        (true, false) => Some(Flaw::DesignFlaw),
+        (false, true) => Some(Flaw::TestGap),
+        _ => None,
+    }
+}

@@ -1,0 +1,192 @@
+//! The lines a finding begins with: severity, place and category in the orders people put them, and labels.
+
+use super::draft::{Draft, Field, category, category_flaw};
+use super::naming;
+use super::place;
+use super::text::{head, is_dash, is_emoji, is_markup, tail, unbullet};
+use crate::words::CATEGORIES;
+
+/// `**Fix:** bind parameters` and its variants.
+pub(crate) fn label(text: &str) -> Option<(Field, &str)> {
+    let text = unbullet(text.trim()).trim_start_matches(['*', '_', '`']);
+    let colon = text.char_indices().take(30).find(|(_, c)| *c == ':')?.0;
+    let name = head(text, colon).trim_end_matches(['*', '_', '`', ' ']);
+    let field = Field::of_label(&name.to_ascii_lowercase())?;
+    Some((field, tail(text, colon + 1).trim_start_matches(['*', '_']).trim()))
+}
+
+/// A finding that begins with its severity, or with its place and then its severity.
+pub(crate) fn opening(text: &str) -> Option<Draft> {
+    let (place, lead) = naming::opening(text)?;
+    let mut draft = Draft::of(lead.severity);
+    if let Some(place) = place {
+        draft.add(Field::Location, place);
+    }
+    fill(&mut draft, lead.rest);
+    Some(draft)
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace() || is_dash(c) || is_emoji(c) || matches!(c, ':' | ',' | '|' | '/' | '·')
+}
+
+/// Takes place and category from the front of a text; what remains describes, up to `Fix:` and `Evidence:`.
+pub(crate) fn fill(draft: &mut Draft, text: &str) {
+    let mut rest = text;
+    for _ in 0..3 {
+        rest = rest.trim_start_matches(is_separator);
+        if draft.get(Field::Location).is_empty()
+            && let Some((place, behind)) = place::leading(rest)
+        {
+            draft.add(Field::Location, place);
+            rest = behind.trim_start_matches('*');
+        } else if let Some((place, category, behind)) = leading_pair(rest)
+            && draft.get(Field::Location).is_empty()
+            && draft.get(Field::Category).is_empty()
+        {
+            draft.add(Field::Location, place);
+            draft.add(Field::Category, category);
+            rest = behind;
+        } else if draft.get(Field::Category).is_empty()
+            && let Some((category, behind)) = leading_category(rest)
+        {
+            draft.add(Field::Category, category);
+            rest = behind;
+        } else {
+            break;
+        }
+    }
+    let rest = rest.trim_start_matches(is_separator);
+    for (field, part) in labelled_parts(rest) {
+        match field {
+            Field::Severity => draft.set_severity(part),
+            Field::Location
+            | Field::Line
+            | Field::Category
+            | Field::Description
+            | Field::Fix
+            | Field::Evidence => {
+                draft.add(field, part);
+            }
+        }
+    }
+}
+
+/// `(src/a.rs:10, security)` in either order.
+fn leading_pair(text: &str) -> Option<(&str, &str, &str)> {
+    let inner = text.strip_prefix('(')?;
+    let end = matching(inner, '(', ')')?;
+    let (one, two) = head(inner, end).split_once(',')?;
+    let behind = tail(inner, end + 1);
+    let bare = |text: &str| text.trim().trim_matches('`').contains(char::is_whitespace);
+    let placed = |text: &str| place::leading(text.trim()).is_some() && !bare(text);
+    match (placed(one), placed(two)) {
+        (true, false) => Some((one.trim(), two.trim(), behind)),
+        (false, true) => Some((two.trim(), one.trim(), behind)),
+        (true, true) | (false, false) => None,
+    }
+}
+
+/// `(security)`, `[reliability (test gap)]`, `security:` or `reliability (test gap) —`.
+fn leading_category(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches(['*', '_', '`']);
+    for (open, close) in [('(', ')'), ('[', ']')] {
+        if let Some(inner) = text.strip_prefix(open) {
+            let end = matching(inner, open, close)?;
+            let (name, behind) = (head(inner, end), tail(inner, end + 1));
+            let plausible =
+                name.split_whitespace().count() <= 5 && !name.contains(|c: char| c.is_ascii_digit());
+            return (plausible && !name.trim().is_empty()).then_some((name, behind));
+        }
+    }
+    let end = text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).unwrap_or(text.len());
+    let spaced = text.get(..15).filter(|two| two.eq_ignore_ascii_case("breaking change"));
+    let name = spaced.unwrap_or(head(text, end));
+    if !CATEGORIES.contains(&category(name).0.as_str()) {
+        return None;
+    }
+    let behind = tail(text, name.len());
+    let bare = behind.trim_start_matches(['*', '_', '`', ' ']);
+    if let Some(inner) = bare.strip_prefix('(')
+        && let Some(end) = matching(inner, '(', ')')
+        && category_flaw(head(inner, end)).is_some()
+    {
+        let after = tail(inner, end + 1);
+        return Some((head(text, text.len() - after.len()), after));
+    }
+    bare.starts_with(|c| matches!(c, ':' | '|' | ',' | '·') || is_dash(c)).then_some((name, bare))
+}
+
+/// Where the bracket closes that was open at the start, if within a category's length.
+fn matching(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0;
+    for (at, c) in text.char_indices().take(80) {
+        if c == open {
+            depth += 1;
+        } else if c == close && depth == 0 {
+            return Some(at);
+        } else if c == close {
+            depth -= 1;
+        }
+    }
+    None
+}
+
+/// Cuts a text at labels inside it: `it leaks. Fix: close it. Evidence: …`.
+fn labelled_parts(text: &str) -> Vec<(Field, &str)> {
+    let mut parts = Vec::new();
+    let mut field = Field::Description;
+    let mut start = 0;
+    for (colon, _) in text.char_indices().filter(|(_, c)| *c == ':') {
+        let before = text.get(start..colon).unwrap_or("").trim_end_matches(['*', '_', '`']);
+        let Some((next, name)) = inline_label(before) else { continue };
+        let part = head(before, before.len() - name).trim_end_matches(['*', '_', '`', ' ', '(', '—', '–']);
+        parts.push((field, part.trim()));
+        field = next;
+        start = colon
+            + 1
+            + (tail(text, colon + 1).len() - tail(text, colon + 1).trim_start_matches(['*', '_']).len());
+    }
+    parts.push((field, tail(text, start).trim().trim_end_matches("**")));
+    parts.retain(|(field, part)| !part.is_empty() || *field == Field::Fix);
+    parts
+}
+
+/// The label a text ends with, and its length.
+fn inline_label(text: &str) -> Option<(Field, usize)> {
+    let labels = [
+        "Suggested fix",
+        "Fix",
+        "Suggestion",
+        "Recommendation",
+        "Evidence",
+        "Proof",
+        "Reproduction",
+        "Category",
+        "Location",
+        "Severity",
+    ];
+    labels.into_iter().find_map(|label| {
+        let before = text.strip_suffix(label)?;
+        let free = before.is_empty()
+            || before.ends_with(|c: char| is_markup(c) || matches!(c, '(' | '[' | '—' | '–'));
+        free.then_some((Field::of_label(&label.to_ascii_lowercase())?, label.len()))
+    })
+}
+
+/// `Finding 1:` and `Issue #2 -` in front of a finding.
+pub(crate) fn unprefixed(text: &str) -> &str {
+    let text = text.trim_start_matches(['*', '_']).trim_start();
+    let Some(rest) = ["finding", "issue"].iter().find_map(|word| {
+        let (start, rest) = text.split_at_checked(word.len())?;
+        start.eq_ignore_ascii_case(word).then_some(rest)
+    }) else {
+        return text;
+    };
+    let rest = rest.trim_start_matches([' ', '#']);
+    let number = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if number == 0 {
+        return text;
+    }
+    tail(rest, number).trim_start_matches(|c| is_separator(c) || matches!(c, '.' | '*'))
+}

@@ -1,0 +1,540 @@
+//! A made-up world that answers every order of a run, as a row of a table scripts it. The scripting language is
+//! described in `docs/rules/stops.md`.
+
+use std::collections::BTreeMap;
+
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Entry, Event,
+    FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, QuestionAnswered,
+    QuestionKind, Refusal, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+};
+use archeflow_core::run::{PIPELINE, Run};
+use archeflow_core::words::{
+    Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
+    Millionths, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Sign, Signs, Status,
+    Strategy, Verdict, Workflow, pipeline_team, team,
+};
+
+/// No script here needs more rounds of orders and answers.
+const ROUNDS: u32 = 300;
+
+const MINI_EXPLORER: &str = "mini-explorer";
+
+pub(crate) struct World {
+    policy: Policy,
+    strategy: Strategy,
+    workflow: Workflow,
+    max_cycles: Option<u32>,
+    attended: bool,
+    auto_merge: bool,
+    domain: Domain,
+    says: String,
+    confidence: Confidence,
+    strategy_for_tests: bool,
+    test_files: u32,
+    rounds: Vec<Round>,
+    mishaps: BTreeMap<String, Vec<String>>,
+    builds: Vec<String>,
+    tests: Vec<String>,
+    landings: Vec<String>,
+    pub(crate) statuses: BTreeMap<String, Status>,
+    /// How often the Maker has delivered something to review.
+    delivered: usize,
+    /// It was sent back for tests; what it brings then is the same delivery.
+    for_tests: bool,
+}
+
+/// What one round of review finds.
+#[derive(Default)]
+struct Round {
+    findings: Vec<Finding>,
+    approved_all_the_same: bool,
+    signs: Vec<Sign>,
+}
+
+pub(crate) struct Played {
+    pub(crate) run: Run,
+    pub(crate) log: Vec<Entry>,
+}
+
+impl World {
+    /// `run`: the workflow or `pipeline`, then `max <n>`. `reviews`: rounds separated by `/`. `world`: words
+    /// separated by commas.
+    pub(crate) fn script(run: &str, reviews: &str, world: &str) -> World {
+        let mut words = run.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let (strategy, workflow) = match Workflow::parse(name) {
+            Some(workflow) => (Strategy::Pdca, workflow),
+            None if name == "pipeline" => (Strategy::Pipeline, Workflow::Standard),
+            None => panic!("no run is called '{name}'"),
+        };
+        let policy = Policy { test_command: Some("make test".to_owned()), ..Policy::default() };
+        let sure = Some(900_000);
+        let mut made = World {
+            policy,
+            strategy,
+            workflow,
+            max_cycles: words.nth(1).map(number),
+            attended: false,
+            auto_merge: true,
+            domain: Domain::Code,
+            says: "yes".to_owned(),
+            confidence: Confidence {
+                task_understanding: sure,
+                solution_completeness: sure,
+                risk_coverage: sure,
+            },
+            strategy_for_tests: true,
+            test_files: 1,
+            rounds: reviews.split('/').map(Round::script).collect(),
+            mishaps: BTreeMap::new(),
+            builds: Vec::new(),
+            tests: Vec::new(),
+            landings: Vec::new(),
+            statuses: BTreeMap::new(),
+            delivered: 0,
+            for_tests: false,
+        };
+        world.split(',').map(str::trim).filter(|word| !word.is_empty()).for_each(|word| made.flag(word));
+        made
+    }
+
+    fn flag(&mut self, flag: &str) {
+        let (name, value) =
+            flag.split_once(':').map_or((flag, ""), |(name, value)| (name.trim(), value.trim()));
+        let list = || value.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        match name {
+            "attended" => self.attended = true,
+            "asks before merging" => self.auto_merge = false,
+            "says" => value.clone_into(&mut self.says),
+            "no test command" => self.policy.test_command = None,
+            "--no-tests" => (self.policy.test_command, self.policy.no_tests) = (None, true),
+            "attempts" => self.policy.retries.attempts = number(value),
+            "second net" => self.policy.git.post_merge_test = true,
+            "writing" => self.domain = Domain::Writing,
+            "no test strategy" => self.strategy_for_tests = false,
+            "no test files" => self.test_files = 0,
+            "confidence" => self.confidence = confidence(value),
+            "unverified" => drop(self.statuses.insert(value.to_owned(), Status::Unverified)),
+            "merge" => self.builds = list(),
+            "tests" => self.tests = list(),
+            "landing" => self.landings = list(),
+            agent => drop(self.mishaps.insert(agent.to_owned(), list())),
+        }
+    }
+
+    /// Plays the run to its end.
+    pub(crate) fn play(self) -> Played {
+        self.play_until(|_| false)
+    }
+
+    /// Plays until the run ends, or the log has come far enough.
+    pub(crate) fn play_until(mut self, enough: impl Fn(&[Entry]) -> bool) -> Played {
+        let mut run = Run::default();
+        let mut log = vec![run.hear(0, self.request()), run.hear(0, self.session())];
+        for _ in 0..ROUNDS {
+            log.extend(run.settle(0));
+            if run.outcome.is_some() || enough(&log) {
+                return Played { run, log };
+            }
+            let orders: Vec<(Seq, Event)> =
+                run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
+            assert!(!orders.is_empty(), "the run waits for nothing; its last line: {:?}", log.last());
+            for (seq, order) in orders {
+                let report = self.answer(seq, &order);
+                log.push(run.hear(0, report));
+            }
+        }
+        panic!("the run does not end; its last line: {:?}", log.last())
+    }
+
+    fn request(&self) -> RunStart {
+        let mut seats: BTreeMap<String, Vec<_>> =
+            Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect();
+        seats.insert(PIPELINE.to_owned(), pipeline_team());
+        RunStart {
+            task: "Add rate limiting".to_owned(),
+            workflow: self.workflow,
+            max_cycles: self.max_cycles.unwrap_or_else(|| self.policy.cycles(self.workflow)),
+            strategy: self.strategy,
+            domain: self.domain,
+            team: Vec::new(),
+            seats,
+            tiers: BTreeMap::new(),
+            personas: BTreeMap::new(),
+            config: self.policy.clone(),
+            config_hash: String::new(),
+            base: Base { target: "refs/heads/main".to_owned(), commit: "base".to_owned() },
+            branch: "archeflow/run".to_owned(),
+            dry_run: false,
+            chosen: Chosen::default(),
+            format: FORMAT,
+            version: String::new(),
+        }
+    }
+
+    fn session(&self) -> SessionStart {
+        SessionStart {
+            fence: 1,
+            why: "run".to_owned(),
+            attended: self.attended,
+            auto_merge: self.auto_merge,
+            version: String::new(),
+            tag: String::new(),
+            agents: BTreeMap::new(),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are answered")]
+    fn answer(&mut self, seq: Seq, order: &Event) -> Event {
+        match order {
+            Event::AgentStart(start) => self.agent(seq, start),
+            Event::MergeStart(_) => MergeBuilt { start_seq: seq, built: self.build() }.into(),
+            Event::TestsStart(tests) => TestsDone {
+                start_seq: seq,
+                tree: tests.tree.clone(),
+                result: self.test(),
+                exit: None,
+                duration_ms: 1,
+                artifact: String::new(),
+                tail: "2 of 40 cases fail".to_owned(),
+            }
+            .into(),
+            Event::MergeIntent(intent) => self.land(seq, intent),
+            Event::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
+            Event::HookStart(hook) => {
+                HookDone { start_seq: seq, point: hook.point, ok: true, reason: String::new() }.into()
+            }
+            Event::QuestionAsked(question) => {
+                let text =
+                    if question.kind == QuestionKind::Merge { self.says.clone() } else { "more".to_owned() };
+                QuestionAnswered { start_seq: seq, text }.into()
+            }
+            other => panic!("{} is not an order", other.name()),
+        }
+    }
+
+    fn build(&mut self) -> Built {
+        match next(&mut self.builds).as_deref() {
+            None | Some("built") => Built::Candidate {
+                old: "base".to_owned(),
+                commit: "merge".to_owned(),
+                tree: "tree".to_owned(),
+            },
+            Some("conflict") => Built::Conflict { paths: vec!["src/a.rs".to_owned()] },
+            Some("nothing") => Built::Nothing,
+            Some("base-gone") => Built::BaseGone { now: "elsewhere".to_owned() },
+            Some("fault") => Built::Fault { what: "git failed".to_owned() },
+            Some(other) => panic!("a merge can't end with '{other}'"),
+        }
+    }
+
+    fn test(&mut self) -> Tested {
+        match next(&mut self.tests).as_deref() {
+            None | Some("pass") => Tested::Passed,
+            Some("fail") => Tested::Failed,
+            Some("slow") => Tested::TimedOut,
+            Some("broken") => Tested::Broken,
+            Some(other) => panic!("tests can't end with '{other}'"),
+        }
+    }
+
+    fn land(&mut self, seq: Seq, intent: &MergeIntent) -> Event {
+        let why = match next(&mut self.landings).as_deref() {
+            None | Some("landed") => {
+                return RunMerged {
+                    start_seq: seq,
+                    base: intent.target.clone(),
+                    strategy: intent.strategy,
+                    old: intent.old.clone(),
+                    commit: intent.new.clone(),
+                    tree: intent.tree.clone(),
+                    moved: 0,
+                }
+                .into();
+            }
+            Some("moved") => Refusal::Moved,
+            Some("dirty") => Refusal::Dirty,
+            Some("busy") => Refusal::Busy,
+            Some("fault") => Refusal::Fault,
+            Some(other) => panic!("a landing can't end with '{other}'"),
+        };
+        MergeRefused { start_seq: seq, why, detail: "refused".to_owned() }.into()
+    }
+
+    fn agent(&mut self, seq: Seq, start: &AgentStart) -> Event {
+        self.for_tests |= start.purpose == Purpose::Tests;
+        let exactly = called(start);
+        let by_name = if exactly == MINI_EXPLORER { MINI_EXPLORER } else { start.archetype.as_str() };
+        let key = if self.mishaps.contains_key(&exactly) { exactly.as_str() } else { by_name };
+        let mishap = self.mishaps.get_mut(key).and_then(next_or_forever);
+        let archetype = start.archetype.clone();
+        let Some(kind) = mishap else { return self.done(seq, start).into() };
+        let reason = kind.clone();
+        let failed = |kind| AgentFailed {
+            archetype: archetype.clone(),
+            start_seq: seq,
+            kind,
+            reason: reason.clone(),
+            duration_ms: 1,
+            kept_as: None,
+            estimated_cost_usd: None,
+        };
+        let kind = match kind.as_str() {
+            "fine" => return self.done(seq, start).into(),
+            "lost" => {
+                let reason = "the program ended".to_owned();
+                return AgentLost { archetype, start_seq: seq, reason, kept_as: None }.into();
+            }
+            "silent" => return AgentTimeout(failed(Failure::Silence)).into(),
+            "slow" => return AgentTimeout(failed(Failure::TooLong)).into(),
+            "exit" => Failure::Exit,
+            "empty" => Failure::Empty,
+            "garbled" => Failure::Garbled,
+            "busy" => Failure::Busy,
+            "no-work" => Failure::NoWork,
+            "not-started" => Failure::NotStarted,
+            other => panic!("an agent can't end with '{other}'"),
+        };
+        failed(kind).into()
+    }
+
+    fn done(&mut self, seq: Seq, start: &AgentStart) -> AgentComplete {
+        let mut change = None;
+        let mut prior = Vec::new();
+        let said = match start.role {
+            Role::Explorer => Said::Prose,
+            Role::Creator => Said::Proposal(Proposal {
+                files: vec!["src/a.rs".to_owned()],
+                confidence: self.confidence,
+                has_test_strategy: self.strategy_for_tests,
+                alternatives: 2,
+                missing: Vec::new(),
+            }),
+            Role::Maker => {
+                self.delivered += usize::from(!std::mem::take(&mut self.for_tests));
+                change = Some(self.change());
+                prior = self.fixed();
+                Said::Prose
+            }
+            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(&start.archetype)),
+        };
+        let status = self.statuses.get(&start.archetype).copied().unwrap_or(Status::Done);
+        let remark = if status == Status::Done { String::new() } else { "a remark".to_owned() };
+        AgentComplete {
+            archetype: start.archetype.clone(),
+            start_seq: seq,
+            duration_ms: 1,
+            artifacts: vec![format!("{}.md", start.archetype)],
+            digest: String::new(),
+            summary: String::new(),
+            model: start.model,
+            answer: Answer { status, remark, said, prior, ..Answer::default() },
+            change,
+            tokens: None,
+            estimated_cost_usd: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The round of review that judges what the Maker delivered last.
+    fn round(&self) -> &Round {
+        let round = self.delivered.saturating_sub(1);
+        self.rounds.get(round).unwrap_or_else(|| panic!("the script has no round {}", round + 1))
+    }
+
+    fn change(&self) -> Change {
+        let signs = self.round().signs.iter().map(|sign| Counted {
+            sign: *sign,
+            path: "src/a.rs".to_owned(),
+            line: 3,
+            detail: sign.name().to_owned(),
+        });
+        Change {
+            commit: format!("work{}", self.delivered),
+            tree: format!("tree{}", self.delivered),
+            kept_as: "refs/archeflow/keep".to_owned(),
+            files: vec![ChangedFile {
+                path: "src/a.rs".to_owned(),
+                status: FileStatus::Modified,
+                added: 5,
+                deleted: 1,
+            }],
+            files_left_out: 0,
+            test_files: self.test_files,
+            commits: 1,
+            uncommitted: false,
+            signs: Signs { seen: signs.collect() },
+            notes: Vec::new(),
+        }
+    }
+
+    /// The Maker says of everything the round before had and this one has not that it is fixed.
+    fn fixed(&self) -> Vec<Prior> {
+        let Some(before) = self.delivered.checked_sub(2).and_then(|round| self.rounds.get(round)) else {
+            return Vec::new();
+        };
+        let now = &self.round().findings;
+        let gone = before.findings.iter().filter(|old| now.iter().all(|found| found.file != old.file));
+        gone.map(|old| Prior { disposition: Disposition::Fixed, text: old.description.clone() }).collect()
+    }
+
+    fn review(&self, archetype: &str) -> Review {
+        let round = self.round();
+        let findings: Vec<Finding> =
+            round.findings.iter().filter(|finding| finding.source == archetype).cloned().collect();
+        let grave = findings.iter().any(|finding| finding.severity > Severity::Info);
+        let rejected = grave && !round.approved_all_the_same;
+        let verdict = Some(if rejected { Verdict::Rejected } else { Verdict::Approved });
+        Review { verdict, declared: None, findings }
+    }
+}
+
+impl Round {
+    fn script(text: &str) -> Round {
+        let mut round = Round::default();
+        for word in text.split_whitespace().filter(|word| *word != "-" && *word != "clean") {
+            if word == "approved" {
+                round.approved_all_the_same = true;
+            } else if let Some(sign) = word.strip_prefix('+') {
+                let sign = Sign::ALL.into_iter().find(|known| known.name() == sign);
+                round.signs.push(sign.unwrap_or_else(|| panic!("no sign is called '{word}'")));
+            } else {
+                round.findings.push(finding(word));
+            }
+        }
+        round
+    }
+}
+
+/// `[reviewer:]<letter>[! or .][?][(category)]`.
+pub(crate) fn finding(word: &str) -> Finding {
+    let (source, rest) = word.split_once(':').unwrap_or(("guardian", word));
+    let (mark, category) = match rest.split_once('(') {
+        Some((mark, category)) => (mark, category.trim_end_matches(')')),
+        None => (rest, "reliability"),
+    };
+    let mut marks = mark.chars();
+    let letter = marks.next().filter(char::is_ascii_uppercase);
+    let letter = letter.unwrap_or_else(|| panic!("'{word}' is not a finding")).to_ascii_lowercase();
+    let (mut severity, mut founded) = (Severity::Warning, true);
+    for mark in marks {
+        match mark {
+            '!' => severity = Severity::Critical,
+            '.' => severity = Severity::Info,
+            '?' => founded = false,
+            other => panic!("'{other}' in '{word}' means nothing"),
+        }
+    }
+    let file = format!("src/{letter}.rs");
+    let citation = Citation { file: file.clone(), line: 10, quote: None, holds: Some(true) };
+    Finding {
+        source: source.to_owned(),
+        location: format!("{file}:10"),
+        file,
+        line: 10,
+        severity,
+        category: category.to_owned(),
+        flaw: None,
+        description: format!("input{letter} breaks parser{letter} loudly{letter}"),
+        fix: format!("check input{letter}"),
+        evidence: String::new(),
+        citations: if founded { vec![citation] } else { Vec::new() },
+    }
+}
+
+impl Played {
+    pub(crate) fn status(&self) -> &'static str {
+        self.run.outcome.as_ref().map_or("", |outcome| outcome.status.name())
+    }
+
+    pub(crate) fn reason(&self) -> &'static str {
+        self.run.outcome.as_ref().map_or("", |outcome| outcome.reason.name())
+    }
+
+    pub(crate) fn exit(&self) -> u8 {
+        self.run.outcome.as_ref().map_or(255, archeflow_core::words::Outcome::exit_code)
+    }
+
+    /// `soft`, `hard` or nothing.
+    pub(crate) fn broke(&self) -> &'static str {
+        let of = |entry: &Entry| match &entry.event {
+            Event::WiggumBreak(broke) => Some(broke.hardness),
+            _ => None,
+        };
+        match self.log.iter().find_map(of) {
+            None => "",
+            Some(Hardness::Soft) => "soft",
+            Some(Hardness::Hard) => "hard",
+        }
+    }
+
+    /// Everybody who was sent, in order.
+    pub(crate) fn agents(&self) -> String {
+        let of = |entry: &Entry| match &entry.event {
+            Event::AgentStart(start) => Some(called(start)),
+            _ => None,
+        };
+        self.log.iter().filter_map(of).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What an agent was told beyond its ordinary brief when it was sent last.
+    pub(crate) fn last_note(&self, agent: &str) -> String {
+        let of = |entry: &Entry| match &entry.event {
+            Event::AgentStart(start) if called(start) == agent => Some(start.note.clone()),
+            _ => None,
+        };
+        self.log.iter().rev().find_map(of).unwrap_or_else(|| panic!("{agent} was never sent"))
+    }
+
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.log.iter().filter(|entry| entry.event.name() == name).count()
+    }
+}
+
+/// The archetype, with the purpose where it is not its ordinary work.
+fn called(start: &AgentStart) -> String {
+    match start.purpose {
+        Purpose::Work => start.archetype.clone(),
+        Purpose::Research => MINI_EXPLORER.to_owned(),
+        Purpose::Correct | Purpose::Replace | Purpose::Retry | Purpose::Tests | Purpose::Fix => {
+            format!("{}({})", start.archetype, start.purpose.name())
+        }
+    }
+}
+
+/// The next word of a script; the last one stays.
+fn next(script: &mut Vec<String>) -> Option<String> {
+    if script.len() > 1 { Some(script.remove(0)) } else { script.first().cloned() }
+}
+
+/// The next mishap; after the last all is well, unless the script ends with `forever`.
+fn next_or_forever(script: &mut Vec<String>) -> Option<String> {
+    match script.as_slice() {
+        [] => None,
+        [kind, forever] if forever == "forever" => Some(kind.clone()),
+        [_, ..] => Some(script.remove(0)),
+    }
+}
+
+fn number(word: &str) -> u32 {
+    word.parse().unwrap_or_else(|_| panic!("'{word}' is not a number"))
+}
+
+/// Three scores, or `unreadable`.
+pub(crate) fn confidence(words: &str) -> Confidence {
+    let scores: Vec<Option<Millionths>> = words.split_whitespace().map(score).collect();
+    let [task_understanding, solution_completeness, risk_coverage] = scores[..] else {
+        panic!("'{words}' are not three scores")
+    };
+    Confidence { task_understanding, solution_completeness, risk_coverage }
+}
+
+/// A decimal number between 0 and 1 in millionths; `unreadable` is none.
+pub(crate) fn score(word: &str) -> Option<Millionths> {
+    if word == "unreadable" {
+        return None;
+    }
+    let (whole, decimals) = word.split_once('.').unwrap_or_else(|| panic!("'{word}' is not a score"));
+    Some(number(whole) * 1_000_000 + number(&format!("{decimals:0<6}")))
+}

@@ -1,0 +1,128 @@
+//! `--start-from`: earlier artifacts stand in for the phases before (AF-186).
+
+use std::path::{Path, PathBuf};
+
+use archeflow_core::event::{Artifact, Event, Imported, RunReentered};
+use archeflow_core::read;
+use archeflow_core::words::{Answer, Phase, Role};
+
+use crate::config::Flags;
+use crate::drive::Driver;
+use crate::git::Oid;
+use crate::hands::change_of;
+use crate::start::{Error, House, Wanted};
+use crate::store::{files, names};
+
+/// A run ready to be driven on from a phase.
+pub struct Entry {
+    pub driver: Driver,
+    pub before: Vec<Event>,
+    pub after: Vec<Event>,
+}
+
+impl House {
+    /// Re-enters a run at a phase. Everything it needs is looked for first; nothing is started when a piece is
+    /// missing.
+    pub fn reenter(
+        self,
+        id: &str,
+        phase: Phase,
+        task: Option<&str>,
+        flags: &Flags,
+        file: Option<&Path>,
+    ) -> Result<Entry, Error> {
+        if !names::valid_name(id) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        let folder = self.places.artifacts().join(id);
+        if !folder.is_dir() {
+            return Err(Error::NoRun { id: id.to_owned() });
+        }
+        require(&folder, phase)?;
+        let known = self.places.events().join(format!("{id}.jsonl")).exists();
+        let (driver, before) = if known {
+            let (driver, _) = self.existing_with(id, file, flags)?;
+            (driver, Vec::new())
+        } else {
+            let task = task.unwrap_or_default().to_owned();
+            let wanted = Wanted {
+                task,
+                flags: flags.clone(),
+                config_file: file.map(PathBuf::from),
+                ..Wanted::default()
+            };
+            self.named_run(&wanted, id)?
+        };
+        let report = gather(&driver, &before, &folder, phase)?;
+        Ok(Entry { driver, before, after: vec![report.into()] })
+    }
+}
+
+fn require(folder: &Path, phase: Phase) -> Result<(), Error> {
+    let needed: &[&str] = match phase {
+        Phase::Plan => &[],
+        Phase::Do => &["plan-creator.md"],
+        Phase::Check => &["plan-creator.md", "do-maker.md", "do-maker-files.txt"],
+        Phase::Act => &["plan-creator.md", "do-maker.md", "do-maker-files.txt", "check-guardian.md"],
+    };
+    match needed.iter().find(|name| !folder.join(name).is_file()) {
+        Some(name) => {
+            Err(Error::NoArtifact { path: folder.join(name).display().to_string(), phase: phase.name() })
+        }
+        None => Ok(()),
+    }
+}
+
+fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Result<RunReentered, Error> {
+    let mut report = RunReentered { phase, proposal: None, making: None, change: None, reviews: Vec::new() };
+    if phase >= Phase::Do {
+        report.proposal = Some(import(folder, "plan-creator.md", "creator", Role::Creator)?);
+    }
+    if phase >= Phase::Check {
+        report.making = Some(import(folder, "do-maker.md", "maker", Role::Maker)?);
+        let request = before.iter().find_map(|event| match event {
+            Event::RunStart(start) => Some(&**start),
+            _ => None,
+        });
+        let request = request.or(driver.run.request.as_deref());
+        let Some(request) = request else { return Ok(report) };
+        let branch = format!("refs/heads/{}", request.branch);
+        let Some(commit) = driver.world.repo.resolve(&branch)? else {
+            return Err(Error::NoArtifact { path: branch, phase: phase.name() });
+        };
+        let base = Oid::parse(request.base.commit.as_bytes())
+            .map_err(|error| Error::NoArtifact { path: error.to_string(), phase: phase.name() })?;
+        let bytes = request.config.raised.binary_bytes;
+        report.change = Some(change_of(&driver.world.repo, &base, &commit, &branch, bytes)?);
+    }
+    if phase == Phase::Act {
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with("check-") && name.ends_with(".md"))
+            .collect();
+        names.sort();
+        for name in names {
+            let archetype = name.trim_start_matches("check-").trim_end_matches(".md").to_owned();
+            let role = if archetype == "guardian" { Role::Gatekeeper } else { Role::Reviewer };
+            let mut imported = import(folder, &name, &archetype, role)?;
+            if let Some(change) = &report.change {
+                crate::hands::resolve_citations(&driver.world.repo, &change.commit, &mut imported.answer)?;
+            }
+            report.reviews.push(imported);
+        }
+    }
+    Ok(report)
+}
+
+fn import(folder: &Path, name: &str, archetype: &str, role: Role) -> Result<Imported, Error> {
+    let bytes = files::read_capped(&folder.join(name), 70_000_000)?;
+    let answer: Answer = read::answer(role, archetype, &bytes);
+    let artifact = Artifact { name: name.to_owned(), digest: files::digest(&bytes) };
+    if let Err((_, why)) = archeflow_core::accept::accept(role, &answer, true) {
+        return Err(Error::BadArtifact { path: folder.join(name).display().to_string(), why });
+    }
+    Ok(Imported { archetype: archetype.to_owned(), artifact, answer })
+}
