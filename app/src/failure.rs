@@ -38,11 +38,11 @@ impl Failure {
                 "hint": self.hint, "cycles": 0, "branch": null, "merged_oid": null, "artifacts": null, "events": null,
                 "cost_usd": 0.0, "unresolved": [],
             });
-            println!("{object}");
+            out!("{object}");
         }
-        eprintln!("error: {}", safe(&self.message));
+        tell!("error: {}", safe(&self.message));
         if !self.hint.is_empty() {
-            eprintln!("  {}", safe(&self.hint));
+            tell!("  {}", safe(&self.hint));
         }
         ExitCode::from(self.code)
     }

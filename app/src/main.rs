@@ -1,5 +1,8 @@
 //! Shows: the archeflow command. Parses arguments, lets the host work, draws what the core says.
 
+#[macro_use]
+mod say;
+
 mod args;
 mod commands;
 mod faces;

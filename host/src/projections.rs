@@ -18,6 +18,7 @@ use crate::store::{files, index};
 use crate::world::World;
 
 /// Writes what these entries make necessary.
+#[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
 pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::Error> {
     let folder = world.artifacts();
     let mut fixes = Vec::new();

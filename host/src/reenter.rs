@@ -80,10 +80,9 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
     }
     if phase >= Phase::Check {
         report.making = Some(import(folder, "do-maker.md", "maker", Role::Maker)?);
-        let request = before.iter().find_map(|event| match event {
-            Event::RunStart(start) => Some(&**start),
-            _ => None,
-        });
+        let request = before
+            .iter()
+            .find_map(|event| if let Event::RunStart(start) = event { Some(&**start) } else { None });
         let request = request.or(driver.run.request.as_deref());
         let Some(request) = request else { return Ok(report) };
         let branch = format!("refs/heads/{}", request.branch);

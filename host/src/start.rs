@@ -18,6 +18,9 @@ use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
 use crate::{clock, hands, log, proc};
 
+/// The digest of each persona's text, by archetype.
+type Digests = BTreeMap<String, String>;
+
 /// Where the program stands: the user's environment, taken once.
 #[derive(Debug, Clone)]
 pub struct Ground {
@@ -264,7 +267,7 @@ impl House {
     }
 
     /// Every archetype with the digest of the text in force.
-    fn personas(&self) -> Result<(BTreeMap<String, String>, BTreeMap<String, Persona>), Error> {
+    fn personas(&self) -> Result<(Digests, BTreeMap<String, Persona>), Error> {
         let mut digests = BTreeMap::new();
         let mut personas = BTreeMap::new();
         for (name, _) in ARCHETYPES {

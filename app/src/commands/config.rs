@@ -30,10 +30,10 @@ pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
     }
     let key = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0);
     let value = rows.iter().map(|row| row.value.chars().count()).max().unwrap_or(0).min(40);
-    println!("{}  {}  SOURCE", pad("KEY", key), pad("VALUE", value));
+    out!("{}  {}  SOURCE", pad("KEY", key), pad("VALUE", value));
     for row in &rows {
         let note = if row.note.is_empty() { String::new() } else { format!("  ({})", safe_line(&row.note)) };
-        println!(
+        out!(
             "{}  {}  {}{note}",
             pad(&row.key, key),
             pad(&safe_line(&row.value), value),
@@ -41,9 +41,9 @@ pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
         );
     }
     if !settings.withheld().is_empty() {
-        println!("\nNot in force, because nobody approved it (archeflow trust):");
+        out!("\nNot in force, because nobody approved it (archeflow trust):");
         for withheld in settings.withheld() {
-            println!(
+            out!(
                 "  {} = {}  ({}:{})",
                 withheld.key,
                 safe_line(&withheld.value),

@@ -38,14 +38,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     std::fs::write(&play, text)
         .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", play.display()), ""))?;
 
-    eprintln!(
+    tell!(
         "{}",
         paint.bold("A whole run, live. The agents are scripted: no model is called, no account is needed.")
     );
-    eprintln!(
+    tell!(
         "Everything else is real: the git repository, the processes, the tests, the review rules, the landing."
     );
-    eprintln!("Sample: {}\n", shop.display());
+    tell!("Sample: {}\n", shop.display());
 
     let mut ground = ground()?;
     ground.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
 
 fn look_around(shop: &Path, run_id: &str, paint: Paint) {
     let place = shop.display();
-    eprintln!("\n{}", paint.bold("Look at what happened:"));
+    tell!("\n{}", paint.bold("Look at what happened:"));
     for (command, meaning) in [
         (format!("git -C {place} log --graph --oneline"), "the landed merge"),
         (format!("git -C {place} diff HEAD^1"), "the change"),
@@ -91,13 +91,10 @@ fn look_around(shop: &Path, run_id: &str, paint: Paint) {
         ),
         (format!("archeflow show {run_id} --why --repo {place}"), "every decision and its rule"),
     ] {
-        eprintln!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
+        tell!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
     }
-    eprintln!(
-        "\n{}",
-        paint.bold("On a repository of your own, with any program that reads a brief on stdin:")
-    );
-    eprintln!(
+    tell!("\n{}", paint.bold("On a repository of your own, with any program that reads a brief on stdin:"));
+    tell!(
         "  {}",
         paint.cyan("archeflow run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'")
     );
@@ -108,7 +105,7 @@ fn folder(args: &DemoArgs) -> Result<PathBuf, Failure> {
         Failure::new(30, "environment", format!("{}: {error}", path.display()), "")
     };
     if let Some(dir) = &args.dir {
-        let inside = dir.read_dir().map(|mut entries| entries.next().is_some()).unwrap_or(false);
+        let inside = dir.read_dir().is_ok_and(|mut entries| entries.next().is_some());
         if inside {
             return Err(Failure::usage(
                 format!("{} is not empty", dir.display()),

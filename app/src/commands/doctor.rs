@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
         print_json(&serde_json::json!({ "ok": good, "checks": rows }));
     } else {
         for check in &checks {
-            println!(
+            out!(
                 "{} {} {}",
                 if check.ok { "ok  " } else { "BAD " },
                 pad(check.what, 16),

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         print_json(&serde_json::json!({ "what": what, "text": text }));
     } else {
-        println!("{text}");
+        out!("{text}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -83,7 +83,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
             &serde_json::json!({ "archetype": name, "origin": origin, "digest": digest, "text": text }),
         );
     } else {
-        println!("{}\n\n(text in force: {origin})", safe(&text));
+        out!("{}\n\n(text in force: {origin})", safe(&text));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -96,7 +96,7 @@ fn eject(house: &archeflow_host::start::House, name: &str) -> Result<ExitCode, F
         .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", folder.display()), ""))?;
     let path = folder.join(format!("{name}.md"));
     archeflow_host::store::files::write_new(&path, text.as_bytes())?;
-    println!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
+    out!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
     Ok(ExitCode::SUCCESS)
 }
 

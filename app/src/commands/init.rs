@@ -27,20 +27,20 @@ pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     }
     if args.dry_run {
         if !args.place.json {
-            println!("{text}");
+            out!("{text}");
         }
         return Ok(ExitCode::SUCCESS);
     }
     house.places.make()?;
     files::write_new(&path, text.as_bytes())?;
     if !args.place.json {
-        println!("Wrote {}", path.display());
+        out!("Wrote {}", path.display());
         match &proposed {
-            Some((command, why)) => println!("Test command: {command} ({why})"),
-            None => println!("No test command could be guessed: set test_command in that file."),
+            Some((command, why)) => out!("Test command: {command} ({why})"),
+            None => out!("No test command could be guessed: set test_command in that file."),
         }
-        println!("\nNext:\n  git add .archeflow/config.yaml && git commit -m 'Configure archeflow'");
-        println!(
+        out!("\nNext:\n  git add .archeflow/config.yaml && git commit -m 'Configure archeflow'");
+        out!(
             "  archeflow trust          approve the command it names\n  archeflow run \"<task>\" --agent <spec>"
         );
     }

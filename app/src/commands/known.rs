@@ -90,7 +90,7 @@ pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
     let house = house(&session.place, None, false)?;
     let (driver, repaired) = house.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
-        eprintln!(
+        tell!(
             "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",
             repair.bytes,
             repair.saved_as.display()

@@ -24,14 +24,14 @@ pub(crate) fn list(args: &Listing) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if index.runs.is_empty() {
-        println!("No runs in this repository yet. Start one: archeflow run \"<task>\" --agent <spec>");
+        out!("No runs in this repository yet. Start one: archeflow run \"<task>\" --agent <spec>");
         return Ok(ExitCode::SUCCESS);
     }
     let widest = index.runs.iter().map(|run| run.run_id.len()).max().unwrap_or(0);
-    println!("{}  {}  {}  TASK", pad("RUN", widest), pad("STATUS", 15), pad("LAST", 20));
+    out!("{}  {}  {}  TASK", pad("RUN", widest), pad("STATUS", 15), pad("LAST", 20));
     for run in &index.runs {
         let task = cut(&safe_line(&run.task), 60);
-        println!(
+        out!(
             "{}  {}  {}  {task}",
             pad(&safe_line(&run.run_id), widest),
             pad(&safe_line(&run.status), 15),
@@ -52,7 +52,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
                 return Ok(ExitCode::SUCCESS);
             }
             None => {
-                println!("No runs in this repository yet.");
+                out!("No runs in this repository yet.");
                 return Ok(ExitCode::SUCCESS);
             }
         },
@@ -64,23 +64,23 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let (title, second) = archeflow_core::view::header(&run);
-    println!("{}", safe_line(&title));
-    println!("Run ID: {id} | {second}");
+    out!("{}", safe_line(&title));
+    out!("Run ID: {id} | {second}");
     match (&run.outcome, run.cycle()) {
         (Some(outcome), _) => {
-            println!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), safe_line(&outcome.detail));
+            out!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), safe_line(&outcome.detail));
             for (command, meaning) in archeflow_core::view::next_steps(&id, &run, outcome) {
-                println!("  {}  {meaning}", safe_line(&command));
+                out!("  {}  {meaning}", safe_line(&command));
             }
         }
         (None, Some(cycle)) => {
-            println!("not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
+            out!("not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
             for (_, start) in run.open_agents() {
-                println!("  {}", archeflow_core::view::doing(start));
+                out!("  {}", archeflow_core::view::doing(start));
             }
-            println!("  if nothing drives it any more: archeflow resume {id}");
+            out!("  if nothing drives it any more: archeflow resume {id}");
         }
-        (None, None) => println!("not begun; go on: archeflow resume {id}"),
+        (None, None) => out!("not begun; go on: archeflow resume {id}"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -69,7 +69,7 @@ pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> 
 }
 
 pub(crate) fn print_json(value: &serde_json::Value) {
-    println!("{value}");
+    out!("{value}");
 }
 
 fn completions(shell: crate::args::Shell) {

@@ -60,14 +60,14 @@ fn notice_dirty(house: &start::House) {
                 .map(|(n, what)| format!("{n} {what}"))
                 .collect();
         if !parts.is_empty() {
-            eprintln!(
+            tell!(
                 "note: your uncommitted work ({}) is not part of this run and will not be touched",
                 parts.join(", ")
             );
         }
     }
     if !house.repo.identity().configured {
-        eprintln!("note: git has no user.name and user.email here; commits will be by archeflow");
+        tell!("note: git has no user.name and user.email here; commits will be by archeflow");
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn drive(
             (outcome.exit_code(), Some(outcome), None)
         }
         Ended::Signal(signal) => {
-            eprintln!("\nstopped by signal {signal}; all work is kept; next: archeflow resume {run_id}");
+            tell!("\nstopped by signal {signal}; all work is kept; next: archeflow resume {run_id}");
             (u8::try_from(128 + signal).unwrap_or(130), None, Some(*signal))
         }
     };
@@ -76,6 +76,6 @@ fn listen(driver: &Driver, interrupted: &Arc<AtomicBool>) {
         let _ = post.send(Message::Signal(signal));
     });
     if let Err(error) = heard {
-        eprintln!("warning: signals can't be heard ({error}); stopping will not be clean");
+        tell!("warning: signals can't be heard ({error}); stopping will not be clean");
     }
 }

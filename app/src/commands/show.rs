@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     if args.why {
         for entry in &entries {
             if let Event::DecisionPoint(point) = &entry.event {
-                println!(
+                out!(
                     "#{:<4} {} {} {}: {} => {}",
                     entry.seq,
                     clock::written(entry.at),

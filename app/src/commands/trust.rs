@@ -17,7 +17,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let mut trust = Trust::open(&house.state).map_err(start::Error::from)?;
     if args.revoke {
         let had = trust.revoke(&house.offer.root).map_err(start::Error::from)?;
-        println!("{}", if had { "The approval is taken back." } else { "Nothing was approved here." });
+        out!("{}", if had { "The approval is taken back." } else { "Nothing was approved here." });
         return Ok(ExitCode::SUCCESS);
     }
     let guarded = house.offer.guarded()?;
@@ -30,21 +30,18 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if guarded.is_empty() {
-        println!("This repository's configuration (as committed) names nothing that needs approval.");
+        out!("This repository's configuration (as committed) names nothing that needs approval.");
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
-        "{} wants, as committed on the checked-out branch:",
-        safe(&house.offer.root.display().to_string())
-    );
+    out!("{} wants, as committed on the checked-out branch:", safe(&house.offer.root.display().to_string()));
     for row in &guarded {
-        println!("  {}", safe(&described(row)));
+        out!("  {}", safe(&described(row)));
     }
     for change in house.offer.changes(trust.last(&house.offer.root))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
         if trust.last(&house.offer.root).is_some() {
-            println!(
+            out!(
                 "  changed since you approved it: {} from {} to {}",
                 safe(&change.key),
                 safe(before),
@@ -53,7 +50,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
         }
     }
     if house.approved {
-        println!("You approved exactly this already.");
+        out!("You approved exactly this already.");
         return Ok(ExitCode::SUCCESS);
     }
     if args.show {
@@ -61,11 +58,11 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     }
     let terminal = rustix::termios::isatty(std::io::stdin());
     if terminal && !args.yes && !confirmed() {
-        println!("Not approved.");
+        out!("Not approved.");
         return Ok(ExitCode::from(20));
     }
     trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
-    println!("Approved. Any change to these files asks again.");
+    out!("Approved. Any change to these files asks again.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,7 +71,7 @@ fn described(row: &Guarded) -> String {
 }
 
 fn confirmed() -> bool {
-    print!("Approve exactly this? [y/N] ");
+    out_part!("Approve exactly this? [y/N] ");
     let _ = std::io::stdout().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && archeflow_core::run::is_yes(&line)

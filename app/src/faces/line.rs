@@ -60,12 +60,12 @@ impl Lines {
 
     fn say(&mut self, text: &str) {
         self.erase();
-        eprintln!("{text}");
+        tell!("{text}");
     }
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            eprint!("\x1b[{}A\x1b[J", self.drawn);
+            tell_part!("\x1b[{}A\x1b[J", self.drawn);
             self.drawn = 0;
         }
     }
@@ -99,7 +99,7 @@ impl Lines {
                 self.paint.dim(&murmur)
             ));
         }
-        eprint!("{text}");
+        tell_part!("{text}");
         self.drawn = self.out.len();
     }
 
@@ -223,11 +223,11 @@ impl Face for Lines {
     /// R20: facts computed by the program, drawn last, and everything but a clear yes is a no.
     fn ask(&mut self, _: &Run, question: &QuestionAsked) -> Asked {
         self.erase();
-        eprintln!();
+        tell!();
         for detail in &question.details {
-            eprintln!("  {}", safe_line(detail));
+            tell!("  {}", safe_line(detail));
         }
-        eprint!("{} {} ", self.paint.bold(&safe(&question.question)), view::prompt(question.kind));
+        tell_part!("{} {} ", self.paint.bold(&safe(&question.question)), view::prompt(question.kind));
         let _ = std::io::stderr().flush();
         read_line(&self.interrupted)
     }
@@ -240,7 +240,7 @@ fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
     let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     loop {
         if interrupted.load(std::sync::atomic::Ordering::SeqCst) {
-            eprintln!();
+            tell!();
             return Asked::Interrupted;
         }
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];

@@ -22,17 +22,17 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     };
     let title = format!("━━━ {word}: {}, {cycles} ", view::seconds(took_ms));
     let fill = "━".repeat(width().min(100).saturating_sub(title.chars().count()).max(3));
-    eprintln!("\n{}", paint.bold(&format!("{title}{fill}")));
-    eprintln!("Artifacts: .archeflow/artifacts/{}/", run_id);
-    eprintln!("Report:    .archeflow/events/{}.jsonl", run_id);
+    tell!("\n{}", paint.bold(&format!("{title}{fill}")));
+    tell!("Artifacts: .archeflow/artifacts/{}/", run_id);
+    tell!("Report:    .archeflow/events/{}.jsonl", run_id);
     if let (Some(request), Some(_)) = (&run.request, &run.work) {
-        eprintln!("Branch:    {}", safe_line(&request.branch));
+        tell!("Branch:    {}", safe_line(&request.branch));
     }
     let unresolved = run.complete.as_ref().map(|complete| complete.unresolved.as_slice()).unwrap_or_default();
     if !unresolved.is_empty() {
-        eprintln!("\nOpen findings:");
+        tell!("\nOpen findings:");
         for finding in unresolved {
-            eprintln!(
+            tell!(
                 "  {} {} {} ({}): {}",
                 pad(finding.severity.name(), 8),
                 safe_line(&finding.location),
@@ -43,17 +43,17 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
         }
     }
     if let Some((_, question)) = run.question() {
-        eprintln!("\nQuestion: {}", safe_line(&question.question));
+        tell!("\nQuestion: {}", safe_line(&question.question));
         for detail in &question.details {
-            eprintln!("  {}", safe_line(detail));
+            tell!("  {}", safe_line(detail));
         }
     }
     let steps = view::next_steps(run_id, run, outcome);
     if !steps.is_empty() {
-        eprintln!("\nNext:");
+        tell!("\nNext:");
         let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
         for (command, meaning) in &steps {
-            eprintln!("  {}  {}", paint.cyan(&pad(&safe_line(command), widest)), paint.dim(meaning));
+            tell!("  {}  {}", paint.cyan(&pad(&safe_line(command), widest)), paint.dim(meaning));
         }
     }
     let tone = match outcome.status {
@@ -66,7 +66,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     let next = steps.first().map(|(command, _)| format!("; next: {command}")).unwrap_or_default();
     let last =
         format!("{} ({}): {}{kept}{next}", outcome.status.name(), outcome.reason.name(), outcome.detail);
-    eprintln!("\n{}", paint.tone(tone, &safe_line(&last)));
+    tell!("\n{}", paint.tone(tone, &safe_line(&last)));
 }
 
 /// The object of INTERFACES section 1.

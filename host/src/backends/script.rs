@@ -225,7 +225,7 @@ fn parse(path: &str, text: &str) -> Result<Vec<Scene>, Error> {
             ),
             _ => (line, None),
         };
-        let action = action(line.trim(), block).map_err(fault)?;
+        let action = action(line.trim(), block.as_deref()).map_err(fault)?;
         let scene = scenes.last_mut().ok_or_else(|| fault("an action before the first scene".to_owned()))?;
         scene.actions.push((number, action));
     }
@@ -260,10 +260,10 @@ fn scene(head: &str) -> Result<Scene, String> {
     Ok(scene)
 }
 
-fn action(line: &str, block: Option<String>) -> Result<Action, String> {
+fn action(line: &str, block: Option<&str>) -> Result<Action, String> {
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
-    let text = || block.clone().ok_or(format!("'{verb}' needs a block: {verb} … <<END"));
+    let text = || block.map(str::to_owned).ok_or(format!("'{verb}' needs a block: {verb} … <<END"));
     let need = |what: &str| {
         if rest.is_empty() { Err(format!("'{verb}' needs {what}")) } else { Ok(rest.to_owned()) }
     };

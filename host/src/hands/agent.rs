@@ -64,7 +64,7 @@ pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
             let _ = send.send(Message::Trouble(trouble));
         }
         Err(fault) => {
-            report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None))
+            report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None));
         }
     }
 }
@@ -95,7 +95,7 @@ impl Attempt<'_> {
             self.wait();
         }
         let before = self.world.repo.fingerprint();
-        let ended = match self.errand.start.role {
+        match self.errand.start.role {
             Role::Maker => {
                 let mut slot = self.world.pool.take(Kind::Maker, &self.world.run_id, &at)?;
                 let done = self.run(&slot.tree(), false, send)?;
@@ -112,8 +112,7 @@ impl Attempt<'_> {
                 self.untampered(&before)?;
                 self.conclude(&done, None)
             }
-        };
-        ended
+        }
     }
 
     /// R8: an agent that reached into the user's git directory stops everything.
@@ -291,12 +290,12 @@ impl Attempt<'_> {
         let (commit, collected) = match slot {
             Some(slot) => {
                 let collected = self.collected(slot)?;
-                let mut wanted = self.wanted(&collected, &keep);
-                wanted.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
-                match slot.publish(&wanted) {
+                let mut refs = wanted(&collected, &keep);
+                refs.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
+                match slot.publish(&refs) {
                     // Somebody looks at the run's branch: the work is kept under its own ref all the same.
                     Err(workspace::Error::CheckedOut { .. }) => {
-                        slot.publish(&self.wanted(&collected, &keep))?
+                        slot.publish(&wanted(&collected, &keep))?;
                     }
                     other => other?,
                 }
@@ -327,13 +326,6 @@ impl Attempt<'_> {
         Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::Limits::default())?)
     }
 
-    fn wanted(&self, collected: &Collected, keep: &str) -> Vec<(Oid, String)> {
-        let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
-        let strays = collected.stray_heads.iter().enumerate();
-        wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
-        wanted
-    }
-
     fn keep_ref(&self) -> String {
         let start = &self.errand.start;
         self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
@@ -351,7 +343,7 @@ impl Attempt<'_> {
             Err(fault) => return Err(fault),
         };
         let keep = self.keep_ref();
-        slot.publish(&self.wanted(&collected, &keep))?;
+        slot.publish(&wanted(&collected, &keep))?;
         let made_something =
             collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
         Ok(made_something.then_some(keep))
@@ -518,6 +510,14 @@ fn notes(collected: &Collected) -> Vec<String> {
         notes.push(format!("git repositories inside the copy: {}", listed(&collected.nested)));
     }
     notes
+}
+
+/// The refs that keep what was collected: the work, and commits that are not part of it.
+fn wanted(collected: &Collected, keep: &str) -> Vec<(Oid, String)> {
+    let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
+    let strays = collected.stray_heads.iter().enumerate();
+    wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
+    wanted
 }
 
 fn phase(role: Role) -> &'static str {

@@ -186,7 +186,6 @@ fn oid(name: &str) -> Result<Oid, String> {
     Oid::parse(name.as_bytes()).map_err(text)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

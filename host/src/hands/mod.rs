@@ -52,6 +52,7 @@ pub enum Trouble {
 }
 
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
