@@ -88,6 +88,9 @@ impl From<start::Error> for Failure {
                 Failure::usage(message, "Nothing was started.")
             }
             start::Error::Frozen { .. } => Failure::usage(message, "Leave the flag out, or start a new run."),
+            start::Error::AgentMissing { .. } => {
+                Failure::new(30, "agent_missing", message, "Install it, or name another: --agent <spec>")
+            }
             start::Error::NoTask => {
                 Failure::usage(message, "Say what is to be done: archeflow run \"Add rate limiting\"")
             }

@@ -1,7 +1,7 @@
 //! Whether an answer is one at all. What is not is a failed attempt, never a clean bill (D-02, D-04).
 
 use crate::event::Failure;
-use crate::words::{Answer, Role, Said, Status};
+use crate::words::{Answer, Review, Role, Said, Severity, Status, Verdict};
 
 /// Looks at what came out of a process that ended well and said something.
 ///
@@ -20,8 +20,17 @@ pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure
         (Role::Gatekeeper | Role::Reviewer, Said::Review(_)) if !answer.problems.is_empty() => {
             Err((Failure::Garbled, format!("the review can't be read: {}", first(&answer.problems))))
         }
+        (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) if contradicts_itself(review) => {
+            Err((Failure::Garbled, "it rejects, but none of its findings is above INFO".to_owned()))
+        }
         (Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper | Role::Reviewer, _) => Ok(()),
     }
+}
+
+/// M-D6: a rejection that names nothing to change.
+fn contradicts_itself(review: &Review) -> bool {
+    review.verdict == Some(Verdict::Rejected)
+        && review.findings.iter().all(|finding| finding.severity == Severity::Info)
 }
 
 /// The headings a proposal must have (AF-052).

@@ -435,7 +435,9 @@ impl Run {
         }
         if start.role == Role::Maker {
             cycle.changed = true;
-            cycle.errand = None;
+            if !matches!(complete.answer.status, Status::NeedsContext | Status::Blocked) {
+                cycle.errand = None;
+            }
             cycle.raised.clear();
         }
         if start.role == Role::Creator {

@@ -81,6 +81,8 @@ pub enum Error {
     BadId { id: String },
     #[error("no agent was named")]
     NoAgent,
+    #[error("the agent '{spec}' can't be started: there is no program '{program}'")]
+    AgentMissing { program: String, spec: String },
     #[error("the task is empty")]
     NoTask,
     #[error("to start from {phase}, {path} is needed and is not there")]
@@ -289,7 +291,7 @@ impl House {
         if differs(&flags.workflow, workflow) {
             return Err(Error::Frozen { flag: "--workflow", was: workflow.to_owned() });
         }
-        let resolve = |spec: &str| Agent::parse(spec, &self.ground.cwd).map(|agent| agent.spec());
+        let resolve = |spec: &str| self.checked(spec);
         let mut agents = BTreeMap::new();
         if let Some(spec) = &flags.agent {
             agents.insert(String::new(), resolve(spec)?);
@@ -300,6 +302,16 @@ impl House {
         Ok(agents)
     }
 
+    fn checked(&self, spec: &str) -> Result<String, Error> {
+        let agent = Agent::parse(spec, &self.ground.cwd)?;
+        let path =
+            self.ground.variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+        match agent.missing(path) {
+            Some(program) => Err(Error::AgentMissing { program, spec: spec.to_owned() }),
+            None => Ok(agent.spec()),
+        }
+    }
+
     /// Specs checked and made absolute before anything is spent.
     fn resolved_agents(
         &self,
@@ -308,7 +320,7 @@ impl House {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             return Err(Error::NoAgent);
         }
-        let resolve = |spec: &str| Agent::parse(spec, &self.ground.cwd).map(|agent| agent.spec());
+        let resolve = |spec: &str| self.checked(spec);
         let by_archetype = agents
             .by_archetype
             .iter()

@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 3] = [
     ("README.md", include_str!("../../demo/README.md")),
 ];
 const PLAY: &str = include_str!("../../demo/demo.play");
-const TASK: &str = "Give the 10 percent discount from 100 euros on, not only above";
+const TASK: &str = "Give the discount from 100 euros on";
 
 pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let paint = Paint::for_stderr();
@@ -77,6 +77,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
 
 fn look_around(shop: &Path, run_id: &str, paint: Paint) {
     let place = shop.display();
+    let me = std::env::current_exe().map_or_else(|_| "archeflow".to_owned(), |me| me.display().to_string());
     tell!("\n{}", paint.bold("Look at what happened:"));
     for (command, meaning) in [
         (format!("git -C {place} log --graph --oneline"), "the landed merge"),
@@ -89,14 +90,14 @@ fn look_around(shop: &Path, run_id: &str, paint: Paint) {
             format!("cat {place}/.archeflow/artifacts/{run_id}/convergence-cycle-2.md"),
             "how the findings moved",
         ),
-        (format!("archeflow show {run_id} --why --repo {place}"), "every decision and its rule"),
+        (format!("{me} show {run_id} --why --repo {place}"), "every decision and its rule"),
     ] {
         tell!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
     }
     tell!("\n{}", paint.bold("On a repository of your own, with any program that reads a brief on stdin:"));
     tell!(
         "  {}",
-        paint.cyan("archeflow run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'")
+        paint.cyan(&format!("{me} run \"<task>\" --agent 'cmd:<your agent>' --test-command '<your tests>'"))
     );
 }
 

@@ -64,12 +64,8 @@ pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
                         },
                     );
                     let policy = settings.policy();
-                    check(
-                        "test command",
-                        policy
-                            .test_command
-                            .ok_or_else(|| "none; set one: archeflow init, or --test-command".to_owned()),
-                    );
+                    let none = || "none yet: set one with archeflow init, or --test-command".to_owned();
+                    check("test command", Ok(policy.test_command.unwrap_or_else(none)));
                 }
             }
             let personas: Result<Vec<_>, _> =

@@ -11,7 +11,7 @@ use archeflow_core::view::{self, Line};
 use archeflow_core::words::Seq;
 use archeflow_host::drive::{Asked, Face};
 
-use super::text::{Paint, cut, pad, safe, safe_line, width};
+use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
 
 pub(crate) struct Lines {
     paint: Paint,
@@ -27,6 +27,7 @@ pub(crate) struct Lines {
 }
 
 struct Out {
+    tag: String,
     start: AgentStart,
     since: Instant,
     murmur: String,
@@ -80,23 +81,20 @@ impl Lines {
         self.frame += 1;
         let mut text = String::new();
         for out in self.out.values() {
-            let tag = match out.start.role {
-                archeflow_core::words::Role::Explorer | archeflow_core::words::Role::Creator => "[Plan]",
-                archeflow_core::words::Role::Maker => "[Do]",
-                archeflow_core::words::Role::Gatekeeper | archeflow_core::words::Role::Reviewer => "[Check]",
-            };
-            let elapsed =
-                view::seconds(u64::try_from(out.since.elapsed().as_millis()).unwrap_or(0) / 100 * 100);
-            let left = format!("{} {} {elapsed}", pad(tag, 8), pad(&view::doing(&out.start), DOING - 12));
-            let room = columns.saturating_sub(left.chars().count() + 5);
-            let murmur = cut(&out.murmur, room);
-            text.push_str(&format!(
-                "{} {} {} {}  {}\n",
-                self.paint.cyan(&spin.to_string()),
-                self.paint.tag(&pad(tag, 7)),
+            let elapsed = u64::try_from(out.since.elapsed().as_millis()).unwrap_or(0) / 100 * 100;
+            let rest = format!(
+                " {} {}  {}",
                 pad(&view::doing(&out.start), DOING - 12),
-                self.paint.dim(&elapsed),
-                self.paint.dim(&murmur)
+                view::seconds(elapsed),
+                out.murmur
+            );
+            // A line that wraps could not be erased again.
+            let room = columns.saturating_sub(out.tag.chars().count() + 4);
+            text.push_str(&format!(
+                "{} {}{}\n",
+                self.paint.cyan(&spin.to_string()),
+                self.paint.tag(&out.tag),
+                cut(&rest, room)
             ));
         }
         tell_part!("{text}");
@@ -137,7 +135,7 @@ impl Lines {
         let outcome = safe_line(&line.outcome);
         let text = format!(
             "{}{} {} {}",
-            self.paint.tag(&pad(&line.tag, 9)),
+            pad_after(&line.tag, &self.paint.tag(&line.tag), 9),
             pad(&doing, DOING),
             self.paint.dim("->"),
             self.paint.tone(line.tone, &outcome)
@@ -158,7 +156,8 @@ impl Face for Lines {
         }
         let start = match &entry.event {
             Event::AgentStart(start) => {
-                let out = Out { start: (**start).clone(), since: Instant::now(), murmur: String::new() };
+                let tag = view::tag(run, entry.phase, &start.archetype);
+                let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
                 self.out.insert(entry.seq, out);
                 None
             }

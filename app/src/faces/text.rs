@@ -68,6 +68,12 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
+/// Pads painted text by the width of the plain one.
+pub(crate) fn pad_after(plain: &str, painted: &str, width: usize) -> String {
+    let missing = width.saturating_sub(plain.chars().count());
+    format!("{painted}{}", " ".repeat(missing))
+}
+
 /// Cuts to a width, with an ellipsis.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {

@@ -200,6 +200,8 @@ fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Event> {
     trend
         .resolved_findings
         .iter()
+        // Whether failing tests are mended shows only when they run again.
+        .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
         .filter(|found| !cycle.fixed.contains(&found.id) && said.iter().any(|text| names(text, found)))
         .map(|found| {
             let (file, line) = (found.file.clone(), found.line);

@@ -89,11 +89,11 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
         Role::Reviewer => failed.kind == Failure::Garbled,
     };
-    if failed.kind == Failure::NotStarted {
-        return Next::End(RunStatus::Failed, Reason::AgentFailures);
-    }
     if !needed {
         return Next::Without;
+    }
+    if failed.kind == Failure::NotStarted {
+        return Next::End(RunStatus::Failed, Reason::AgentFailures);
     }
     if tried(&cycle.failures) <= retries.attempts {
         return Next::Again { wait_ms: 0 };

@@ -1,10 +1,91 @@
 //! `cmd:<command line>`: bring any program.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use super::Invocation;
+
+/// Words the shell knows by itself.
+const SHELL: [&str; 22] = [
+    ".", ":", "[", "case", "cd", "command", "echo", "eval", "exec", "export", "false", "for", "if", "printf",
+    "read", "set", "test", "true", "umask", "until", "while", "wait",
+];
 
 /// Through the shell, as the user typed it. `exec` keeps a plain command from leaving a shell in between.
 pub(super) fn invocation(command: &str) -> Invocation {
-    let simple = command.chars().all(|c| c.is_ascii_alphanumeric() || " ./_-=,+@%".contains(c));
+    let plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ./_-,+@%".contains(c));
+    let simple = plain && !SHELL.contains(&first_word(command));
     let line = if simple { format!("exec {command}") } else { command.to_owned() };
     Invocation { program: "/bin/sh".into(), args: vec!["-c".into(), line.into()] }
+}
+
+/// Agents run in a working copy of their own. A program named by a relative path is meant from where the user
+/// stands, so it is made absolute.
+pub(super) fn from(command: &str, here: &Path) -> String {
+    let word = first_word(command);
+    if !word.contains('/') || word.starts_with('/') {
+        return command.to_owned();
+    }
+    match here.join(word).canonicalize() {
+        Ok(path) => format!(
+            "{}{}",
+            quoted(&path.display().to_string()),
+            command.get(word.len()..).unwrap_or_default()
+        ),
+        Err(_) => command.to_owned(),
+    }
+}
+
+/// The name of a program that is not there, as far as one can tell without a shell.
+pub(super) fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
+    let word = first_word(command);
+    let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_-+".contains(c));
+    if !plain || SHELL.contains(&word) {
+        return None;
+    }
+    let there = if word.contains('/') {
+        !word.starts_with('/') || Path::new(word).exists()
+    } else {
+        std::env::split_paths(path?).any(|folder| folder.join(word).is_file())
+    };
+    (!there).then(|| word.to_owned())
+}
+
+fn first_word(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or_default()
+}
+
+fn quoted(path: &str) -> String {
+    let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "./_-+@%".contains(c));
+    if plain { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from, missing};
+    use std::ffi::OsStr;
+    use std::path::Path;
+
+    #[test]
+    fn m_c1_a_program_that_is_not_there_is_named_beforehand() {
+        let path = Some(OsStr::new("/bin:/usr/bin"));
+        for (command, expected) in [
+            ("sh -c true", None),
+            ("no-such-program-anywhere --flag", Some("no-such-program-anywhere")),
+            ("/no/such/program", Some("/no/such/program")),
+            ("if true; then sh; fi", None),
+            ("\"$HOME\"/agent", None),
+            ("FOO=1 sh", None),
+        ] {
+            assert_eq!(missing(command, path).as_deref(), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_relative_program_is_meant_from_where_the_user_stands() {
+        assert_eq!(from("./sh -x", Path::new("/bin")).split(' ').next_back(), Some("-x"));
+        assert!(from("./sh -x", Path::new("/bin")).starts_with('/'));
+        assert_eq!(from("sh -x", Path::new("/bin")), "sh -x");
+        assert_eq!(from("./no-such-file", Path::new("/bin")), "./no-such-file");
+    }
 }

@@ -57,7 +57,7 @@ impl Agent {
         let empty = |what| Error::Empty { spec: spec.to_owned(), what };
         match spec.split_once(':') {
             Some(("cmd", command)) if command.trim().is_empty() => Err(empty("command")),
-            Some(("cmd", command)) => Ok(Agent::Cmd(command.trim().to_owned())),
+            Some(("cmd", command)) => Ok(Agent::Cmd(cmd::from(command.trim(), from))),
             Some(("script", file)) if file.trim().is_empty() => Err(empty("file")),
             Some(("script", file)) => {
                 let path = from.join(file.trim());
@@ -74,6 +74,14 @@ impl Agent {
                     Err(Error::Unknown { name })
                 }
             }
+        }
+    }
+
+    /// The program this will start, where that can be told beforehand: to say so before anything is spent.
+    pub fn missing(&self, path: Option<&std::ffi::OsStr>) -> Option<String> {
+        match self {
+            Agent::Cmd(command) => cmd::missing(command, path),
+            Agent::Script(_) => None,
         }
     }
 
