@@ -1,0 +1,124 @@
+//! Sending an agent out, and what comes back.
+
+use serde::{Deserialize, Serialize};
+
+use super::Money;
+use crate::words::{Answer, Change, Oid, Purpose, Role, Seq, Tier};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSkipped {
+    pub archetype: String,
+    pub reason: String,
+    /// It failed and the run goes on without it, rather than being spared.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStart {
+    pub archetype: String,
+    pub role: Role,
+    pub model: Tier,
+    pub prompt_summary: String,
+    pub purpose: Purpose,
+    /// Counts every start of this archetype in this cycle, from 1.
+    pub attempt: u32,
+    pub cycle: u32,
+    /// The program that plays it.
+    pub agent: String,
+    /// The commit its working copy shows.
+    pub at: Oid,
+    pub silence_ms: u64,
+    pub total_ms: u64,
+    /// Wait before starting: the last attempt found the agent busy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_ms: u64,
+    /// What this attempt is told beyond its ordinary brief.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentComplete {
+    pub archetype: String,
+    pub start_seq: Seq,
+    pub duration_ms: u64,
+    pub artifacts: Vec<String>,
+    pub digest: String,
+    pub summary: String,
+    pub model: Tier,
+    pub answer: Answer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost_usd: Option<Money>,
+    /// Odd things seen: processes left behind, files a reader changed, output cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// The program could not be started.
+    NotStarted,
+    /// It ended with another exit code than 0 or 75.
+    Exit,
+    Signal,
+    /// It said nothing.
+    Empty,
+    /// What it said can't be read as the answer it owes.
+    Garbled,
+    /// A Maker that changed nothing.
+    NoWork,
+    /// Exit 75: try later. Not counted as a failure.
+    Busy,
+    /// Nothing heard for too long.
+    Silence,
+    /// Took too long altogether.
+    TooLong,
+    /// Its working copy is gone or can't be read.
+    WorkspaceGone,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFailed {
+    pub archetype: String,
+    pub start_seq: Seq,
+    pub kind: Failure,
+    pub reason: String,
+    pub duration_ms: u64,
+    /// The ref that keeps what it had done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_as: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost_usd: Option<Money>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentTimeout(pub AgentFailed);
+
+/// The program died, or was told to stop, while this agent was out. Nobody's failure; it is sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentLost {
+    pub archetype: String,
+    pub start_seq: Seq,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_as: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

@@ -1,0 +1,158 @@
+//! The way into the target branch: build, test, hooks, intent, landing, revert.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
+
+/// Build the merge commit off to the side (D-03).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeStart {
+    pub work: Oid,
+    pub base: Oid,
+    pub target: String,
+    pub strategy: MergeStrategy,
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeBuilt {
+    pub start_seq: Seq,
+    pub built: Built,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Built {
+    Candidate {
+        old: Oid,
+        commit: Oid,
+        tree: Oid,
+    },
+    Conflict {
+        paths: Vec<String>,
+    },
+    /// The target has it already.
+    Nothing,
+    /// The target no longer contains the commit the run began from.
+    BaseGone {
+        now: String,
+    },
+    Fault {
+        what: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestsStart {
+    pub commit: Oid,
+    pub tree: Oid,
+    pub command: String,
+    pub limit_ms: u64,
+    /// After landing, as the second net.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub post_merge: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestsDone {
+    pub start_seq: Seq,
+    pub tree: Oid,
+    pub result: Tested,
+    /// The exit code, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    pub duration_ms: u64,
+    pub artifact: String,
+    /// The end of the output, for feedback.
+    pub tail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tested {
+    Passed,
+    Failed,
+    TimedOut,
+    /// Exit 126 or 127, or it could not be started: the command is wrong, not the change (BX-05).
+    Broken,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookStart {
+    pub point: HookPoint,
+    pub command: String,
+    pub fail_action: FailAction,
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookDone {
+    pub start_seq: Seq,
+    pub point: HookPoint,
+    pub ok: bool,
+    pub reason: String,
+}
+
+/// The target branch is about to move (I1). Whoever finds this without an answer completes it first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeIntent {
+    #[serde(rename = "ref")]
+    pub target: String,
+    pub old: Oid,
+    pub new: Oid,
+    pub tree: Oid,
+    pub strategy: MergeStrategy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunMerged {
+    pub start_seq: Seq,
+    pub base: String,
+    pub strategy: MergeStrategy,
+    pub old: Oid,
+    pub commit: Oid,
+    pub tree: Oid,
+    /// Checked-out trees that were moved along.
+    pub moved: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRefused {
+    pub start_seq: Seq,
+    pub why: Refusal,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The target moved between test and landing.
+    Moved,
+    /// The user's checkout has changes on paths the merge touches.
+    Dirty,
+    /// An operation is under way in the user's checkout.
+    Busy,
+    Fault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertIntent {
+    #[serde(rename = "ref")]
+    pub target: String,
+    pub landed: Oid,
+    pub old: Oid,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReverted {
+    pub start_seq: Seq,
+    pub commit: Oid,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevertRefused {
+    pub start_seq: Seq,
+    pub detail: String,
+}

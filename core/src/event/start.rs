@@ -1,0 +1,116 @@
+//! Lines that begin something: the request, a session, a person who opens a run again.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::{Answer, Change, Domain, Oid, Phase, Policy, Seat, Strategy, Tier, Workflow};
+
+/// The first line: the request with everything a replay needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStart {
+    pub task: String,
+    pub workflow: Workflow,
+    pub max_cycles: u32,
+    pub strategy: Strategy,
+    pub domain: Domain,
+    pub team: Vec<String>,
+    /// The team with roles, and those an escalation would bring in.
+    pub seats: BTreeMap<String, Vec<Seat>>,
+    /// The archetypes' own tiers, from their headers.
+    pub tiers: BTreeMap<String, Tier>,
+    /// Digest of each persona's text, so that the log says what was used.
+    pub personas: BTreeMap<String, String>,
+    pub config: Policy,
+    /// Digest over every configuration byte that took part.
+    pub config_hash: String,
+    pub base: Base,
+    pub branch: String,
+    pub dry_run: bool,
+    /// How strategy and workflow were chosen.
+    pub chosen: Chosen,
+    pub format: u32,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The full name of the branch the change is for.
+    pub target: String,
+    pub commit: Oid,
+}
+
+/// The reasons behind strategy and workflow, for the first decision points.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Chosen {
+    pub strategy_by: String,
+    pub workflow_by: String,
+    /// Signals that pointed elsewhere (CL-21).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<String>,
+}
+
+/// A process began to drive the run. Numbered, so that a stale driver can be told from the present one (I7).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStart {
+    pub fence: u32,
+    pub why: String,
+    /// A person is there to answer questions.
+    pub attended: bool,
+    pub auto_merge: bool,
+    pub version: String,
+    /// Marks every process of this session.
+    pub tag: String,
+    /// Agents given anew on the command line of this session.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionEnd {
+    pub signal: i32,
+}
+
+/// `--start-from`: earlier artifacts stand in for the phases before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunReentered {
+    pub phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Imported>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub making: Option<Imported>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<Imported>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Imported {
+    pub archetype: String,
+    pub artifact: Artifact,
+    pub answer: Answer,
+}
+
+/// A file under the run's artifact folder, with the digest it must still have when used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    pub name: String,
+    pub digest: String,
+}
+
+/// A person asks for one more cycle in spite of a stop (AF-083).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunContinued {
+    pub cycles: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunDiscarded {
+    /// Where the work stays reachable.
+    pub kept_as: Vec<String>,
+}
+
+/// A person says: land it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRequested {}
