@@ -14,7 +14,7 @@ use archeflow_core::words::{Outcome, Seq};
 use crate::hands::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, log, projections};
+use crate::{clock, failpoint, log, projections};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -93,6 +93,7 @@ impl Driver {
     /// Drives the run until it ends or waits for somebody who is not there.
     pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
         projections::catch_up(&self.world, &self.run)?;
+        failpoint::pass("caught_up");
         let left_open: Vec<(Seq, Event)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
@@ -139,14 +140,16 @@ impl Driver {
             return Ok(Vec::new());
         }
         log::append(&mut self.journal, &entries)?;
-        failpoint("recorded");
+        failpoint::pass("recorded");
         projections::write(&self.world, &self.run, &entries)?;
+        failpoint::pass("projected");
         for entry in &entries {
             face.wrote(&self.run, entry);
         }
         for warning in projections::observe(&self.world, &self.run, &entries) {
             face.warn(&warning);
         }
+        failpoint::pass("observed");
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
     }
@@ -155,7 +158,7 @@ impl Driver {
         loop {
             match self.inbox.recv_timeout(TICK) {
                 Ok(Message::Report { order, report }) => {
-                    failpoint("performed");
+                    failpoint::pass("performed");
                     return Ok(Woken::Report(order, report));
                 }
                 Ok(Message::Murmur { order, text }) => face.murmur(order, &text),
@@ -220,20 +223,3 @@ enum Woken {
     Report(Seq, Event),
     Signal(i32),
 }
-
-/// Where tests end the program: `ARCHEFLOW_FAILPOINT=<name>:<n>` kills it at the n-th time the place is passed.
-/// Only in builds with debug assertions; a release has no such door.
-#[cfg(debug_assertions)]
-fn failpoint(name: &str) {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static PASSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
-    let Ok(wanted) = std::env::var("ARCHEFLOW_FAILPOINT") else { return };
-    let Some((at, times)) = wanted.split_once(':') else { return };
-    let counter = &PASSED[usize::from(name == "performed")];
-    if at == name && (counter.fetch_add(1, Ordering::SeqCst) + 1).to_string() == times {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    }
-}
-
-#[cfg(not(debug_assertions))]
-fn failpoint(_: &str) {}

@@ -31,3 +31,5 @@ pub mod proc;
 pub mod children;
 
 pub mod clock;
+
+pub mod failpoint;

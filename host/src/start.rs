@@ -16,7 +16,7 @@ use crate::git::{self, Oid, Repo, runner};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
-use crate::{clock, hands, log, proc};
+use crate::{clock, failpoint, hands, log, proc};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -245,6 +245,7 @@ impl House {
         if let Some(session) = &run.session {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
+        failpoint::pass("swept");
         let settings = self.settings(&config::Flags::default(), file)?;
         let agents = self.agents_anew(&run, flags)?;
         let (_, personas) = self.personas()?;

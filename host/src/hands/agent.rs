@@ -21,6 +21,7 @@ use super::{Message, Trouble, artifact_name, citations, looking, report};
 use crate::backends::Agent;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
+use crate::failpoint;
 use crate::git::{Oid, runner};
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
 use crate::store::files;
@@ -161,9 +162,11 @@ impl Attempt<'_> {
             },
             tag: format!("{}.{}", self.world.tag, self.errand.seq),
         };
+        failpoint::pass("agent.housed");
         let mut murmur = Murmur { order: self.errand.seq, send, last: None };
         let ended = proc::run(job, &self.world.watch, &mut |stream, bytes| murmur.hear(stream, bytes));
         let _ = std::fs::remove_dir_all(&scratch);
+        failpoint::pass("agent.ended");
         Done::of(&ended)
     }
 
@@ -419,7 +422,9 @@ impl Attempt<'_> {
         let temporary = self.folder.join("done.json.new");
         std::fs::write(&temporary, json)
             .and_then(|()| std::fs::rename(&temporary, &path))
-            .map_err(|error| self.trouble(&path, &error))
+            .map_err(|error| self.trouble(&path, &error))?;
+        failpoint::pass("agent.done");
+        Ok(())
     }
 
     fn read_done(&self) -> Option<Done> {

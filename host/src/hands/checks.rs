@@ -7,6 +7,7 @@ use std::time::Duration;
 use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsStart};
 use archeflow_core::words::{HookPoint, Seq};
 
+use crate::failpoint;
 use crate::git::Oid;
 use crate::git::workspace::Kind;
 use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
@@ -36,6 +37,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
     };
     let ended = shell(world, seq, &start.command, &slot.tree(), &log, start.limit_ms, Vec::new());
+    failpoint::pass("tests.ran");
     let duration_ms = millis(ended.duration);
     let tail = tail(&log);
     match ended.cause {

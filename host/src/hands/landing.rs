@@ -9,6 +9,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::words::{Change, MergeStrategy, Seq};
 
+use crate::failpoint;
 use crate::git::Oid;
 use crate::git::change::{changed, quote_path};
 use crate::git::land::{self, Landed, Move, Recovered, Strategy, Work};
@@ -44,7 +45,9 @@ fn try_build(world: &World, start: &MergeStart) -> Result<Built, String> {
         MergeStrategy::Squash => Strategy::Squash,
         MergeStrategy::Rebase => Strategy::Rebase,
     };
-    Ok(match land::build(&world.repo, strategy, &request).map_err(text)? {
+    let built = land::build(&world.repo, strategy, &request).map_err(text)?;
+    failpoint::pass("merge.built");
+    Ok(match built {
         land::Built::Commit { oid, tree } => {
             Built::Candidate { old: target.to_string(), commit: oid.to_string(), tree: tree.to_string() }
         }
@@ -164,6 +167,7 @@ fn try_revert(world: &World, intent: &RevertIntent) -> Result<String, String> {
     let message = format!("archeflow: revert run {}\n\nThe tests failed after landing.\n", world.run_id);
     let identity = world.repo.identity();
     let built = land::revert(&world.repo, &tip, &landed, &old, &message, identity, &keep).map_err(text)?;
+    failpoint::pass("revert.built");
     let land::Built::Commit { oid: new, .. } = built else {
         return Err("later commits stand in the way of a clean revert".to_owned());
     };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::settle::{Goal, Settled, rehearse, settle};
 use super::{Error, Landed, Move};
+use crate::failpoint;
 use crate::git::change::{self, Changed, GITLINK};
 use crate::git::checkouts::{self, Checkout};
 use crate::git::repo::Repo;
@@ -33,6 +34,7 @@ pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
         Hold::Held(held) => held,
         Hold::Refused(landed) => return Ok(landed),
     };
+    failpoint::pass("land.prepared");
     let checkouts = repo.checkouts()?;
     let concerned: Vec<&Checkout> =
         checkouts.iter().filter(|one| one.branch.as_deref() == Some(&step.branch)).collect();
@@ -43,6 +45,7 @@ pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
     if let Some(refused) = move_trees(repo, &concerned, &changed, step)? {
         return Ok(refused);
     }
+    failpoint::pass("land.moved");
     if let Err(error) = held.say(b"commit\0").and_then(|()| held.expect("commit: ok")) {
         drop(held);
         // The answer may be lost although the branch moved; the branch itself knows.
@@ -51,6 +54,7 @@ pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
             return Err(error.into());
         }
     }
+    failpoint::pass("land.committed");
     Ok(Landed::Moved { trees: concerned.iter().map(|one| one.tree.clone()).collect() })
 }
 

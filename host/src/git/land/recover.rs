@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::forward::{swap, vanishes};
 use super::settle::{Goal, Settled, settle, standing};
 use super::{Error, Move};
+use crate::failpoint;
 use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
 use crate::git::{Oid, change, files};
@@ -65,9 +66,11 @@ pub fn recover(repo: &Repo, step: &Move, since: SystemTime) -> Result<Recovered,
             return Ok(Recovered::Stopped { path, why });
         }
     }
+    failpoint::pass("recover.settled");
     if !done && !swap(repo, &step.branch, &step.new, &step.old)? {
         return Ok(Recovered::BranchMoved { now: repo.resolve(&step.branch)? });
     }
+    failpoint::pass("recover.done");
     Ok(Recovered::Completed)
 }
 

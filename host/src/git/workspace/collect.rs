@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::slot::{Difference, What};
 use super::{Error, Slot};
+use crate::failpoint;
 use crate::git::repo::{Identity, answered};
 use crate::git::{Oid, change, files, runner, side};
 
@@ -83,6 +84,7 @@ impl Slot {
             }
         }
         self.settle(base, &commit, &strays, skipped.is_empty())?;
+        failpoint::pass("work.collected");
         let committed_by_agent = parent != *base;
         Ok(Collected {
             commit,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Error, Slot};
+use crate::failpoint;
 use crate::git::Oid;
 use crate::git::checkouts::Checkout;
 use crate::git::repo::{Repo, short_name};
@@ -16,6 +17,7 @@ impl Slot {
     pub fn publish(&mut self, wanted: &[(Oid, String)]) -> Result<(), Error> {
         self.send_objects(wanted)?;
         point(&self.repo, wanted)?;
+        failpoint::pass("work.published");
         let covered = |made: &Vec<Oid>| made.iter().all(|oid| wanted.iter().any(|(commit, _)| commit == oid));
         if self.unpublished.take_if(|made| covered(made)).is_some() {
             self.abandon()?;

@@ -1,0 +1,50 @@
+//! Places where tests end the program, as a crash would: at once, with everything else as it stands.
+//!
+//! `ARCHEFLOW_FAILPOINT=<place>:<n>` kills the program with SIGKILL the n-th time the place is passed;
+//! `ARCHEFLOW_FAILPOINT_TRACE=<file>` writes down every place as it is passed. Only in builds with debug assertions;
+//! a release has no such door.
+
+/// Every place, with what has and what has not happened there.
+pub const PLACES: [(&str, &str); 19] = [
+    ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
+    ("projected", "the files that follow from a batch are written; observers have not heard of it"),
+    ("observed", "index and progress are written; the batch's orders are not performed"),
+    ("performed", "an order is carried out; its report is not recorded"),
+    ("swept", "resuming: what the last session left running is ended"),
+    ("caught_up", "resuming: files that follow from the log are made again; no open order is performed"),
+    ("agent.housed", "an agent has its folder and its working copy; it is not started"),
+    ("agent.ended", "an agent's process has ended; nothing says so"),
+    ("agent.done", "`done.json` says that an agent's process has ended"),
+    ("work.collected", "a Maker's work is taken in from its working copy; no ref keeps it"),
+    ("work.published", "refs keep a Maker's work; nothing else says so"),
+    ("merge.built", "a merge commit is built and kept"),
+    ("tests.ran", "the test command has ended"),
+    ("land.prepared", "landing: the target ref is held at its old value; no file has moved"),
+    ("land.moved", "landing: the user's files have moved; the ref has not"),
+    ("land.committed", "landing: the ref has moved"),
+    ("recover.settled", "recovering a landing: the user's files are moved on; the ref is not"),
+    ("recover.done", "recovering a landing: files and ref are moved on"),
+    ("revert.built", "the commit that takes a landing back is built and kept"),
+];
+
+/// Says that a place is passed.
+#[cfg(debug_assertions)]
+pub(crate) fn pass(place: &str) {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static PASSED: [AtomicU64; PLACES.len()] = [const { AtomicU64::new(0) }; PLACES.len()];
+    let known = PLACES.iter().position(|(name, _)| *name == place).and_then(|at| PASSED.get(at));
+    let Some(counter) = known else { panic!("the failpoint {place} is not in the list") };
+    let times = counter.fetch_add(1, Ordering::SeqCst) + 1;
+    if let Some(file) = std::env::var_os("ARCHEFLOW_FAILPOINT_TRACE")
+        && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(file)
+    {
+        let _ = file.write_all(format!("{place}\n").as_bytes());
+    }
+    if std::env::var("ARCHEFLOW_FAILPOINT").is_ok_and(|wanted| wanted == format!("{place}:{times}")) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn pass(_: &str) {}
