@@ -54,8 +54,16 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
 
 /// Folds a whole journal.
 pub fn fold(text: &Text) -> Result<Run, Error> {
+    fold_seeing(text, |_, _| {})
+}
+
+/// The same, with a look at every entry and the state it led to.
+pub fn fold_seeing(text: &Text, mut see: impl FnMut(&Run, &Entry)) -> Result<Run, Error> {
     let mut run = Run::default();
-    each(text, |entry| run.apply(&entry))?;
+    each(text, |entry| {
+        run.apply(&entry);
+        see(&run, &entry);
+    })?;
     Ok(run)
 }
 

@@ -25,10 +25,7 @@ pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::E
     for entry in entries {
         match &entry.event {
             Event::CycleBoundary(boundary) => boundary_files(&folder, boundary)?,
-            Event::FixApplied(fix) => fixes.push(json!({
-                "ts": clock::written(entry.at), "run_id": world.run_id, "cycle": run.number(), "source": fix.source,
-                "finding": fix.finding, "file": fix.file, "line": fix.line,
-            })),
+            Event::FixApplied(_) => fixes.extend(fix_line(&world.run_id, run, entry)),
             Event::PhaseTransition(transition) if transition.to == Phase::Plan && transition.cycle > 1 => {
                 archive(&folder, transition.cycle - 1)?;
             }
@@ -36,9 +33,21 @@ pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::E
         }
     }
     for fix in fixes {
-        files::append_line_locked(&folder.join("act-fixes.jsonl"), &fix.to_string())?;
+        files::append_line_locked(&folder.join(FIXES), &fix)?;
     }
     Ok(())
+}
+
+const FIXES: &str = "act-fixes.jsonl";
+
+/// The line of `act-fixes.jsonl` an entry makes, if it does.
+pub(crate) fn fix_line(run_id: &str, run: &Run, entry: &Entry) -> Option<String> {
+    let Event::FixApplied(fix) = &entry.event else { return None };
+    let line = json!({
+        "ts": clock::written(entry.at), "run_id": run_id, "cycle": run.number(), "source": fix.source,
+        "finding": fix.finding, "file": fix.file, "line": fix.line,
+    });
+    Some(line.to_string())
 }
 
 /// Observers: warnings, never a stop.
@@ -47,36 +56,71 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     let ends = entries.iter().any(|entry| matches!(entry.event, Event::RunComplete(_)));
     let starts = entries.iter().any(|entry| matches!(entry.event, Event::SessionStart(_)));
     if ends || starts {
-        let status = run.outcome.as_ref().map_or("running", |outcome| outcome.status.name());
-        let task = run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
-        let line = index::Entry {
-            run_id: world.run_id.clone(),
-            status: status.to_owned(),
-            task,
-            ts: clock::written(run.last),
-        };
-        if let Err(error) = index::append(&world.places.events(), &line) {
+        if let Err(error) = list(world, run) {
             warnings.push(format!("the index of runs was not written: {error}"));
         }
     }
-    let progress = world.places.root().join(".archeflow/progress.md");
+    let progress = world.places.root().join(PROGRESS);
     if let Err(error) = std::fs::write(&progress, progress_text(world, run)) {
         warnings.push(format!("{} was not written: {error}", progress.display()));
     }
     warnings
 }
 
+const PROGRESS: &str = ".archeflow/progress.md";
+
+fn list(world: &World, run: &Run) -> Result<(), files::Error> {
+    let line = index::Entry {
+        run_id: world.run_id.clone(),
+        status: status(run).to_owned(),
+        task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
+        ts: clock::written(run.last),
+    };
+    index::append(&world.places.events(), &line)
+}
+
+fn status(run: &Run) -> &'static str {
+    run.outcome.as_ref().map_or("running", |outcome| outcome.status.name())
+}
+
 /// What a crash may have kept from being written: made again from the state.
 pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
     let folder = world.artifacts();
     for cycle in &run.cycles {
-        if cycle.number < run.number() {
-            archive(&folder, cycle.number)?;
-        } else if let Some(boundary) = &cycle.boundary {
+        let over = cycle.number < run.number();
+        if over && is_archived(&folder, cycle.number) {
+            continue;
+        }
+        if let Some(boundary) = &cycle.boundary {
             boundary_files(&folder, boundary)?;
+        }
+        if over {
+            archive(&folder, cycle.number)?;
         }
     }
     Ok(())
+}
+
+/// Makes `act-fixes.jsonl` again when it is not what the log says.
+pub fn catch_up_fixes(world: &World, fixes: &[String]) -> Result<(), files::Error> {
+    let path = world.artifacts().join(FIXES);
+    let text: String = fixes.iter().map(|fix| format!("{fix}\n")).collect();
+    let written = files::read_capped(&path, 64 << 20).unwrap_or_default();
+    if written == text.as_bytes() { Ok(()) } else { files::write_atomic(&path, text.as_bytes()) }
+}
+
+/// Tells the index of an end it has not heard of. It only watches, so what goes wrong here is nobody's business.
+pub fn catch_up_index(world: &World, run: &Run) {
+    let known = index::read(&world.places.events()).unwrap_or_default();
+    let stale = known
+        .runs
+        .iter()
+        .find(|entry| entry.run_id == world.run_id)
+        .is_none_or(|entry| entry.status != status(run));
+    if run.outcome.is_some() && stale {
+        let _ = list(world, run);
+        let _ = std::fs::write(world.places.root().join(PROGRESS), progress_text(world, run));
+    }
 }
 
 fn boundary_files(folder: &Path, boundary: &CycleBoundary) -> Result<(), files::Error> {
@@ -107,10 +151,13 @@ fn boundary_files(folder: &Path, boundary: &CycleBoundary) -> Result<(), files::
     Ok(())
 }
 
-/// Moves a finished cycle's artifacts to `cycle-<n>/` (AF-086). A file that is there already stays; so a second
-/// try after a crash finishes the first.
+/// Moves a finished cycle's artifacts to `cycle-<n>/` (AF-086). The folder gets its name when everything is in it: so
+/// a second try after a crash finishes the first, and one that comes later leaves the next cycle's artifacts alone.
 fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
-    let into = folder.join(format!("cycle-{cycle}"));
+    if is_archived(folder, cycle) {
+        return Ok(());
+    }
+    let into = folder.join(format!("cycle-{cycle}.part"));
     let io = |path: &Path, source| files::Error::Io { doing: "archive to", path: path.to_path_buf(), source };
     std::fs::create_dir_all(&into).map_err(|error| io(&into, error))?;
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
@@ -126,14 +173,19 @@ fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
             std::fs::copy(entry.path(), &to).map_err(|error| io(&to, error))?;
         }
     }
-    Ok(())
+    let whole = folder.join(format!("cycle-{cycle}"));
+    std::fs::rename(&into, &whole).map_err(|error| io(&whole, error))
+}
+
+fn is_archived(folder: &Path, cycle: u32) -> bool {
+    folder.join(format!("cycle-{cycle}")).is_dir()
 }
 
 /// `.archeflow/progress.md`: the run at a glance.
 fn progress_text(world: &World, run: &Run) -> String {
     use std::fmt::Write;
     let (title, second) = view::header(run);
-    let status = run.outcome.as_ref().map_or("running", |outcome| outcome.status.name());
+    let status = status(run);
     let mut text = format!("# {title}\n\nRun ID: {} | {second}\n\nStatus: {status}\n\n", world.run_id);
     if let Some(cycle) = run.cycle() {
         let _ = writeln!(text, "## Cycle {} of {}, {}\n", cycle.number, run.max_cycles, cycle.phase.name());

@@ -16,7 +16,7 @@ use crate::git::{self, Oid, Repo, runner};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
-use crate::{clock, failpoint, hands, log, proc};
+use crate::{clock, failpoint, hands, log, proc, projections};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -241,7 +241,10 @@ impl House {
             Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
             other => other?,
         };
-        let run = log::fold(&opened.lines)?;
+        let mut fixes = Vec::new();
+        let run = log::fold_seeing(&opened.lines, |run, entry| {
+            fixes.extend(projections::fix_line(id, run, entry));
+        })?;
         if let Some(session) = &run.session {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
@@ -251,6 +254,9 @@ impl House {
         let (_, personas) = self.personas()?;
         let mut driver = self.driver(opened.journal, run, personas, &settings.variables());
         driver.agents = agents;
+        projections::catch_up(&driver.world, &driver.run)?;
+        projections::catch_up_fixes(&driver.world, &fixes)?;
+        projections::catch_up_index(&driver.world, &driver.run);
         Ok((driver, opened.repaired))
     }
 
