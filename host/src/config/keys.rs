@@ -97,7 +97,7 @@ pub static KEYS: &[Key] = &[
         "domain",
         Kind::Words(&["code", "writing", "research"]),
         Class::Inert,
-        Err("found from the files"),
+        Err("code"),
         "What the project is made of; changes terms and review criteria.",
     ),
     key(
@@ -133,7 +133,7 @@ pub static KEYS: &[Key] = &[
         "agents.default",
         Kind::Agent,
         Class::Guarded,
-        Err("the first agent found installed"),
+        Err("none; name one with --agent"),
         "Program that plays every archetype without one of its own.",
     ),
     key(
@@ -608,7 +608,7 @@ impl Kind {
             Kind::Tier => Tier::NAMES.to_owned(),
             Kind::Release => "a release number of at most 32 characters".to_owned(),
             Kind::Prefix => {
-                "like `archeflow/`: begins with a letter or digit, ends with `/`, holds only letters, \
+                "begins with `archeflow/`, ends with `/`, holds only letters, \
                              digits, `-`, `_` and single `.` and `/`, at most 64 characters"
                     .to_owned()
             }
@@ -739,7 +739,7 @@ fn prefix(text: &str) -> bool {
             && !part.ends_with('.')
             && !part.to_ascii_lowercase().ends_with(".lock")
     };
-    text.len() <= 64 && text.strip_suffix('/').is_some_and(|text| text.split('/').all(part))
+    text.len() <= 64 && text.starts_with("archeflow/") && text.strip_suffix('/').is_some_and(|text| text.split('/').all(part))
 }
 
 const LONGEST_COMMAND: usize = 4_096;
@@ -751,18 +751,14 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude, codex, gemini, opencode, goose, acp:<command>, anthropic[:model], \
-                      openai[:model]@<url>, ollama[:model], cmd:<command line> or script:<file>";
+const AGENTS: &str = "cmd:<command line> or script:<file>";
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {
     let end = text.find([':', '@']).unwrap_or(text.len());
     let (head, rest) = text.split_at(end);
     match head {
-        "claude" | "codex" | "gemini" | "opencode" | "goose" => rest.is_empty(),
-        "acp" | "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
-        "anthropic" | "ollama" => rest.is_empty() || (rest.starts_with(':') && rest.len() > 1),
-        "openai" => rest.split_once('@').is_some_and(|(model, url)| model != ":" && !url.is_empty()),
+        "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
         _ => false,
     }
 }

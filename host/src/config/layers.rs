@@ -189,7 +189,7 @@ impl Settings {
         [Strategy::Pdca, Strategy::Pipeline].into_iter().find(|strategy| Some(strategy.name()) == word)
     }
 
-    /// `None`: found from the files.
+    /// `None`: nobody said; code.
     pub fn domain(&self) -> Option<Domain> {
         let word = self.word("domain");
         [Domain::Code, Domain::Writing, Domain::Research]

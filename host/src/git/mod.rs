@@ -9,7 +9,8 @@
 //!   from here, so nothing that is configured in the repository can run;
 //! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it.
 //!
-//! [`runner`] is the only room that starts git. Nothing here prints, asks, pushes, or deletes a branch.
+//! [`runner`] is the only room that starts git. Nothing here prints, asks or pushes. The one branch that can go away
+//! is a run's own, when its user discards it, and then its commits stay under a keep ref.
 
 pub mod change;
 pub mod checkouts;

@@ -61,7 +61,13 @@ fn try_build(world: &World, start: &MergeStart) -> Result<Built, String> {
 
 /// Moves the branch from exactly the recorded old commit to exactly the tested one, under the repository's lock.
 /// What a crash left half done is completed first (P9).
-pub(super) fn land(world: &World, seq: Seq, intent: &MergeIntent, work: Option<&Change>) -> Event {
+pub(super) fn land(
+    world: &World,
+    seq: Seq,
+    intent: &MergeIntent,
+    work: Option<&Change>,
+    since: u64,
+) -> Event {
     let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
     let step = match step(&intent.target, &intent.old, &intent.new) {
         Ok(step) => step,
@@ -71,7 +77,7 @@ pub(super) fn land(world: &World, seq: Seq, intent: &MergeIntent, work: Option<&
         Ok(lock) => lock,
         Err(what) => return refused(Refusal::Busy, what),
     };
-    let moved = match carry_out(world, &step) {
+    let moved = match carry_out(world, &step, since) {
         Ok(moved) => moved,
         Err((why, detail)) => return refused(why, detail),
     };
@@ -90,12 +96,15 @@ pub(super) fn land(world: &World, seq: Seq, intent: &MergeIntent, work: Option<&
     .into()
 }
 
-fn carry_out(world: &World, step: &Move) -> Result<u32, (Refusal, String)> {
+fn carry_out(world: &World, step: &Move, since: u64) -> Result<u32, (Refusal, String)> {
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
-    let since = SystemTime::now();
+    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
     match land::recover(&world.repo, step, since).map_err(fault)? {
         Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
         Recovered::NotStarted => {}
+        Recovered::Stopped { path, why } if path.ends_with(b".lock") => {
+            return Err((Refusal::Busy, format!("{}: {why}", quote_path(&path))));
+        }
         Recovered::Stopped { path, why } => {
             return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
         }
@@ -144,14 +153,14 @@ fn merge_base(world: &World, step: &Move, work: &Change) -> Result<Option<Oid>, 
 }
 
 /// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
-pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent) -> Event {
-    match try_revert(world, intent) {
+pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: u64) -> Event {
+    match try_revert(world, intent, since) {
         Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
         Err(detail) => RevertRefused { start_seq: seq, detail }.into(),
     }
 }
 
-fn try_revert(world: &World, intent: &RevertIntent) -> Result<String, String> {
+fn try_revert(world: &World, intent: &RevertIntent, since: u64) -> Result<String, String> {
     let _lock = lock(world, &intent.target)?;
     let keep = world.keep_ref("revert");
     let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);
@@ -172,7 +181,7 @@ fn try_revert(world: &World, intent: &RevertIntent) -> Result<String, String> {
         return Err("later commits stand in the way of a clean revert".to_owned());
     };
     let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
-    carry_out(world, &step).map(|_| new.to_string()).map_err(|(_, detail)| detail)
+    carry_out(world, &step, since).map(|_| new.to_string()).map_err(|(_, detail)| detail)
 }
 
 fn lock(world: &World, target: &str) -> Result<Lock, String> {

@@ -51,13 +51,14 @@ pub enum Trouble {
     Artifact { path: String, why: String },
 }
 
-/// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
+/// Starts an order on its way; `since` is when it was written down, or no later. The brief of an agent is written here, while the run can be looked at.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
     seq: Seq,
     order: &Event,
+    since: u64,
     inbox: &Sender<Message>,
 ) -> Result<(), desk::Error> {
     let (world, send) = (Arc::clone(world), inbox.clone());
@@ -80,11 +81,11 @@ pub fn perform(
         }
         Event::MergeIntent(intent) => {
             let (intent, work) = ((**intent).clone(), run.work.clone());
-            spawn(move || report(&send, seq, landing::land(&world, seq, &intent, work.as_ref())));
+            spawn(move || report(&send, seq, landing::land(&world, seq, &intent, work.as_ref(), since)));
         }
         Event::RevertIntent(intent) => {
             let intent = (**intent).clone();
-            spawn(move || report(&send, seq, landing::revert(&world, seq, &intent)));
+            spawn(move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
         }
         // A question waits for a person; the driver puts it to them.
         _ => {}
