@@ -360,10 +360,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Release => &["0.1.0", "1.2.3-rc.1+x"],
         Kind::Prefix => &["archeflow/", "archeflow/b.c/"],
         Kind::Command => &["make", "'a | b && c'", "true", "|\n    cargo test"],
-        Kind::Agent => &[
-            "'cmd:my agent --x'",
-            "script:f",
-        ],
+        Kind::Agent => &["'cmd:my agent --x'", "script:f"],
         Kind::Variables => &["[]", "[LANG]", "[A_1, _b]"],
     }
 }
@@ -477,7 +474,10 @@ fn unknown_keys_are_named_with_what_is_known() {
         ),
         ("auto_merge: true\n", "unknown key `auto_merge` (did you mean `git.auto_merge`?)"),
         ("git.auto_merge: true\n", "unknown key `git.auto_merge`; write one level per line"),
-        ("agents:\n  guardain: 'cmd:codex'\n", "unknown key `agents.guardain` (did you mean `agents.guardian`?)"),
+        (
+            "agents:\n  guardain: 'cmd:codex'\n",
+            "unknown key `agents.guardain` (did you mean `agents.guardian`?)",
+        ),
         (
             "models: {archetypes: {zeus: opus}}\n",
             "unknown key `models.archetypes.zeus`; known in `models.archetypes`: explorer, creator,",

@@ -607,11 +607,9 @@ impl Kind {
             Kind::Words(words) => words.join(", "),
             Kind::Tier => Tier::NAMES.to_owned(),
             Kind::Release => "a release number of at most 32 characters".to_owned(),
-            Kind::Prefix => {
-                "begins with `archeflow/`, ends with `/`, holds only letters, \
+            Kind::Prefix => "begins with `archeflow/`, ends with `/`, holds only letters, \
                              digits, `-`, `_` and single `.` and `/`, at most 64 characters"
-                    .to_owned()
-            }
+                .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
             Kind::Agent => AGENTS.to_owned(),
             Kind::Variables => format!(
@@ -739,7 +737,9 @@ fn prefix(text: &str) -> bool {
             && !part.ends_with('.')
             && !part.to_ascii_lowercase().ends_with(".lock")
     };
-    text.len() <= 64 && text.starts_with("archeflow/") && text.strip_suffix('/').is_some_and(|text| text.split('/').all(part))
+    text.len() <= 64
+        && text.starts_with("archeflow/")
+        && text.strip_suffix('/').is_some_and(|text| text.split('/').all(part))
 }
 
 const LONGEST_COMMAND: usize = 4_096;

@@ -17,7 +17,7 @@ use archeflow_core::words::{Answer, Change, Role, Status};
 use serde::{Deserialize, Serialize};
 
 use super::desk::Errand;
-use super::{Message, Trouble, artifact_name, citations, looking, report};
+use super::{Message, Trouble, artifact_name, citations, looking, report, tail};
 use crate::backends::Agent;
 use crate::failpoint;
 use crate::git::change::quote_path;
@@ -26,6 +26,9 @@ use crate::git::{Oid, runner};
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
 use crate::store::files;
 use crate::world::{World, fingerprint};
+
+/// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
+const READ_AT_MOST: u64 = 4_000_000;
 
 /// What is known of a process that has ended, kept beside its output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -194,7 +197,7 @@ impl Attempt<'_> {
 
     /// From what is on disk to the report. Doing it twice gives the same twice.
     fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
-        let said = files::read_capped(&self.folder.join("answer.md"), 80_000_000).unwrap_or_default();
+        let (said, left_out) = self.said();
         let start = &self.errand.start;
         let mut answer = read::answer(start.role, &start.archetype, &said);
         let silent_after_answer =
@@ -202,6 +205,11 @@ impl Attempt<'_> {
         let empty = said.iter().all(u8::is_ascii_whitespace);
         let failure = match &done.end {
             End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
+            End::Exited(0) if left_out > 0 && matches!(start.role, Role::Gatekeeper | Role::Reviewer) => {
+                let reason =
+                    format!("it said {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
+                Some((Failure::Garbled, reason))
+            }
             End::Exited(0) => None,
             End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
             End::Exited(code @ (126 | 127)) => Some((
@@ -402,10 +410,25 @@ impl Attempt<'_> {
         (tokens, usage.cost_usd)
     }
 
+    /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
+    /// kept of it stays in the attempt's folder.
+    fn said(&self) -> (Vec<u8>, u64) {
+        let path = self.folder.join("answer.md");
+        let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+        let mut said = tail(&path, READ_AT_MOST);
+        if whole <= READ_AT_MOST {
+            return (said, 0);
+        }
+        let line = said.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let note =
+            format!("[archeflow: the first {} bytes are only in {}]\n", whole - READ_AT_MOST, path.display());
+        said.splice(..line, note.into_bytes());
+        (said, whole - READ_AT_MOST)
+    }
+
     fn last_words(&self) -> String {
-        let bytes = files::read_capped(&self.folder.join("stderr.log"), 80_000_000).unwrap_or_default();
-        let tail = bytes.get(bytes.len().saturating_sub(2_000)..).unwrap_or_default();
-        let text = String::from_utf8_lossy(tail);
+        let bytes = tail(&self.folder.join("stderr.log"), 2_000);
+        let text = String::from_utf8_lossy(&bytes);
         let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
         last.map_or_else(|| "nothing on standard error".to_owned(), |line| line.chars().take(300).collect())
     }

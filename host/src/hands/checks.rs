@@ -13,7 +13,7 @@ use crate::git::workspace::Kind;
 use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
 use crate::world::World;
 
-const TAIL: usize = 1_500;
+const TAIL: u64 = 1_500;
 
 /// The test command on a checkout of exactly the candidate commit.
 pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
@@ -114,9 +114,7 @@ fn shell(
 }
 
 fn tail(log: &Path) -> String {
-    let bytes = crate::store::files::read_capped(log, 80_000_000).unwrap_or_default();
-    let from = bytes.len().saturating_sub(TAIL);
-    String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).trim().to_owned()
+    String::from_utf8_lossy(&super::tail(log, TAIL)).trim().to_owned()
 }
 
 fn last_line(text: &str) -> &str {

@@ -102,6 +102,20 @@ fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {
     let _ = send.send(Message::Report { order, report: report.into() });
 }
 
+/// The last bytes of a file; nothing when it can't be read.
+fn tail(path: &std::path::Path, bytes: u64) -> Vec<u8> {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+        let mut tail = Vec::new();
+        file.take(bytes).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    read().unwrap_or_default()
+}
+
 /// The name of an agent's artifact (AF-165).
 pub fn artifact_name(start: &AgentStart) -> String {
     use archeflow_core::words::{Purpose, Role};
