@@ -1,1 +1,43 @@
-fn main() {}
+//! The house's own tools: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for developers talks to them directly"
+)]
+
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test [--quick] [<step>...]   everything a change must pass; --quick leaves the release steps out
+  tidy                         the rules of the house that no compiler checks
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test", rest @ ..] => test::run(&root(), rest),
+        ["tidy"] => tidy::run(&root()),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}

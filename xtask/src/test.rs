@@ -1,0 +1,279 @@
+//! `cargo xtask test`: everything a change must pass, in one command, on a machine with Rust, git and a package
+//! manager.
+//!
+//! The output of every step streams through. The end is a table of steps and one line, `N passed, M failed`, that
+//! counts tests over all binaries.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use archeflow_host::git::runner;
+
+use crate::tidy;
+
+/// Runs of the made-up world, in release; the debug tests play fewer.
+const SEEDS: &str = "20000";
+
+struct Step {
+    name: &'static str,
+    /// Needs a release build.
+    release: bool,
+    what: &'static str,
+    run: fn(&Path, &mut Count) -> Result<Done, String>,
+}
+
+pub(crate) enum Done {
+    Well,
+    /// Not run, and why that is no failure.
+    Skipped(String),
+}
+
+/// Tests, over all binaries.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
+
+const STEPS: [Step; 9] = [
+    Step { name: "tools", release: false, what: "what the tests need is there", run: tools },
+    Step { name: "tidy", release: false, what: "the rules of the house", run: tidy_step },
+    Step { name: "fmt", release: false, what: "formatting", run: fmt },
+    Step { name: "clippy", release: false, what: "lints, warnings denied", run: clippy },
+    Step { name: "doc", release: false, what: "documentation, warnings denied", run: doc },
+    Step { name: "tests", release: false, what: "all tests", run: tests },
+    Step { name: "simulation", release: true, what: "20,000 made-up runs", run: simulation },
+    Step { name: "demo", release: true, what: "the release binary plays a whole run", run: demo },
+    Step { name: "deny", release: false, what: "licences and sources of dependencies", run: deny },
+];
+
+pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
+    let quick = args.contains(&"--quick");
+    let named: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();
+    if let Some(unknown) = named.iter().find(|name| !STEPS.iter().any(|step| step.name == **name)) {
+        let known = STEPS.map(|step| step.name).join(", ");
+        eprintln!("xtask test: no step is called '{unknown}'. Known: {known}");
+        return ExitCode::from(2);
+    }
+    let wanted = |step: &&Step| named.contains(&step.name) || (named.is_empty() && !(quick && step.release));
+    let mut count = Count::default();
+    let mut told: Vec<(&Step, String, Duration)> = Vec::new();
+    let mut good = true;
+    for step in STEPS.iter().filter(wanted) {
+        println!("\n==> {}: {}", step.name, step.what);
+        let begun = Instant::now();
+        let result = (step.run)(root, &mut count);
+        let word = match &result {
+            Ok(Done::Well) => "ok".to_owned(),
+            Ok(Done::Skipped(why)) => format!("skipped: {why}"),
+            Err(why) => format!("FAILED: {why}"),
+        };
+        println!("<== {}: {word} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
+        told.push((step, word, begun.elapsed()));
+        if result.is_err() {
+            good = false;
+            break;
+        }
+    }
+    close(&told, count);
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn close(told: &[(&Step, String, Duration)], count: Count) {
+    println!("\n{:<12} {:>8}  result", "step", "seconds");
+    for (step, word, took) in told {
+        println!("{:<12} {:>8.1}  {word}", step.name, took.as_secs_f64());
+    }
+    let whole: Duration = told.iter().map(|(.., took)| *took).sum();
+    println!("{:<12} {:>8.1}", "all", whole.as_secs_f64());
+    println!("\n{} passed, {} failed", count.passed, count.failed);
+}
+
+/// Says loudly what is missing, and installs it where a package manager can.
+fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
+    if version(&["git", "--version"]).is_none() {
+        install("git");
+    }
+    let git = version(&["git", "--version"]).ok_or("git is MISSING and could not be installed")?;
+    runner::check_version_text(git.trim()).map_err(|error| error.to_string())?;
+    println!("{}", git.trim());
+    for (tool, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
+        if version(&["cargo", tool, "--version"]).is_none() {
+            println!("MISSING: cargo {tool}; trying `rustup component add {component}`");
+            let _ = command(&["rustup", "component", "add", component]).status();
+        }
+        let found = version(&["cargo", tool, "--version"]);
+        println!("{}", found.ok_or(format!("cargo {tool} is MISSING and could not be installed"))?.trim());
+    }
+    println!("{}", version(&["cargo", "--version"]).ok_or("cargo is MISSING")?.trim());
+    for shell in ["sh", "setsid"] {
+        if !is_there(shell) {
+            return Err(format!("`{shell}` is MISSING: agents and tests are started with it"));
+        }
+    }
+    if !is_there("strace") {
+        println!("note: strace is not there; no test needs it, and none that would use it runs");
+    }
+    Ok(Done::Well)
+}
+
+fn install(package: &str) {
+    println!("MISSING: {package}; trying the package manager");
+    let root = rustix::process::getuid().is_root();
+    let sudo: &[&str] = if root { &[] } else { &["sudo", "-n"] };
+    for words in [&["apt-get", "update", "-qq"][..], &["apt-get", "install", "-y", "-qq", package]] {
+        let line: Vec<&str> = sudo.iter().chain(words).copied().collect();
+        let _ = command(&line).env("DEBIAN_FRONTEND", "noninteractive").status();
+    }
+}
+
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn version(words: &[&str]) -> Option<String> {
+    let output =
+        command(words).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn tidy_step(root: &Path, _: &mut Count) -> Result<Done, String> {
+    if tidy::run(root) == ExitCode::SUCCESS {
+        Ok(Done::Well)
+    } else {
+        Err("the house is not tidy".to_owned())
+    }
+}
+
+fn fmt(root: &Path, _: &mut Count) -> Result<Done, String> {
+    through(root, &["cargo", "fmt", "--all", "--check"], &[])
+}
+
+fn clippy(root: &Path, _: &mut Count) -> Result<Done, String> {
+    through(root, &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])
+}
+
+fn doc(root: &Path, _: &mut Count) -> Result<Done, String> {
+    through(root, &["cargo", "doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
+    counted(root, &["cargo", "test", "--workspace", "--no-fail-fast"], &[], count)
+}
+
+fn simulation(root: &Path, count: &mut Count) -> Result<Done, String> {
+    if !root.join("core/tests/simulation.rs").is_file() {
+        return Ok(Done::Skipped("there is no core/tests/simulation.rs".to_owned()));
+    }
+    let words = ["cargo", "test", "--release", "-p", "archeflow-core", "--test", "simulation"];
+    counted(root, &words, &[("ARCHEFLOW_SEEDS", SEEDS)], count)
+}
+
+fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
+    through(root, &["cargo", "build", "--release", "--package", "archeflow"], &[])?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let place = folder.path().join("demo").display().to_string();
+    let program = built(root, "archeflow");
+    through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
+}
+
+/// Licences, bans and sources block; advisories only inform, since they change without us.
+fn deny(root: &Path, _: &mut Count) -> Result<Done, String> {
+    if version(&["cargo", "deny", "--version"]).is_none() {
+        return Ok(Done::Skipped("cargo-deny is not installed".to_owned()));
+    }
+    if let Err(why) = through(root, &["cargo", "deny", "check", "advisories"], &[]) {
+        println!("note, not a failure: advisories: {why}");
+    }
+    through(root, &["cargo", "deny", "--offline", "check", "licenses", "bans", "sources"], &[])
+}
+
+/// Where a release build puts a program.
+pub(crate) fn built(root: &Path, program: &str) -> String {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    target.join("release").join(program).display().to_string()
+}
+
+/// Runs a command with its output going straight through.
+pub(crate) fn through(root: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Done, String> {
+    println!("$ {}", words.join(" "));
+    let status = command(words).current_dir(root).envs(env.iter().copied()).status();
+    ended(words, status)
+}
+
+/// The same for test binaries, whose results are counted on the way.
+fn counted(root: &Path, words: &[&str], env: &[(&str, &str)], count: &mut Count) -> Result<Done, String> {
+    println!("$ {}", words.join(" "));
+    let mut child = command(words)
+        .current_dir(root)
+        .envs(env.iter().copied())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", words.join(" ")))?;
+    if let Some(stdout) = child.stdout.take() {
+        let mut screen = std::io::stdout();
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            let _ = screen.write_all(&line).and_then(|()| screen.write_all(b"\n"));
+            count.add(&String::from_utf8_lossy(&line));
+        }
+    }
+    ended(words, child.wait())
+}
+
+fn ended(words: &[&str], status: std::io::Result<std::process::ExitStatus>) -> Result<Done, String> {
+    match status {
+        Ok(status) if status.success() => Ok(Done::Well),
+        Ok(status) => Err(format!("`{}` ended with {status}", words.join(" "))),
+        Err(error) => Err(format!("`{}` could not be started: {error}", words.join(" "))),
+    }
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words.first().copied().unwrap_or("false"));
+    command.args(words.iter().skip(1)).stdin(Stdio::null());
+    // The variables cargo set for this very program would make every inner build a different one.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_CRATE_NAME"
+        {
+            command.env_remove(name.as_ref());
+        }
+    }
+    command
+}
+
+impl Count {
+    /// Takes in a line such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
+    fn add(&mut self, line: &str) {
+        let Some(result) = line.trim_start().strip_prefix("test result: ") else { return };
+        let before = |word: &str| {
+            let words: Vec<&str> = result.split([' ', ';', '.']).filter(|word| !word.is_empty()).collect();
+            let at = words.iter().position(|found| *found == word)?;
+            words.get(at.checked_sub(1)?)?.parse::<u64>().ok()
+        };
+        self.passed += before("passed").unwrap_or(0);
+        self.failed += before("failed").unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_counted() {
+        let mut count = Count::default();
+        for line in [
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.01s",
+            "test a ... ok",
+            "test result: FAILED. 7 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
+            "a line about 5 passed; 5 failed",
+        ] {
+            count.add(line);
+        }
+        assert_eq!(count, Count { passed: 19, failed: 2 });
+    }
+}

@@ -1,0 +1,235 @@
+//! Who may do what to the world (R10, R14). Every list here is the whole list: a new line in it is a decision, and
+//! stands beside its reason.
+
+use super::scan::Line;
+use super::{Complaint, Tree, complaint};
+
+const PROGRAM: [&str; 3] = ["core/src/", "host/src/", "app/src/"];
+
+/// Git commands that can destroy work, or reach out of the machine. None of them has a use here.
+const NEVER: [&str; 7] = ["clean", "stash", "gc", "prune", "push", "filter-branch", "reflog"];
+
+/// Words that destroy in company: a command, and what must not be said to it in the same list of arguments.
+const NEVER_TOGETHER: [(&str, &[&str]); 6] = [
+    ("reset", &["--hard", "--merge", "--keep"]),
+    ("checkout", &["-f", "--force"]),
+    ("switch", &["-f", "--force", "--discard-changes"]),
+    ("branch", &["-D", "-d", "--delete", "-f", "--force"]),
+    ("worktree", &["remove", "prune", "--force"]),
+    ("read-tree", &["--reset"]),
+];
+
+/// A whole command line inside one literal, as a shell would get it.
+const NEVER_IN_A_LINE: [&str; 9] = [
+    "reset --hard",
+    "git clean",
+    "git stash",
+    "git push",
+    "git gc",
+    "git prune",
+    "branch -D",
+    "worktree remove",
+    "checkout -f",
+];
+
+pub(super) fn destructive_git(tree: &Tree) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    for (path, lines) in tree.sources(&PROGRAM) {
+        for line in &lines {
+            for string in &line.strings {
+                let alone = NEVER.contains(&string.as_str());
+                let spelled_out = NEVER_IN_A_LINE.iter().any(|never| string.contains(never));
+                if alone || spelled_out {
+                    found.push(complaint(path, line.number, format!("`{string}` can destroy work")));
+                }
+            }
+        }
+        for (command, never) in NEVER_TOGETHER {
+            found.extend(
+                together(&lines, command, never).map(|(line, word)| {
+                    complaint(path, line, format!("`{command} {word}` can destroy work"))
+                }),
+            );
+        }
+    }
+    found
+}
+
+/// Where one statement names a command and one of the words after it.
+fn together<'a>(
+    lines: &'a [Line],
+    command: &'a str,
+    never: &'a [&str],
+) -> impl Iterator<Item = (usize, &'a str)> {
+    lines.iter().enumerate().filter(move |(_, line)| line.strings.iter().any(|s| s == command)).flat_map(
+        move |(at, line)| {
+            let end = lines[at..].iter().position(|line| line.code.trim_end().ends_with(';'));
+            let statement = &lines[at..=(at + end.unwrap_or(0))];
+            let words = statement.iter().flat_map(|line| &line.strings).map(String::as_str);
+            words.filter(|word| never.contains(word)).map(|word| (line.number, word))
+        },
+    )
+}
+
+/// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
+const STARTERS: [(&str, &str); 6] = [
+    ("host/src/children.rs", "starts and registers every process"),
+    ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
+    ("host/src/proc/job.rs", "agents, tests and hooks"),
+    ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),
+    ("app/src/commands/demo.rs", "makes the sample repository"),
+    ("app/src/commands/play.rs", "the other end of a scripted agent"),
+];
+
+pub(super) fn processes(tree: &Tree) -> Vec<Complaint> {
+    outside(tree, &PROGRAM, &STARTERS, &["Command::new"], "starts a process")
+}
+
+pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
+    let words = ["println!", "print!", "eprintln!", "eprint!", "io::stdout", "io::stderr"];
+    let printers = [("host/src/backends/script.rs", "an agent's answer is its standard output")];
+    outside(tree, &["core/src/", "host/src/"], &printers, &words, "prints")
+}
+
+/// What changes files, as it is written in Rust.
+const WRITES: [&str; 17] = [
+    "fs::write(",
+    "fs::rename(",
+    "fs::copy(",
+    "fs::remove_file(",
+    "fs::remove_dir(",
+    "fs::remove_dir_all(",
+    "fs::create_dir(",
+    "fs::create_dir_all",
+    "fs::hard_link(",
+    "fs::symlink(",
+    "fs::set_permissions(",
+    "File::create",
+    "File::options",
+    "OpenOptions::new",
+    "DirBuilder",
+    "fs::renameat(",
+    "fs::unlinkat(",
+];
+
+/// Who changes files, and which.
+const WRITERS: [(&str, &str); 17] = [
+    ("host/src/store/dir.rs", "the folder handle all state goes through"),
+    ("host/src/store/files.rs", "small files in one step"),
+    ("host/src/store/places.rs", "the folders themselves"),
+    ("host/src/config/trust.rs", "what the user approved"),
+    ("host/src/proc/sink.rs", "what a process prints"),
+    ("host/src/hands/agent.rs", "an attempt's folder"),
+    ("host/src/hands/checks.rs", "the scratch folder of tests and hooks"),
+    ("host/src/hands/landing.rs", "the notes of a landing"),
+    ("host/src/projections.rs", "files that follow from the log"),
+    ("host/src/git/files.rs", "files of our own git directories"),
+    ("host/src/git/workspace/mod.rs", "working copies"),
+    ("host/src/git/workspace/slot.rs", "working copies"),
+    ("host/src/git/workspace/collect.rs", "working copies"),
+    ("host/src/git/land/settle.rs", "brings the user's checkout to the landed commit"),
+    ("host/src/backends/script.rs", "plays an agent, in its working copy"),
+    ("app/src/commands/demo.rs", "the sample repository"),
+    ("app/src/commands/doctor.rs", "tries whether the disk keeps its promises"),
+];
+
+/// `init` and `explain --eject` make files for the user through `store::files`; only the folder is made directly.
+const FOLDER_MAKERS: [(&str, &str); 1] =
+    [("app/src/commands/explain.rs", "the folder of an ejected persona")];
+
+pub(super) fn file_writes(tree: &Tree) -> Vec<Complaint> {
+    let mut found = outside(tree, &PROGRAM, &WRITERS, &WRITES, "changes files");
+    let makes_folder = |one: &Complaint| {
+        FOLDER_MAKERS.iter().any(|(path, _)| *path == one.path) && one.what.contains("fs::create_dir_all")
+    };
+    found.retain(|one| !makes_folder(one));
+    found
+}
+
+fn outside(
+    tree: &Tree,
+    folders: &[&str],
+    allowed: &[(&str, &str)],
+    words: &[&str],
+    what: &str,
+) -> Vec<Complaint> {
+    let mut found = Vec::new();
+    for (path, lines) in tree.sources(folders).filter(|(path, _)| !allowed.iter().any(|(ok, _)| ok == path)) {
+        for line in lines {
+            if let Some(word) = words.iter().find(|word| names(&line.code, word)) {
+                let what = format!("`{}` {what}, and this file may not", word.trim_end_matches('('));
+                found.push(complaint(path, line.number, what));
+            }
+        }
+    }
+    found
+}
+
+/// Whether the code holds the word, and not merely a longer one that ends with it.
+fn names(code: &str, word: &str) -> bool {
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::complains;
+    use super::*;
+
+    #[test]
+    fn r10_destructive_git() {
+        for text in [
+            "git.args([\"clean\", \"-fdx\"]);",
+            "git.arg(\"push\");",
+            "git.args([\"reset\", \"--hard\"]);",
+            "git.args([\"branch\"])\n    .arg(\"-D\");",
+            "git.args([\"worktree\", \"remove\", path]);",
+            "sh(\"git stash && git pull\");",
+            "sh(\"git reset --hard HEAD\");",
+        ] {
+            complains(destructive_git, &[("host/src/a.rs", text)], &["host/src/a.rs:1"]);
+        }
+        for text in [
+            "git.args([\"worktree\", \"list\"]);",
+            "list.push(\"x\");",
+            "// never reset --hard",
+            "read(git, b\"refs/stash\");",
+            "git.args([\"branch\", \"--list\"]);\nother.arg(\"-D\");",
+        ] {
+            complains(destructive_git, &[("host/src/a.rs", text)], &[]);
+        }
+    }
+
+    #[test]
+    fn r14_processes() {
+        let text = "let c = Command::new(\"x\");";
+        complains(processes, &[("host/src/a.rs", text)], &["host/src/a.rs:1"]);
+        complains(processes, &[("core/src/a.rs", text)], &["core/src/a.rs:1"]);
+        complains(processes, &[("host/src/git/runner.rs", text), ("xtask/src/a.rs", text)], &[]);
+    }
+
+    #[test]
+    fn r14_printing() {
+        let text = "\n    println!(\"x\");";
+        complains(printing, &[("host/src/a.rs", text)], &["host/src/a.rs:2"]);
+        complains(printing, &[("app/src/a.rs", text), ("core/src/b.rs", "// println!")], &[]);
+    }
+
+    #[test]
+    fn r14_file_writes() {
+        for text in ["std::fs::write(a, b)", "fs::remove_dir_all(a)", "File::create(a)"] {
+            complains(file_writes, &[("host/src/a.rs", text)], &["host/src/a.rs:1"]);
+            complains(
+                file_writes,
+                &[("app/src/commands/explain.rs", text)],
+                &["app/src/commands/explain.rs:1"],
+            );
+            complains(file_writes, &[("host/src/store/files.rs", text)], &[]);
+        }
+        let tested = "#[cfg(test)]\nmod tests {\n    fn f() { fs::write(a, b) }\n}";
+        complains(file_writes, &[("host/src/a.rs", tested)], &[]);
+        complains(file_writes, &[("app/src/commands/explain.rs", "fs::create_dir_all(a)")], &[]);
+    }
+}
