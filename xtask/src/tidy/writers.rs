@@ -113,7 +113,8 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 17] = [
+const WRITERS: [(&str, &str); 18] = [
+    ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
     ("host/src/store/places.rs", "the folders themselves"),
