@@ -41,9 +41,9 @@ pub struct Run {
     /// A person let the confidence gate pass as it is.
     pub waved_through: bool,
     pub dry_run_passed: bool,
-    /// Attempts that ended since nobody was out last, by the order they were sent in: so that the order they come
-    /// back in does not matter.
-    pub ended: BTreeMap<Seq, bool>,
+    /// Attempts that ended since nobody was out last, by archetype: so that the order they come back in, or are sent
+    /// again in after a crash, does not matter.
+    pub ended: BTreeMap<String, bool>,
     pub failures_in_a_row: u32,
     pub agents_total: u32,
     pub fixes_total: u32,
@@ -95,6 +95,10 @@ pub struct Cycle {
     pub fix_asked: bool,
     /// What the Maker was sent back for and has not delivered yet.
     pub errand: Option<(Purpose, String)>,
+    /// Sent, lost in a crash, and not sent again yet.
+    pub lost: BTreeSet<String>,
+    /// To be tried again, and not sent yet.
+    pub owed: BTreeSet<String>,
     /// Findings written down as fixed in this cycle; a cycle that is concluded anew does not count them again.
     pub fixed: BTreeSet<String>,
     pub changed: bool,
@@ -186,6 +190,9 @@ impl Run {
             self.began = entry.at;
         }
         self.last = entry.at;
+        if entry.event.answers().is_some_and(|order| !self.open.contains_key(&order)) {
+            return;
+        }
         self.remember_causes(entry);
         match entry.event.verb() {
             Verb::Ordered => {
@@ -204,6 +211,8 @@ impl Run {
                 self.agents_total += 1;
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
+                cycle.lost.remove(&start.archetype);
+                cycle.owed.remove(&start.archetype);
                 if matches!(start.purpose, Purpose::Tests | Purpose::Fix) {
                     cycle.errand = Some((start.purpose, start.note.clone()));
                 }
@@ -260,8 +269,22 @@ impl Run {
                 }
             }
             Event::DecisionPoint(point) => match point.rule.as_str() {
-                "AF-063" => self.cycle_mut().tests_warned = true,
+                "AF-063" => {
+                    let cycle = self.cycle_mut();
+                    cycle.tests_warned = true;
+                    if matches!(cycle.errand, Some((Purpose::Tests, _))) {
+                        cycle.errand = None;
+                        cycle.last_failure.remove(&point.archetype);
+                        cycle.failures.remove(&point.archetype);
+                    }
+                }
                 "A3" => self.cycle_mut().gate_noted = true,
+                "CL-12" => {
+                    let cycle = self.cycle_mut();
+                    if !cycle.absent.contains_key(&point.archetype) {
+                        cycle.owed.insert(point.archetype.clone());
+                    }
+                }
                 "AF-040" | "D-02" => {
                     let archetype = point.archetype.clone();
                     self.cycle_mut().noted.insert(archetype);
@@ -310,9 +333,6 @@ impl Run {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
     fn apply_report(&mut self, entry: &Entry) {
-        if entry.event.answers().is_some_and(|order| !self.open.contains_key(&order)) {
-            return;
-        }
         match &entry.event {
             Event::RunStart(start) => {
                 self.workflow = Some(start.workflow);
@@ -325,20 +345,29 @@ impl Run {
                 self.reopen();
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
+                self.hooks.retain(|_, done| done.ok);
+                self.landing = Landing::default();
+                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
                 let again = continued.cycles > 0;
-                let cycle = self.cycle_mut();
+                let Some(cycle) = self.cycles.last_mut() else { return };
                 cycle.failures.clear();
                 cycle.busy.clear();
                 cycle.last_failure.clear();
-                cycle.answers.retain(|_, answered| {
-                    !matches!(answered.answer.status, Status::Blocked | Status::NeedsContext)
-                });
+                cycle.lost.clear();
+                cycle.owed.clear();
+                let waiting: Vec<String> = cycle
+                    .answers
+                    .iter()
+                    .filter(|(_, found)| {
+                        matches!(found.answer.status, Status::Blocked | Status::NeedsContext)
+                    })
+                    .map(|(name, _)| name.clone())
+                    .collect();
+                waiting.iter().for_each(|name| cycle.forget(name));
                 if again && let Some(boundary) = &mut cycle.boundary {
                     boundary.next_action = NextAction::CycleBack;
                     boundary.stop = None;
                 }
-                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
-                self.landing = Landing::default();
             }
             Event::RunDiscarded(_) => {
                 self.reopen();
@@ -355,6 +384,7 @@ impl Run {
             Event::AgentTimeout(failed) => self.apply_failure(&failed.0),
             Event::AgentLost(lost) => {
                 self.open.remove(&lost.start_seq);
+                self.cycle_mut().lost.insert(lost.archetype.clone());
             }
             Event::MergeBuilt(built) => {
                 self.open.remove(&built.start_seq);
@@ -409,7 +439,7 @@ impl Run {
 
     fn apply_answer(&mut self, seq: Seq, complete: &AgentComplete) {
         let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
-        self.count_attempt(complete.start_seq, true);
+        self.ended.insert(complete.archetype.clone(), true);
         self.spent.0 += complete.estimated_cost_usd.unwrap_or_default().0;
         if let Some(change) = &complete.change {
             self.work = Some(change.clone());
@@ -431,13 +461,12 @@ impl Run {
         cycle.last_failure.remove(&complete.archetype);
         if start.purpose == Purpose::Research {
             cycle.mini_explorer = Some(answered);
+            self.count_attempts();
             return;
         }
         if start.role == Role::Maker {
             cycle.changed = true;
-            if !matches!(complete.answer.status, Status::NeedsContext | Status::Blocked) {
-                cycle.errand = None;
-            }
+            cycle.errand = None;
             cycle.raised.clear();
         }
         if start.role == Role::Creator {
@@ -448,6 +477,7 @@ impl Run {
         cycle.verdicts.remove(&complete.archetype);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != complete.archetype);
         cycle.answers.insert(complete.archetype.clone(), answered);
+        self.count_attempts();
     }
 
     fn apply_failure(&mut self, failed: &AgentFailed) {
@@ -455,18 +485,18 @@ impl Run {
         self.spent.0 += failed.estimated_cost_usd.unwrap_or_default().0;
         let busy = failed.kind == Failure::Busy;
         if !busy {
-            self.count_attempt(failed.start_seq, false);
+            self.ended.insert(failed.archetype.clone(), false);
         }
         let cycle = self.cycle_mut();
         let tally = if busy { &mut cycle.busy } else { &mut cycle.failures };
         *tally.entry(failed.archetype.clone()).or_default() += 1;
         cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
+        self.count_attempts();
     }
 
-    /// CL-28, counted in the order the agents were sent once all of them are back.
-    fn count_attempt(&mut self, start_seq: Seq, good: bool) {
-        self.ended.insert(start_seq, good);
-        if self.open_agents().next().is_none() {
+    /// CL-28, counted in one order once all of them are back.
+    fn count_attempts(&mut self) {
+        if self.open_agents().next().is_none() && self.stragglers().is_empty() {
             for good in std::mem::take(&mut self.ended).into_values() {
                 self.failures_in_a_row = if good { 0 } else { self.failures_in_a_row + 1 };
             }
@@ -482,7 +512,7 @@ impl Run {
             }
             QuestionKind::DryRun => self.dry_run_passed = is_yes(text),
             QuestionKind::NeedsContext => {
-                self.cycle_mut().answers.remove(&question.archetype);
+                self.cycle_mut().forget(&question.archetype);
                 self.clarify(question, text);
             }
             QuestionKind::LowConfidence => {
@@ -508,6 +538,8 @@ impl Run {
         self.reopen();
         self.open.clear();
         self.landing = Landing::default();
+        self.failures_in_a_row = 0;
+        self.ended.clear();
         self.dry_run_passed = true;
         if self.cycles.is_empty() || reentered.phase == Phase::Plan {
             let number = self.number() + 1;
@@ -579,13 +611,9 @@ impl Run {
             Event::PhaseTransition(_) if !self.causes.completed.is_empty() => {
                 return self.causes.completed.clone();
             }
-            Event::AgentComplete(_)
-            | Event::AgentFailed(_)
-            | Event::AgentTimeout(_)
-            | Event::AgentLost(_)
-            | Event::ReviewVerdict(_)
-            | Event::EvidenceDowngrade(_)
-            | Event::DecisionPoint(_) => of_agent().unwrap_or(self.causes.anchor),
+            Event::ReviewVerdict(_) | Event::EvidenceDowngrade(_) | Event::DecisionPoint(_) => {
+                of_agent().unwrap_or(self.causes.anchor)
+            }
             Event::CycleBoundary(_) | Event::FixApplied(_) | Event::FindingRaised(_) => self.causes.anchor,
             _ => event.answers().unwrap_or(self.causes.trigger),
         };
@@ -647,6 +675,33 @@ impl Run {
             Strategy::Pipeline => (PIPELINE, pipeline_team()),
         };
         self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default)
+    }
+
+    /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.
+    pub fn stragglers(&self) -> Vec<Seat> {
+        let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
+        if self.strategy() == Strategy::Pipeline {
+            return Vec::new();
+        }
+        let mut seats = self.seats();
+        if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
+            return Vec::new();
+        }
+        seats.retain(|seat| seat.role == Role::Reviewer);
+        let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
+        let sent = |seat: &Seat| {
+            let name = seat.archetype.as_str();
+            out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
+        };
+        if !seats.iter().any(sent) {
+            return Vec::new();
+        }
+        let lost = |seat: &Seat| {
+            let name = &seat.archetype;
+            cycle.lost.contains(name) || (!out.is_empty() && cycle.owed.contains(name))
+        };
+        seats.retain(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
+        seats
     }
 
     /// The commit the next agent looks at.
@@ -722,6 +777,8 @@ impl Cycle {
             tests_warned: false,
             fix_asked: false,
             errand: None,
+            lost: BTreeSet::new(),
+            owed: BTreeSet::new(),
             fixed: BTreeSet::new(),
             changed: false,
             upgraded: false,
@@ -771,11 +828,25 @@ impl Cycle {
         findings
     }
 
+    /// An answer that has to be given anew. Where the cycle had gone on, as after a re-entry, it goes back.
+    fn forget(&mut self, archetype: &str) {
+        let Some(answered) = self.answers.remove(archetype) else { return };
+        let phase = match (&answered.answer.said, archetype) {
+            (Said::Review(_), _) => Phase::Check,
+            (Said::Prose, "maker") => Phase::Do,
+            (Said::Prose | Said::Proposal(_), _) => Phase::Plan,
+        };
+        self.phase = self.phase.min(phase);
+    }
+
     fn forget_reviews(&mut self) {
         let reviewers: BTreeSet<String> =
             self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
         self.answers.retain(|name, _| !reviewers.contains(name));
         self.absent.clear();
+        self.failures.clear();
+        self.busy.clear();
+        self.last_failure.clear();
         self.verdicts.clear();
         self.downgrades.clear();
         self.raised.clear();

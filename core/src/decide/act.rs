@@ -9,8 +9,9 @@ use crate::words::{
     Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow,
 };
 
+use super::check;
 use super::land::land;
-use super::{enter, point, send, stop};
+use super::{enter, onward, point, send, stop};
 
 pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
@@ -24,6 +25,14 @@ pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
 
 /// The end of a cycle: its counts, its trend, and what follows.
 fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    let seats = run.seats();
+    if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
+        return onward(run, cycle, Phase::Check);
+    }
+    let owed = check::owed(run, cycle);
+    if !owed.is_empty() {
+        return owed;
+    }
     if let Some(events) = escalate(run, cycle) {
         return events;
     }
@@ -185,6 +194,17 @@ fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> O
         enter(run, "act", cycle.number, Phase::Do),
         send(run, cycle, maker, Purpose::Fix, note),
     ])
+}
+
+/// The Maker of a targeted fix, where a crash came between the way back to Do and sending it.
+pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Event> {
+    if run.strategy() != Strategy::Pipeline || cycle.reviewers().is_empty() {
+        return None;
+    }
+    let weighed = cycle.weighed();
+    let policy = &run.policy().convergence;
+    let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    targeted_fix(run, cycle, approved(run, cycle, &weighed), &open)?.pop()
 }
 
 /// CL-34: a finding that is gone and that somebody says was fixed.

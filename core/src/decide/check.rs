@@ -34,6 +34,13 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     onward(run, cycle, Phase::Act)
 }
 
+/// What a cycle is never concluded without, also where it was entered after Check.
+pub(super) fn owed(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    let mut events = raise(run, cycle);
+    events.extend(weigh(cycle));
+    events
+}
+
 /// D-07: what the program holds against the change, each once.
 fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(work) = &run.work else { return vec![] };

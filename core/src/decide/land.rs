@@ -105,7 +105,7 @@ fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Even
 
 fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
     if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
-        return vec![];
+        return finish(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
     let mut finding = raised::finding(&counted, &run.policy().raised);

@@ -5,6 +5,7 @@ use crate::rules::gates::{self, TestFirst};
 use crate::run::{Cycle, Run};
 use crate::words::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 
+use super::act::unsent_fix;
 use super::{finish, onward, point, send};
 
 pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
@@ -12,11 +13,14 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(maker) = seats.iter().find(|seat| seat.role == Role::Maker) else {
         return finish(run, RunStatus::Failed, Reason::AgentFailures, "the team has no Maker".to_owned());
     };
+    if !cycle.settled(&maker.archetype) {
+        return vec![send(run, cycle, maker, Purpose::Work, String::new())];
+    }
     if let Some((purpose, note)) = &cycle.errand {
         return vec![send(run, cycle, maker, *purpose, note.clone())];
     }
-    if !cycle.settled(&maker.archetype) {
-        return vec![send(run, cycle, maker, Purpose::Work, String::new())];
+    if let Some(fix) = unsent_fix(run, cycle) {
+        return vec![fix];
     }
     let Some(change) = &run.work else {
         return finish(run, RunStatus::Stopped, Reason::NoChange, "the Maker changed nothing".to_owned());

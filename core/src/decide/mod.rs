@@ -22,6 +22,9 @@ use settle::{asks, finish, hook, line, stop};
 /// An empty answer means: wait for the world. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Event> {
     let (Some(_), Some(_), None) = (&run.request, &run.session, &run.outcome) else { return vec![] };
+    if run.open.values().any(|order| matches!(order, Event::HookStart(_))) {
+        return vec![];
+    }
     if run.discarded {
         return settle::discard(run);
     }
@@ -36,17 +39,22 @@ pub fn decide(run: &Run) -> Vec<Event> {
     if !judged.is_empty() {
         return judged;
     }
+    let landing = run.landing.agreed && run.work.is_some();
+    let stragglers = run.stragglers();
+    if !stragglers.is_empty() && !landing {
+        return stragglers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
+    }
     if !run.open.is_empty() {
         return vec![];
+    }
+    if landing {
+        return land::land(run, cycle);
     }
     if let Some(events) = settle::failures(run, cycle) {
         return events;
     }
     if let Some(events) = settle::statuses(run, cycle) {
         return events;
-    }
-    if run.landing.agreed && run.work.is_some() {
-        return land::land(run, cycle);
     }
     match cycle.phase {
         Phase::Plan => plan::plan(run, cycle),

@@ -18,24 +18,30 @@ use super::{point, skip};
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
 pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     if run.failures_in_a_row >= run.policy().retries.failures_in_a_row {
-        let last = cycle.last_failure.values().max_by_key(|failed| failed.start_seq);
-        let detail = format!(
-            "{} agent failures in a row; the last: {}",
-            run.failures_in_a_row,
-            last.map_or_else(String::new, |failed| format!("{}: {}", failed.archetype, failed.reason))
-        );
+        let told: Vec<String> = cycle
+            .last_failure
+            .values()
+            .map(|failed| format!("{}: {}", failed.archetype, failed.reason))
+            .collect();
+        let detail =
+            format!("{} agent failures in a row; the last: {}", run.failures_in_a_row, told.join("; "));
         return Some(break_off(run, Reason::AgentFailures, detail));
     }
     let seats = run.seats();
-    let mut events = Vec::new();
+    let (mut events, mut starts) = (Vec::new(), Vec::new());
     for seat in &seats {
         let name = &seat.archetype;
         let Some(failed) = cycle.last_failure.get(name).filter(|_| owes(cycle, seat)) else { continue };
+        if failed.kind == Failure::NoWork && matches!(cycle.errand, Some((Purpose::Tests, _))) {
+            let decision = "no tests came; the run goes on".to_owned();
+            events.push(point(name, "AF-063", failed.reason.clone(), decision));
+            continue;
+        }
         match verdict_on(run, cycle, seat, failed) {
             Next::Again { wait_ms } => {
                 events.push(point(name, "CL-12", failed.reason.clone(), "tried again".to_owned()));
                 let note = retry_note(cycle, seat, failed);
-                events.push(send_after(run, cycle, seat, Purpose::Retry, note, wait_ms));
+                starts.push(send_after(run, cycle, seat, Purpose::Retry, note, wait_ms));
             }
             Next::Without => {
                 events.push(skip(name, &format!("failed: {}", failed.reason), true));
@@ -48,7 +54,20 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
             }
         }
     }
+    events.append(&mut starts);
     (!events.is_empty()).then_some(events)
+}
+
+/// What a crash took away is sent as it was.
+pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Seat) -> Event {
+    let Some(failed) = cycle.last_failure.get(&seat.archetype) else {
+        return send_after(run, cycle, seat, Purpose::Work, String::new(), 0);
+    };
+    let wait_ms = match verdict_on(run, cycle, seat, failed) {
+        Next::Again { wait_ms } => wait_ms,
+        Next::Without | Next::End(..) => 0,
+    };
+    send_after(run, cycle, seat, Purpose::Retry, retry_note(cycle, seat, failed), wait_ms)
 }
 
 /// What went wrong, and the errand the Maker is still on.

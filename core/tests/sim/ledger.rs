@@ -1,0 +1,72 @@
+//! What the world has to know of a log to act in it: how often what was reported. Read from lines only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use archeflow_core::event::{Entry, Event, QuestionKind, Verb};
+use archeflow_core::words::{Oid, Seq};
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ledger {
+    orders: BTreeMap<Seq, (u32, String)>,
+    /// Orders that have had their report.
+    pub(crate) answered: BTreeSet<Seq>,
+    /// Reports of an archetype in a cycle, without lost ones.
+    pub(crate) attempts: BTreeMap<(u32, String), u64>,
+    /// Reports of each other kind.
+    pub(crate) reports: BTreeMap<&'static str, u64>,
+    pub(crate) asked: BTreeMap<QuestionKind, u64>,
+    /// What people did after an end.
+    pub(crate) acts: u64,
+    pub(crate) landed: Option<Oid>,
+    pub(crate) fence: u32,
+    ended: bool,
+    pub(crate) cycle: u32,
+}
+
+impl Ledger {
+    pub(crate) fn of(log: &[Entry]) -> Ledger {
+        let mut ledger = Ledger::default();
+        log.iter().for_each(|entry| ledger.read(entry));
+        ledger
+    }
+
+    pub(crate) fn read(&mut self, entry: &Entry) {
+        if let Some(order) = entry.event.answers()
+            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !self.answered.insert(order)
+        {
+            return;
+        }
+        match &entry.event {
+            Event::AgentStart(start) => {
+                self.orders.insert(entry.seq, (start.cycle, start.archetype.clone()));
+                self.cycle = start.cycle;
+            }
+            Event::AgentComplete(_) | Event::AgentFailed(_) | Event::AgentTimeout(_) => {
+                let order = entry.event.answers().unwrap_or_default();
+                if let Some(key) = self.orders.get(&order) {
+                    *self.attempts.entry(key.clone()).or_default() += 1;
+                }
+            }
+            Event::QuestionAsked(question) => *self.asked.entry(question.kind).or_default() += 1,
+            Event::SessionStart(session) => self.fence = session.fence,
+            Event::RunComplete(_) => self.ended = true,
+            Event::RunContinued(_)
+            | Event::RunDiscarded(_)
+            | Event::MergeRequested(_)
+            | Event::RunReentered(_)
+            | Event::QuestionAnswered(_) => self.acts += u64::from(std::mem::take(&mut self.ended)),
+            Event::RunMerged(merged) => self.landed = Some(merged.commit.clone()),
+            Event::RunReverted(_) => self.landed = None,
+            Event::PhaseTransition(transition) => self.cycle = transition.cycle,
+            _ => {}
+        }
+        if entry.event.verb() == Verb::Reported {
+            *self.reports.entry(entry.event.name()).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn count(&self, name: &'static str) -> u64 {
+        self.reports.get(name).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,266 @@
+//! The host's loop in miniature: hear, settle, write down, perform; and, when the schedule says so, die and come back.
+
+use std::collections::BTreeMap;
+
+use archeflow_core::event::{AgentFailed, AgentLost, Entry, Event, Failure, SessionEnd, Verb};
+use archeflow_core::run::Run;
+use archeflow_core::words::Seq;
+
+use super::chance::Chance;
+use super::ledger::Ledger;
+use super::world::{Reply, World};
+
+/// A run that writes more than this is not coming to an end.
+const LINES_AT_MOST: usize = 4_000;
+const CRASHES_AT_MOST: u32 = 8;
+
+pub(crate) enum Schedule {
+    /// Answers come in the order they were asked for.
+    Calm,
+    /// Answers come in any order, some of them twice.
+    AnyOrder(Chance),
+    /// The same, and the program dies now and then.
+    Crashing(Chance),
+}
+
+pub(crate) struct Life {
+    pub(crate) world: World,
+    pub(crate) log: Vec<Entry>,
+    /// What happened to the program itself, by kind.
+    pub(crate) mishaps: BTreeMap<&'static str, u32>,
+    run: Run,
+    ledger: Ledger,
+    schedule: Schedule,
+    /// Where the lines begin that one hearing wrote.
+    batch: usize,
+    crashes: u32,
+}
+
+impl Life {
+    /// Lives through a world. What went wrong comes with the name of the promise.
+    pub(crate) fn live(world: World, schedule: Schedule) -> (Life, Result<(), String>) {
+        let mut life = Life {
+            world,
+            log: Vec::new(),
+            mishaps: BTreeMap::new(),
+            run: Run::default(),
+            ledger: Ledger::default(),
+            schedule,
+            batch: 0,
+            crashes: 0,
+        };
+        let result = life.go();
+        (life, result)
+    }
+
+    fn go(&mut self) -> Result<(), String> {
+        let session = self.world.session(&self.ledger);
+        self.hear(vec![self.world.request.clone().into(), session.into()])?;
+        loop {
+            if self.log.len() > LINES_AT_MOST {
+                return Err("comes to an end: too many lines".to_owned());
+            }
+            if self.dies() {
+                self.crash()?;
+                continue;
+            }
+            self.is_settled()?;
+            if let Some(complete) = self.run.complete.clone() {
+                let Some(act) = self.world.person(&self.ledger, &complete, self.run.work.is_some()) else {
+                    return Ok(());
+                };
+                let mut next = self.ledger.clone();
+                next.acts += 1;
+                self.hear(vec![self.world.session(&next).into(), act])?;
+                continue;
+            }
+            if self.run.open.is_empty() {
+                return Err("livelock: neither ends nor waits".to_owned());
+            }
+            if let Some(late) = self.late() {
+                self.hear_late(late)?;
+            }
+            let (seq, order) = self.choose();
+            let report = match &order {
+                Event::QuestionAsked(question) => {
+                    if !self.run.attended() {
+                        return Err("unattended sessions never wait on a question".to_owned());
+                    }
+                    match self.world.reply(&self.ledger, seq, question) {
+                        Reply::Says(report) => report,
+                        Reply::LeavesItOpen => return Ok(()),
+                    }
+                }
+                order => self.world.answer(&self.ledger, seq, order),
+            };
+            self.hear(vec![report])?;
+        }
+    }
+
+    /// One batch: reports, and everything that follows from them.
+    fn hear(&mut self, reports: Vec<Event>) -> Result<(), String> {
+        self.batch = self.log.len();
+        for report in reports {
+            let entry = self.run.hear(1_000, report);
+            self.put(entry);
+        }
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<(), String> {
+        for entry in self.run.settle(1_000) {
+            if entry.event.verb() == Verb::Reported {
+                return Err(format!("the core never reports: {}", entry.event.name()));
+            }
+            self.put(entry);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, entry: Entry) {
+        self.ledger.read(&entry);
+        self.log.push(entry);
+    }
+
+    /// Nothing more follows from the same facts, and the log tells the whole story.
+    fn is_settled(&self) -> Result<(), String> {
+        if self.run.complete.is_none() && !self.log.len().is_multiple_of(16) {
+            return Ok(());
+        }
+        let mut again = Run::replay(&self.log);
+        if again != self.run {
+            return Err("replay(log) is the live run".to_owned());
+        }
+        let more = again.settle(1_000);
+        match more.first() {
+            Some(entry) => Err(format!("a replayed run has nothing to add: {}", entry.event.name())),
+            None => Ok(()),
+        }
+    }
+
+    fn choose(&mut self) -> (Seq, Event) {
+        let mut open: Vec<(Seq, Event)> =
+            self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
+        if open.len() > 1 && !self.run.attended() {
+            open.retain(|(_, order)| !matches!(order, Event::QuestionAsked(_)));
+        }
+        match &mut self.schedule {
+            Schedule::Calm => open[0].clone(),
+            Schedule::AnyOrder(chance) | Schedule::Crashing(chance) => chance.pick(&open),
+        }
+    }
+
+    /// A report to an order that has had its report already.
+    fn late(&mut self) -> Option<Event> {
+        let (Schedule::AnyOrder(chance) | Schedule::Crashing(chance)) = &mut self.schedule else {
+            return None;
+        };
+        if !chance.percent(6) {
+            return None;
+        }
+        let answered: Vec<Seq> = self.ledger.answered.iter().copied().collect();
+        let seq = *answered.get(chance.index(answered.len().max(1)))?;
+        let order = &self.log.get(usize::try_from(seq).unwrap() - 1)?.event;
+        *self.mishaps.entry("late report").or_default() += 1;
+        Some(match order {
+            Event::QuestionAsked(question) => match self.world.reply(&self.ledger, seq, question) {
+                Reply::Says(report @ Event::QuestionAnswered(_)) => report,
+                Reply::Says(_) | Reply::LeavesItOpen => return None,
+            },
+            Event::AgentStart(start) if chance.percent(50) => {
+                let (archetype, reason) = (start.archetype.clone(), "too late".to_owned());
+                let kind = Failure::Exit;
+                let failed = AgentFailed {
+                    archetype,
+                    start_seq: seq,
+                    kind,
+                    reason,
+                    duration_ms: 0,
+                    kept_as: None,
+                    estimated_cost_usd: None,
+                };
+                failed.into()
+            }
+            Event::AgentStart(start) => self.world.agent(seq, start, chance.below(50)),
+            order => self.world.answer(&self.ledger, seq, order),
+        })
+    }
+
+    fn hear_late(&mut self, late: Event) -> Result<(), String> {
+        let mut before = self.run.clone();
+        let name = late.name();
+        let lines = self.log.len();
+        self.hear(vec![late])?;
+        (before.lines, before.last) = (self.run.lines, self.run.last);
+        if self.log.len() != lines + 1 || before != self.run {
+            return Err(format!("a late report changes nothing: {name}"));
+        }
+        Ok(())
+    }
+
+    fn dies(&mut self) -> bool {
+        let Schedule::Crashing(chance) = &mut self.schedule else { return false };
+        self.crashes < CRASHES_AT_MOST && chance.percent(8)
+    }
+
+    /// Memory is gone, and with it perhaps the end of the last batch. What was ordered in the part that is gone was
+    /// never performed; an agent that was out is lost or, seldom, still there.
+    fn crash(&mut self) -> Result<(), String> {
+        let Schedule::Crashing(chance) = &mut self.schedule else { return Ok(()) };
+        self.crashes += 1;
+        let lines = self.log.len();
+        let mut cut = lines;
+        let kind = match chance.below(4) {
+            0 | 1 => {
+                cut = (self.batch + chance.index(lines - self.batch + 1)).max(1);
+                match cut {
+                    cut if cut == lines => "crash after a batch",
+                    cut if cut <= self.batch => "crash before a batch",
+                    _ => "crash within a batch",
+                }
+            }
+            2 => "crash between batches",
+            _ => "interrupted",
+        };
+        let (all_lost, none_lost, piecemeal) = (chance.percent(60), chance.percent(40), chance.percent(40));
+        *self.mishaps.entry(kind).or_default() += 1;
+        if kind == "interrupted" && self.run.outcome.is_none() {
+            self.batch = lines;
+            let entry = self.run.hear(1_000, SessionEnd { signal: 15 });
+            self.put(entry);
+            self.lose(true, false);
+        } else {
+            self.log.truncate(cut);
+            self.batch = cut;
+            self.run = Run::replay(&self.log);
+            self.ledger = Ledger::of(&self.log);
+        }
+        if self.run.outcome.is_some() {
+            return Ok(());
+        }
+        let session = self.world.session(&self.ledger);
+        self.batch = self.log.len();
+        let entry = self.run.hear(1_000, session);
+        self.put(entry);
+        if piecemeal {
+            self.settle()?;
+        }
+        self.lose(all_lost, none_lost);
+        self.settle()
+    }
+
+    fn lose(&mut self, all: bool, none: bool) {
+        let out: Vec<(Seq, String)> =
+            self.run.open_agents().map(|(seq, start)| (seq, start.archetype.clone())).collect();
+        for (start_seq, archetype) in out {
+            let Schedule::Crashing(chance) = &mut self.schedule else { return };
+            if all || (!none && chance.percent(50)) {
+                *self.mishaps.entry("agent lost").or_default() += 1;
+                let lost =
+                    AgentLost { archetype, start_seq, reason: "the program died".to_owned(), kept_as: None };
+                let entry = self.run.hear(1_000, lost);
+                self.put(entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,923 @@
+//! What must hold in every log. Counted from the lines alone, never from the `Run` that wrote them: a promise must
+//! not trust what it checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use archeflow_core::event::{
+    AgentFailed, AgentStart, Built, CycleBoundary, Entry, Event, Failure, Hardness, MergeIntent, NextAction,
+    QuestionAsked, QuestionKind, RunComplete, RunStart, SessionStart, Tested, Tracked, Verb,
+};
+use archeflow_core::words::{
+    Answer, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal, Purpose, Reason,
+    Review, Role, RunStatus, Said, Seq, Severity, Sign, Status, Strategy, Verdict, Workflow, pipeline_team,
+    team,
+};
+
+type Kept = Result<(), String>;
+
+pub(crate) fn audit(log: &[Entry]) -> Kept {
+    let mut auditor = Auditor::default();
+    for entry in log {
+        auditor.line(entry).map_err(|why| format!("{why} (line {})", entry.seq))?;
+    }
+    Ok(())
+}
+
+fn holds(kept: bool, promise: &str) -> Kept {
+    if kept { Ok(()) } else { Err(promise.to_owned()) }
+}
+
+#[derive(Default)]
+struct Auditor<'a> {
+    lines: Seq,
+    request: Option<&'a RunStart>,
+    session: Option<&'a SessionStart>,
+    attended: bool,
+    workflow: Option<Workflow>,
+    escalated: bool,
+    max_cycles: u32,
+    open: BTreeMap<Seq, &'a Event>,
+    orders: BTreeMap<Seq, &'a Event>,
+    cycle: Cycle<'a>,
+    /// The last boundary of each cycle.
+    boundaries: BTreeMap<u32, &'a CycleBoundary>,
+    work: Option<&'a Change>,
+    waved: bool,
+    dry_run_passed: bool,
+    questions: BTreeMap<QuestionKind, u32>,
+    agents: u32,
+    fixes: u32,
+    ended: Option<&'a RunComplete>,
+    discarded: bool,
+    broke: Option<(Reason, Hardness)>,
+    /// The last failures came one after the other, nobody else being out.
+    alone_and_failing: u32,
+    landing: Landing<'a>,
+    landed: Option<&'a Oid>,
+    revert_refused: bool,
+    hooks: BTreeMap<HookPoint, bool>,
+    /// A person said land it, and nothing came of it yet.
+    wish: bool,
+    anchor: Seq,
+    completed: Vec<Seq>,
+    /// Parent of the agents sent since the last report.
+    together: Option<&'a [Seq]>,
+}
+
+#[derive(Default)]
+struct Cycle<'a> {
+    number: u32,
+    entered: bool,
+    answers: BTreeMap<&'a str, &'a Answer>,
+    imported: bool,
+    failures: BTreeMap<&'a str, u32>,
+    busy: BTreeMap<&'a str, u32>,
+    last_failure: BTreeMap<&'a str, Failure>,
+    skipped: BTreeSet<&'a str>,
+    verdicts: BTreeMap<&'a str, Verdict>,
+    downgraded: BTreeSet<(&'a str, u32)>,
+    raised: Vec<(Sign, &'a Finding)>,
+    for_tests: u32,
+    for_fix: u32,
+    fixed: BTreeSet<&'a str>,
+    boundary: Option<NextAction>,
+    errand: Option<&'a AgentStart>,
+    no_tests_came: bool,
+}
+
+#[derive(Default)]
+struct Landing<'a> {
+    attempts: u32,
+    candidate: Option<(&'a Oid, &'a Oid, &'a Oid)>,
+    passed: Option<&'a Oid>,
+    red_after: bool,
+    asked: bool,
+    yes: bool,
+    requested: bool,
+    intent: Option<&'a MergeIntent>,
+}
+
+impl<'a> Auditor<'a> {
+    fn line(&mut self, entry: &'a Entry) -> Kept {
+        self.lines += 1;
+        holds(entry.seq == self.lines, "lines are numbered densely")?;
+        let first = entry.seq == 1;
+        holds(
+            first == matches!(entry.event, Event::RunStart(_)),
+            "run.start is the first line and only that",
+        )?;
+        holds(first == entry.parent.is_empty(), "only the first line has no parent")?;
+        holds(entry.parent.iter().all(|parent| *parent < entry.seq), "parents are earlier than children")?;
+        if let Some(order) = entry.event.answers() {
+            let known = self.orders.get(&order).is_some_and(|asked| fits(asked, &entry.event));
+            holds(known, "a report answers an order")?;
+            holds(entry.parent == [order], "the parent of a report is its order")?;
+            if !self.open.contains_key(&order) {
+                return Ok(());
+            }
+        }
+        match entry.event.verb() {
+            Verb::Reported => {
+                self.together = None;
+                self.reported(entry)
+            }
+            Verb::Decided => self.decided(entry),
+            Verb::Ordered => {
+                self.ordered(entry)?;
+                self.orders.insert(entry.seq, &entry.event);
+                self.open.insert(entry.seq, &entry.event);
+                Ok(())
+            }
+        }
+    }
+
+    fn request(&self) -> Result<&'a RunStart, String> {
+        self.request.ok_or_else(|| "run.start comes first".to_owned())
+    }
+
+    fn pipeline(&self) -> bool {
+        self.request.is_some_and(|request| request.strategy == Strategy::Pipeline)
+    }
+
+    fn agents_out(&self) -> impl Iterator<Item = &'a AgentStart> {
+        self.open.values().filter_map(|order| match order {
+            Event::AgentStart(start) => Some(&**start),
+            _ => None,
+        })
+    }
+
+    fn question(&self) -> Option<Seq> {
+        self.open.iter().find(|(_, order)| matches!(order, Event::QuestionAsked(_))).map(|(seq, _)| *seq)
+    }
+
+    // ---- reports
+
+    fn reported(&mut self, entry: &'a Entry) -> Kept {
+        if let Some(order) = entry.event.answers()
+            && !matches!(entry.event, Event::QuestionDeferred(_))
+        {
+            let order = self.open.remove(&order).ok_or("open")?;
+            match (order, &entry.event) {
+                (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+                    self.completed.push(entry.seq);
+                    self.complete(start, &complete.answer, complete.change.as_ref());
+                }
+                (Event::AgentStart(start), Event::AgentFailed(failed)) => self.failed(start, failed),
+                (Event::AgentStart(start), Event::AgentTimeout(failed)) => self.failed(start, &failed.0),
+                (Event::AgentStart(start), Event::AgentLost(_)) => {
+                    self.cycle.for_tests -= u32::from(start.purpose == Purpose::Tests);
+                    self.cycle.for_fix -= u32::from(start.purpose == Purpose::Fix);
+                }
+                (Event::TestsStart(start), Event::TestsDone(done)) => {
+                    holds(start.tree == done.tree, "what was tested is what was to be tested")?;
+                    match (start.post_merge, done.result) {
+                        (false, Tested::Passed) => self.landing.passed = Some(&done.tree),
+                        (false, _) => self.landing.passed = None,
+                        (true, result) => {
+                            self.landing.red_after = matches!(result, Tested::Failed | Tested::TimedOut);
+                        }
+                    }
+                }
+                (_, Event::HookDone(done)) => {
+                    self.hooks.insert(done.point, done.ok);
+                }
+                (_, Event::MergeBuilt(built)) => {
+                    self.landing.candidate = match &built.built {
+                        Built::Candidate { old, commit, tree } => Some((old, commit, tree)),
+                        _ => None,
+                    };
+                }
+                (Event::MergeIntent(intent), Event::RunMerged(merged)) => {
+                    holds(intent.new == merged.commit, "run.merged has the commit of its intent")?;
+                    holds(self.landed.is_none(), "never two merges without a revert between")?;
+                    self.landed = Some(&merged.commit);
+                }
+                (_, Event::RunReverted(_)) => self.landed = None,
+                (_, Event::RevertRefused(_)) => self.revert_refused = true,
+                (Event::QuestionAsked(question), Event::QuestionAnswered(answered)) => {
+                    self.reopened(false);
+                    self.words(question, &answered.text);
+                }
+                _ => {}
+            }
+        }
+        match &entry.event {
+            Event::RunStart(start) => {
+                self.request = Some(start);
+                self.workflow = Some(start.workflow);
+                self.max_cycles = start.max_cycles;
+                self.anchor = entry.seq;
+            }
+            Event::SessionStart(session) => {
+                holds(session.fence > self.session.map_or(0, |before| before.fence), "fences rise")?;
+                self.session = Some(session);
+                self.attended = session.attended;
+            }
+            Event::QuestionDeferred(_) => self.attended = false,
+            Event::RunContinued(continued) => {
+                self.reopened(true);
+                self.max_cycles = self.max_cycles.max(self.cycle.number) + continued.cycles;
+                self.alone_and_failing = 0;
+                self.hooks.retain(|_, ok| *ok);
+                self.cycle.failures.clear();
+                self.cycle.busy.clear();
+                self.cycle.last_failure.clear();
+                self.cycle.no_tests_came = false;
+                if self.cycle.errand.is_some() {
+                    (self.cycle.for_tests, self.cycle.for_fix) = (0, 0);
+                }
+                self.cycle.answers.retain(|_, answer| asks_nothing(answer));
+                if continued.cycles > 0 && self.cycle.boundary.is_some() {
+                    self.cycle.boundary = Some(NextAction::CycleBack);
+                }
+                self.landing = Landing::default();
+            }
+            Event::MergeRequested(_) => {
+                self.reopened(true);
+                self.landing = Landing { requested: true, ..Landing::default() };
+                self.wish = self.work.is_some();
+            }
+            Event::RunDiscarded(_) => {
+                self.reopened(true);
+                self.open.clear();
+                self.discarded = true;
+            }
+            Event::RunReentered(reentered) => {
+                self.reopened(true);
+                self.open.clear();
+                self.alone_and_failing = 0;
+                self.landing = Landing::default();
+                self.dry_run_passed = true;
+                let fresh = self.cycle.number == 0 || reentered.phase == Phase::Plan;
+                let number = self.cycle.number + u32::from(fresh);
+                self.boundaries.remove(&number);
+                self.max_cycles = self.max_cycles.max(number);
+                self.cycle = Cycle { number, entered: true, imported: true, ..Cycle::default() };
+                self.work = reentered.change.as_ref().or(self.work);
+                let all = reentered.proposal.iter().chain(&reentered.making).chain(&reentered.reviews);
+                for import in all {
+                    self.cycle.answers.insert(&import.archetype, &import.answer);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A person did something: what was over is open again.
+    fn reopened(&mut self, withdraws: bool) {
+        self.ended = None;
+        self.broke = None;
+        self.revert_refused = false;
+        self.hooks.remove(&HookPoint::RunComplete);
+        if withdraws {
+            self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+        }
+    }
+
+    fn words(&mut self, question: &'a QuestionAsked, text: &str) {
+        let text = text.trim().to_lowercase();
+        let yes = matches!(text.as_str(), "y" | "yes" | "ok");
+        match question.kind {
+            QuestionKind::Merge => self.landing.yes = yes,
+            QuestionKind::DryRun => self.dry_run_passed = yes,
+            QuestionKind::LowConfidence if text == "proceed" => self.waved = true,
+            QuestionKind::LowConfidence => {
+                self.cycle.answers.remove("creator");
+            }
+            QuestionKind::NeedsContext => {
+                self.cycle.answers.remove(question.archetype.as_str());
+            }
+        }
+    }
+
+    fn complete(&mut self, start: &'a AgentStart, answer: &'a Answer, change: Option<&'a Change>) {
+        self.alone_and_failing = 0;
+        self.work = change.or(self.work);
+        let name = start.archetype.as_str();
+        let cycle = &mut self.cycle;
+        cycle.failures.remove(name);
+        cycle.busy.remove(name);
+        cycle.last_failure.remove(name);
+        if start.purpose == Purpose::Research {
+            return;
+        }
+        if start.role == Role::Maker {
+            cycle.raised.clear();
+            cycle.errand = None;
+        }
+        cycle.verdicts.remove(name);
+        cycle.downgraded.retain(|(source, _)| *source != name);
+        cycle.answers.insert(name, answer);
+    }
+
+    fn failed(&mut self, start: &'a AgentStart, failed: &'a AgentFailed) {
+        let name = start.archetype.as_str();
+        let tally = match failed.kind {
+            Failure::Busy => &mut self.cycle.busy,
+            _ => &mut self.cycle.failures,
+        };
+        *tally.entry(name).or_default() += 1;
+        self.cycle.last_failure.insert(name, failed.kind);
+        if failed.kind != Failure::Busy {
+            let alone = self.agents_out().next().is_none() && start.role != Role::Reviewer;
+            self.alone_and_failing = if alone { self.alone_and_failing + 1 } else { 0 };
+        }
+        if failed.kind == Failure::NoWork && self.cycle.errand.is_some_and(|e| e.purpose == Purpose::Tests) {
+            self.cycle.no_tests_came = true;
+        }
+    }
+
+    // ---- orders
+
+    fn ordered(&mut self, entry: &'a Entry) -> Kept {
+        holds(self.ended.is_none(), "nothing is ordered after the end without a person's act")?;
+        let last_hook =
+            matches!(&entry.event, Event::HookStart(hook) if hook.point == HookPoint::RunComplete);
+        holds(!self.discarded || last_hook, "nothing is ordered for what was thrown away")?;
+        holds(self.broke.is_none() || last_hook, "nothing is ordered after a break")?;
+        holds(self.question().is_none() || last_hook, "nothing is ordered while a question is open")?;
+        holds(
+            self.open.values().all(|order| matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_))),
+            "one thing at a time",
+        )?;
+        match &entry.event {
+            Event::AgentStart(start) => self.sent(entry, start),
+            Event::QuestionAsked(question) => self.asked(question),
+            Event::HookStart(hook) => {
+                let asked = self.request()?.config.hooks.iter().any(|wanted| wanted.point == hook.point);
+                holds(asked, "hooks are configured")?;
+                holds(!self.hooks.contains_key(&hook.point), "a hook runs once")
+            }
+            Event::MergeStart(start) => {
+                self.wish = false;
+                let agreed = self.landing.requested || self.landing.yes;
+                holds(agreed || self.cycle.boundary == Some(NextAction::Merge), "landing needs an approval")?;
+                holds(
+                    self.work.is_some_and(|work| work.commit == start.work),
+                    "what lands is the latest work",
+                )?;
+                holds(start.attempt == self.landing.attempts + 1, "landings are counted")?;
+                let tries = self.request()?.config.retries.moved_base.max(1);
+                holds(start.attempt <= tries, "a moving target is followed so many times and no more")?;
+                let (requested, yes) = (self.landing.requested, self.landing.yes);
+                self.landing = Landing { attempts: start.attempt, requested, yes, ..Landing::default() };
+                self.hooks.remove(&HookPoint::PreMerge);
+                Ok(())
+            }
+            Event::TestsStart(start) => {
+                let tree = self.landing.candidate.map(|(_, _, tree)| tree);
+                holds(tree == Some(&start.tree), "the merged tree is tested, nothing else")?;
+                holds(start.post_merge == self.landed.is_some(), "the second net is after the landing")
+            }
+            Event::MergeIntent(intent) => self.intent(intent),
+            Event::RevertIntent(intent) => {
+                holds(self.landed == Some(&intent.landed), "only our own merge is taken back")?;
+                holds(self.landing.red_after, "a merge is taken back for red tests only")
+            }
+            other => Err(format!("an order nobody knows: {}", other.name())),
+        }
+    }
+
+    fn sent(&mut self, entry: &'a Entry, start: &'a AgentStart) -> Kept {
+        let request = self.request()?;
+        let name = start.archetype.as_str();
+        holds(self.cycle.entered && start.cycle == self.cycle.number, "an agent works in the present cycle")?;
+        holds(start.cycle <= self.max_cycles, "cycles never exceed their number")?;
+        holds(self.cycle.boundary.is_none(), "after a boundary nobody works in that cycle")?;
+        holds(!self.wish, "a wish to land is not answered with more work")?;
+        holds(self.agents_out().all(|out| out.archetype != name), "nobody is sent out twice")?;
+        holds(
+            start.role == Role::Reviewer || self.agents_out().next().is_none(),
+            "only reviewers work side by side",
+        )?;
+        let known = start.purpose == Purpose::Research
+            || self.team().any(|(seat, role)| seat == name && role == start.role);
+        holds(known, "only the team works")?;
+        let tip = self.work.map_or(&request.base.commit, |work| &work.commit);
+        holds(*tip == start.at, "everybody looks at the latest work")?;
+        holds(!self.cycle.skipped.contains(name), "who was skipped does not work in that cycle")?;
+        let calm = self.cycle.answers.values().all(|answer| asks_nothing(answer));
+        holds(calm || start.role == Role::Reviewer, "nobody works past a question or a block")?;
+        holds(
+            self.alone_and_failing < request.config.retries.failures_in_a_row,
+            "failures in a row are a hard break",
+        )?;
+        self.retried(request, start)?;
+        match start.role {
+            Role::Explorer => {}
+            Role::Creator => {
+                let explorer = self.team().any(|(_, role)| role == Role::Explorer);
+                holds(!explorer || self.cycle.answers.contains_key("explorer"), "the Explorer comes first")?;
+            }
+            Role::Maker => self.maker_sent(request, start)?,
+            Role::Gatekeeper => holds(self.made(), "nobody reviews nothing")?,
+            Role::Reviewer => {
+                let gate = self.review("guardian").is_some() && self.cycle.verdicts.contains_key("guardian");
+                holds(gate && self.made(), "no reviewer before the gatekeeper")?;
+                holds(!self.pipeline() || self.agents_out().next().is_none(), "the pipeline is one by one")?;
+            }
+        }
+        if let Some(parent) = self.together {
+            holds(parent == entry.parent, "agents sent in parallel share one parent")?;
+        }
+        self.together = Some(&entry.parent);
+        self.agents += 1;
+        Ok(())
+    }
+
+    fn team(&self) -> impl Iterator<Item = (&'static str, Role)> + use<> {
+        let seats = match (self.pipeline(), self.workflow) {
+            (true, _) => pipeline_team(),
+            (false, workflow) => team(workflow.unwrap_or(Workflow::Standard)),
+        };
+        const NAMES: [&str; 7] = ["explorer", "creator", "maker", "guardian", "skeptic", "sage", "trickster"];
+        seats
+            .into_iter()
+            .map(|seat| (NAMES.into_iter().find(|name| *name == seat.archetype).unwrap(), seat.role))
+    }
+
+    fn retried(&mut self, request: &'a RunStart, start: &'a AgentStart) -> Kept {
+        let retries = &request.config.retries;
+        let name = start.archetype.as_str();
+        let count = |tally: &BTreeMap<&str, u32>| tally.get(name).copied().unwrap_or(0);
+        let (failures, busy) = (count(&self.cycle.failures), count(&self.cycle.busy));
+        holds(failures <= retries.attempts, "at most so many failures of a seat")?;
+        holds(
+            busy as usize <= retries.busy_waits_ms.len(),
+            "a busy agent is tried so many times and no more",
+        )?;
+        if start.purpose == Purpose::Research {
+            return holds(failures == 0, "a failed mini-Explorer is gone without");
+        }
+        let again = self.cycle.last_failure.get(name);
+        holds(again.is_some() == (start.purpose == Purpose::Retry), "a retry follows a failure")?;
+        let gone_without = start.role == Role::Reviewer
+            && again.is_some_and(|kind| !matches!(kind, Failure::Garbled | Failure::Busy));
+        holds(!gone_without, "a reviewer that failed is gone without")?;
+        let errand = self.cycle.errand.map_or("", |errand| errand.note.as_str());
+        holds(
+            start.role != Role::Maker || start.note.contains(errand),
+            "a retried errand still says what it is for",
+        )
+    }
+
+    fn maker_sent(&mut self, request: &'a RunStart, start: &'a AgentStart) -> Kept {
+        let proposal = self.proposal().ok_or("the Maker never starts before a proposal")?;
+        let understood =
+            proposal.confidence.task_understanding.unwrap_or(0) >= request.config.confidence_floor.0;
+        holds(
+            understood || self.waved || self.cycle.imported,
+            "A3: the Maker never starts on a misunderstood task",
+        )?;
+        holds(!request.dry_run || self.dry_run_passed, "a dry run builds nothing")?;
+        let once_more = self.cycle.no_tests_came && matches!(start.purpose, Purpose::Retry | Purpose::Tests);
+        holds(!once_more, "the Maker is asked for tests once (AF-063)")?;
+        let cycle = &mut self.cycle;
+        match start.purpose {
+            Purpose::Tests => {
+                cycle.for_tests += 1;
+                cycle.errand = Some(start);
+                holds(cycle.for_tests == 1, "at most one Maker run for tests in a cycle")?;
+                let untested =
+                    self.work.is_some_and(|work| work.test_files == 0) && proposal.has_test_strategy;
+                holds(
+                    untested && request.domain != Domain::Writing,
+                    "tests are asked for only where they are due",
+                )
+            }
+            Purpose::Fix => {
+                cycle.for_fix += 1;
+                cycle.errand = Some(start);
+                cycle.no_tests_came = false;
+                holds(request.strategy == Strategy::Pipeline, "targeted fixes are the pipeline's")?;
+                holds(cycle.for_fix == 1, "exactly one targeted fix")?;
+                cycle.answers.retain(|_, answer| !matches!(answer.said, Said::Review(_)));
+                cycle.verdicts.clear();
+                cycle.downgraded.clear();
+                cycle.skipped.clear();
+                cycle.failures.clear();
+                cycle.busy.clear();
+                cycle.last_failure.clear();
+                cycle.raised.clear();
+                self.boundaries.remove(&start.cycle);
+                self.landing = Landing { requested: self.landing.requested, ..Landing::default() };
+                Ok(())
+            }
+            Purpose::Work => holds(!cycle.answers.contains_key("maker"), "the Maker does its work once"),
+            Purpose::Correct | Purpose::Replace | Purpose::Retry | Purpose::Research => Ok(()),
+        }
+    }
+
+    fn proposal(&self) -> Option<&'a Proposal> {
+        match &self.cycle.answers.get("creator")?.said {
+            Said::Proposal(proposal) => Some(proposal),
+            Said::Prose | Said::Review(_) => None,
+        }
+    }
+
+    fn review(&self, name: &str) -> Option<&'a Review> {
+        match &self.cycle.answers.get(name)?.said {
+            Said::Review(review) => Some(review),
+            Said::Prose | Said::Proposal(_) => None,
+        }
+    }
+
+    fn made(&self) -> bool {
+        self.work.is_some() && (self.cycle.imported || self.cycle.answers.contains_key("maker"))
+    }
+
+    fn asked(&mut self, question: &'a QuestionAsked) -> Kept {
+        let request = self.request()?;
+        let times = self.questions.entry(question.kind).or_default();
+        *times += 1;
+        let times = *times;
+        holds(self.agents_out().next().is_none(), "nobody is out while a person is asked")?;
+        match question.kind {
+            QuestionKind::NeedsContext | QuestionKind::LowConfidence => holds(
+                times <= request.config.retries.questions,
+                "each question is asked so many times and no more",
+            ),
+            QuestionKind::DryRun => holds(request.dry_run && times == 1, "a dry run asks once"),
+            QuestionKind::Merge => {
+                holds(!self.landing.asked && !self.landing.requested, "the merge question is asked once")?;
+                self.landing.asked = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn intent(&mut self, intent: &'a MergeIntent) -> Kept {
+        let request = self.request()?;
+        let policy = &request.config;
+        holds(self.landed.is_none(), "never two merges without a revert between")?;
+        let (old, commit, tree) = self.landing.candidate.ok_or("what lands was built")?;
+        holds((old, commit, tree) == (&intent.old, &intent.new, &intent.tree), "what lands was built")?;
+        let tested = policy.test_command.is_some();
+        holds(!tested || self.landing.passed == Some(tree), "tested is landed (I8)")?;
+        for hook in policy.hooks.iter().filter(|hook| hook.point == HookPoint::PreMerge) {
+            let done = self.hooks.get(&HookPoint::PreMerge);
+            let fine = done == Some(&true) || (done.is_some() && hook.fail_action == FailAction::Warn);
+            holds(fine, "the pre-merge hook comes before the merge")?;
+        }
+        let agreed = self.landing.requested || self.landing.yes;
+        let approved = self.cycle.boundary == Some(NextAction::Merge) && self.review("guardian").is_some();
+        holds(self.landing.requested || approved, "landing needs an approval")?;
+        let auto = self.session.is_some_and(|session| session.auto_merge);
+        let unasked = auto && (tested || policy.no_tests) && !self.doubtful();
+        holds(agreed || unasked, "landing needs an agreement")?;
+        holds(self.landing.intent.is_none(), "one intent for one candidate")?;
+        self.landing.intent = Some(intent);
+        Ok(())
+    }
+
+    /// D-05.
+    fn doubtful(&self) -> bool {
+        self.findings().any(|(_, finding)| {
+            finding.severity == Severity::Critical && finding.category == "security" && !founded(finding)
+        })
+    }
+
+    fn findings(&self) -> impl Iterator<Item = (&'a str, &'a Finding)> {
+        self.cycle
+            .answers
+            .iter()
+            .filter_map(|(name, answer)| match &answer.said {
+                Said::Review(review) => Some((*name, review)),
+                Said::Prose | Said::Proposal(_) => None,
+            })
+            .flat_map(|(name, review)| review.findings.iter().map(move |finding| (name, finding)))
+    }
+
+    // ---- decisions
+
+    fn decided(&mut self, entry: &'a Entry) -> Kept {
+        holds(self.ended.is_none(), "nothing is decided after the end without a person's act")?;
+        match &entry.event {
+            Event::PhaseTransition(transition) => {
+                if !self.completed.is_empty() {
+                    holds(entry.parent == self.completed, "a transition fans in what was completed")?;
+                }
+                (self.anchor, self.completed) = (entry.seq, Vec::new());
+                self.together = None;
+                holds(self.open.is_empty(), "a phase ends when everybody is back")?;
+                if transition.to != Phase::Plan {
+                    return holds(transition.cycle == self.cycle.number, "phases follow within a cycle");
+                }
+                let back = self.cycle.boundary == Some(NextAction::CycleBack) || self.cycle.number == 0;
+                holds(back, "a new cycle follows a boundary that says so")?;
+                holds(transition.cycle == self.cycle.number + 1, "cycles count up by one")?;
+                holds(transition.cycle <= self.max_cycles, "cycles never exceed their number")?;
+                self.cycle = Cycle { number: transition.cycle, entered: true, ..Cycle::default() };
+                self.landing = Landing::default();
+                Ok(())
+            }
+            Event::WorkflowEscalated(escalated) => {
+                let from_to = (escalated.from, escalated.to) == (Workflow::Fast, Workflow::Standard);
+                holds(
+                    from_to && self.workflow == Some(Workflow::Fast),
+                    "only a fast run escalates, to standard",
+                )?;
+                holds(!self.pipeline(), "the pipeline does not escalate")?;
+                let floor = self.request()?.config.confidence_floor.0;
+                if escalated.rule == "A3" {
+                    let score =
+                        self.proposal().ok_or("A3 looks at a proposal")?.confidence.solution_completeness;
+                    holds(score.unwrap_or(0) < floor, "A3 escalates an incomplete solution")?;
+                    self.cycle.answers.remove("creator");
+                } else {
+                    let grave = |(name, finding): &(&str, &Finding)| {
+                        *name == "guardian" && finding.severity == Severity::Critical && founded(finding)
+                    };
+                    holds(
+                        self.findings().filter(grave).count() >= 2,
+                        "A1 needs two CRITICALs of the Guardian",
+                    )?;
+                }
+                self.workflow = Some(escalated.to);
+                self.escalated = true;
+                self.max_cycles = self.max_cycles.max(escalated.max_cycles);
+                Ok(())
+            }
+            Event::AgentSkipped(skipped) => {
+                let name = skipped.archetype.as_str();
+                if name == "mini-explorer" {
+                    let failed = self.cycle.last_failure.contains_key("explorer");
+                    return holds(failed, "only who failed is given up");
+                }
+                self.cycle.skipped.insert(name);
+                if skipped.failed {
+                    let reviewer = self.team().any(|(seat, role)| seat == name && role == Role::Reviewer);
+                    let failed = self.cycle.last_failure.contains_key(name);
+                    return holds(reviewer && failed, "only a reviewer who failed is given up");
+                }
+                self.spared()
+            }
+            Event::ReviewVerdict(verdict) => {
+                let name = verdict.archetype.as_str();
+                let review = self.review(name).ok_or("a verdict follows a review")?;
+                let critical = review.findings.iter().any(|finding| finding.severity == Severity::Critical);
+                let fair = verdict.verdict == Verdict::Rejected
+                    || (review.verdict == Some(Verdict::Approved) && !critical);
+                holds(fair, "no approval that was not said")?;
+                holds(
+                    self.cycle.verdicts.insert(name, verdict.verdict).is_none(),
+                    "one verdict for one review",
+                )
+            }
+            Event::EvidenceDowngrade(down) => {
+                let name = down.archetype.as_str();
+                let review = self.review(name).ok_or("a downgrade follows a review")?;
+                let finding =
+                    review.findings.get(down.index as usize).ok_or("a downgrade names a finding")?;
+                holds(finding.severity == down.from && !founded(finding), "what has evidence counts")?;
+                holds(self.cycle.downgraded.insert((name, down.index)), "one downgrade for one finding")
+            }
+            Event::FindingRaised(raised) => {
+                let seen =
+                    self.work.is_some_and(|work| work.signs.seen.iter().any(|seen| seen.sign == raised.sign));
+                let red = raised.sign == Sign::TestsFailing
+                    && (self.landing.red_after
+                        || self.landing.candidate.is_some() && self.landing.passed.is_none());
+                holds(seen || red, "the program raises what it saw")?;
+                let again = self.cycle.raised.iter().any(|(_, finding)| **finding == raised.finding);
+                holds(!again, "nothing is raised twice")?;
+                let key =
+                    |sign, finding: &'a Finding| (sign, &finding.file, finding.line, &finding.description);
+                if let Some((sign, before)) = self.cycle.raised.last()
+                    && raised.sign != Sign::TestsFailing
+                    && *sign != Sign::TestsFailing
+                {
+                    let sorted = key(*sign, before) < key(raised.sign, &raised.finding);
+                    holds(sorted, "what the program saw stands in one order")?;
+                }
+                self.cycle.raised.push((raised.sign, &raised.finding));
+                if raised.sign == Sign::TestsFailing {
+                    self.cycle.boundary = None;
+                    self.boundaries.remove(&self.cycle.number);
+                    self.landing = Landing::default();
+                    self.hooks.remove(&HookPoint::PreMerge);
+                    self.hooks.remove(&HookPoint::PostMerge);
+                }
+                Ok(())
+            }
+            Event::FixApplied(fix) => {
+                self.fixes += 1;
+                holds(self.cycle.fixed.insert(&fix.finding), "a fix is counted once")
+            }
+            Event::CycleBoundary(boundary) => {
+                (self.anchor, self.completed) = (entry.seq, Vec::new());
+                self.together = None;
+                self.boundary(boundary)
+            }
+            Event::WiggumBreak(stop) => {
+                holds(self.broke.is_none(), "one break for one end")?;
+                self.broke = Some((stop.trigger, stop.hardness));
+                Ok(())
+            }
+            Event::RunComplete(complete) => self.completed_run(complete),
+            Event::DecisionPoint(point) => {
+                if point.rule == "AF-063" && self.cycle.no_tests_came {
+                    self.cycle.last_failure.remove("maker");
+                    self.cycle.failures.remove("maker");
+                    self.cycle.errand = None;
+                }
+                Ok(())
+            }
+            other => Err(format!("a decision nobody knows: {}", other.name())),
+        }
+    }
+
+    /// A2 and AF-190: who may be spared, and when.
+    fn spared(&self) -> Kept {
+        let review = self.review("guardian").ok_or("sparing reviewers needs the Guardian's review")?;
+        holds(self.cycle.raised.is_empty(), "nobody is spared when the program raised a finding")?;
+        if self.pipeline() {
+            return holds(
+                review.findings.is_empty(),
+                "the Skeptic is spared when the Guardian has no findings",
+            );
+        }
+        let clean = review.verdict == Some(Verdict::Approved)
+            && review.findings.iter().all(|finding| finding.severity == Severity::Info);
+        holds(clean, "nobody is spared unless the Guardian approves")?;
+        let unverified = |name| {
+            self.cycle.answers.get(name).is_none_or(|answer: &&Answer| answer.status == Status::Unverified)
+        };
+        holds(!unverified("guardian") && !unverified("maker"), "nobody is spared on an unverified answer")?;
+        holds(!self.escalated, "nobody is spared when escalated")?;
+        let first = self.workflow == Some(Workflow::Thorough) && self.cycle.number == 1;
+        holds(!first, "nobody is spared in a thorough run's first cycle")
+    }
+
+    fn boundary(&mut self, boundary: &'a CycleBoundary) -> Kept {
+        let policy = &self.request()?.config.convergence;
+        holds(boundary.cycle == self.cycle.number, "a boundary is of its cycle")?;
+        holds(boundary.max_cycles == self.max_cycles, "a boundary knows how many cycles there are")?;
+        holds(
+            boundary.convergence.is_some() == (boundary.cycle > 1),
+            "convergence is compared from cycle 2",
+        )?;
+        holds(self.review("guardian").is_some(), "a cycle is concluded on a review")?;
+        if !self.cycle.imported {
+            for (name, role) in self.team().filter(|(_, role)| *role == Role::Reviewer) {
+                let heard =
+                    self.review(name).is_some() || self.cycle.skipped.contains(name) || self.escalated;
+                holds(heard, &format!("every reviewer is heard or excused ({role:?})"))?;
+            }
+        }
+        let weighed: Vec<(&str, Severity)> = self
+            .findings()
+            .map(|(name, finding)| (name, if founded(finding) { finding.severity } else { Severity::Info }))
+            .chain(self.cycle.raised.iter().map(|(_, finding)| ("program", finding.severity)))
+            .collect();
+        let tally = |severity| weighed.iter().filter(|(_, found)| *found == severity).count();
+        let counts = [boundary.critical, boundary.warning, boundary.info].map(|n| n as usize);
+        let counted = [tally(Severity::Critical), tally(Severity::Warning), tally(Severity::Info)];
+        holds(counts == counted, "what counts is counted")?;
+        let signs = self.work.map_or(&[][..], |work| &work.signs.seen);
+        let raised = |sign| self.cycle.raised.iter().any(|(raised, _)| *raised == sign);
+        holds(signs.iter().all(|seen| raised(seen.sign)), "what the program sees is raised")?;
+        let before = self.boundaries.get(&(boundary.cycle.saturating_sub(1))).map(|before| &before.open);
+        let ago = self.boundaries.get(&(boundary.cycle.saturating_sub(2))).map(|ago| &ago.open);
+        let has = |list: Option<&Vec<_>>, id: &str| {
+            list.is_some_and(|list: &Vec<Tracked>| list.iter().any(|found| found.id == id))
+        };
+        let ids: BTreeSet<&str> = boundary.open.iter().map(|found| found.id.as_str()).collect();
+        holds(ids.len() == boundary.open.len(), "every open finding has a name of its own")?;
+        for found in &boundary.open {
+            holds((found.cycles_open > 1) == has(before, &found.id), "a finding's age is counted")?;
+        }
+        if policy.overlap == Overlap::Jaccard {
+            holds(keep_their_names(&boundary.open, before), "the same words keep their name")?;
+        }
+        let swinging = boundary.open.iter().filter(|f| !has(before, &f.id) && has(ago, &f.id)).count();
+        let stops = boundary.next_action == NextAction::Stop;
+        holds(swinging < policy.oscillating as usize || stops, "findings that oscillate stop the run")?;
+        let stuck = |f: &Tracked| f.cycles_open > 1 && f.severity >= policy.persistent_floor;
+        match boundary.next_action {
+            NextAction::Merge => {
+                holds(boundary.critical == 0, "nothing CRITICAL lands")?;
+                let against = weighed.iter().any(|(name, severity)| {
+                    *severity > Severity::Info && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
+                });
+                holds(self.pipeline() || !against, "no founded rejection is passed over")?;
+            }
+            NextAction::CycleBack => {
+                holds(boundary.cycle < self.max_cycles, "cycles never exceed their number")?;
+                holds(!self.pipeline(), "the pipeline does not cycle back")?;
+                holds(!boundary.open.iter().any(stuck), "what stays grave for two cycles goes to a person")?;
+            }
+            NextAction::Stop => holds(boundary.stop.is_some(), "a stop says why")?,
+        }
+        self.cycle.boundary = Some(boundary.next_action);
+        self.boundaries.insert(boundary.cycle, boundary);
+        Ok(())
+    }
+
+    fn completed_run(&mut self, complete: &'a RunComplete) -> Kept {
+        let request = self.request()?;
+        holds(complete.exit_code == exit_code(complete), "the exit code matches the outcome")?;
+        holds(complete.merged_oid.as_ref() == self.landed, "the end says what landed")?;
+        let landed_but = matches!(complete.reason, Reason::HookAbort)
+            || (complete.reason == Reason::PostMergeTests && self.revert_refused);
+        let merged = complete.status == RunStatus::Merged;
+        holds(merged == self.landed.is_some() || (landed_but && !merged), "merged means merged")?;
+        let broke = self.broke.map(|(trigger, _)| trigger);
+        let breaks = complete.status == RunStatus::WiggumBreak;
+        holds(breaks == broke.is_some(), "a break comes before its end")?;
+        holds(!breaks || broke == Some(complete.reason), "a break has the reason of its end")?;
+        holds(
+            complete.question == self.question() || self.discarded,
+            "an end names the question it waits for",
+        )?;
+        holds(complete.question.is_none() || !self.attended, "a person who is there is waited for")?;
+        holds(
+            self.open.values().all(|order| matches!(order, Event::QuestionAsked(_))),
+            "nobody is out at the end",
+        )?;
+        let hook = request.config.hooks.iter().any(|hook| hook.point == HookPoint::RunComplete);
+        holds(
+            !hook || self.hooks.contains_key(&HookPoint::RunComplete),
+            "the last hook runs before the end",
+        )?;
+        holds(complete.agents_total == self.agents, "agents are counted")?;
+        holds(complete.fixes_total == self.fixes, "fixes are counted")?;
+        holds(complete.cycles == self.cycle.number, "cycles are counted")?;
+        holds(self.discarded == (complete.reason == Reason::Discarded), "discarded is discarded")?;
+        holds(!self.wish || self.discarded, "a wish to land is tried")?;
+        holds(
+            self.cycle.boundary != Some(NextAction::CycleBack) || self.discarded,
+            "a cycle back goes back",
+        )?;
+        self.ended = Some(complete);
+        Ok(())
+    }
+}
+
+/// A finding that stands in the same words in both cycles, and only once in each, is the same finding.
+fn keep_their_names(now: &[Tracked], before: Option<&Vec<Tracked>>) -> bool {
+    let words = |found: &Tracked| -> BTreeSet<String> {
+        let words = found.description.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| word.len() > 2).map(str::to_lowercase).collect()
+    };
+    let twin =
+        |a: &Tracked, b: &Tracked| (&a.file, &a.category) == (&b.file, &b.category) && words(a) == words(b);
+    let only =
+        |list: &[Tracked], found: &Tracked| list.iter().filter(|other| twin(found, other)).count() == 1;
+    let before = before.map_or(&[][..], Vec::as_slice);
+    now.iter().all(|found| {
+        let Some(old) = before.iter().find(|old| twin(old, found)) else { return true };
+        let near = found.line == 0 || old.line == 0 || found.line.abs_diff(old.line) <= 10;
+        let heard = found.source.iter().any(|source| old.source.contains(source));
+        !(near && heard && only(now, found) && only(before, found)) || found.id == old.id
+    })
+}
+
+fn asks_nothing(answer: &Answer) -> bool {
+    !matches!(answer.status, Status::NeedsContext | Status::Blocked)
+}
+
+/// By the kinds of evidence the made-up world gives.
+fn founded(finding: &Finding) -> bool {
+    finding.severity == Severity::Info
+        || finding.evidence.contains("$ ")
+        || finding.citations.iter().any(|citation| citation.line > 0 && citation.holds != Some(false))
+}
+
+#[expect(clippy::unnested_or_patterns, reason = "one pair to a line")]
+fn fits(order: &Event, report: &Event) -> bool {
+    matches!(
+        (order, report),
+        (Event::AgentStart(_), Event::AgentComplete(_))
+            | (Event::AgentStart(_), Event::AgentFailed(_))
+            | (Event::AgentStart(_), Event::AgentTimeout(_))
+            | (Event::AgentStart(_), Event::AgentLost(_))
+            | (Event::MergeStart(_), Event::MergeBuilt(_))
+            | (Event::TestsStart(_), Event::TestsDone(_))
+            | (Event::HookStart(_), Event::HookDone(_))
+            | (Event::MergeIntent(_), Event::RunMerged(_))
+            | (Event::MergeIntent(_), Event::MergeRefused(_))
+            | (Event::RevertIntent(_), Event::RunReverted(_))
+            | (Event::RevertIntent(_), Event::RevertRefused(_))
+            | (Event::QuestionAsked(_), Event::QuestionAnswered(_))
+            | (Event::QuestionAsked(_), Event::QuestionDeferred(_))
+    )
+}
+
+/// D-16, written down a second time.
+fn exit_code(complete: &RunComplete) -> u8 {
+    if matches!(complete.status, RunStatus::Merged | RunStatus::DryRun) {
+        return 0;
+    }
+    match complete.reason {
+        Reason::Discarded => 0,
+        Reason::MergeConflict | Reason::BaseMoved => 12,
+        Reason::TestsFailed | Reason::PostMergeTests => 13,
+        Reason::MaxCycles | Reason::UnparsableReview => 14,
+        Reason::TestCommandBroken | Reason::GitFault => 30,
+        Reason::AgentFailures if complete.status == RunStatus::Failed => 30,
+        Reason::ProviderBusy => 31,
+        _ => 10,
+    }
+}

@@ -1,0 +1,551 @@
+//! The people, agents, tests and git of one seed.
+
+use std::collections::BTreeMap;
+
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Event, Failure,
+    HookDone, Imported, MergeBuilt, MergeRefused, MergeRequested, QuestionAnswered, QuestionAsked,
+    QuestionDeferred, QuestionKind, Refusal, RevertRefused, RunComplete, RunContinued, RunDiscarded,
+    RunMerged, RunReentered, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+};
+use archeflow_core::words::{
+    Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw, Hook,
+    HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Phase, Policy, Prior, Proposal, Purpose, Reason,
+    Review, Role, Said, Seq, Severity, Sign, Signs, Status, Strategy, Tier, Verdict, Workflow, ZeroPolicy,
+    team,
+};
+
+use super::chance::{Chance, word};
+use super::ledger::Ledger;
+
+pub(crate) struct World {
+    pub(crate) seed: u64,
+    pub(crate) request: RunStart,
+    mood: Mood,
+    /// Findings and signs come in another order, and nothing else differs (D-13).
+    shuffled: Option<u64>,
+}
+
+/// How likely, in percent, things are in this seed: so that some runs go far and others fail at once.
+struct Mood {
+    failing: u64,
+    busy: u64,
+    odd_status: u64,
+    low_confidence: u64,
+    clean: u64,
+    grave: u64,
+    unfounded: u64,
+    signs: u64,
+    git: u64,
+    red: u64,
+    people: u64,
+}
+
+/// What a person does with an open question.
+pub(crate) enum Reply {
+    Says(Event),
+    LeavesItOpen,
+}
+
+const FAULTS: [(&str, u32, &str, &str); 9] = [
+    ("src/auth.rs", 12, "security", "token is compared in variable time"),
+    ("src/auth.rs", 15, "security", "token compared before the length check"),
+    ("src/auth.rs", 80, "security", "session cookie lacks the secure flag"),
+    ("src/pool.rs", 40, "reliability", "connection leaks when the query fails"),
+    ("src/pool.rs", 44, "design", "pool hides its limits from callers"),
+    ("src/api.rs", 7, "breaking-change", "public field removed without notice"),
+    ("src/api.rs", 9, "quality", "function name repeats the module"),
+    ("", 0, "testing", "no test covers the empty input"),
+    ("tests/pool.rs", 3, "testing", "test asserts nothing about release"),
+];
+
+impl World {
+    pub(crate) fn new(seed: u64) -> World {
+        let mut chance = Chance::keyed(seed, &[word("world")]);
+        let mood = Mood {
+            failing: chance.pick(&[0, 0, 3, 12, 40]),
+            busy: chance.pick(&[0, 0, 2, 30]),
+            odd_status: chance.pick(&[0, 0, 2, 12]),
+            low_confidence: chance.pick(&[0, 3, 10, 30]),
+            clean: chance.pick(&[10, 30, 60, 90]),
+            grave: chance.pick(&[10, 35, 70]),
+            unfounded: chance.pick(&[0, 10, 50]),
+            signs: chance.pick(&[0, 5, 25]),
+            git: chance.pick(&[0, 10, 40]),
+            red: chance.pick(&[0, 10, 40]),
+            people: chance.pick(&[10, 40, 80]),
+        };
+        let request = request(&mut chance);
+        World { seed, request, mood, shuffled: None }
+    }
+
+    pub(crate) fn shuffled(mut self, by: u64) -> World {
+        self.shuffled = Some(by);
+        self
+    }
+
+    fn chance(&self, what: &str, key: &[u64]) -> Chance {
+        Chance::keyed(self.seed ^ word(what), key)
+    }
+
+    /// The same for every process that drives the run between two acts of a person.
+    pub(crate) fn session(&self, ledger: &Ledger) -> SessionStart {
+        let mut chance = self.chance("session", &[ledger.acts]);
+        SessionStart {
+            fence: ledger.fence + 1,
+            why: "simulated".to_owned(),
+            attended: chance.percent(50),
+            auto_merge: chance.percent(60),
+            version: "0".to_owned(),
+            tag: "sim".to_owned(),
+            agents: BTreeMap::new(),
+        }
+    }
+
+    /// What comes of an order that is not a question.
+    pub(crate) fn answer(&self, ledger: &Ledger, seq: Seq, order: &Event) -> Event {
+        match order {
+            Event::AgentStart(start) => {
+                let nth = ledger.attempts.get(&(start.cycle, start.archetype.clone())).copied().unwrap_or(0);
+                self.agent(seq, start, nth)
+            }
+            order => self.machine(ledger, seq, order),
+        }
+    }
+
+    pub(crate) fn agent(&self, seq: Seq, start: &AgentStart, nth: u64) -> Event {
+        let mut chance = self.chance("agent", &[u64::from(start.cycle), word(&start.archetype), nth]);
+        if chance.percent(self.mood.failing) {
+            return failure(&mut chance, seq, start);
+        }
+        if chance.percent(self.mood.busy) {
+            return failed(seq, start, Failure::Busy).into();
+        }
+        let answer = self.said(&mut chance, start.role, &start.archetype, start.purpose, start.cycle);
+        let changes =
+            start.role == Role::Maker && !matches!(answer.status, Status::Blocked | Status::NeedsContext);
+        let change = changes.then(|| self.change(&mut chance));
+        AgentComplete {
+            archetype: start.archetype.clone(),
+            start_seq: seq,
+            duration_ms: 1_000,
+            artifacts: vec![format!("{}.md", start.archetype)],
+            digest: format!("{:x}", chance.next()),
+            summary: String::new(),
+            model: Tier::Sonnet,
+            answer,
+            change,
+            tokens: None,
+            estimated_cost_usd: None,
+            notes: Vec::new(),
+        }
+        .into()
+    }
+
+    fn said(&self, chance: &mut Chance, role: Role, name: &str, purpose: Purpose, cycle: u32) -> Answer {
+        let status = if chance.percent(self.mood.odd_status) {
+            chance.pick(&[Status::Unverified, Status::NeedsContext, Status::NeedsContext, Status::Blocked])
+        } else {
+            chance.pick(&[Status::Done, Status::Done, Status::Done, Status::DoneWithConcerns])
+        };
+        let said = match role {
+            Role::Creator if chance.percent(2) => Said::Prose,
+            Role::Creator => Said::Proposal(self.proposal(chance)),
+            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(chance, name, cycle)),
+            Role::Explorer | Role::Maker => Said::Prose,
+        };
+        let mut prior = Vec::new();
+        if role == Role::Maker && purpose == Purpose::Work && cycle > 1 {
+            for (_, _, _, words) in FAULTS.iter().filter(|_| chance.percent(50)) {
+                prior.push(Prior { disposition: Disposition::Fixed, text: (*words).to_owned() });
+            }
+        }
+        Answer { status, remark: "because".to_owned(), said, prior, ..Answer::default() }
+    }
+
+    fn proposal(&self, chance: &mut Chance) -> Proposal {
+        let low = self.mood.low_confidence;
+        let mut score = || match chance.percent(low) {
+            true => chance.pick(&[None, Some(0), Some(499_999)]),
+            false => chance.pick(&[Some(500_000), Some(900_000)]),
+        };
+        let confidence = Confidence {
+            task_understanding: score(),
+            solution_completeness: score(),
+            risk_coverage: score(),
+        };
+        Proposal {
+            files: vec!["src/auth.rs".to_owned()],
+            confidence,
+            has_test_strategy: chance.percent(70),
+            alternatives: 2,
+            missing: Vec::new(),
+        }
+    }
+
+    /// A few faults are there in this world for good; reviewers see some of them, now and then.
+    fn review(&self, chance: &mut Chance, name: &str, cycle: u32) -> Review {
+        let mut findings = Vec::new();
+        if !chance.percent(self.mood.clean) {
+            let habit = self.chance("habit", &[word(name), u64::from(cycle / 2)]).next();
+            for _ in 0..chance.number(1, 4) {
+                let which = match chance.percent(60) {
+                    true => usize::try_from(habit % 3).unwrap() + chance.index(3),
+                    false => chance.index(FAULTS.len()),
+                };
+                findings.push(self.finding(chance, name, which % FAULTS.len()));
+            }
+        }
+        if let Some(by) = self.shuffled {
+            Chance::keyed(by, &[word(name), u64::from(cycle)]).shuffle(&mut findings);
+        }
+        let grave = findings.iter().any(|finding| finding.severity > Severity::Info);
+        let verdict = match (grave, chance.percent(90)) {
+            (true, true) | (false, false) => Verdict::Rejected,
+            (true, false) | (false, true) => Verdict::Approved,
+        };
+        Review { verdict: (!chance.percent(3)).then_some(verdict), declared: None, findings }
+    }
+
+    fn finding(&self, chance: &mut Chance, source: &str, which: usize) -> Finding {
+        let (file, line, category, words) = FAULTS[which];
+        let severity = match (chance.percent(self.mood.grave), chance.percent(70)) {
+            (true, _) => Severity::Critical,
+            (false, true) => Severity::Warning,
+            (false, false) => Severity::Info,
+        };
+        let line = if line == 0 { 0 } else { line + chance.number(0, 4) };
+        let unfounded = chance.percent(self.mood.unfounded);
+        let (hedge, evidence, citations) = match (unfounded, chance.below(4)) {
+            (false, 0) => ("", "$ cargo test fails", vec![]),
+            (false, 1) => ("might be: ", "", vec![citation(file, None)]),
+            (false, _) => ("", "", vec![citation(file, Some(true))]),
+            (true, 0) => ("might be: ", "", vec![]),
+            (true, 1) => ("", "", vec![citation(file, Some(false))]),
+            (true, 2) => ("appears to: ", "", vec![citation(file, Some(false))]),
+            (true, _) => ("", "", vec![]),
+        };
+        Finding {
+            source: source.to_owned(),
+            location: format!("{file}:{line}"),
+            file: file.to_owned(),
+            line,
+            severity,
+            category: category.to_owned(),
+            flaw: chance.pick(&[None, Some(Flaw::DesignFlaw), Some(Flaw::TestGap)]),
+            description: format!("{hedge}{words}{}", chance.pick(&["", " here", " as before"])),
+            fix: chance.pick(&["", "do it properly", "take it out"]).to_owned(),
+            evidence: evidence.to_owned(),
+            citations,
+        }
+    }
+
+    fn change(&self, chance: &mut Chance) -> Change {
+        let mut seen = Vec::new();
+        if chance.percent(self.mood.signs) {
+            for _ in 0..chance.number(1, 3) {
+                let sign = chance.pick(&Sign::ALL[..8]);
+                let path = chance.pick(&["src/auth.rs", "tests/pool.rs"]).to_owned();
+                let counted = Counted { sign, detail: format!("{} in {path}", sign.name()), path, line: 0 };
+                if !seen.contains(&counted) {
+                    seen.push(counted);
+                }
+            }
+        }
+        let mark = chance.next();
+        if let Some(by) = self.shuffled {
+            Chance::keyed(by, &[mark]).shuffle(&mut seen);
+        }
+        Change {
+            commit: format!("c{mark:016x}"),
+            tree: format!("t{mark:016x}"),
+            kept_as: "refs/archeflow/keep".to_owned(),
+            files: Vec::new(),
+            files_left_out: 0,
+            test_files: chance.pick(&[0, 1, 2]),
+            commits: 1,
+            uncommitted: false,
+            signs: Signs { seen },
+            notes: Vec::new(),
+        }
+    }
+
+    fn machine(&self, ledger: &Ledger, seq: Seq, order: &Event) -> Event {
+        let at = |name: &'static str| self.chance(name, &[ledger.count(name)]);
+        match order {
+            Event::MergeStart(start) => {
+                let chance =
+                    &mut self.chance("merge.built", &[ledger.count("merge.built"), word(&start.work)]);
+                let built = match (chance.percent(self.mood.git), chance.below(4)) {
+                    (true, 0) => Built::Conflict { paths: vec!["src/auth.rs".to_owned()] },
+                    (true, 1) => Built::Nothing,
+                    (true, 2) => Built::BaseGone { now: "elsewhere".to_owned() },
+                    (true, _) => Built::Fault { what: "the object store is gone".to_owned() },
+                    (false, _) => {
+                        let mark = chance.next();
+                        Built::Candidate {
+                            old: format!("o{mark:016x}"),
+                            commit: format!("m{mark:016x}"),
+                            tree: format!("u{mark:016x}"),
+                        }
+                    }
+                };
+                MergeBuilt { start_seq: seq, built }.into()
+            }
+            Event::TestsStart(start) => {
+                let mut chance = at("tests.done");
+                let result = match chance.percent(self.mood.red) {
+                    true => chance.pick(&[Tested::Failed, Tested::Failed, Tested::TimedOut, Tested::Broken]),
+                    false => Tested::Passed,
+                };
+                TestsDone {
+                    start_seq: seq,
+                    tree: start.tree.clone(),
+                    result,
+                    exit: Some(i32::from(result != Tested::Passed)),
+                    duration_ms: 1,
+                    artifact: "tests.txt".to_owned(),
+                    tail: "1 test failed".to_owned(),
+                }
+                .into()
+            }
+            Event::HookStart(start) => {
+                let ok = !at("hook.done").percent(25);
+                HookDone { start_seq: seq, point: start.point, ok, reason: "exit 1".to_owned() }.into()
+            }
+            Event::MergeIntent(intent) => {
+                let tries = ledger.count("run.merged") + ledger.count("merge.refused");
+                let mut chance = self.chance("landing", &[tries]);
+                if chance.percent(self.mood.git) {
+                    let why = chance.pick(&[
+                        Refusal::Moved,
+                        Refusal::Moved,
+                        Refusal::Moved,
+                        Refusal::Dirty,
+                        Refusal::Busy,
+                        Refusal::Fault,
+                    ]);
+                    return MergeRefused { start_seq: seq, why, detail: "not now".to_owned() }.into();
+                }
+                RunMerged {
+                    start_seq: seq,
+                    base: intent.target.clone(),
+                    strategy: intent.strategy,
+                    old: intent.old.clone(),
+                    commit: intent.new.clone(),
+                    tree: intent.tree.clone(),
+                    moved: 0,
+                }
+                .into()
+            }
+            Event::RevertIntent(_) => {
+                let mut chance = at("run.reverted");
+                match chance.percent(80) {
+                    true => RunReverted { start_seq: seq, commit: format!("r{:x}", chance.next()) }.into(),
+                    false => RevertRefused { start_seq: seq, detail: "moved on".to_owned() }.into(),
+                }
+            }
+            other => unreachable!("not an order the world performs: {}", other.name()),
+        }
+    }
+
+    pub(crate) fn reply(&self, ledger: &Ledger, seq: Seq, question: &QuestionAsked) -> Reply {
+        let nth = ledger.asked.get(&question.kind).copied().unwrap_or(0);
+        let mut chance = self.chance("reply", &[question.kind as u64, nth]);
+        if chance.percent(8) {
+            return Reply::LeavesItOpen;
+        }
+        if chance.percent(10) {
+            return Reply::Says(QuestionDeferred { start_seq: seq }.into());
+        }
+        Reply::Says(answered(&mut chance, seq, question.kind))
+    }
+
+    /// What a person does with a run that has ended. Nobody touches what has landed or was thrown away.
+    pub(crate) fn person(&self, ledger: &Ledger, complete: &RunComplete, worked: bool) -> Option<Event> {
+        let mut chance = self.chance("person", &[ledger.acts]);
+        if ledger.acts >= 8 || ledger.landed.is_some() || complete.reason == Reason::Discarded {
+            return None;
+        }
+        if !chance.percent(self.mood.people) {
+            return None;
+        }
+        if let Some(question) = complete.question
+            && chance.percent(70)
+        {
+            let kind = match complete.reason {
+                Reason::LowConfidence => QuestionKind::LowConfidence,
+                Reason::NeedsContext => QuestionKind::NeedsContext,
+                Reason::DryRun => QuestionKind::DryRun,
+                _ => QuestionKind::Merge,
+            };
+            return Some(answered(&mut chance, question, kind));
+        }
+        Some(match chance.below(20) {
+            0..8 => RunContinued { cycles: 1 }.into(),
+            8..10 => RunContinued { cycles: 0 }.into(),
+            10..14 if worked => MergeRequested {}.into(),
+            14..18 => self.reentry(&mut chance, ledger, worked).into(),
+            18 => RunDiscarded { kept_as: Vec::new() }.into(),
+            _ => return None,
+        })
+    }
+
+    fn reentry(&self, chance: &mut Chance, ledger: &Ledger, worked: bool) -> RunReentered {
+        let phase = match worked {
+            true => chance.pick(&[Phase::Plan, Phase::Do, Phase::Check, Phase::Act]),
+            false => chance.pick(&[Phase::Plan, Phase::Do]),
+        };
+        let cycle = ledger.cycle.max(1);
+        let mut import = |role, name: &str| Imported {
+            archetype: name.to_owned(),
+            artifact: Artifact { name: format!("{name}.md"), digest: "d".to_owned() },
+            answer: self.said(chance, role, name, Purpose::Work, cycle),
+        };
+        let mut proposal = import(Role::Creator, "creator");
+        if !matches!(proposal.answer.said, Said::Proposal(_)) {
+            proposal.answer.said = Said::Proposal(Proposal::default());
+        }
+        let making = import(Role::Maker, "maker");
+        let mut reviews = vec![import(Role::Gatekeeper, "guardian"), import(Role::Reviewer, "sage")];
+        reviews.truncate(chance.index(2) + 1);
+        let change = self.change(chance);
+        RunReentered {
+            phase,
+            proposal: (phase >= Phase::Do).then_some(proposal),
+            making: (phase >= Phase::Check).then_some(making),
+            change: (phase >= Phase::Check).then_some(change),
+            reviews: if phase == Phase::Act { reviews } else { Vec::new() },
+        }
+    }
+}
+
+fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
+    let text = match kind {
+        QuestionKind::Merge | QuestionKind::DryRun => chance.pick(&["yes", "Y", "ok", "no", "what?", ""]),
+        QuestionKind::LowConfidence => chance.pick(&["proceed", " Proceed ", "it is about logging", "yes"]),
+        QuestionKind::NeedsContext => chance.pick(&["the file is src/auth.rs", "no", "proceed"]),
+    };
+    QuestionAnswered { start_seq: seq, text: text.to_owned() }.into()
+}
+
+fn citation(file: &str, holds: Option<bool>) -> Citation {
+    Citation { file: file.to_owned(), line: 5, quote: None, holds }
+}
+
+fn failed(seq: Seq, start: &AgentStart, kind: Failure) -> AgentFailed {
+    AgentFailed {
+        archetype: start.archetype.clone(),
+        start_seq: seq,
+        kind,
+        reason: format!("{kind:?}"),
+        duration_ms: 1,
+        kept_as: None,
+        estimated_cost_usd: None,
+    }
+}
+
+fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Event {
+    let mut kinds = vec![
+        Failure::Exit,
+        Failure::Exit,
+        Failure::Signal,
+        Failure::Empty,
+        Failure::Silence,
+        Failure::TooLong,
+        Failure::WorkspaceGone,
+        Failure::NotStarted,
+    ];
+    match start.role {
+        Role::Maker => kinds.extend([Failure::NoWork, Failure::NoWork, Failure::NoWork]),
+        Role::Gatekeeper | Role::Reviewer => {
+            kinds.extend([Failure::Garbled, Failure::Garbled, Failure::Garbled]);
+        }
+        Role::Explorer | Role::Creator => kinds.push(Failure::Garbled),
+    }
+    let kind = chance.pick(&kinds);
+    let failed = failed(seq, start, kind);
+    match kind {
+        Failure::Silence | Failure::TooLong => AgentTimeout(failed).into(),
+        Failure::NotStarted
+        | Failure::Exit
+        | Failure::Signal
+        | Failure::Empty
+        | Failure::Garbled
+        | Failure::NoWork
+        | Failure::Busy
+        | Failure::WorkspaceGone => failed.into(),
+    }
+}
+
+fn request(chance: &mut Chance) -> RunStart {
+    let workflow = chance.pick(&Workflow::ALL);
+    let strategy = chance.pick(&[Strategy::Pdca, Strategy::Pdca, Strategy::Pdca, Strategy::Pipeline]);
+    let config = policy(chance);
+    let seats = match chance.percent(20) {
+        true => {
+            Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect()
+        }
+        false => BTreeMap::new(),
+    };
+    RunStart {
+        task: "make it so".to_owned(),
+        workflow,
+        max_cycles: config.cycles(workflow),
+        strategy,
+        domain: chance.pick(&[Domain::Code, Domain::Code, Domain::Code, Domain::Writing, Domain::Research]),
+        team: Vec::new(),
+        seats,
+        tiers: BTreeMap::new(),
+        personas: BTreeMap::new(),
+        config,
+        config_hash: String::new(),
+        base: Base { target: "refs/heads/main".to_owned(), commit: "base".to_owned() },
+        branch: "archeflow/sim".to_owned(),
+        dry_run: chance.percent(8),
+        chosen: Chosen::default(),
+        format: 1,
+        version: "0".to_owned(),
+    }
+}
+
+fn policy(chance: &mut Chance) -> Policy {
+    let mut policy = Policy::default();
+    policy.retries.attempts = chance.number(0, 2);
+    policy.retries.failures_in_a_row = chance.pick(&[2, 3, 3, 5]);
+    policy.retries.busy_waits_ms = vec![5; chance.index(4)];
+    policy.retries.moved_base = chance.number(1, 3);
+    policy.retries.questions = chance.number(1, 3);
+    let convergence = &mut policy.convergence;
+    convergence.zero_policy = chance.pick(&[ZeroPolicy::Immediate, ZeroPolicy::TwoConsecutive]);
+    convergence.overlap = chance.pick(&[Overlap::Min, Overlap::Jaccard]);
+    convergence.stop_without_baseline = chance.percent(20);
+    convergence.oscillating = chance.pick(&[1, 2, 2]);
+    convergence.diverging_cycles = chance.pick(&[1, 2, 2]);
+    convergence.persistent_floor = chance.pick(&[Severity::Critical, Severity::Critical, Severity::Warning]);
+    convergence.tracked = chance.pick(&[Severity::Warning, Severity::Warning, Severity::Info]);
+    for sign in Sign::ALL {
+        if chance.percent(15) {
+            policy.raised.severity.insert(sign, chance.pick(&[Severity::Info, Severity::Warning]));
+        }
+    }
+    policy.git.merge_strategy =
+        chance.pick(&[MergeStrategy::NoFf, MergeStrategy::Squash, MergeStrategy::Rebase]);
+    policy.git.post_merge_test = chance.percent(40);
+    policy.git.on_post_merge_failure =
+        chance.pick(&[None, Some(OnPostMergeFailure::Halt), Some(OnPostMergeFailure::CycleBack)]);
+    policy.test_command = chance.percent(75).then(|| "make test".to_owned());
+    policy.no_tests = chance.percent(30);
+    for point in HookPoint::ALL {
+        if chance.percent(15) {
+            let fail_action = chance.pick(&[FailAction::Warn, FailAction::Abort]);
+            policy.hooks.push(Hook { point, command: "true".to_owned(), fail_action });
+        }
+    }
+    for workflow in Workflow::ALL {
+        if chance.percent(60) {
+            policy.max_cycles.insert(workflow, chance.number(1, 5));
+        }
+    }
+    policy
+}
