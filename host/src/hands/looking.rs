@@ -107,7 +107,7 @@ fn test_texts(
 /// looks like one can't move a line to another file.
 fn added_lines<'a>(
     diff: &'a str,
-    paths: &[String],
+    paths: &'a [String],
 ) -> std::collections::BTreeMap<&'a str, Vec<(u32, &'a str)>> {
     let mut added: std::collections::BTreeMap<&str, Vec<(u32, &str)>> = std::collections::BTreeMap::new();
     let (mut path, mut number, mut old_left, mut new_left) = (None, 0_u32, 0_u32, 0_u32);
@@ -142,11 +142,14 @@ fn added_lines<'a>(
     added
 }
 
-/// `+++ b/src/x.rs` or `+++ "b/src/\303\274.rs"`, as one of the known paths.
-fn new_name<'a>(name: &'a str, paths: &[String]) -> Option<&'a str> {
+/// `+++ b/src/x.rs` or `+++ "b/src/\303\274.rs"`, as one of the known paths, which are quoted the same way.
+fn new_name<'a>(name: &str, paths: &'a [String]) -> Option<&'a str> {
     let name = name.strip_suffix('\t').unwrap_or(name);
-    let plain = name.strip_prefix("b/");
-    plain.filter(|plain| paths.iter().any(|path| path == plain))
+    let known = |wanted: &str| paths.iter().map(String::as_str).find(|path| *path == wanted);
+    match name.strip_prefix("\"b/") {
+        Some(quoted) => known(&format!("\"{quoted}")),
+        None => known(name.strip_prefix("b/")?),
+    }
 }
 
 /// `@@ -a,b +c,d @@`: b, c and d.
