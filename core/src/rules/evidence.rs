@@ -52,10 +52,13 @@ fn shows_a_run(finding: &Finding) -> bool {
         || SHOWN_AS_EVIDENCE.iter().any(|words| evidence.contains(words))
 }
 
-/// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none.
+/// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none,
+/// nor is the location said again: a place outside of the tree can't be looked up and must not count for that.
 fn quotes_code(finding: &Finding) -> bool {
     spans(&finding.evidence).any(|span| {
-        let is_code = span.len() >= 8 && span.chars().any(|c| !c.is_alphanumeric() && c != '_');
+        let is_code = span.len() >= 8
+            && span.chars().any(|c| !c.is_alphanumeric() && c != '_')
+            && span.trim() != finding.location.trim();
         let refuted = finding.citations.iter().any(|citation| {
             citation.holds == Some(false) && (quoted(citation, span) || names(citation, span))
         });
