@@ -17,8 +17,8 @@ pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure
         (Role::Creator, Said::Proposal(proposal)) if proposal.missing.len() >= SECTIONS => {
             Err((Failure::Garbled, "none of the proposal's sections is there".to_owned()))
         }
-        (Role::Gatekeeper | Role::Reviewer, Said::Review(_)) if !answer.problems.is_empty() => {
-            Err((Failure::Garbled, format!("the review can't be read: {}", first(&answer.problems))))
+        (Role::Gatekeeper | Role::Reviewer, Said::Review(Review { unread: Some(what), .. })) => {
+            Err((Failure::Garbled, format!("the review can't be read: {what}")))
         }
         (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) if contradicts_itself(review) => {
             Err((Failure::Garbled, "it rejects, but none of its findings is above INFO".to_owned()))
@@ -35,11 +35,3 @@ fn contradicts_itself(review: &Review) -> bool {
 
 /// The headings a proposal must have (AF-052).
 const SECTIONS: usize = 6;
-
-fn first(problems: &[String]) -> String {
-    match problems {
-        [] => String::new(),
-        [one] => one.clone(),
-        [one, rest @ ..] => format!("{one} (and {} more)", rest.len()),
-    }
-}

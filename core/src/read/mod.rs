@@ -96,6 +96,17 @@ impl Problems {
         }
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.kept.len() + self.more
+    }
+
+    /// The first problem after so many, and how many more there are.
+    pub(crate) fn since(&self, before: usize) -> Option<String> {
+        let more = self.count().checked_sub(before + 1)?;
+        let first = self.kept.get(before).map_or("more problems than are kept", String::as_str);
+        Some(if more == 0 { first.to_owned() } else { format!("{first} (and {more} more)") })
+    }
+
     fn into_vec(mut self) -> Vec<String> {
         if self.more > 0 {
             self.kept.push(format!("and {} more problems", self.more));

@@ -11,6 +11,7 @@ use crate::words::{Review, Verdict};
 const MAX_LINE: usize = 2000;
 
 pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> Review {
+    let before = problems.count();
     let said: Vec<(usize, &str)> = lines
         .iter()
         .enumerate()
@@ -31,7 +32,7 @@ pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> R
     if verdict == Some(Verdict::Rejected) && found.accepted == 0 {
         problems.note("rejected without a finding that could be read".to_owned());
     }
-    Review { verdict, declared, findings: found.findings }
+    Review { verdict, declared, findings: found.findings, unread: problems.since(before) }
 }
 
 /// A line that speaks about the whole review, and so ends whatever stands above it.

@@ -112,6 +112,9 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<u32>,
     pub findings: Vec<Finding>,
+    /// What of the review itself could not be read. A status token that can't be read is another matter (D-02).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
 }
 
 /// What became of an earlier finding, in the words of the agent that was given it.
