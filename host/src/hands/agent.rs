@@ -91,7 +91,7 @@ impl Attempt<'_> {
             return self.conclude(&done, self.pending().as_mut());
         }
         if self.folder.is_dir() {
-            return self.lost("the program stopped while this agent was out");
+            return self.lost(self.pending().as_mut(), "the program stopped while this agent was out");
         }
         let at = oid(&self.errand.start.at)?;
         self.write_folder()?;
@@ -227,7 +227,7 @@ impl Attempt<'_> {
             End::TooLong => {
                 Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
             }
-            End::Stopped => return self.lost("stopped by the user"),
+            End::Stopped => return self.lost(slot, "stopped by the user"),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         };
         if let Some((kind, reason)) = failure {
@@ -360,9 +360,9 @@ impl Attempt<'_> {
         Ok(made_something.then_some(keep))
     }
 
-    fn lost(&self, reason: &str) -> Result<Event, Fault> {
+    fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Event, Fault> {
         let kept_as = match self.errand.start.role {
-            Role::Maker => self.keep(self.pending().as_mut())?,
+            Role::Maker => self.keep(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
         let (archetype, reason) = (self.errand.start.archetype.clone(), reason.to_owned());
