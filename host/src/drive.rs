@@ -190,8 +190,10 @@ impl Driver {
         face.warn("stopping: agents are called in and their work is kept; press again to stop at once");
         self.world.watch.stop();
         let mut entries = Vec::new();
-        while self.run.open_agents().next().is_some() {
-            match self.inbox.recv_timeout(Duration::from_secs(30)) {
+        while self.run.open_agents().next().is_some() || self.is_landing() {
+            // A landing may wait for another one and for a slow disk.
+            let patience = Duration::from_secs(if self.is_landing() { 300 } else { 30 });
+            match self.inbox.recv_timeout(patience) {
                 Ok(Message::Report { order, report }) if self.run.open.contains_key(&order) => {
                     entries.push(self.run.hear(clock::now(), report));
                 }
@@ -203,6 +205,11 @@ impl Driver {
         entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
         self.record(face, entries)?;
         Ok(Ended::Signal(signal))
+    }
+
+    /// M-H8: a branch and its checkout are on the move; that is finished whatever happens.
+    fn is_landing(&self) -> bool {
+        self.run.open.values().any(|order| matches!(order, Event::MergeIntent(_) | Event::RevertIntent(_)))
     }
 
     /// Ends every agent that is out, waiting for their hands to finish.
