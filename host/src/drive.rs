@@ -100,7 +100,7 @@ impl Driver {
         let left_open: Vec<(Seq, Event)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
-            hands::perform(&self.world, &self.run, seq, &order, self.last_written, &self.post)?;
+            hands::perform(&self.world, &self.run, seq, &order, Some(self.last_written), &self.post)?;
         }
         let mut heard: Vec<Entry> = Vec::new();
         loop {
@@ -108,7 +108,7 @@ impl Driver {
             heard.extend(self.run.settle(now));
             let orders = self.record(face, std::mem::take(&mut heard))?;
             for (seq, order) in orders {
-                hands::perform(&self.world, &self.run, seq, &order, now, &self.post)?;
+                hands::perform(&self.world, &self.run, seq, &order, None, &self.post)?;
             }
             if let Some(outcome) = &self.run.outcome {
                 return Ok(Ended::Outcome(outcome.clone()));

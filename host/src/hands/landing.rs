@@ -66,7 +66,7 @@ pub(super) fn land(
     seq: Seq,
     intent: &MergeIntent,
     work: Option<&Change>,
-    since: u64,
+    since: Option<u64>,
 ) -> Event {
     let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
     let step = match step(&intent.target, &intent.old, &intent.new) {
@@ -96,19 +96,22 @@ pub(super) fn land(
     .into()
 }
 
-fn carry_out(world: &World, step: &Move, since: u64) -> Result<u32, (Refusal, String)> {
+fn carry_out(world: &World, step: &Move, since: Option<u64>) -> Result<u32, (Refusal, String)> {
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
-    let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
-    match land::recover(&world.repo, step, since).map_err(fault)? {
-        Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
-        Recovered::NotStarted => {}
-        Recovered::Stopped { path, why } if path.ends_with(b".lock") => {
-            return Err((Refusal::Busy, format!("{}: {why}", quote_path(&path))));
+    // Only what an earlier session began can have been left half done; any lock beside that is somebody else's.
+    if let Some(since) = since {
+        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
+        match land::recover(&world.repo, step, since).map_err(fault)? {
+            Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
+            Recovered::NotStarted => {}
+            Recovered::Stopped { path, why } if path.ends_with(b".lock") => {
+                return Err((Refusal::Busy, format!("{}: {why}", quote_path(&path))));
+            }
+            Recovered::Stopped { path, why } => {
+                return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
+            }
+            Recovered::BranchMoved { now } => return Err((Refusal::Moved, moved_to(step, now.as_ref()))),
         }
-        Recovered::Stopped { path, why } => {
-            return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
-        }
-        Recovered::BranchMoved { now } => return Err((Refusal::Moved, moved_to(step, now.as_ref()))),
     }
     match land::land(&world.repo, step).map_err(fault)? {
         Landed::Moved { trees } => Ok(u32::try_from(trees.len()).unwrap_or(u32::MAX)),
@@ -153,14 +156,14 @@ fn merge_base(world: &World, step: &Move, work: &Change) -> Result<Option<Oid>, 
 }
 
 /// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
-pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: u64) -> Event {
+pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<u64>) -> Event {
     match try_revert(world, intent, since) {
         Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
         Err(detail) => RevertRefused { start_seq: seq, detail }.into(),
     }
 }
 
-fn try_revert(world: &World, intent: &RevertIntent, since: u64) -> Result<String, String> {
+fn try_revert(world: &World, intent: &RevertIntent, since: Option<u64>) -> Result<String, String> {
     let _lock = lock(world, &intent.target)?;
     let keep = world.keep_ref("revert");
     let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);

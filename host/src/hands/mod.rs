@@ -51,14 +51,16 @@ pub enum Trouble {
     Artifact { path: String, why: String },
 }
 
-/// Starts an order on its way; `since` is when it was written down, or no later. The brief of an agent is written here, while the run can be looked at.
+/// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
+///
+/// `since` is given for an order an earlier session may have begun with: when it was written down, or no later.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
     seq: Seq,
     order: &Event,
-    since: u64,
+    since: Option<u64>,
     inbox: &Sender<Message>,
 ) -> Result<(), desk::Error> {
     let (world, send) = (Arc::clone(world), inbox.clone());
