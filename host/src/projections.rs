@@ -8,6 +8,7 @@ use std::path::Path;
 
 use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction};
 use archeflow_core::feedback;
+use archeflow_core::persona::hides;
 use archeflow_core::run::Run;
 use archeflow_core::view;
 use archeflow_core::words::Phase;
@@ -61,10 +62,26 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         }
     }
     let progress = world.places.root().join(PROGRESS);
-    if let Err(error) = std::fs::write(&progress, progress_text(world, run)) {
+    if let Err(error) = write_plain(&progress, &harmless(&progress_text(world, run)))
+        && (ends || starts)
+    {
         warnings.push(format!("{} was not written: {error}", progress.display()));
     }
     warnings
+}
+
+/// What people look at with `cat` or `watch` drives no terminal (R14).
+fn harmless(text: &str) -> String {
+    text.chars().filter(|c| *c == '\n' || !(c.is_control() || hides(*c))).collect()
+}
+
+/// Overwrites a file that only watches: nothing is synced, but a link in its place is not followed (M-S11).
+fn write_plain(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).custom_flags(flags).open(path)?.write_all(text.as_bytes())
 }
 
 const PROGRESS: &str = ".archeflow/progress.md";
