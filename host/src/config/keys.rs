@@ -216,7 +216,7 @@ pub static KEYS: &[Key] = &[
     ),
     key(
         "limits.silence_seconds",
-        Kind::Whole(10, 7_200),
+        Kind::Whole(1, 7_200),
         Class::GuardedAbove,
         Ok("300"),
         "An agent that says nothing for so long is stopped.",
