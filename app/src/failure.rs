@@ -6,7 +6,7 @@ use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::store::{files, journal};
 use archeflow_host::{config, drive, hands, log, start};
 
-use crate::faces::text::safe;
+use crate::faces::text::{safe, safe_json};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -15,6 +15,8 @@ pub(crate) struct Failure {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     pub(crate) hint: String,
+    /// The run it happened to, as its object would be; `None` when there is no run.
+    pub(crate) run: Option<serde_json::Value>,
 }
 
 impl Failure {
@@ -24,7 +26,7 @@ impl Failure {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Failure {
-        Failure { code, reason, message: message.into(), hint: hint.into() }
+        Failure { code, reason, message: message.into(), hint: hint.into(), run: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Failure {
@@ -33,18 +35,28 @@ impl Failure {
 
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
-            let object = serde_json::json!({
-                "run_id": null, "status": "failed", "exit_code": self.code, "reason": self.reason, "detail": self.message,
-                "hint": self.hint, "cycles": 0, "branch": null, "merged_oid": null, "artifacts": null, "events": null,
-                "cost_usd": 0.0, "unresolved": [],
-            });
-            out!("{object}");
+            out!("{}", safe_json(&self.object()));
         }
         tell!("error: {}", safe(&self.message));
         if !self.hint.is_empty() {
             tell!("  {}", safe(&self.hint));
         }
         ExitCode::from(self.code)
+    }
+
+    fn object(&self) -> serde_json::Value {
+        let mut object = self.run.clone().unwrap_or_else(|| {
+            serde_json::json!({
+                "run_id": null, "cycles": 0, "branch": null, "merged_oid": null, "artifacts": null, "events": null,
+                "cost_usd": 0.0, "unresolved": [],
+            })
+        });
+        object["status"] = "failed".into();
+        object["exit_code"] = self.code.into();
+        object["reason"] = self.reason.into();
+        object["detail"] = self.message.as_str().into();
+        object["hint"] = self.hint.as_str().into();
+        object
     }
 }
 

@@ -56,7 +56,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
                 Origin::User { path } => format!("your own: {path}"),
             };
             if args.eject {
-                return eject(&house, name);
+                return eject(&house, name, args.place.json);
             }
             let header = &found.persona.archetype;
             let sees: Vec<&str> = header.sees.iter().map(|sight| sight.name()).collect();
@@ -88,7 +88,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn eject(house: &archeflow_host::start::House, name: &str) -> Result<ExitCode, Failure> {
+fn eject(house: &archeflow_host::start::House, name: &str, json: bool) -> Result<ExitCode, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
     house.places.make()?;
     let folder = house.places.root().join(".archeflow/archetypes");
@@ -96,7 +96,13 @@ fn eject(house: &archeflow_host::start::House, name: &str) -> Result<ExitCode, F
         .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", folder.display()), ""))?;
     let path = folder.join(format!("{name}.md"));
     archeflow_host::store::files::write_new(&path, text.as_bytes())?;
-    out!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
+    if json {
+        print_json(
+            &serde_json::json!({ "archetype": name, "path": path.to_string_lossy(), "written": true }),
+        );
+    } else {
+        out!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

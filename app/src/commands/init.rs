@@ -15,25 +15,22 @@ pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     let proposed = args.test_command.clone().map(|command| (command, "given")).or_else(|| propose(&root));
     let text = text(proposed.as_ref());
     let path = root.join(".archeflow/config.yaml");
-    if args.place.json {
-        print_json(&serde_json::json!({
-            "path": path, "test_command": proposed.as_ref().map(|(command, _)| command), "content": text,
-            "written": !args.dry_run && !path.exists(),
-        }));
-    }
     if path.exists() {
         let message = format!("{} exists already", path.display());
         return Err(Failure::usage(message, "Edit it; see what is in force with: archeflow config show"));
     }
-    if args.dry_run {
-        if !args.place.json {
-            out!("{text}");
-        }
-        return Ok(ExitCode::SUCCESS);
+    if !args.dry_run {
+        house.places.make()?;
+        files::write_new(&path, text.as_bytes())?;
     }
-    house.places.make()?;
-    files::write_new(&path, text.as_bytes())?;
-    if !args.place.json {
+    if args.place.json {
+        print_json(&serde_json::json!({
+            "path": path.to_string_lossy(), "test_command": proposed.as_ref().map(|(command, _)| command),
+            "content": text, "written": !args.dry_run,
+        }));
+    } else if args.dry_run {
+        out!("{text}");
+    } else {
         out!("Wrote {}", path.display());
         match &proposed {
             Some((command, why)) => out!("Test command: {command} ({why})"),

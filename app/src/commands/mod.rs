@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use archeflow_host::start::{Ground, House};
 
 use crate::args::{Cli, Command, ConfigCommand, Place};
+use crate::faces::text::safe_json;
 use crate::failure::Failure;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -69,7 +70,7 @@ pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> 
 }
 
 pub(crate) fn print_json(value: &serde_json::Value) {
-    out!("{value}");
+    out!("{}", safe_json(value));
 }
 
 fn completions(shell: crate::args::Shell) {

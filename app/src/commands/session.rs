@@ -43,13 +43,14 @@ pub(crate) fn drive(
     let reports = before.into_iter().chain([opened]).chain(after).collect();
     let ended = driver.tell(&mut face, reports).and_then(|()| driver.drive(&mut face));
     proc::finish_all();
+    let root = driver.world.places.root().to_path_buf();
     let ended = ended.map_err(|error| {
         let mut failure = Failure::from(error);
         failure.hint = failure.hint.replace("<id>", &run_id);
+        failure.run = Some(summary::json(&root, &run_id, &driver.run, None, failure.code, None));
         failure
     })?;
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let root = driver.world.places.root().to_path_buf();
     let (code, outcome, signal) = match &ended {
         Ended::Outcome(outcome) => {
             summary::print(&run_id, &driver.run, outcome, took);

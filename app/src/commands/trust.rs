@@ -17,6 +17,10 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let mut trust = Trust::open(&house.state).map_err(start::Error::from)?;
     if args.revoke {
         let had = trust.revoke(&house.offer.root).map_err(start::Error::from)?;
+        if args.place.json {
+            print_json(&serde_json::json!({ "approved": false, "revoked": had }));
+            return Ok(ExitCode::SUCCESS);
+        }
         out!("{}", if had { "The approval is taken back." } else { "Nothing was approved here." });
         return Ok(ExitCode::SUCCESS);
     }

@@ -14,6 +14,22 @@ pub(crate) fn safe_line(text: &str) -> String {
     safe(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// JSON in which everything that could drive a terminal is written as an escape. It reads as the same value.
+pub(crate) fn safe_json(value: &serde_json::Value) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for c in value.to_string().chars() {
+        if c.is_control() || hides(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
 /// Colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint(pub(crate) bool);
@@ -91,7 +107,7 @@ pub(crate) fn width() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{safe, safe_line};
+    use super::{safe, safe_json, safe_line};
 
     #[test]
     fn m_d2_nothing_reaches_the_terminal_that_could_drive_it() {
@@ -108,5 +124,13 @@ mod tests {
             assert_eq!(safe(&safe(hostile)), safe(hostile));
         }
         assert_eq!(safe_line("two\nlines\tand more"), "two lines and more");
+    }
+
+    #[test]
+    fn m_d2_json_is_the_same_value_and_harmless() {
+        let value = serde_json::json!({ "task": "a\u{9b}31m \u{202e} \u{e0041} \x1b[2J ünïcode \" \\" });
+        let text = safe_json(&value);
+        assert_eq!(safe(&text), text);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value));
     }
 }
