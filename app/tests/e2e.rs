@@ -1,0 +1,34 @@
+//! The whole program through its front door: the real binary, real git, real processes.
+//!
+//! `e2e/harness.rs` knows how to start it and `e2e/audit.rs` what must hold after every start; everything else is
+//! rows. Names carry the rule or the fault they prove.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
+
+#[path = "e2e/audit.rs"]
+mod audit;
+#[path = "e2e/harness.rs"]
+mod harness;
+
+#[path = "e2e/agents.rs"]
+mod agents;
+#[path = "e2e/auditor.rs"]
+mod auditor;
+#[path = "e2e/briefs.rs"]
+mod briefs;
+#[path = "e2e/entries.rs"]
+mod entries;
+#[path = "e2e/gates.rs"]
+mod gates;
+#[path = "e2e/landing.rs"]
+mod landing;
+#[path = "e2e/looking.rs"]
+mod looking;
+#[path = "e2e/outcomes.rs"]
+mod outcomes;
+#[path = "e2e/shapes.rs"]
+mod shapes;
+#[path = "e2e/signals.rs"]
+mod signals;
+#[path = "e2e/trust.rs"]
+mod trust;

@@ -1,0 +1,197 @@
+//! Signals, crashes and second drivers (FAULTS 6H, 6A).
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Test, signal};
+
+const WAITS: &str =
+    "== maker attempt=1 ==\nwrite half.txt <<END\nTOKEN-HALF\nEND\nsh touch {base}/working\nhang\n\n";
+
+fn args(test: &Test) -> Vec<String> {
+    test.arguments(crate::harness::TASK, &["--auto-merge"])
+}
+
+#[test]
+fn m_h1_m_h3_one_signal_stops_cleanly_and_resume_finishes() {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let test = Test::new().play(WAITS);
+        let arguments = args(&test);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let stopped = test.during(&arguments, |child| {
+            test.wait_for_file("working");
+            signal(child, name);
+        });
+        assert_eq!(stopped.code, code, "{stopped}");
+        assert_eq!(stopped.json["reason"], "interrupted");
+        assert!(stopped.stderr.contains(&format!("archeflow resume {}", stopped.id)), "{stopped}");
+        assert!(test.git(["log", "--all", "-p"]).contains("TOKEN-HALF"), "I2: the agent's work is kept");
+        test.run(&["merge", &stopped.id]).refused(2, &["not finished"]);
+        let merged = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+        assert_eq!(merged.times("maker"), 2, "{merged}");
+    }
+}
+
+#[test]
+fn m_h2_the_second_signal_does_not_wait_for_the_deaf() {
+    let deaf = "== maker attempt=1 ==\ndeaf\nsh touch {base}/working\nhang\n\n";
+    let test = Test::new().play(deaf);
+    let arguments = args(&test);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut second = None;
+    let stopped = test.during(&arguments, |child| {
+        test.wait_for_file("working");
+        signal(child, "INT");
+        std::thread::sleep(Duration::from_millis(300));
+        signal(child, "INT");
+        second = Some(Instant::now());
+    });
+    assert_eq!(stopped.code, 130, "{stopped}");
+    assert!(second.unwrap().elapsed() < Duration::from_secs(5));
+    test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+}
+
+#[test]
+fn m_h1_a_signal_during_the_tests_or_a_hook_can_be_resumed() {
+    let test = Test::new()
+        .play("")
+        .tests("if [ ! -e {base}/working ]; then touch {base}/working; sleep 600; fi; sh tests/check.sh");
+    let arguments = args(&test);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let stopped = test.during(&arguments, |child| {
+        test.wait_for_file("working");
+        signal(child, "INT");
+    });
+    assert_eq!(stopped.code, 130, "{stopped}");
+    let merged = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+    assert_eq!((merged.times("maker"), merged.times("guardian")), (1, 1), "nobody is sent out twice");
+}
+
+#[test]
+fn m_h8_a_signal_while_landing_lets_the_landing_finish() {
+    // The landing is slow because the tree is large; a signal right after the intent must not leave it half done.
+    for delay in [0, 5, 15, 30, 60] {
+        let scene = "== maker ==\nsh i=0; mkdir many; while [ $i -lt 300 ]; do echo $i > many/$i.txt; i=$((i+1)); done; echo y >> tests/check_test.sh\n\
+                     commit Many\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
+        let test = Test::new().play(scene);
+        let arguments = args(&test);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let ended = test.during(&arguments, |child| {
+            test.wait_for("merge.intent", None);
+            std::thread::sleep(Duration::from_millis(delay));
+            signal(child, "INT");
+        });
+        assert!(matches!(ended.code, 0 | 130), "{ended}");
+        let status = test.git(["status", "--porcelain"]);
+        assert_eq!(status, "", "after {delay} ms, exit {}", ended.code);
+        if ended.code == 130 {
+            test.run(&["resume", &ended.id]).ended("merged", "approved", 0);
+        }
+    }
+}
+
+#[test]
+fn i7_a_second_driver_is_refused_and_told_who_holds_the_run() {
+    let test = Test::new().play(WAITS);
+    let arguments = args(&test);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let stopped = test.during(&arguments, |child| {
+        test.wait_for_file("working");
+        let id = test.run_ids().pop().unwrap();
+        for command in [&["resume", &id][..], &["merge", &id], &["discard", &id], &["answer", &id, "x"]] {
+            let second = test
+                .command(env!("CARGO_BIN_EXE_archeflow"))
+                .args(command)
+                .current_dir(&test.repo)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&second.stderr).into_owned();
+            assert_eq!(second.status.code(), Some(21), "{command:?}: {said}");
+            assert!(said.contains(&child.id().to_string()), "names the holder {}: {said}", child.id());
+        }
+        // Looking disturbs nobody.
+        for command in [&["status", &id][..], &["show", &id], &["list"]] {
+            let look = test
+                .command(env!("CARGO_BIN_EXE_archeflow"))
+                .args(command)
+                .current_dir(&test.repo)
+                .output()
+                .unwrap();
+            assert!(look.status.success(), "{command:?}");
+        }
+        signal(child, "TERM");
+    });
+    assert_eq!(stopped.code, 143);
+    test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+}
+
+#[test]
+fn i5_i6_a_killed_driver_is_taken_over_by_the_next() {
+    let test = Test::new().play(WAITS);
+    let arguments = args(&test);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let killed = test.during(&arguments, |child| {
+        test.wait_for_file("working");
+        child.kill().unwrap();
+    });
+    assert!(killed.killed);
+    let merged = test.run(&["resume", &killed.id]).ended("merged", "approved", 0);
+    assert_eq!(merged.events("agent.lost").len(), 1, "{merged}");
+    assert!(test.git(["log", "--all", "-p"]).contains("TOKEN-HALF"), "I2");
+}
+
+#[test]
+fn m_a_a_crash_after_every_line_changes_no_decision() {
+    let decisions = |outcome: &crate::harness::Outcome| -> Vec<String> {
+        let said = outcome.events("decision.point").into_iter();
+        said.map(|point| format!("{} {} {}", point["rule"], point["archetype"], point["decision"])).collect()
+    };
+    let golden = decisions(&Test::new().play("").go(&["--auto-merge"]).ended("merged", "approved", 0));
+    for point in ["recorded", "performed"] {
+        for n in 1..=9 {
+            let test = Test::new().play("").env("ARCHEFLOW_FAILPOINT", format!("{point}:{n}"));
+            let mut outcome = test.go(&["--auto-merge"]);
+            let crashed = outcome.killed;
+            let test = test.env("ARCHEFLOW_FAILPOINT", "");
+            if crashed && !outcome.id.is_empty() {
+                outcome = test.run(&["resume", &outcome.id]);
+            }
+            // A crash after the last line leaves nothing to resume, and that is said.
+            if outcome.code != 2 || !outcome.stderr.contains("has ended (merged)") {
+                outcome = outcome.ended("merged", "approved", 0);
+            }
+            assert_eq!(decisions(&outcome), golden, "{point}:{n}\n{outcome}");
+            assert_eq!(outcome.events("run.merged").len(), 1);
+            if !crashed {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn m_h6_a_reader_that_goes_away_does_not_hurt() {
+    let test = Test::new().play("");
+    let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
+    for command in
+        [format!("show {}", waiting.id), "list".into(), "config show".into(), "explain guardian".into()]
+    {
+        let line = format!("'{}' {command} | head -c 1 > /dev/null; true", env!("CARGO_BIN_EXE_archeflow"));
+        let output = test
+            .command("bash")
+            .args(["-o", "pipefail", "-c", &line])
+            .current_dir(&test.repo)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{command}: {said}");
+    }
+    // A run whose progress nobody reads goes on to its end.
+    let line = format!(
+        "'{}' merge {} 2>&1 >/dev/null | head -c 1 > /dev/null",
+        env!("CARGO_BIN_EXE_archeflow"),
+        waiting.id
+    );
+    test.command("bash").args(["-c", &line]).current_dir(&test.repo).output().unwrap();
+    let status = test.run(&["status", &waiting.id, "--json"]);
+    assert_eq!(status.json["status"], "merged", "{status}");
+}
