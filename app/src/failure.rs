@@ -92,6 +92,10 @@ impl From<start::Error> for Failure {
             start::Error::NoRun { .. } | start::Error::BadId { .. } => {
                 Failure::usage(message, "See the runs there are: archeflow list")
             }
+            start::Error::NeverBegan { .. } => Failure::usage(
+                message,
+                "Nothing was done and nothing is lost: start it again with archeflow run",
+            ),
             start::Error::NoAgent => Failure::usage(
                 message,
                 "Say who plays the archetypes, e.g. --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",

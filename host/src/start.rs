@@ -77,6 +77,8 @@ pub enum Error {
     Bare { place: String },
     #[error("there is no run '{id}' here")]
     NoRun { id: String },
+    #[error("the run '{id}' never began: the program ended before its first line was written")]
+    NeverBegan { id: String },
     #[error("'{id}' can't be the name of a run")]
     BadId { id: String },
     #[error("no agent was named")]
@@ -245,6 +247,9 @@ impl House {
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
+        if run.request.is_none() {
+            return Err(Error::NeverBegan { id: id.to_owned() });
+        }
         if let Some(session) = &run.session {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
