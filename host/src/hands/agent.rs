@@ -315,6 +315,8 @@ impl Attempt<'_> {
             // Published before a crash.
             None => match self.world.repo.resolve(&keep)? {
                 Some(commit) => (commit, None),
+                // Taken in before a crash and found to be nothing new.
+                None if self.world.pool.settled(&self.world.run_id) => (oid(&self.errand.start.at)?, None),
                 None => return Ok(None),
             },
         };
@@ -344,7 +346,12 @@ impl Attempt<'_> {
 
     /// I2: what a failed or lost Maker had done stays reachable.
     fn keep(&self, slot: Option<&mut Slot>) -> Result<Option<String>, Fault> {
-        let Some(slot) = slot else { return Ok(None) };
+        // Without a slot, it was published before a crash, or there was nothing.
+        let Some(slot) = slot else {
+            let keep = self.keep_ref();
+            let kept = self.world.repo.resolve(&keep)?.filter(|kept| kept.as_str() != self.errand.start.at);
+            return Ok(kept.map(|_| keep));
+        };
         let collected = match self.collected(slot) {
             Ok(collected) => collected,
             Err(Fault::Workspace(workspace::Error::TreeGone { .. })) => {

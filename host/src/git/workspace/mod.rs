@@ -98,6 +98,12 @@ impl Pool {
         reserved.filter(|slot| owner.is_none_or(|owner| slot.owner() == owner)).collect()
     }
 
+    /// Whether a maker's slot of `owner` is there and holds nothing that was not published.
+    pub fn settled(&self, owner: &str) -> bool {
+        let mut dirs = self.dirs(Kind::Maker).into_iter();
+        dirs.any(|dir| slot::owned_by(&dir, owner) && !files::exists(&dir.join(slot::PENDING)))
+    }
+
     fn reserve(&self, kind: Kind, owner: &str, commit: &Oid) -> Result<Slot, Error> {
         let mut free = self.dirs(kind);
         free.retain(|dir| !files::exists(&dir.join(slot::PENDING)));

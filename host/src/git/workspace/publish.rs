@@ -64,12 +64,13 @@ pub(in crate::git) fn point(repo: &Repo, wanted: &[(Oid, String)]) -> Result<(),
         {
             // What a ref stops pointing at stays reachable.
             let kept = format!("refs/archeflow/keep/replaced/{old}");
-            if repo.resolve(&kept)?.is_none() {
-                commands.push(update(&kept, &old, &old.zero_like()));
+            // Two refs may leave the same commit; git takes no ref twice in one transaction.
+            let command = update(&kept, &old, &old.zero_like());
+            if repo.resolve(&kept)?.is_none() && !commands.contains(&command) {
+                commands.push(command);
             }
         }
     }
-    commands.dedup();
     if commands.is_empty() {
         return Ok(());
     }
