@@ -131,6 +131,8 @@ pub struct Landing {
     /// A person said yes, here or by `archeflow merge`.
     pub agreed: bool,
     pub intent: Option<MergeIntent>,
+    /// When the last step that moves the target was written down.
+    pub since: u64,
     pub merged: Option<Merged>,
     pub refused: Option<(Refusal, String)>,
     pub retested: Option<(Tested, String)>,
@@ -230,7 +232,11 @@ impl Run {
                     | Purpose::Research => {}
                 }
             }
-            Event::MergeIntent(intent) => self.landing.intent = Some((**intent).clone()),
+            Event::MergeIntent(intent) => {
+                self.landing.intent = Some((**intent).clone());
+                self.landing.since = entry.at;
+            }
+            Event::RevertIntent(_) => self.landing.since = entry.at,
             Event::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
                 self.landing =

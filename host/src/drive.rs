@@ -65,8 +65,6 @@ pub struct Driver {
     pub run: Run,
     /// Agents named anew for this session.
     pub agents: BTreeMap<String, String>,
-    /// When the log was last written before this session: what a crash left behind is not older.
-    last_written: u64,
     journal: Journal,
     inbox: Receiver<Message>,
     post: Sender<Message>,
@@ -77,8 +75,7 @@ const TICK: Duration = Duration::from_millis(100);
 impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
         let (post, inbox) = channel();
-        let last_written = run.last;
-        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), last_written, journal, inbox, post }
+        Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal, inbox, post }
     }
 
     /// Where signals are to be posted.
@@ -100,7 +97,7 @@ impl Driver {
         let left_open: Vec<(Seq, Event)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
-            hands::perform(&self.world, &self.run, seq, &order, Some(self.last_written), &self.post)?;
+            hands::perform(&self.world, &self.run, seq, &order, true, &self.post)?;
         }
         let mut heard: Vec<Entry> = Vec::new();
         loop {
@@ -108,7 +105,7 @@ impl Driver {
             heard.extend(self.run.settle(now));
             let orders = self.record(face, std::mem::take(&mut heard))?;
             for (seq, order) in orders {
-                hands::perform(&self.world, &self.run, seq, &order, None, &self.post)?;
+                hands::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
             }
             if let Some(outcome) = &self.run.outcome {
                 return Ok(Ended::Outcome(outcome.clone()));

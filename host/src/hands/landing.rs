@@ -66,7 +66,7 @@ pub(super) fn land(
     seq: Seq,
     intent: &MergeIntent,
     work: Option<&Change>,
-    since: Option<u64>,
+    since: Option<SystemTime>,
 ) -> Event {
     let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
     let step = match step(&intent.target, &intent.old, &intent.new) {
@@ -96,11 +96,10 @@ pub(super) fn land(
     .into()
 }
 
-fn carry_out(world: &World, step: &Move, since: Option<u64>) -> Result<u32, (Refusal, String)> {
+fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u32, (Refusal, String)> {
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
     // Only what an earlier session began can have been left half done; any lock beside that is somebody else's.
     if let Some(since) = since {
-        let since = SystemTime::UNIX_EPOCH + Duration::from_millis(since);
         match land::recover(&world.repo, step, since).map_err(fault)? {
             Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
             Recovered::NotStarted => {}
@@ -110,6 +109,8 @@ fn carry_out(world: &World, step: &Move, since: Option<u64>) -> Result<u32, (Ref
             Recovered::Stopped { path, why } => {
                 return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
             }
+            // It had landed before a crash, and somebody has gone on from there.
+            Recovered::BranchMoved { now: Some(now) } if contains(world, &now, &step.new) => return Ok(0),
             Recovered::BranchMoved { now } => return Err((Refusal::Moved, moved_to(step, now.as_ref()))),
         }
     }
@@ -126,6 +127,10 @@ fn carry_out(world: &World, step: &Move, since: Option<u64>) -> Result<u32, (Ref
         }
         Landed::Busy { what } => Err((Refusal::Busy, what)),
     }
+}
+
+fn contains(world: &World, tip: &Oid, commit: &Oid) -> bool {
+    world.repo.is_ancestor(commit, tip).unwrap_or(false)
 }
 
 fn moved_to(step: &Move, now: Option<&Oid>) -> String {
@@ -156,23 +161,23 @@ fn merge_base(world: &World, step: &Move, work: &Change) -> Result<Option<Oid>, 
 }
 
 /// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
-pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<u64>) -> Event {
+pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Event {
     match try_revert(world, intent, since) {
         Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
         Err(detail) => RevertRefused { start_seq: seq, detail }.into(),
     }
 }
 
-fn try_revert(world: &World, intent: &RevertIntent, since: Option<u64>) -> Result<String, String> {
+fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -> Result<String, String> {
     let _lock = lock(world, &intent.target)?;
     let keep = world.keep_ref("revert");
     let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);
     let Some(tip) = world.repo.resolve(&intent.target).map_err(text)? else {
         return Err(format!("{} is gone", intent.target));
     };
-    // Built before a crash: then the tip is either still the landing or already the revert.
+    // Built before a crash: then the tip is still the landing, or the revert and whatever came after.
     if let Some(reverted) = world.repo.resolve(&keep).map_err(text)?
-        && reverted == tip
+        && contains(world, &tip, &reverted)
     {
         return Ok(reverted.to_string());
     }

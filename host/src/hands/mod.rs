@@ -17,6 +17,7 @@ use archeflow_core::event::{AgentStart, Event};
 use archeflow_core::run::Run;
 use archeflow_core::words::Seq;
 
+use crate::clock;
 use crate::world::World;
 
 pub(crate) use citations::resolve as resolve_citations;
@@ -53,16 +54,17 @@ pub enum Trouble {
 
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
 ///
-/// `since` is given for an order an earlier session may have begun with: when it was written down, or no later.
+/// `left_open` says that an earlier session may have begun with it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
     seq: Seq,
     order: &Event,
-    since: Option<u64>,
+    left_open: bool,
     inbox: &Sender<Message>,
 ) -> Result<(), desk::Error> {
+    let since = left_open.then(|| clock::instant(run.landing.since));
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
         Event::AgentStart(start) => {
