@@ -68,7 +68,8 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> V
         }
         Err(why) => {
             let mut events = Vec::new();
-            if waiting.iter().all(|seat| !cycle.starts.contains_key(&seat.archetype)) {
+            let mut reviewers = run.seats().into_iter().filter(|seat| seat.role == Role::Reviewer);
+            if reviewers.all(|seat| !cycle.starts.contains_key(&seat.archetype)) {
                 events.push(point(gatekeeper, "A2", described(facts), format!("all reviewers run: {why}")));
             }
             events.extend(waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())));
