@@ -103,6 +103,7 @@ fn status(run: &Run) -> &'static str {
 /// What a crash may have kept from being written: made again from the state.
 pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
     let folder = world.artifacts();
+    sweep(&folder);
     for cycle in &run.cycles {
         let over = cycle.number < run.number();
         if over && is_archived(&folder, cycle.number) {
@@ -116,6 +117,17 @@ pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
         }
     }
     Ok(())
+}
+
+/// Removes what writes that never came to an end left behind. Nobody else writes here while we have the log.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Makes `act-fixes.jsonl` again when it is not what the log says.
