@@ -1,0 +1,106 @@
+//! Other stages: agents that need an answer, agents that linger, a target that turns red after landing.
+
+use std::fs;
+use std::path::Path;
+
+use super::scene::Scene;
+
+/// A shell script that plays the scene's play, after `before` had its say. It sees the brief as `$brief`.
+pub(crate) fn shell_agent(scene: &Scene, before: &str) -> String {
+    let script = scene.root.path().join("agent.sh");
+    let text = format!(
+        "brief=$(cat)\n{before}\nexec {} __play {} </dev/null\n",
+        quoted(Path::new(env!("CARGO_BIN_EXE_archeflow"))),
+        quoted(&scene.play)
+    );
+    fs::write(&script, text).unwrap();
+    format!("cmd:sh {}", quoted(&script))
+}
+
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display())
+}
+
+/// A Creator that asks until its brief holds the answer.
+pub(crate) const ASKS: &str = r#"
+if [ "$ARCHEFLOW_ROLE" = creator ]; then
+    case $brief in
+        *"In Latin"*) ;;
+        *) printf '%s\n\n%s\n' "Which language?" "STATUS: NEEDS_CONTEXT"; exit 0 ;;
+    esac
+fi
+"#;
+
+/// A Maker that begins, leaves a process of its own session behind, and does not come to an end the first time.
+pub(crate) const LINGERS: &str = r#"
+if [ "$ARCHEFLOW_ROLE" = maker ] && [ ! -e "$HOME/lingered" ]; then
+    t=$(cat /proc/sys/kernel/random/uuid)
+    echo "$t" >begun.txt
+    git add begun.txt && git commit -q -m "Begin"
+    u=$(cat /proc/sys/kernel/random/uuid)
+    echo "$u" >loose.txt
+    printf '%s\n%s\n' "$t" "$u" >>"$HOME/ledger"
+    setsid sleep 300 &
+    touch "$HOME/lingered"
+    sleep 300
+fi
+"#;
+
+/// A small other change, in one cycle.
+pub(crate) const OTHER: &str = r#"
+== creator ==
+say <<END
+## Architecture
+
+One more file.
+
+## Files
+
+- `other.txt`: new (1 minute)
+
+## Alternatives
+
+- None better.
+
+## Test strategy
+
+- None needed.
+
+## Confidence
+
+| Axis | Score |
+|---|---|
+| Task understanding | 0.95 |
+| Solution completeness | 0.9 |
+| Risk coverage | 0.9 |
+
+## Risks
+
+- None. Mitigation: none.
+
+STATUS: DONE
+END
+
+== maker ==
+write other.txt <<END
+other
+END
+write tests/other.sh <<END
+[ -e other.txt ]
+END
+say <<END
+## Summary
+
+Done.
+
+STATUS: DONE
+END
+
+== guardian ==
+say <<END
+VERDICT: APPROVED
+FINDINGS: 0
+
+STATUS: DONE
+END
+"#;
