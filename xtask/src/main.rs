@@ -6,6 +6,7 @@
     reason = "a tool for developers talks to them directly"
 )]
 
+mod bench;
 mod test;
 mod tidy;
 
@@ -17,6 +18,7 @@ usage: cargo xtask <command>
 
   test [--quick] [<step>...]   everything a change must pass; --quick leaves the release steps out
   tidy                         the rules of the house that no compiler checks
+  bench [<name>...]            the goals of the program, measured on a release build
 ";
 
 fn main() -> ExitCode {
@@ -25,6 +27,9 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test", rest @ ..] => test::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
+        ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
+        ["__bench", rest @ ..] => bench::run(&root(), rest),
+        ["__noop-agent", folder] => bench::play(folder),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS

@@ -1,0 +1,152 @@
+//! The engine's own time per step: from an agent's end to the next one's start, as the agents see it.
+//!
+//! The floor is a loop that does what no engine can do without: start the same agent the same way, feed it a brief,
+//! take its answer, and put two lines on disk.
+
+use std::collections::BTreeMap;
+use std::fs::{File, create_dir, create_dir_all};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::agent::{Appearance, appearances};
+use super::{Bench, Goal, Row, Rows, git};
+
+const RUNS: usize = 6;
+const BARE_STEPS: usize = 60;
+
+/// A step, with whether the goal is for it: between two readers nothing but the journal must happen, while a
+/// Maker's working copy has to be made and collected.
+const STEPS: [(&str, &str, bool); 5] = [
+    ("explorer", "creator", true),
+    ("guardian", "skeptic", true),
+    ("guardian", "sage", true),
+    ("creator", "maker", false),
+    ("maker", "guardian", false),
+];
+
+pub(super) fn measure(bench: &Bench) -> Rows {
+    let bare = gaps(&bare_loop(bench)?);
+    let floor = bare.values().flatten().copied().min().ok_or("the bare loop has no steps")?;
+    let mut ours: BTreeMap<(String, String), Vec<u128>> = BTreeMap::new();
+    for n in 0..RUNS {
+        for (step, times) in gaps(&one_run(bench, n)?) {
+            ours.entry(step).or_default().extend(times);
+        }
+    }
+    let mut rows = Vec::new();
+    for (from, to, has_goal) in STEPS {
+        let Some(best) = ours.get(&(from.to_owned(), to.to_owned())).and_then(|times| times.iter().min())
+        else {
+            continue;
+        };
+        rows.push(Row {
+            what: format!("engine time per step: {from} -> {to}"),
+            floor: Some(ms(floor)),
+            ours: ms(*best),
+            unit: "ms",
+            goal: if has_goal { Goal::Times(2.0) } else { Goal::None },
+        });
+    }
+    Ok(rows)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
+fn ms(nanos: u128) -> f64 {
+    nanos as f64 / 1e6
+}
+
+fn bare_loop(bench: &Bench) -> Result<Vec<Appearance>, Box<dyn std::error::Error>> {
+    let folder = bench.folder.path().join("bare");
+    create_dir(&folder)?;
+    let line = format!("exec {} __noop-agent {}", bench.me.display(), folder.display());
+    let mut log = File::create(bench.folder.path().join("bare.log"))?;
+    let brief = vec![b'x'; 8_000];
+    for _ in 0..BARE_STEPS {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", &line])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        child.stdin.take().ok_or("no input")?.write_all(&brief)?;
+        child.stdout.take().ok_or("no output")?.read_to_end(&mut Vec::new())?;
+        child.wait()?;
+        for _ in 0..2 {
+            log.write_all(&brief[..1_000])?;
+            log.sync_data()?;
+        }
+    }
+    Ok(appearances(&folder)?)
+}
+
+fn one_run(bench: &Bench, n: usize) -> Result<Vec<Appearance>, Box<dyn std::error::Error>> {
+    let repo = bench.folder.path().join(format!("repo-{n}"));
+    sample(&repo)?;
+    let folder = bench.folder.path().join(format!("seen-{n}"));
+    create_dir(&folder)?;
+    let output = command(bench, &repo, &folder).output()?;
+    let seen = appearances(&folder)?;
+    if seen.len() < 5 {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(
+            format!("a run sent {} agents and ended with {}:\n{said}", seen.len(), output.status).into()
+        );
+    }
+    Ok(seen)
+}
+
+/// A repository with one file.
+pub(super) fn sample(repo: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    create_dir_all(repo)?;
+    std::fs::write(repo.join("a.txt"), "hello\n")?;
+    git(repo, &["init", "-q", "-b", "main"])?;
+    git(repo, &["add", "-A"])?;
+    git(repo, &["commit", "-q", "-m", "One file"])?;
+    Ok(())
+}
+
+/// A run of the release binary with the agent that does nothing, away from the user's own state.
+pub(super) fn command(bench: &Bench, repo: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(&bench.program);
+    command
+        .args(["run", "Greet everybody", "--workflow", "standard", "--strategy", "pdca", "--no-tests"])
+        .args(["--auto-merge", "--unattended"])
+        .arg("--agent")
+        .arg(format!("cmd:{} __noop-agent {}", bench.me.display(), folder.display()))
+        .current_dir(repo)
+        .stdin(Stdio::null())
+        .env("XDG_STATE_HOME", bench.folder.path().join("state"))
+        .env("XDG_CONFIG_HOME", bench.folder.path().join("config"))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+}
+
+/// The pauses in which nobody was out, by who came before and after.
+fn gaps(seen: &[Appearance]) -> BTreeMap<(String, String), Vec<u128>> {
+    let mut gaps: BTreeMap<(String, String), Vec<u128>> = BTreeMap::new();
+    for (n, next) in seen.iter().enumerate() {
+        let Some(last) = seen[..n].iter().max_by_key(|before| before.ended) else { continue };
+        if last.ended <= next.began {
+            gaps.entry((last.role.clone(), next.role.clone())).or_default().push(next.began - last.ended);
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_between_the_last_end_and_the_next_start() {
+        let seen = [(0, 10, "a"), (15, 30, "b"), (16, 40, "c"), (43, 50, "d")]
+            .map(|(began, ended, role)| Appearance { began, ended, role: role.to_owned() });
+        let gaps = gaps(&seen);
+        let expected = [(("a", "b"), 5), (("c", "d"), 3)];
+        assert_eq!(gaps.len(), expected.len());
+        for ((from, to), gap) in expected {
+            assert_eq!(gaps[&(from.to_owned(), to.to_owned())], [gap]);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A long journal, read and folded; and the core alone, run after run.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentStart, Base, Built, Chosen, Entry, Event, FORMAT, Failure, HookDone,
+    MergeBuilt, QuestionDeferred, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+};
+use archeflow_core::run::{PIPELINE, Run};
+use archeflow_core::words::{
+    Answer, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy, Proposal, Review,
+    Role, Said, Seq, Severity, Signs, Status, Strategy, Verdict, Workflow, pipeline_team, team,
+};
+use archeflow_host::log;
+use archeflow_host::store::journal::Journal;
+
+use super::{Bench, Goal, Row, Rows, best};
+
+const LINES: u64 = 1_000_000;
+/// Lines per write when the journal is made; a run writes as many as one report brings about.
+const BATCH: usize = 5_000;
+const RUNS: u32 = 2_000;
+
+pub(super) fn measure(bench: &Bench) -> Rows {
+    let events = bench.folder.path().join("events");
+    std::fs::create_dir_all(&events)?;
+    let (mut journal, mut batch) = (Journal::create(&events, "long")?, Vec::new());
+    let mut trouble = None;
+    let run = MadeUp { failures: 20, endless: true }.play(|entry| {
+        batch.push(entry);
+        if batch.len() >= BATCH && trouble.is_none() {
+            trouble = log::append(&mut journal, &batch).err();
+            batch.clear();
+        }
+    });
+    if let Some(trouble) = trouble {
+        return Err(trouble.into());
+    }
+    log::append(&mut journal, &batch)?;
+    drop(journal);
+    if run.lines < LINES {
+        return Err(format!("the made-up run ended after {} lines: {:?}", run.lines, run.outcome).into());
+    }
+    let path = events.join("long.jsonl");
+    let megabytes = std::fs::metadata(&path)?.len() / 1_000_000;
+    let fold = best(3, || -> Result<_, Box<dyn std::error::Error>> {
+        let begun = Instant::now();
+        let folded = log::fold(&Journal::read(&path)?)?;
+        let took = begun.elapsed();
+        if folded == run { Ok(took) } else { Err("the fold differs from the run that was played".into()) }
+    })?;
+    let begun = Instant::now();
+    let mut lines = 0;
+    for _ in 0..RUNS {
+        lines += MadeUp { failures: 0, endless: false }.play(drop).lines;
+    }
+    let per_second = f64::from(RUNS) / begun.elapsed().as_secs_f64();
+    Ok(vec![
+        Row {
+            what: format!("read and fold {} lines ({megabytes} MB)", run.lines),
+            floor: None,
+            ours: fold.as_secs_f64(),
+            unit: "s",
+            goal: Goal::AtMost(1.0),
+        },
+        Row {
+            what: format!("runs of the core alone ({} lines each)", lines / u64::from(RUNS)),
+            floor: None,
+            ours: per_second,
+            unit: "/s",
+            goal: Goal::None,
+        },
+    ])
+}
+
+/// A world that answers every order at once.
+#[derive(Clone, Copy)]
+struct MadeUp {
+    /// Attempts of every agent that fail before one succeeds.
+    failures: u32,
+    /// Whether the reviewers always find something new, until there are [`LINES`].
+    endless: bool,
+}
+
+impl MadeUp {
+    fn play(self, mut wrote: impl FnMut(Entry)) -> Run {
+        let mut run = Run::default();
+        wrote(run.hear(0, request()));
+        wrote(run.hear(0, session()));
+        loop {
+            run.settle(0).into_iter().for_each(&mut wrote);
+            let orders: Vec<(Seq, Event)> =
+                run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
+            if run.outcome.is_some() || orders.is_empty() || run.lines >= LINES {
+                return run;
+            }
+            for (seq, order) in orders {
+                if let Some(report) = self.answer(seq, &order) {
+                    wrote(run.hear(0, report));
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are answered")]
+    fn answer(self, seq: Seq, order: &Event) -> Option<Event> {
+        Some(match order {
+            Event::AgentStart(start) if start.attempt <= self.failures => AgentFailed {
+                archetype: start.archetype.clone(),
+                start_seq: seq,
+                kind: Failure::Exit,
+                reason: "it ended with exit code 1: connection reset by peer".to_owned(),
+                duration_ms: 1_250,
+                kept_as: None,
+                estimated_cost_usd: None,
+            }
+            .into(),
+            Event::AgentStart(start) => self.done(seq, start).into(),
+            Event::MergeStart(_) => {
+                let built = Built::Candidate {
+                    old: "base".to_owned(),
+                    commit: "merge".to_owned(),
+                    tree: "tree".to_owned(),
+                };
+                MergeBuilt { start_seq: seq, built }.into()
+            }
+            Event::TestsStart(tests) => TestsDone {
+                start_seq: seq,
+                tree: tests.tree.clone(),
+                result: Tested::Passed,
+                exit: None,
+                duration_ms: 1,
+                artifact: String::new(),
+                tail: String::new(),
+            }
+            .into(),
+            Event::MergeIntent(intent) => RunMerged {
+                start_seq: seq,
+                base: intent.target.clone(),
+                strategy: intent.strategy,
+                old: intent.old.clone(),
+                commit: intent.new.clone(),
+                tree: intent.tree.clone(),
+                moved: 0,
+            }
+            .into(),
+            Event::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
+            Event::HookStart(hook) => {
+                HookDone { start_seq: seq, point: hook.point, ok: true, reason: String::new() }.into()
+            }
+            Event::QuestionAsked(_) => QuestionDeferred { start_seq: seq }.into(),
+            _ => return None,
+        })
+    }
+
+    fn done(self, seq: Seq, start: &AgentStart) -> AgentComplete {
+        let sure = Some(900_000);
+        let said = match start.role {
+            Role::Explorer | Role::Maker => Said::Prose,
+            Role::Creator => Said::Proposal(Proposal {
+                files: vec!["src/a.rs".to_owned()],
+                confidence: Confidence {
+                    task_understanding: sure,
+                    solution_completeness: sure,
+                    risk_coverage: sure,
+                },
+                has_test_strategy: true,
+                alternatives: 2,
+                missing: Vec::new(),
+            }),
+            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(start)),
+        };
+        AgentComplete {
+            archetype: start.archetype.clone(),
+            start_seq: seq,
+            duration_ms: 1,
+            artifacts: vec![format!("{}.md", start.archetype)],
+            digest: "0123456789abcdef0123456789abcdef".to_owned(),
+            summary: "What was asked for is done, as far as it goes, and was tried twice.".to_owned(),
+            model: start.model,
+            answer: Answer { status: Status::Done, said, ..Answer::default() },
+            change: (start.role == Role::Maker).then(|| change(start.cycle)),
+            tokens: None,
+            estimated_cost_usd: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn review(self, start: &AgentStart) -> Review {
+        let finds = start.role == Role::Gatekeeper && (self.endless || start.cycle == 1);
+        let file = format!("src/part{}.rs", start.cycle);
+        let finding = Finding {
+            source: start.archetype.clone(),
+            location: format!("{file}:10"),
+            file: file.clone(),
+            line: 10,
+            severity: Severity::Warning,
+            category: "reliability".to_owned(),
+            flaw: None,
+            description: format!("input{0} breaks parser{0} loudly", start.cycle),
+            fix: "check the input".to_owned(),
+            evidence: String::new(),
+            citations: vec![Citation { file, line: 10, quote: None, holds: Some(true) }],
+        };
+        let verdict = Some(if finds { Verdict::Rejected } else { Verdict::Approved });
+        Review { verdict, declared: None, findings: if finds { vec![finding] } else { Vec::new() } }
+    }
+}
+
+fn change(cycle: u32) -> Change {
+    Change {
+        commit: format!("work{cycle}"),
+        tree: format!("tree{cycle}"),
+        kept_as: "refs/archeflow/keep".to_owned(),
+        files: vec![ChangedFile {
+            path: "src/a.rs".to_owned(),
+            status: FileStatus::Modified,
+            added: 5,
+            deleted: 1,
+        }],
+        files_left_out: 0,
+        test_files: 1,
+        commits: 1,
+        uncommitted: false,
+        signs: Signs { seen: Vec::new() },
+        notes: Vec::new(),
+    }
+}
+
+/// A standard run that neither failures nor slow progress can stop.
+fn request() -> RunStart {
+    let mut config = Policy { no_tests: true, ..Policy::default() };
+    config.retries.attempts = u32::MAX;
+    config.retries.failures_in_a_row = u32::MAX;
+    config.convergence.diverging_below_percent = 0;
+    config.convergence.diverging_cycles = u32::MAX;
+    let mut seats: BTreeMap<String, Vec<_>> =
+        Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect();
+    seats.insert(PIPELINE.to_owned(), pipeline_team());
+    RunStart {
+        task: "Add rate limiting".to_owned(),
+        workflow: Workflow::Standard,
+        max_cycles: u32::MAX,
+        strategy: Strategy::Pdca,
+        domain: Domain::Code,
+        team: Vec::new(),
+        seats,
+        tiers: BTreeMap::new(),
+        personas: BTreeMap::new(),
+        config,
+        config_hash: String::new(),
+        base: Base { target: "refs/heads/main".to_owned(), commit: "base".to_owned() },
+        branch: "archeflow/run".to_owned(),
+        dry_run: false,
+        chosen: Chosen::default(),
+        format: FORMAT,
+        version: String::new(),
+    }
+}
+
+fn session() -> SessionStart {
+    SessionStart {
+        fence: 1,
+        why: "run".to_owned(),
+        attended: false,
+        auto_merge: true,
+        version: String::new(),
+        tag: String::new(),
+        agents: BTreeMap::new(),
+    }
+}
