@@ -56,10 +56,10 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     let mut warnings = Vec::new();
     let ends = entries.iter().any(|entry| matches!(entry.event, Event::RunComplete(_)));
     let starts = entries.iter().any(|entry| matches!(entry.event, Event::SessionStart(_)));
-    if ends || starts {
-        if let Err(error) = list(world, run) {
-            warnings.push(format!("the index of runs was not written: {error}"));
-        }
+    if (ends || starts)
+        && let Err(error) = list(world, run)
+    {
+        warnings.push(format!("the index of runs was not written: {error}"));
     }
     let progress = world.places.root().join(PROGRESS);
     if let Err(error) = write_plain(&progress, &harmless(&progress_text(world, run)))

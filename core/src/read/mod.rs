@@ -1,7 +1,7 @@
 //! Turns the text of an agent into an [`Answer`]. Reading never fails and never guesses: what is not understood becomes
 //! a problem with its line, and a rule that sees a problem can decline the answer (D-04).
 //!
-//! Text the agent merely shows (code fences, quotes, indented code, diffs) is never control: see [`lines`]. The tables
+//! Text the agent merely shows (code fences, quotes, indented code, diffs) is never control: see `lines`. The tables
 //! in `docs/rules/answers.md` say what is accepted, and the tests execute them.
 //!
 //! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports what was said.
