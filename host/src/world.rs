@@ -129,7 +129,8 @@ impl World {
     }
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
-    pub fn take_reader(&self, commit: &Oid) -> Result<Slot, workspace::Error> {
+    /// Comes with its fingerprint, so that nobody has to walk it twice.
+    pub fn take_reader(&self, commit: &Oid) -> Result<(Slot, blake3::Hash), workspace::Error> {
         let idle = {
             let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
             readers.iter().position(|reader| reader.commit == *commit).map(|at| readers.swap_remove(at))
@@ -137,9 +138,11 @@ impl World {
         if let Some(reader) = idle
             && fingerprint(&reader.slot.tree()) == reader.print
         {
-            return Ok(reader.slot);
+            return Ok((reader.slot, reader.print));
         }
-        self.pool.take(Kind::Reader, &self.run_id, commit)
+        let slot = self.pool.take(Kind::Reader, &self.run_id, commit)?;
+        let print = fingerprint(&slot.tree());
+        Ok((slot, print))
     }
 
     /// Takes a checkout back. `before` is its fingerprint from when it was handed out; says whether it changed.

@@ -25,7 +25,7 @@ use crate::git::workspace::{self, Collected, Kind, Slot};
 use crate::git::{Oid, runner};
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
 use crate::store::files;
-use crate::world::{World, fingerprint};
+use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
@@ -107,10 +107,8 @@ impl Attempt<'_> {
                 self.conclude(&done, Some(&mut slot))
             }
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
-                let slot = self.world.take_reader(&at)?;
-                let tree = slot.tree();
-                let print = fingerprint(&tree);
-                let mut done = self.run_only(&tree, send);
+                let (slot, print) = self.world.take_reader(&at)?;
+                let mut done = self.run_only(&slot.tree(), send);
                 done.tampered_copy = !self.world.return_reader(slot, &at, print);
                 self.write_done(&done)?;
                 self.untampered(&before)?;

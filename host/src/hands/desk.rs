@@ -166,27 +166,19 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
     // The artifacts of an earlier cycle were archived.
     let archived = || {
         let cycles = std::fs::read_dir(world.artifacts()).into_iter().flatten().flatten();
-        cycles.map(|folder| folder.path().join(name)).find(|path| reads_as(path, digest))
+        cycles.map(|folder| folder.path().join(name)).find_map(|path| read_as(&path, digest))
     };
-    if reads_as(&place, digest) {
-        return read_text(&place).map(Some);
-    }
-    match archived() {
-        Some(path) => read_text(&path).map(Some),
+    match read_as(&place, digest).or_else(archived) {
+        Some(text) => Ok(Some(text)),
         None if place.exists() => Err(Error::Changed { path: place.display().to_string() }),
         None => Err(Error::Missing { path: place.display().to_string(), why: "no such file".to_owned() }),
     }
 }
 
-fn reads_as(path: &std::path::Path, digest: &str) -> bool {
-    path.is_file()
-        && files::read_capped(path, ARTIFACT_AT_MOST).is_ok_and(|bytes| files::digest(&bytes) == digest)
-}
-
-fn read_text(path: &std::path::Path) -> Result<String, Error> {
-    let bytes = files::read_capped(path, ARTIFACT_AT_MOST)
-        .map_err(|error| Error::Missing { path: path.display().to_string(), why: error.to_string() })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Read once: what is used is what was checked.
+fn read_as(path: &std::path::Path, digest: &str) -> Option<String> {
+    let bytes = files::read_capped(path, ARTIFACT_AT_MOST).ok()?;
+    (files::digest(&bytes) == digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Chance for the fences of a brief.

@@ -100,7 +100,9 @@ pub fn append_line_locked(path: &Path, line: &str) -> Result<(), Error> {
 /// Reads a regular file of at most `max` bytes.
 pub fn read_capped(path: &Path, max: u64) -> Result<Vec<u8>, Error> {
     let file = open_for_reading(path)?;
-    let mut bytes = Vec::new();
+    // The length is only a hint: the file may grow while it is read.
+    let length = file.metadata().map_or(0, |meta| meta.len().min(max));
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
     file.take(max.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
     if bytes.len() as u64 > max {
         return Err(Error::TooLarge { path: path.to_owned(), max });
