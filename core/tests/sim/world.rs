@@ -204,7 +204,7 @@ impl World {
             (true, true) | (false, false) => Verdict::Rejected,
             (true, false) | (false, true) => Verdict::Approved,
         };
-        Review { verdict: (!chance.percent(3)).then_some(verdict), declared: None, findings }
+        Review { verdict: (!chance.percent(3)).then_some(verdict), declared: None, findings, unread: None }
     }
 
     fn finding(&self, chance: &mut Chance, source: &str, which: usize) -> Finding {

@@ -213,7 +213,12 @@ impl MadeUp {
             citations: vec![Citation { file, line: 10, quote: None, holds: Some(true) }],
         };
         let verdict = Some(if finds { Verdict::Rejected } else { Verdict::Approved });
-        Review { verdict, declared: None, findings: if finds { vec![finding] } else { Vec::new() } }
+        Review {
+            verdict,
+            declared: None,
+            findings: if finds { vec![finding] } else { Vec::new() },
+            unread: None,
+        }
     }
 }
 
