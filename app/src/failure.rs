@@ -89,6 +89,12 @@ impl From<start::Error> for Failure {
             start::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
             }
+            start::Error::Foreign { .. } => Failure::new(
+                21,
+                "refused",
+                message,
+                "If the run is yours, take its log out of the repository: git rm --cached .archeflow/events/*.jsonl",
+            ),
             start::Error::NoRun { .. } | start::Error::BadId { .. } => {
                 Failure::usage(message, "See the runs there are: archeflow list")
             }

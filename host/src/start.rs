@@ -79,6 +79,10 @@ pub enum Error {
     NoRun { id: String },
     #[error("the run '{id}' never began: the program ended before its first line was written")]
     NeverBegan { id: String },
+    #[error(
+        "the log of '{id}' is committed in this repository: it may have come with it, and it names commands to run"
+    )]
+    Foreign { id: String },
     #[error("'{id}' can't be the name of a run")]
     BadId { id: String },
     #[error("no agent was named")]
@@ -239,6 +243,9 @@ impl House {
         if !names::valid_name(id) {
             return Err(Error::BadId { id: id.to_owned() });
         }
+        if self.came_with_the_repository(id)? {
+            return Err(Error::Foreign { id: id.to_owned() });
+        }
         let opened = match Journal::open(&self.places.events(), id) {
             Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
             other => other?,
@@ -278,6 +285,13 @@ impl House {
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)
+    }
+
+    /// D-08: a log freezes what the user allowed when the run began. One that a commit brings was allowed by nobody.
+    fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
+        let Some(commit) = self.repo.resolve("HEAD")? else { return Ok(false) };
+        let log = format!(".archeflow/events/{id}.jsonl");
+        Ok(!self.repo.list_dir(&commit, log.as_bytes())?.is_empty())
     }
 
     /// Every archetype with the digest of the text in force.
