@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::harness::{Outcome, Test, review, says};
+use crate::harness::{Outcome, Test, each, review, says};
 
 const MADE: &str = "sh echo x >> src/app.txt; echo y >> tests/check_test.sh\n";
 const DONE: &str = "say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
@@ -49,7 +49,7 @@ fn m_c_ends_of_misbehaving_agents() {
         ("M-D1 bytes", "== maker ==\n".to_owned() + MADE + "sh printf 'caf\\351 \\000 \\377\\376\\n\\nSTATUS: DONE\\n'\n\n", ("merged", "approved", 0)),
         ("M-D2 escapes", format!("== maker ==\n{MADE}sh printf '\\033]0;owned\\007\\033[2J \\302\\2331m \\342\\200\\256 hi\\n' >&2; printf '\\033[31mred\\033]52;c;aGk=\\007\\nSTATUS: DONE\\n'\n\n"), ("merged", "approved", 0)),
     ];
-    for (name, scenes, (status, reason, code)) in rows {
+    each(rows, |(name, scenes, (status, reason, code))| {
         let test = Test::new().play(&scenes).config("retries:\n  busy_waits_seconds: [0, 0]\n");
         let main = test.git(["rev-parse", "main"]);
         let outcome = test.go(&["--auto-merge"]);
@@ -58,7 +58,7 @@ fn m_c_ends_of_misbehaving_agents() {
         assert_eq!((said.0, said.1, outcome.code), (status, reason, code), "{name}\n{outcome}");
         assert_eq!(test.git(["rev-parse", "main"]) != main, status == "merged", "{name}");
         assert_eq!(test.git(["config", "user.name"]), "Jo User", "{name}");
-    }
+    });
 }
 
 #[test]

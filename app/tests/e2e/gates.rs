@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Test, proposal, review, says};
+use crate::harness::{Test, each, proposal, review, says};
 
 #[test]
 fn a2_a_clean_guardian_spares_the_others_but_not_in_the_first_thorough_cycle() {
@@ -161,7 +161,7 @@ fn d07_what_the_program_sees_no_model_can_waive() {
             "== maker ==\nsh echo x >> src/app.txt; mkdir -p tests; echo y >> tests/check_test.sh\n{actions}\ncommit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"
         )
     };
-    for (actions, sign) in [
+    let rows = [
         ("delete tests/old_test.py", "tests_removed"),
         ("sh grep -v assert tests/old_test.py > t; cat t > tests/old_test.py; rm t", "tests_weakened"),
         ("write .github/workflows/ci.yml <<END\non: push\nEND", "ci_changed"),
@@ -185,7 +185,8 @@ fn d07_what_the_program_sees_no_model_can_waive() {
             "sh echo '* binary' > .gitattributes; printf 'key = AKIA%s\\n' IOSFODNN7REALKEY > k.txt",
             "credential",
         ),
-    ] {
+    ];
+    each(rows, |(actions, sign)| {
         let test = Test::new().play(&maker(actions));
         test.file("tests/old_test.py", "def test_a():\n    assert True\n");
         test.commit("Tests");
@@ -193,7 +194,7 @@ fn d07_what_the_program_sees_no_model_can_waive() {
         let raised = stopped.events("finding.raised");
         assert!(raised.iter().any(|raised| raised["sign"] == sign), "{sign}\n{stopped}");
         assert!(stopped.unresolved().iter().all(|finding| finding["source"] == "program"), "{stopped}");
-    }
+    });
 }
 
 #[test]

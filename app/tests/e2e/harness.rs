@@ -468,6 +468,21 @@ impl Test {
     }
 }
 
+/// Checks every row, a few at a time: the program mostly waits for its agents.
+pub(crate) fn each<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl Fn(Row) + Sync) {
+    let rows = std::sync::Mutex::new(rows.into_iter().collect::<Vec<_>>().into_iter());
+    let next = || rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(row) = next() {
+                    check(row);
+                }
+            });
+        }
+    });
+}
+
 /// Sends a signal to the program and everything in its process group, as a terminal does.
 pub(crate) fn signal(child: &Child, name: &str) {
     let _ = Command::new("kill")

@@ -124,6 +124,10 @@ fn m_e_shapes_in_which_a_change_lands() {
         test.commit("Names");
         test
     });
+}
+
+#[test]
+fn m_e_more_shapes_in_which_a_change_lands() {
     lands("M-E24 submodule", |test| {
         let sub = test.base().join("sub");
         fs::create_dir(&sub).unwrap();

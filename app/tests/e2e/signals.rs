@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Test, signal};
+use crate::harness::{Test, each, signal};
 
 const WAITS: &str =
     "== maker attempt=1 ==\nwrite half.txt <<END\nTOKEN-HALF\nEND\nsh touch {base}/working\nhang\n\n";
@@ -29,6 +29,26 @@ fn m_h1_m_h3_one_signal_stops_cleanly_and_resume_finishes() {
         let merged = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
         assert_eq!(merged.times("maker"), 2, "{merged}");
     }
+}
+
+#[test]
+fn m_h4_a_hangup_that_is_ignored_stays_ignored() {
+    let test = Test::new().play("== maker attempt=1 ==\nsh touch {base}/working\nsleep 1500\nsh echo x >> src/app.txt; echo y >> tests/check_test.sh\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n");
+    let arguments = args(&test);
+    let mut child = test
+        .command("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_archeflow")])
+        .args(&arguments)
+        .current_dir(&test.repo)
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    test.wait_for_file("working");
+    let sent =
+        std::process::Command::new("kill").args(["-s", "HUP", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -146,26 +166,21 @@ fn m_a_a_crash_after_every_line_changes_no_decision() {
         said.map(|point| format!("{} {} {}", point["rule"], point["archetype"], point["decision"])).collect()
     };
     let golden = decisions(&Test::new().play("").go(&["--auto-merge"]).ended("merged", "approved", 0));
-    for point in ["recorded", "performed"] {
-        for n in 1..=9 {
-            let test = Test::new().play("").env("ARCHEFLOW_FAILPOINT", format!("{point}:{n}"));
-            let mut outcome = test.go(&["--auto-merge"]);
-            let crashed = outcome.killed;
-            let test = test.env("ARCHEFLOW_FAILPOINT", "");
-            if crashed && !outcome.id.is_empty() {
-                outcome = test.run(&["resume", &outcome.id]);
-            }
-            // A crash after the last line leaves nothing to resume, and that is said.
-            if outcome.code != 2 || !outcome.stderr.contains("has ended (merged)") {
-                outcome = outcome.ended("merged", "approved", 0);
-            }
-            assert_eq!(decisions(&outcome), golden, "{point}:{n}\n{outcome}");
-            assert_eq!(outcome.events("run.merged").len(), 1);
-            if !crashed {
-                break;
-            }
+    let rows = ["recorded", "performed"].into_iter().flat_map(|point| (1..=12).map(move |n| (point, n)));
+    each(rows, |(point, n)| {
+        let test = Test::new().play("").env("ARCHEFLOW_FAILPOINT", format!("{point}:{n}"));
+        let mut outcome = test.go(&["--auto-merge"]);
+        let test = test.env("ARCHEFLOW_FAILPOINT", "");
+        if outcome.killed && !outcome.id.is_empty() {
+            outcome = test.run(&["resume", &outcome.id]);
         }
-    }
+        // A crash after the last line leaves nothing to resume, and that is said.
+        if outcome.code != 2 || !outcome.stderr.contains("has ended (merged)") {
+            outcome = outcome.ended("merged", "approved", 0);
+        }
+        assert_eq!(decisions(&outcome), golden, "{point}:{n}\n{outcome}");
+        assert_eq!(outcome.events("run.merged").len(), 1);
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::{TASK, Test};
+use crate::harness::{TASK, Test, each};
 
 /// A repository whose committed configuration wants a command to run.
 fn wanting(config: &str) -> Test {
@@ -55,7 +55,7 @@ fn m_s2_a_copy_or_a_move_of_the_repository_asks_again() {
 
 #[test]
 fn m_s1_every_dangerous_key_is_withheld() {
-    for (config, key) in [
+    let rows = [
         ("test_command: touch {base}/ran\n", "test_command"),
         ("agents:\n  default: cmd:touch {base}/ran\n", "agents.default"),
         ("agents:\n  guardian: cmd:touch {base}/ran\n", "agents.guardian"),
@@ -65,13 +65,14 @@ fn m_s1_every_dangerous_key_is_withheld() {
         ("limits:\n  maker_minutes: 1000\n", "limits.maker_minutes"),
         ("confidence_floor: 0.1\n", "confidence_floor"),
         ("raised:\n  severity:\n    credential: INFO\n", "raised.severity.credential"),
-    ] {
+    ];
+    each(rows, |(config, key)| {
         let test = wanting(config);
         test.go(&["--auto-merge"]).refused(20, &[key]);
         assert!(!test.base().join("ran").exists(), "{key}");
         let shown = test.run(&["config", "show", "--json"]);
         assert!(shown.json["withheld"].to_string().contains(key), "{shown}");
-    }
+    });
     // Stricter than the default, or harmless: no approval needed.
     for config in ["limits:\n  maker_minutes: 1\n", "workflow: fast\n", "confidence_floor: 0.6\n"] {
         wanting(config).go(&["--no-tests", "--auto-merge"]).ended("merged", "approved", 0);
@@ -145,6 +146,34 @@ fn m_s3_an_approval_store_others_could_write_is_refused() {
     assert!(found, "where is the approval store?");
     test.go(&["--auto-merge"]).refused(21, &[]);
     assert!(!test.base().join("ran").exists());
+}
+
+#[test]
+fn d08_a_log_that_came_with_the_repository_is_not_driven_on() {
+    let test = Test::new().play("== creator ==\nexit 1\n\n");
+    let failed = test.go(&["--auto-merge"]).ended("failed", "agent_failures", 30);
+    test.git(["add", "-f", ".archeflow/events", ".archeflow/artifacts"]);
+    test.commit("Smuggle a run in");
+    let clone = test.base().join("clone");
+    test.git(["clone", "-q", ".", clone.to_str().unwrap()]);
+    let mut test = test;
+    test.repo = clone;
+    let test = test.from("");
+    let lines = test.journal_bytes(&failed.id).len();
+    for command in [
+        &["resume", &failed.id][..],
+        &["merge", &failed.id],
+        &["continue", &failed.id, "--one-more-cycle"],
+        &["answer", &failed.id, "yes"],
+        &["discard", &failed.id],
+    ] {
+        test.run(command).refused(21, &["committed in this repository"]);
+    }
+    test.git(["checkout", "-q", "--detach"]);
+    test.run(&["resume", &failed.id]).refused(21, &["committed in this repository"]);
+    assert_eq!(test.journal_bytes(&failed.id).len(), lines);
+    // Looking at it is harmless.
+    assert_eq!(test.run(&["show", &failed.id]).code, 0);
 }
 
 #[test]
