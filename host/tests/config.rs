@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use archeflow_core::words::{
     ARCHETYPES, Domain, FailAction, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Policy, Severity,
@@ -533,11 +533,11 @@ fn sections_may_be_empty() {
 #[test]
 fn many_faults_are_counted_not_told() {
     let text: String = (0..5_000).map(|n| format!("key{n}: 1\n")).collect();
-    let start = Instant::now();
+    let start = cpu_time();
     let faults = Test::new().repo(&text).faults();
     assert_eq!(faults.lines().count(), 21);
     assert!(faults.ends_with("and 4980 more like these"), "{faults}");
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(cpu_time() - start < Duration::from_secs(1));
 }
 
 // The strict reader
@@ -650,13 +650,9 @@ fn hostile_files_are_refused_at_once() {
         let file = ("f".to_owned(), bytes.clone());
         let flags = Flags::default();
         let inputs = Inputs { repository: &[], approved: false, user: &[], file: Some(&file), flags: &flags };
-        // The best of three: other tests run beside this one.
-        let tries = (0..3).map(|_| {
-            let start = Instant::now();
-            let faults = Settings::resolve(&inputs).unwrap_err().to_string();
-            (start.elapsed(), faults)
-        });
-        let (took, faults) = tries.min().unwrap();
+        let start = cpu_time();
+        let faults = Settings::resolve(&inputs).unwrap_err().to_string();
+        let took = cpu_time() - start;
         let head = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
         assert!(faults.starts_with(wanted), "{head:?}: {faults}");
         assert!(took < Duration::from_millis(100), "{head:?}: {took:?}");
@@ -672,6 +668,12 @@ fn harmless_oddities_are_read() {
     ] {
         assert_eq!(Test::new().repo(odd).settings().strategy(), Some(Strategy::Pdca));
     }
+}
+
+/// What this thread has used. The clock on the wall would count what else the machine does.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap()
 }
 
 #[test]
@@ -695,9 +697,9 @@ fn large_files_cost_little() {
         keys,
     ] {
         assert!(text.len() <= most);
-        let start = Instant::now();
+        let start = cpu_time();
         let _ = yaml::read("f", text.as_bytes());
-        let took = start.elapsed();
+        let took = cpu_time() - start;
         assert!(took < Duration::from_millis(1_000), "{:?}: {took:?}", &text[..20]);
     }
 }
