@@ -10,7 +10,7 @@ mod plan;
 mod send;
 mod settle;
 
-use crate::event::{AgentSkipped, DecisionPoint, Event, PhaseTransition, ReviewVerdict, Share};
+use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
 use crate::run::{Cycle, Run};
 use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
 
@@ -61,6 +61,26 @@ pub fn decide(run: &Run) -> Vec<Event> {
         Phase::Do => make::make(run, cycle),
         Phase::Check => check::check(run, cycle),
         Phase::Act => act::act(run, cycle),
+    }
+}
+
+/// More conclusions than this from one report is a rule that feeds itself.
+const CONCLUSIONS_AT_MOST: usize = 5_000;
+
+impl Run {
+    /// Draws every conclusion that follows from the facts so far.
+    ///
+    /// The caller writes the entries down first, and only then performs the orders among them.
+    pub fn settle(&mut self, at: u64) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        loop {
+            let events = decide(self);
+            if events.is_empty() {
+                return entries;
+            }
+            entries.extend(events.into_iter().map(|event| self.write(at, event)));
+            assert!(entries.len() <= CONCLUSIONS_AT_MOST, "a rule feeds itself: {:?}", entries.last());
+        }
     }
 }
 

@@ -1,0 +1,149 @@
+//! One cycle: who answered what, what was raised and weighed, how it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{AgentFailed, Artifact, CycleBoundary, Unfounded};
+use crate::words::{Answer, Finding, Phase, Proposal, Purpose, Review, Said, Seq, Severity, Sign, Verdict};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cycle {
+    pub number: u32,
+    pub phase: Phase,
+    pub answers: BTreeMap<String, Answered>,
+    pub mini_explorer: Option<Answered>,
+    pub mini_explorer_gone: bool,
+    pub starts: BTreeMap<String, u32>,
+    pub failures: BTreeMap<String, u32>,
+    pub busy: BTreeMap<String, u32>,
+    pub last_failure: BTreeMap<String, AgentFailed>,
+    /// Spared or given up, with the reason.
+    pub absent: BTreeMap<String, String>,
+    pub verdicts: BTreeMap<String, Verdict>,
+    pub downgrades: BTreeMap<(String, u32), Unfounded>,
+    pub raised: Vec<(Sign, Finding)>,
+    pub tests_asked: bool,
+    pub tests_warned: bool,
+    pub fix_asked: bool,
+    /// What the Maker was sent back for and has not delivered yet.
+    pub errand: Option<(Purpose, String)>,
+    /// Sent, lost in a crash, and not sent again yet.
+    pub lost: BTreeSet<String>,
+    /// To be tried again, and not sent yet.
+    pub owed: BTreeSet<String>,
+    /// Findings written down as fixed in this cycle; a cycle that is concluded anew does not count them again.
+    pub fixed: BTreeSet<String>,
+    pub changed: bool,
+    pub upgraded: bool,
+    pub gate_noted: bool,
+    /// Answers whose status was remarked on.
+    pub noted: BTreeSet<String>,
+    pub boundary: Option<Box<CycleBoundary>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    pub start_seq: Seq,
+    pub seq: Seq,
+    pub answer: Answer,
+    pub artifact: Artifact,
+    pub duration_ms: u64,
+    pub purpose: Purpose,
+    pub notes: Vec<String>,
+}
+
+impl Cycle {
+    pub(super) fn new(number: u32) -> Cycle {
+        Cycle {
+            number,
+            phase: Phase::Plan,
+            answers: BTreeMap::new(),
+            mini_explorer: None,
+            mini_explorer_gone: false,
+            starts: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            last_failure: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            downgrades: BTreeMap::new(),
+            raised: Vec::new(),
+            tests_asked: false,
+            tests_warned: false,
+            fix_asked: false,
+            errand: None,
+            lost: BTreeSet::new(),
+            owed: BTreeSet::new(),
+            fixed: BTreeSet::new(),
+            changed: false,
+            upgraded: false,
+            gate_noted: false,
+            noted: BTreeSet::new(),
+            boundary: None,
+        }
+    }
+
+    pub fn settled(&self, archetype: &str) -> bool {
+        self.answers.contains_key(archetype) || self.absent.contains_key(archetype)
+    }
+
+    pub fn proposal(&self) -> Option<&Proposal> {
+        match self.answers.get("creator").map(|answered| &answered.answer.said) {
+            Some(Said::Proposal(proposal)) => Some(proposal),
+            Some(Said::Prose | Said::Review(_)) | None => None,
+        }
+    }
+
+    pub fn review(&self, archetype: &str) -> Option<&Review> {
+        match self.answers.get(archetype).map(|answered| &answered.answer.said) {
+            Some(Said::Review(review)) => Some(review),
+            Some(Said::Prose | Said::Proposal(_)) | None => None,
+        }
+    }
+
+    /// The reviewers that answered, in alphabetical order.
+    pub fn reviewers(&self) -> Vec<(&str, &Review)> {
+        self.answers.keys().filter_map(|name| Some((name.as_str(), self.review(name)?))).collect()
+    }
+
+    /// Every finding of this cycle with the severity it counts with: downgraded ones as INFO, the program's own too.
+    pub fn weighed(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (name, review) in self.reviewers() {
+            for (index, finding) in review.findings.iter().enumerate() {
+                let mut finding = finding.clone();
+                let key = (name.to_owned(), u32::try_from(index).unwrap_or(u32::MAX));
+                if self.downgrades.contains_key(&key) {
+                    finding.severity = Severity::Info;
+                }
+                findings.push(finding);
+            }
+        }
+        findings.extend(self.raised.iter().map(|(_, finding)| finding.clone()));
+        findings
+    }
+
+    /// An answer that has to be given anew. Where the cycle had gone on, as after a re-entry, it goes back.
+    pub(super) fn forget(&mut self, archetype: &str) {
+        let Some(answered) = self.answers.remove(archetype) else { return };
+        let phase = match (&answered.answer.said, archetype) {
+            (Said::Review(_), _) => Phase::Check,
+            (Said::Prose, "maker") => Phase::Do,
+            (Said::Prose | Said::Proposal(_), _) => Phase::Plan,
+        };
+        self.phase = self.phase.min(phase);
+    }
+
+    pub(super) fn forget_reviews(&mut self) {
+        let reviewers: BTreeSet<String> =
+            self.reviewers().iter().map(|(name, _)| (*name).to_owned()).collect();
+        self.answers.retain(|name, _| !reviewers.contains(name));
+        self.absent.clear();
+        self.failures.clear();
+        self.busy.clear();
+        self.last_failure.clear();
+        self.verdicts.clear();
+        self.downgrades.clear();
+        self.raised.clear();
+        self.boundary = None;
+    }
+}

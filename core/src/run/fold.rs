@@ -1,0 +1,409 @@
+//! Taking in the lines of the log, one by one. Only remembers.
+
+use crate::event::{
+    AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
+    QuestionKind, RunReentered, Verb,
+};
+use crate::words::{HookPoint, Phase, Purpose, Role, Seq, Sign, Status};
+
+use super::{Answered, Clarification, Cycle, Landing, Merged, Run, is_yes};
+
+impl Run {
+    /// Takes in a line that is on disk already, or about to be.
+    pub fn apply(&mut self, entry: &Entry) {
+        self.lines = entry.seq;
+        if self.began == 0 {
+            self.began = entry.at;
+        }
+        self.last = entry.at;
+        if entry.event.answers().is_some_and(|order| !self.open.contains_key(&order)) {
+            return;
+        }
+        self.remember_causes(entry);
+        match entry.event.verb() {
+            Verb::Ordered => {
+                self.open.insert(entry.seq, entry.event.clone());
+                self.apply_order(entry);
+            }
+            Verb::Decided => self.apply_decision(entry),
+            Verb::Reported => self.apply_report(entry),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
+    fn apply_order(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::AgentStart(start) => {
+                self.agents_total += 1;
+                let cycle = self.cycle_mut();
+                *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
+                cycle.lost.remove(&start.archetype);
+                cycle.owed.remove(&start.archetype);
+                if matches!(start.purpose, Purpose::Tests | Purpose::Fix) {
+                    cycle.errand = Some((start.purpose, start.note.clone()));
+                }
+                match start.purpose {
+                    Purpose::Tests => cycle.tests_asked = true,
+                    Purpose::Fix => {
+                        cycle.fix_asked = true;
+                        cycle.forget_reviews();
+                        self.landing = Landing { attempts: self.landing.attempts, ..Landing::default() };
+                    }
+                    Purpose::Work
+                    | Purpose::Correct
+                    | Purpose::Replace
+                    | Purpose::Retry
+                    | Purpose::Research => {}
+                }
+            }
+            Event::MergeIntent(intent) => {
+                self.landing.intent = Some((**intent).clone());
+                self.landing.since = entry.at;
+            }
+            Event::RevertIntent(_) => self.landing.since = entry.at,
+            Event::MergeStart(start) => {
+                let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
+                self.landing =
+                    Landing { attempts: start.attempt, agreed, answer, asked, ..Landing::default() };
+                self.hooks.remove(&HookPoint::PreMerge);
+            }
+            Event::QuestionAsked(question) => {
+                *self.questions.entry(question.kind).or_default() += 1;
+                if question.kind == QuestionKind::Merge {
+                    self.landing.asked = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
+    fn apply_decision(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::PhaseTransition(transition) => match transition.to {
+                Phase::Plan => {
+                    self.cycles.push(Cycle::new(transition.cycle));
+                    self.landing = Landing::default();
+                }
+                Phase::Do | Phase::Check | Phase::Act => self.cycle_mut().phase = transition.to,
+            },
+            Event::WorkflowEscalated(escalated) => {
+                self.workflow = Some(escalated.to);
+                self.escalated = true;
+                self.max_cycles = self.max_cycles.max(escalated.max_cycles);
+                let cycle = self.cycle_mut();
+                if cycle.phase == Phase::Plan {
+                    cycle.upgraded = true;
+                    cycle.answers.remove("creator");
+                    cycle.gate_noted = false;
+                }
+            }
+            Event::DecisionPoint(point) => match point.rule.as_str() {
+                "AF-063" => {
+                    let cycle = self.cycle_mut();
+                    cycle.tests_warned = true;
+                    if matches!(cycle.errand, Some((Purpose::Tests, _))) {
+                        cycle.errand = None;
+                        cycle.last_failure.remove(&point.archetype);
+                        cycle.failures.remove(&point.archetype);
+                    }
+                }
+                "A3" => self.cycle_mut().gate_noted = true,
+                "CL-12" => {
+                    let cycle = self.cycle_mut();
+                    if !cycle.absent.contains_key(&point.archetype) {
+                        cycle.owed.insert(point.archetype.clone());
+                    }
+                }
+                "AF-040" | "D-02" => {
+                    let archetype = point.archetype.clone();
+                    self.cycle_mut().noted.insert(archetype);
+                }
+                _ => {}
+            },
+            Event::AgentSkipped(skipped) => {
+                let cycle = self.cycle_mut();
+                if skipped.archetype == "mini-explorer" {
+                    cycle.mini_explorer_gone = true;
+                } else {
+                    cycle.absent.insert(skipped.archetype.clone(), skipped.reason.clone());
+                }
+            }
+            Event::ReviewVerdict(verdict) => {
+                self.cycle_mut().verdicts.insert(verdict.archetype.clone(), verdict.verdict);
+            }
+            Event::EvidenceDowngrade(downgrade) => {
+                let key = (downgrade.archetype.clone(), downgrade.index);
+                self.cycle_mut().downgrades.insert(key, downgrade.reason);
+            }
+            Event::FindingRaised(raised) => {
+                let pair = (raised.sign, raised.finding.clone());
+                let cycle = self.cycle_mut();
+                cycle.raised.push(pair);
+                if raised.sign == Sign::TestsFailing {
+                    cycle.boundary = None;
+                    self.landing = Landing::default();
+                    self.hooks.remove(&HookPoint::PreMerge);
+                    self.hooks.remove(&HookPoint::PostMerge);
+                }
+            }
+            Event::FixApplied(fix) => {
+                self.fixes_total += 1;
+                self.cycle_mut().fixed.insert(fix.finding.clone());
+            }
+            Event::CycleBoundary(boundary) => self.cycle_mut().boundary = Some(boundary.clone()),
+            Event::WiggumBreak(_) => self.broke = Some(entry.seq),
+            Event::RunComplete(complete) => {
+                self.outcome = Some(complete.outcome());
+                self.complete = Some(complete.clone());
+            }
+            _ => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
+    fn apply_report(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::RunStart(start) => {
+                self.workflow = Some(start.workflow);
+                self.max_cycles = start.max_cycles;
+                self.request = Some(start.clone());
+            }
+            Event::SessionStart(session) => self.session = Some(session.clone()),
+            Event::RunReentered(reentered) => self.reenter(entry.seq, reentered),
+            Event::RunContinued(continued) => {
+                self.reopen();
+                self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
+                self.failures_in_a_row = 0;
+                self.hooks.retain(|_, done| done.ok);
+                self.landing = Landing::default();
+                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+                let again = continued.cycles > 0;
+                let Some(cycle) = self.cycles.last_mut() else { return };
+                cycle.failures.clear();
+                cycle.busy.clear();
+                cycle.last_failure.clear();
+                cycle.lost.clear();
+                cycle.owed.clear();
+                let waiting: Vec<String> = cycle
+                    .answers
+                    .iter()
+                    .filter(|(_, found)| {
+                        matches!(found.answer.status, Status::Blocked | Status::NeedsContext)
+                    })
+                    .map(|(name, _)| name.clone())
+                    .collect();
+                waiting.iter().for_each(|name| cycle.forget(name));
+                if again && let Some(boundary) = &mut cycle.boundary {
+                    boundary.next_action = NextAction::CycleBack;
+                    boundary.stop = None;
+                }
+            }
+            Event::RunDiscarded(_) => {
+                self.reopen();
+                self.discarded = true;
+                self.open.clear();
+            }
+            Event::MergeRequested(_) => {
+                self.reopen();
+                self.landing = Landing { agreed: true, ..Landing::default() };
+                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+            }
+            Event::AgentComplete(complete) => self.apply_answer(entry.seq, complete),
+            Event::AgentFailed(failed) => self.apply_failure(failed),
+            Event::AgentTimeout(failed) => self.apply_failure(&failed.0),
+            Event::AgentLost(lost) => {
+                self.open.remove(&lost.start_seq);
+                self.cycle_mut().lost.insert(lost.archetype.clone());
+            }
+            Event::MergeBuilt(built) => {
+                self.open.remove(&built.start_seq);
+                self.landing.built = Some(built.built.clone());
+            }
+            Event::TestsDone(done) => {
+                if let Some(Event::TestsStart(start)) = self.open.remove(&done.start_seq) {
+                    let result = Some((done.result, done.tail.clone()));
+                    if start.post_merge {
+                        self.landing.retested = result;
+                    } else {
+                        self.landing.tested = result;
+                    }
+                }
+            }
+            Event::HookDone(done) => {
+                self.open.remove(&done.start_seq);
+                self.hooks.insert(done.point, (**done).clone());
+            }
+            Event::RunMerged(merged) => {
+                self.open.remove(&merged.start_seq);
+                let (old, commit, target) = (merged.old.clone(), merged.commit.clone(), merged.base.clone());
+                self.landing.merged = Some(Merged { old, commit, target, moved: merged.moved });
+            }
+            Event::MergeRefused(refused) => {
+                self.open.remove(&refused.start_seq);
+                self.landing.refused = Some((refused.why, refused.detail.clone()));
+            }
+            Event::RunReverted(reverted) => {
+                self.open.remove(&reverted.start_seq);
+                self.landing.reverted = Some(reverted.commit.clone());
+                self.reverts += 1;
+            }
+            Event::RevertRefused(refused) => {
+                self.open.remove(&refused.start_seq);
+                self.landing.revert_refused = Some(refused.detail.clone());
+            }
+            Event::QuestionAnswered(answered) => {
+                if let Some(Event::QuestionAsked(question)) = self.open.remove(&answered.start_seq) {
+                    self.reopen();
+                    self.apply_words(&question, &answered.text);
+                }
+            }
+            Event::QuestionDeferred(_) => {
+                if let Some(session) = &mut self.session {
+                    session.attended = false;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn apply_answer(&mut self, seq: Seq, complete: &AgentComplete) {
+        let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
+        self.ended.insert(complete.archetype.clone(), true);
+        self.spent.0 += complete.estimated_cost_usd.unwrap_or_default().0;
+        if let Some(change) = &complete.change {
+            self.work = Some(change.clone());
+        }
+        let answered = Answered {
+            start_seq: complete.start_seq,
+            seq,
+            answer: complete.answer.clone(),
+            artifact: Artifact {
+                name: complete.artifacts.first().cloned().unwrap_or_default(),
+                digest: complete.digest.clone(),
+            },
+            duration_ms: complete.duration_ms,
+            purpose: start.purpose,
+            notes: complete.notes.clone(),
+        };
+        let cycle = self.cycle_mut();
+        cycle.busy.remove(&complete.archetype);
+        cycle.last_failure.remove(&complete.archetype);
+        if start.purpose == Purpose::Research {
+            cycle.mini_explorer = Some(answered);
+            self.count_attempts();
+            return;
+        }
+        if start.role == Role::Maker {
+            cycle.changed = true;
+            cycle.errand = None;
+            cycle.raised.clear();
+        }
+        if start.role == Role::Creator {
+            cycle.gate_noted = false;
+        }
+        cycle.failures.remove(&complete.archetype);
+        cycle.noted.remove(&complete.archetype);
+        cycle.verdicts.remove(&complete.archetype);
+        cycle.downgrades.retain(|(archetype, _), _| *archetype != complete.archetype);
+        cycle.answers.insert(complete.archetype.clone(), answered);
+        self.count_attempts();
+    }
+
+    fn apply_failure(&mut self, failed: &AgentFailed) {
+        let Some(Event::AgentStart(_)) = self.open.remove(&failed.start_seq) else { return };
+        self.spent.0 += failed.estimated_cost_usd.unwrap_or_default().0;
+        let busy = failed.kind == Failure::Busy;
+        if !busy {
+            self.ended.insert(failed.archetype.clone(), false);
+        }
+        let cycle = self.cycle_mut();
+        let tally = if busy { &mut cycle.busy } else { &mut cycle.failures };
+        *tally.entry(failed.archetype.clone()).or_default() += 1;
+        cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
+        self.count_attempts();
+    }
+
+    /// CL-28, counted in one order once all of them are back.
+    fn count_attempts(&mut self) {
+        if self.open_agents().next().is_none() && self.stragglers().is_empty() {
+            for good in std::mem::take(&mut self.ended).into_values() {
+                self.failures_in_a_row = if good { 0 } else { self.failures_in_a_row + 1 };
+            }
+        }
+    }
+
+    /// What a person's answer means depends on the question.
+    fn apply_words(&mut self, question: &QuestionAsked, text: &str) {
+        match question.kind {
+            QuestionKind::Merge => {
+                self.landing.answer = Some(is_yes(text));
+                self.landing.agreed = self.landing.agreed || is_yes(text);
+            }
+            QuestionKind::DryRun => self.dry_run_passed = is_yes(text),
+            QuestionKind::NeedsContext => {
+                self.cycle_mut().forget(&question.archetype);
+                self.clarify(question, text);
+            }
+            QuestionKind::LowConfidence => {
+                if matches!(text.trim().to_lowercase().as_str(), "proceed" | "go on" | "continue") {
+                    self.waved_through = true;
+                } else {
+                    self.cycle_mut().answers.remove("creator");
+                    self.clarify(question, text);
+                }
+            }
+        }
+    }
+
+    fn clarify(&mut self, question: &QuestionAsked, text: &str) {
+        self.clarifications.push(Clarification {
+            archetype: question.archetype.clone(),
+            question: question.question.clone(),
+            answer: text.to_owned(),
+        });
+    }
+
+    fn reenter(&mut self, seq: Seq, reentered: &RunReentered) {
+        self.reopen();
+        self.open.clear();
+        self.landing = Landing::default();
+        self.failures_in_a_row = 0;
+        self.ended.clear();
+        self.dry_run_passed = true;
+        if self.cycles.is_empty() || reentered.phase == Phase::Plan {
+            let number = self.number() + 1;
+            self.max_cycles = self.max_cycles.max(number);
+            self.cycles.push(Cycle::new(number));
+        }
+        if let Some(change) = &reentered.change {
+            self.work = Some(change.clone());
+        }
+        let changed = self.work.is_some();
+        let cycle = self.cycle_mut();
+        let kept = Cycle::new(cycle.number);
+        *cycle = Cycle { starts: std::mem::take(&mut cycle.starts), phase: reentered.phase, changed, ..kept };
+        cycle.gate_noted = true;
+        cycle.tests_asked = true;
+        let imported = reentered.proposal.iter().chain(&reentered.making).chain(&reentered.reviews);
+        for Imported { archetype, artifact, answer } in imported {
+            let answered = Answered {
+                start_seq: seq,
+                seq,
+                answer: answer.clone(),
+                artifact: artifact.clone(),
+                duration_ms: 0,
+                purpose: Purpose::Work,
+                notes: Vec::new(),
+            };
+            cycle.answers.insert(archetype.clone(), answered);
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.outcome = None;
+        self.complete = None;
+        self.broke = None;
+        self.hooks.remove(&HookPoint::RunComplete);
+    }
+}

@@ -1,0 +1,252 @@
+//! The state of a run: a fold over its log. It remembers; it never decides.
+
+mod causes;
+mod cycle;
+mod fold;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{
+    AgentStart, Built, Entry, Event, HookDone, MergeIntent, Money, QuestionAsked, QuestionKind, Refusal,
+    RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
+};
+use crate::words::{
+    Change, HookPoint, Oid, Outcome, Phase, Policy, Role, Seat, Seq, Strategy, Workflow, pipeline_team, team,
+};
+
+use causes::{Causes, agent_of};
+
+pub use cycle::{Answered, Cycle};
+
+/// The key under which the pipeline's seats stand in `run.start`.
+pub const PIPELINE: &str = "pipeline";
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Run {
+    pub lines: Seq,
+    pub began: u64,
+    pub last: u64,
+    pub request: Option<Box<RunStart>>,
+    pub session: Option<Box<SessionStart>>,
+    pub workflow: Option<Workflow>,
+    pub escalated: bool,
+    pub max_cycles: u32,
+    pub cycles: Vec<Cycle>,
+    /// Ordered, not yet reported.
+    pub open: BTreeMap<Seq, Event>,
+    pub landing: Landing,
+    /// The Maker's latest accepted work.
+    pub work: Option<Change>,
+    /// What people told the agents when asked.
+    pub clarifications: Vec<Clarification>,
+    pub questions: BTreeMap<QuestionKind, u32>,
+    /// A person let the confidence gate pass as it is.
+    pub waved_through: bool,
+    pub dry_run_passed: bool,
+    /// Attempts that ended since nobody was out last, by archetype: so that the order they come back in, or are sent
+    /// again in after a crash, does not matter.
+    pub ended: BTreeMap<String, bool>,
+    pub failures_in_a_row: u32,
+    pub agents_total: u32,
+    pub fixes_total: u32,
+    pub spent: Money,
+    pub broke: Option<Seq>,
+    pub hooks: BTreeMap<HookPoint, HookDone>,
+    pub discarded: bool,
+    /// Landings taken back because tests failed afterwards (CL-11).
+    pub reverts: u32,
+    pub outcome: Option<Outcome>,
+    pub complete: Option<Box<RunComplete>>,
+    causes: Causes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clarification {
+    pub archetype: String,
+    pub question: String,
+    pub answer: String,
+}
+
+/// The way of the change into the target branch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Landing {
+    pub attempts: u32,
+    pub built: Option<Built>,
+    pub tested: Option<(Tested, String)>,
+    pub asked: bool,
+    pub answer: Option<bool>,
+    /// A person said yes, here or by `archeflow merge`.
+    pub agreed: bool,
+    pub intent: Option<MergeIntent>,
+    /// When the last step that moves the target was written down.
+    pub since: u64,
+    pub merged: Option<Merged>,
+    pub refused: Option<(Refusal, String)>,
+    pub retested: Option<(Tested, String)>,
+    pub reverted: Option<Oid>,
+    pub revert_refused: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    pub old: Oid,
+    pub commit: Oid,
+    pub target: String,
+    pub moved: u32,
+}
+
+impl Run {
+    pub fn replay<'a>(log: impl IntoIterator<Item = &'a Entry>) -> Run {
+        let mut run = Run::default();
+        log.into_iter().for_each(|entry| run.apply(entry));
+        run
+    }
+
+    /// Takes in one report. The entry is the caller's to write down.
+    pub fn hear(&mut self, at: u64, report: impl Into<Event>) -> Entry {
+        let event = report.into();
+        debug_assert_eq!(event.verb(), Verb::Reported);
+        self.write(at, event)
+    }
+
+    pub(crate) fn write(&mut self, at: u64, event: Event) -> Entry {
+        let (phase, agent) = (self.phase_of(&event), agent_of(&event));
+        let parent = self.parents(&event, agent.as_deref());
+        let entry = Entry { seq: self.lines + 1, at, parent, phase, agent, event };
+        self.apply(&entry);
+        entry
+    }
+
+    /// The cycle under way. A run that has not begun one has nothing that concerns a cycle.
+    pub(super) fn cycle_mut(&mut self) -> &mut Cycle {
+        if self.cycles.is_empty() {
+            self.cycles.push(Cycle::new(1));
+        }
+        let last = self.cycles.len() - 1;
+        &mut self.cycles[last]
+    }
+
+    pub fn cycle(&self) -> Option<&Cycle> {
+        self.cycles.last()
+    }
+
+    pub fn number(&self) -> u32 {
+        self.cycles.last().map_or(0, |cycle| cycle.number)
+    }
+
+    /// The request; every rule that asks for it comes after the first line.
+    pub fn policy(&self) -> &Policy {
+        static DEFAULT: std::sync::LazyLock<Policy> = std::sync::LazyLock::new(Policy::default);
+        self.request.as_ref().map_or(&DEFAULT, |request| &request.config)
+    }
+
+    pub fn strategy(&self) -> Strategy {
+        self.request.as_ref().map_or(Strategy::Pdca, |request| request.strategy)
+    }
+
+    pub fn current_workflow(&self) -> Workflow {
+        self.workflow.unwrap_or(Workflow::Standard)
+    }
+
+    pub fn attended(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.attended)
+    }
+
+    pub fn auto_merge(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.auto_merge)
+    }
+
+    /// The seats of the present workflow, as frozen in the first line.
+    pub fn seats(&self) -> Vec<Seat> {
+        let workflow = self.current_workflow();
+        let (key, default) = match self.strategy() {
+            Strategy::Pdca => (workflow.name(), team(workflow)),
+            Strategy::Pipeline => (PIPELINE, pipeline_team()),
+        };
+        self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default)
+    }
+
+    /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.
+    pub fn stragglers(&self) -> Vec<Seat> {
+        let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
+        if self.strategy() == Strategy::Pipeline {
+            return Vec::new();
+        }
+        let mut seats = self.seats();
+        if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
+            return Vec::new();
+        }
+        seats.retain(|seat| seat.role == Role::Reviewer);
+        let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
+        let sent = |seat: &Seat| {
+            let name = seat.archetype.as_str();
+            out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
+        };
+        if !seats.iter().any(sent) {
+            return Vec::new();
+        }
+        let lost = |seat: &Seat| {
+            let name = &seat.archetype;
+            cycle.lost.contains(name) || (!out.is_empty() && cycle.owed.contains(name))
+        };
+        seats.retain(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
+        seats
+    }
+
+    /// The commit the next agent looks at.
+    pub fn tip(&self) -> Oid {
+        let base = || self.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+        self.work.as_ref().map_or_else(base, |work| work.commit.clone())
+    }
+
+    /// The trends of the cycles before this one, oldest first.
+    pub fn earlier_trends(&self) -> Vec<&Trend> {
+        let before = self.cycles.len().saturating_sub(1);
+        self.cycles.iter().take(before).filter_map(|c| c.boundary.as_ref()?.convergence.as_ref()).collect()
+    }
+
+    /// The findings open at the end of each earlier cycle, oldest first.
+    pub fn history(&self) -> Vec<&[Tracked]> {
+        let before = self.cycles.len().saturating_sub(1);
+        self.cycles
+            .iter()
+            .take(before)
+            .map(|cycle| cycle.boundary.as_ref().map_or(&[][..], |boundary| boundary.open.as_slice()))
+            .collect()
+    }
+
+    /// The question waiting for a person, if any.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of order")]
+    pub fn question(&self) -> Option<(Seq, &QuestionAsked)> {
+        self.open.iter().find_map(|(seq, order)| match order {
+            Event::QuestionAsked(question) => Some((*seq, &**question)),
+            _ => None,
+        })
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of order")]
+    pub fn open_agents(&self) -> impl Iterator<Item = (Seq, &AgentStart)> {
+        self.open.iter().filter_map(|(seq, order)| match order {
+            Event::AgentStart(start) => Some((*seq, &**start)),
+            _ => None,
+        })
+    }
+
+    /// Every artifact of the present cycle by name.
+    pub fn artifacts(&self) -> Vec<String> {
+        let Some(cycle) = self.cycle() else { return Vec::new() };
+        let mut names: Vec<String> = cycle
+            .answers
+            .values()
+            .chain(&cycle.mini_explorer)
+            .map(|answered| answered.artifact.name.clone())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// Everything but a clear yes is a no.
+pub fn is_yes(text: &str) -> bool {
+    matches!(text.trim().to_lowercase().as_str(), "y" | "yes" | "ja" | "ok" | "merge" | "land")
+}
