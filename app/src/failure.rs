@@ -109,6 +109,7 @@ impl From<start::Error> for Failure {
             start::Error::NoArtifact { .. } | start::Error::BadArtifact { .. } => {
                 Failure::usage(message, "Nothing was started.")
             }
+            start::Error::Merged { .. } => Failure::usage(message, "Start a new run instead."),
             start::Error::Frozen { .. } => Failure::usage(message, "Leave the flag out, or start a new run."),
             start::Error::AgentMissing { .. } => {
                 Failure::new(30, "agent_missing", message, "Install it, or name another: --agent <spec>")

@@ -42,6 +42,9 @@ impl House {
         let known = self.places.events().join(format!("{id}.jsonl")).exists();
         let (driver, before) = if known {
             let (driver, _) = self.existing_with(id, file, flags)?;
+            if driver.run.landing.merged.is_some() && driver.run.landing.reverted.is_none() {
+                return Err(Error::Merged { id: id.to_owned() });
+            }
             (driver, Vec::new())
         } else {
             let task = task.unwrap_or_default().to_owned();

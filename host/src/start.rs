@@ -93,6 +93,8 @@ pub enum Error {
     NoTask,
     #[error("to start from {phase}, {path} is needed and is not there")]
     NoArtifact { path: String, phase: &'static str },
+    #[error("{id} was merged already")]
+    Merged { id: String },
     #[error("{path} can't be used: {why}")]
     BadArtifact { path: String, why: String },
     #[error("{flag} can't be changed for a run that exists; it was frozen when the run began ({was})")]

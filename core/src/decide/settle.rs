@@ -260,6 +260,10 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
         return Some(vec![order]);
     }
     let done = run.hooks.get(&at)?;
+    if at == HookPoint::PostMerge {
+        // The change has landed; nothing is left to stop.
+        return None;
+    }
     let aborts =
         run.policy().hooks.iter().any(|hook| hook.point == at && hook.fail_action == FailAction::Abort);
     if done.ok || !aborts {

@@ -175,6 +175,7 @@ impl Run {
                 self.reopen();
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
+                self.questions.clear();
                 self.hooks.retain(|_, done| done.ok);
                 self.landing = Landing::default();
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
@@ -369,6 +370,7 @@ impl Run {
         self.open.clear();
         self.landing = Landing::default();
         self.failures_in_a_row = 0;
+        self.questions.clear();
         self.ended.clear();
         self.dry_run_passed = true;
         if self.cycles.is_empty() || reentered.phase == Phase::Plan {

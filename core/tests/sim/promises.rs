@@ -218,6 +218,7 @@ impl<'a> Auditor<'a> {
                 self.reopened(true);
                 self.max_cycles = self.max_cycles.max(self.cycle.number) + continued.cycles;
                 self.alone_and_failing = 0;
+                self.questions.clear();
                 self.hooks.retain(|_, ok| *ok);
                 self.cycle.failures.clear();
                 self.cycle.busy.clear();
@@ -246,6 +247,7 @@ impl<'a> Auditor<'a> {
                 self.reopened(true);
                 self.open.clear();
                 self.alone_and_failing = 0;
+                self.questions.clear();
                 self.landing = Landing::default();
                 self.dry_run_passed = true;
                 let fresh = self.cycle.number == 0 || reentered.phase == Phase::Plan;
@@ -819,8 +821,7 @@ impl<'a> Auditor<'a> {
         let request = self.request()?;
         holds(complete.exit_code == exit_code(complete), "the exit code matches the outcome")?;
         holds(complete.merged_oid.as_ref() == self.landed, "the end says what landed")?;
-        let landed_but = matches!(complete.reason, Reason::HookAbort)
-            || (complete.reason == Reason::PostMergeTests && self.revert_refused);
+        let landed_but = complete.reason == Reason::PostMergeTests && self.revert_refused;
         let merged = complete.status == RunStatus::Merged;
         holds(merged == self.landed.is_some() || (landed_but && !merged), "merged means merged")?;
         let broke = self.broke.map(|(trigger, _)| trigger);
