@@ -60,9 +60,11 @@ pub fn fold(text: &Text) -> Result<Run, Error> {
 /// The same, with a look at every entry and the state it led to.
 pub fn fold_seeing(text: &Text, mut see: impl FnMut(&Run, &Entry)) -> Result<Run, Error> {
     let mut run = Run::default();
-    each(text, |entry| {
-        run.apply(&entry);
-        see(&run, &entry);
+    each(text, |entries| {
+        for entry in entries.iter() {
+            run.apply(entry);
+            see(&run, entry);
+        }
     })?;
     Ok(run)
 }
@@ -70,47 +72,53 @@ pub fn fold_seeing(text: &Text, mut see: impl FnMut(&Run, &Entry)) -> Result<Run
 /// Every entry in order.
 pub fn entries(text: &Text) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::with_capacity(text.len());
-    each(text, |entry| entries.push(entry))?;
+    each(text, |some| entries.append(some))?;
     Ok(entries)
 }
 
 /// Lines decoded by one thread at a time, handed over in this many at once.
 const CHUNK: usize = 4_096;
 
-/// Decodes on a second thread while the caller takes in, since decoding is what costs.
-fn each(text: &Text, mut take: impl FnMut(Entry)) -> Result<(), Error> {
-    if text.len() < CHUNK {
-        for line in text.iter() {
-            take(decode(&line)?);
-        }
-        return Ok(());
-    }
+/// Decodes on other threads while the caller takes in, since decoding is what costs. What the caller leaves goes back
+/// to the thread it came from: freeing another thread's memory costs more than making it did.
+fn each(text: &Text, mut take: impl FnMut(&mut Vec<Entry>)) -> Result<(), Error> {
     let chunks = text.len().div_ceil(CHUNK);
     let decode_chunk = |chunk: usize| -> Result<Vec<Entry>, Error> {
         let to = ((chunk + 1) * CHUNK).min(text.len());
         (chunk * CHUNK..to).filter_map(|index| text.get(index)).map(|line| decode(&line)).collect()
     };
+    if chunks <= 1 {
+        take(&mut decode_chunk(0)?);
+        return Ok(());
+    }
     let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
     std::thread::scope(|scope| {
         let mut streams = Vec::new();
         for worker in 0..workers {
             let (send, receive) = std::sync::mpsc::sync_channel(4);
+            let (give_back, returned) = std::sync::mpsc::channel::<Vec<Entry>>();
             let decode_chunk = &decode_chunk;
             scope.spawn(move || {
                 for chunk in (worker..chunks).step_by(workers) {
+                    returned.try_iter().for_each(drop);
                     if send.send(decode_chunk(chunk)).is_err() {
                         return;
                     }
                 }
+                drop(send);
+                returned.iter().for_each(drop);
             });
-            streams.push(receive);
+            streams.push((receive, give_back));
         }
         for chunk in 0..chunks {
-            let Some(Ok(decoded)) = streams.get(chunk % workers).map(std::sync::mpsc::Receiver::recv) else {
-                break;
-            };
-            decoded?.into_iter().for_each(&mut take);
+            let Some((stream, give_back)) = streams.get(chunk % workers) else { break };
+            let Ok(decoded) = stream.recv() else { break };
+            let mut entries = decoded?;
+            take(&mut entries);
+            // A thread that has ended needs nothing back.
+            let _ = give_back.send(entries);
         }
+        drop(streams);
         Ok(())
     })
 }
