@@ -54,7 +54,9 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
 
 /// Folds a whole journal.
 pub fn fold(text: &Text) -> Result<Run, Error> {
-    fold_seeing(text, |_, _| {})
+    let mut run = Run::default();
+    each(text, |entries| entries.drain(..).for_each(|entry| run.take(entry)))?;
+    Ok(run)
 }
 
 /// The same, with a look at every entry and the state it led to.

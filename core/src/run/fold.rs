@@ -11,6 +11,11 @@ use super::{Answered, Clarification, Cycle, Landing, Merged, Run, is_yes};
 impl Run {
     /// Takes in a line that is on disk already, or about to be.
     pub fn apply(&mut self, entry: &Entry) {
+        self.take(entry.clone());
+    }
+
+    /// The same for a line nobody else needs: what is kept of it is moved, not copied.
+    pub fn take(&mut self, entry: Entry) {
         self.lines = entry.seq;
         if self.began == 0 {
             self.began = entry.at;
@@ -19,20 +24,22 @@ impl Run {
         if entry.event.answers().is_some_and(|order| !self.open.contains_key(&order)) {
             return;
         }
-        self.remember_causes(entry);
-        match entry.event.verb() {
-            Verb::Ordered => {
-                self.open.insert(entry.seq, entry.event.clone());
-                self.apply_order(entry);
+        self.remember_causes(&entry);
+        match (entry.event.verb(), entry.event) {
+            (_, Event::AgentComplete(complete)) => self.apply_answer(entry.seq, *complete),
+            (_, Event::CycleBoundary(boundary)) => self.cycle_mut().boundary = Some(boundary),
+            (Verb::Ordered, order) => {
+                self.apply_order(entry.at, &order);
+                self.open.insert(entry.seq, order);
             }
-            Verb::Decided => self.apply_decision(entry),
-            Verb::Reported => self.apply_report(entry),
+            (Verb::Decided, decision) => self.apply_decision(entry.seq, &decision),
+            (Verb::Reported, report) => self.apply_report(entry.seq, &report),
         }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_order(&mut self, entry: &Entry) {
-        match &entry.event {
+    fn apply_order(&mut self, at: u64, order: &Event) {
+        match order {
             Event::AgentStart(start) => {
                 self.agents_total += 1;
                 let cycle = self.cycle_mut();
@@ -58,9 +65,9 @@ impl Run {
             }
             Event::MergeIntent(intent) => {
                 self.landing.intent = Some((**intent).clone());
-                self.landing.since = entry.at;
+                self.landing.since = at;
             }
-            Event::RevertIntent(_) => self.landing.since = entry.at,
+            Event::RevertIntent(_) => self.landing.since = at,
             Event::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
                 self.landing =
@@ -78,8 +85,8 @@ impl Run {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_decision(&mut self, entry: &Entry) {
-        match &entry.event {
+    fn apply_decision(&mut self, seq: Seq, decision: &Event) {
+        match decision {
             Event::PhaseTransition(transition) => match transition.to {
                 Phase::Plan => {
                     self.cycles.push(Cycle::new(transition.cycle));
@@ -151,8 +158,7 @@ impl Run {
                 self.fixes_total += 1;
                 self.cycle_mut().fixed.insert(fix.finding.clone());
             }
-            Event::CycleBoundary(boundary) => self.cycle_mut().boundary = Some(boundary.clone()),
-            Event::WiggumBreak(_) => self.broke = Some(entry.seq),
+            Event::WiggumBreak(_) => self.broke = Some(seq),
             Event::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
                 self.complete = Some(complete.clone());
@@ -162,15 +168,15 @@ impl Run {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_report(&mut self, entry: &Entry) {
-        match &entry.event {
+    fn apply_report(&mut self, seq: Seq, report: &Event) {
+        match report {
             Event::RunStart(start) => {
                 self.workflow = Some(start.workflow);
                 self.max_cycles = start.max_cycles;
                 self.request = Some(start.clone());
             }
             Event::SessionStart(session) => self.session = Some(session.clone()),
-            Event::RunReentered(reentered) => self.reenter(entry.seq, reentered),
+            Event::RunReentered(reentered) => self.reenter(seq, reentered),
             Event::RunContinued(continued) => {
                 self.reopen();
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
@@ -210,7 +216,6 @@ impl Run {
                 self.landing = Landing { agreed: true, ..Landing::default() };
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
             }
-            Event::AgentComplete(complete) => self.apply_answer(entry.seq, complete),
             Event::AgentFailed(failed) => self.apply_failure(failed),
             Event::AgentTimeout(failed) => self.apply_failure(&failed.0),
             Event::AgentLost(lost) => {
@@ -268,28 +273,29 @@ impl Run {
         }
     }
 
-    fn apply_answer(&mut self, seq: Seq, complete: &AgentComplete) {
+    fn apply_answer(&mut self, seq: Seq, complete: AgentComplete) {
         let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
         self.ended.insert(complete.archetype.clone(), true);
         self.spent.0 += complete.estimated_cost_usd.unwrap_or_default().0;
-        if let Some(change) = &complete.change {
-            self.work = Some(change.clone());
+        if complete.change.is_some() {
+            self.work = complete.change;
         }
+        let name = complete.archetype;
         let answered = Answered {
             start_seq: complete.start_seq,
             seq,
-            answer: complete.answer.clone(),
+            answer: complete.answer,
             artifact: Artifact {
-                name: complete.artifacts.first().cloned().unwrap_or_default(),
-                digest: complete.digest.clone(),
+                name: complete.artifacts.into_iter().next().unwrap_or_default(),
+                digest: complete.digest,
             },
             duration_ms: complete.duration_ms,
             purpose: start.purpose,
-            notes: complete.notes.clone(),
+            notes: complete.notes,
         };
         let cycle = self.cycle_mut();
-        cycle.busy.remove(&complete.archetype);
-        cycle.last_failure.remove(&complete.archetype);
+        cycle.busy.remove(&name);
+        cycle.last_failure.remove(&name);
         if start.purpose == Purpose::Research {
             cycle.mini_explorer = Some(answered);
             self.count_attempts();
@@ -303,11 +309,11 @@ impl Run {
         if start.role == Role::Creator {
             cycle.gate_noted = false;
         }
-        cycle.failures.remove(&complete.archetype);
-        cycle.noted.remove(&complete.archetype);
-        cycle.verdicts.remove(&complete.archetype);
-        cycle.downgrades.retain(|(archetype, _), _| *archetype != complete.archetype);
-        cycle.answers.insert(complete.archetype.clone(), answered);
+        cycle.failures.remove(&name);
+        cycle.noted.remove(&name);
+        cycle.verdicts.remove(&name);
+        cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
+        cycle.answers.insert(name, answered);
         self.count_attempts();
     }
 
