@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -227,9 +227,22 @@ impl Git {
 
     /// Runs the command to its end, whatever its exit status.
     pub fn run(mut self) -> Result<Output, Error> {
-        let mut child = self.start()?;
+        let child = self.start()?;
+        let input = std::mem::take(&mut self.input);
+        let output = self.attend(child, input.clone())?;
+        if !(output.stdout.is_empty() && was_asked_to_end(output.status)) {
+            return Ok(output);
+        }
+        // Between fork and its own process group a child can be hit by what a terminal sends to all of ours. It has
+        // done nothing by then.
+        let again = children::spawn(&mut self.command);
+        let child = again.map_err(|source| Error::Io { what: self.what.clone(), source })?;
+        self.attend(child, input)
+    }
+
+    fn attend(&self, mut child: Child, input: Vec<u8>) -> Result<Output, Error> {
         let mut pump = Pump::new(self.what.clone(), self.deadline);
-        pump.feed(child.stdin.take(), std::mem::take(&mut self.input))?;
+        pump.feed(child.stdin.take(), input)?;
         let stdout = pump.drain(child.stdout.take(), self.cap);
         let stderr = pump.drain(child.stderr.take(), STDERR_CAP);
         let status = pump.finish(&mut [&mut child])?.remove(0);
@@ -316,6 +329,12 @@ impl Git {
         let words: Vec<_> = self.args.iter().take(4).map(|arg| arg.to_string_lossy()).collect();
         self.what = words.join(" ").escape_debug().to_string();
     }
+}
+
+/// By a signal that asks; the one this runner ends its children with is another.
+fn was_asked_to_end(status: ExitStatus) -> bool {
+    const ASKING: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::TERM];
+    status.signal().is_some_and(|signal| ASKING.iter().any(|asking| asking.as_raw() == signal))
 }
 
 fn failed(what: String, output: &Output) -> Error {
