@@ -1,13 +1,13 @@
 //! Between the core's entries and the journal's lines.
 
-use archeflow_core::event::{Entry, Event, FORMAT};
+use archeflow_core::event::{DecisionPoint, Entry, Event, FORMAT, PhaseTransition, ReviewVerdict, Share};
 use archeflow_core::run::Run;
-use archeflow_core::words::Phase;
+use archeflow_core::words::{Phase, Verdict};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::clock;
-use crate::store::journal::{self, Journal};
-use crate::store::journal::{Line, Read, Text};
+use crate::store::journal::{self, Journal, Line, Read, Text};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,14 +55,14 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
 /// Folds a whole journal.
 pub fn fold(text: &Text) -> Result<Run, Error> {
     let mut run = Run::default();
-    each(text, |entries| entries.drain(..).for_each(|entry| run.take(entry)))?;
+    each(text, decode_for_fold, |entries| entries.drain(..).for_each(|entry| run.take(entry)))?;
     Ok(run)
 }
 
 /// The same, with a look at every entry and the state it led to.
 pub fn fold_seeing(text: &Text, mut see: impl FnMut(&Run, &Entry)) -> Result<Run, Error> {
     let mut run = Run::default();
-    each(text, |entries| {
+    each(text, decode, |entries| {
         for entry in entries.iter() {
             run.apply(entry);
             see(&run, entry);
@@ -74,16 +74,19 @@ pub fn fold_seeing(text: &Text, mut see: impl FnMut(&Run, &Entry)) -> Result<Run
 /// Every entry in order.
 pub fn entries(text: &Text) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::with_capacity(text.len());
-    each(text, |some| entries.append(some))?;
+    each(text, decode, |some| entries.append(some))?;
     Ok(entries)
 }
 
 /// Lines decoded by one thread at a time, handed over in this many at once.
 const CHUNK: usize = 4_096;
 
+/// How a line becomes an entry.
+type Decode = fn(&Read<'_>) -> Result<Entry, Error>;
+
 /// Decodes on other threads while the caller takes in, since decoding is what costs. What the caller leaves goes back
 /// to the thread it came from: freeing another thread's memory costs more than making it did.
-fn each(text: &Text, mut take: impl FnMut(&mut Vec<Entry>)) -> Result<(), Error> {
+fn each(text: &Text, decode: Decode, mut take: impl FnMut(&mut Vec<Entry>)) -> Result<(), Error> {
     let chunks = text.len().div_ceil(CHUNK);
     let decode_chunk = |chunk: usize| -> Result<Vec<Entry>, Error> {
         let to = ((chunk + 1) * CHUNK).min(text.len());
@@ -126,29 +129,82 @@ fn each(text: &Text, mut take: impl FnMut(&mut Vec<Entry>)) -> Result<(), Error>
 }
 
 pub fn decode(line: &Read<'_>) -> Result<Entry, Error> {
-    let named = |why: String| Error::Unreadable {
-        run_id: line.run_id.to_owned(),
-        line: line.seq,
-        kind: line.kind.to_owned(),
-        why,
-    };
+    let event = read_event(line, |json| Event::read(line.kind, json))?;
+    let (parent, agent) = (line.parents().collect(), line.agent.map(str::to_owned));
+    Ok(Entry { seq: line.seq, at: clock::read(line.ts), parent, phase: phase(line)?, agent, event })
+}
+
+/// Only what the fold keeps: it looks at neither parents nor agent, nor at the words of most decisions.
+fn decode_for_fold(line: &Read<'_>) -> Result<Entry, Error> {
+    let event = read_event(line, |json| Light::read(line.kind, json))?;
+    Ok(Entry {
+        seq: line.seq,
+        at: clock::read(line.ts),
+        parent: Vec::new(),
+        phase: phase(line)?,
+        agent: None,
+        event,
+    })
+}
+
+type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
+
+fn read_event<'a>(
+    line: &Read<'a>,
+    read: impl FnOnce(&mut Json<'a>) -> Option<Result<Event, serde_json::Error>>,
+) -> Result<Event, Error> {
     let newer =
         || Error::Newer { run_id: line.run_id.to_owned(), line: line.seq, kind: line.kind.to_owned() };
     let mut json = serde_json::Deserializer::from_str(line.data);
-    let event =
-        Event::read(line.kind, &mut json).ok_or_else(newer)?.map_err(|error| named(error.to_string()))?;
+    let event = read(&mut json).ok_or_else(newer)?.map_err(|error| unreadable(line, error.to_string()))?;
     if let Event::RunStart(start) = &event
         && start.format > FORMAT
     {
         return Err(newer());
     }
-    let phase = Phase::parse(line.phase).ok_or_else(|| named(format!("'{}' is no phase", line.phase)))?;
-    Ok(Entry {
-        seq: line.seq,
-        at: clock::read(line.ts),
-        parent: line.parents().collect(),
-        phase,
-        agent: line.agent.map(str::to_owned),
-        event,
-    })
+    Ok(event)
+}
+
+fn phase(line: &Read<'_>) -> Result<Phase, Error> {
+    Phase::parse(line.phase).ok_or_else(|| unreadable(line, format!("'{}' is no phase", line.phase)))
+}
+
+fn unreadable(line: &Read<'_>, why: String) -> Error {
+    Error::Unreadable { run_id: line.run_id.to_owned(), line: line.seq, kind: line.kind.to_owned(), why }
+}
+
+/// The parts of frequent lines that the fold remembers. Everything else about them is for readers.
+struct Light;
+
+impl Light {
+    fn read<'de, D: Deserializer<'de>>(kind: &str, data: D) -> Option<Result<Event, D::Error>> {
+        #[derive(Deserialize)]
+        struct Point {
+            archetype: String,
+            rule: String,
+        }
+        #[derive(Deserialize)]
+        struct Said {
+            archetype: String,
+            verdict: Verdict,
+        }
+        #[derive(Deserialize)]
+        struct Transition {
+            to: Phase,
+            cycle: u32,
+        }
+        Some(match kind {
+            "decision.point" => Point::deserialize(data).map(|Point { archetype, rule }| {
+                let (input, decision) = (String::new(), String::new());
+                DecisionPoint { archetype, rule, input, decision, confidence: Share::ONE }.into()
+            }),
+            "review.verdict" => Said::deserialize(data).map(|Said { archetype, verdict }| {
+                ReviewVerdict { archetype, verdict, findings: Vec::new() }.into()
+            }),
+            "phase.transition" => Transition::deserialize(data).map(|Transition { to, cycle }| {
+                PhaseTransition { from: String::new(), to, cycle, artifacts_so_far: Vec::new() }.into()
+            }),
+            _ => return Event::read(kind, data),
+        })
+    }
 }

@@ -89,7 +89,7 @@ impl Run {
         match decision {
             Event::PhaseTransition(transition) => match transition.to {
                 Phase::Plan => {
-                    self.cycles.push(Cycle::new(transition.cycle));
+                    self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
                 }
                 Phase::Do | Phase::Check | Phase::Act => self.cycle_mut().phase = transition.to,
@@ -382,7 +382,7 @@ impl Run {
         if self.cycles.is_empty() || reentered.phase == Phase::Plan {
             let number = self.number() + 1;
             self.max_cycles = self.max_cycles.max(number);
-            self.cycles.push(Cycle::new(number));
+            self.begin_cycle(number);
         }
         if let Some(change) = &reentered.change {
             self.work = Some(change.clone());
@@ -406,6 +406,13 @@ impl Run {
             };
             cycle.answers.insert(archetype.clone(), answered);
         }
+    }
+
+    fn begin_cycle(&mut self, number: u32) {
+        if let Some(last) = self.cycles.last_mut() {
+            last.close();
+        }
+        self.cycles.push(Cycle::new(number));
     }
 
     fn reopen(&mut self) {
