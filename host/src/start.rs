@@ -263,15 +263,28 @@ impl House {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
         failpoint::pass("swept");
-        let settings = self.settings(&config::Flags::default(), file)?;
-        let agents = self.agents_anew(&run, flags)?;
-        let (_, personas) = self.personas()?;
-        let mut driver = self.driver(opened.journal, run, personas, &settings.variables());
+        let house = self.as_of(&run)?;
+        let settings = house.settings(&config::Flags::default(), file)?;
+        let agents = house.agents_anew(&run, flags)?;
+        let (_, personas) = house.personas()?;
+        let mut driver = house.driver(opened.journal, run, personas, &settings.variables());
         driver.agents = agents;
         projections::catch_up(&driver.world, &driver.run)?;
         projections::catch_up_fixes(&driver.world, &fixes)?;
         projections::catch_up_index(&driver.world, &driver.run);
         Ok((driver, opened.repaired))
+    }
+
+    /// R4: the repository's files as they were when the run began. What was committed since does not judge it.
+    fn as_of(mut self, run: &Run) -> Result<House, Error> {
+        let base = run.request.as_ref().and_then(|request| Oid::parse(request.base.commit.as_bytes()).ok());
+        if let Some(base) = base
+            && self.repo.has_commit(&base)?
+        {
+            self.offer.files = repository_files(&self.repo, &base)?;
+            self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
+        }
+        Ok(self)
     }
 
     fn driver(
