@@ -263,7 +263,7 @@ impl House {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
         failpoint::pass("swept");
-        let house = self.as_of(&run)?;
+        let house = self.begun_with(&run)?;
         let settings = house.settings(&config::Flags::default(), file)?;
         let agents = house.agents_anew(&run, flags)?;
         let (_, personas) = house.personas()?;
@@ -276,7 +276,7 @@ impl House {
     }
 
     /// R4: the repository's files as they were when the run began. What was committed since does not judge it.
-    fn as_of(mut self, run: &Run) -> Result<House, Error> {
+    fn begun_with(mut self, run: &Run) -> Result<House, Error> {
         let base = run.request.as_ref().and_then(|request| Oid::parse(request.base.commit.as_bytes()).ok());
         if let Some(base) = base
             && self.repo.has_commit(&base)?

@@ -64,7 +64,7 @@ pub fn perform(
     left_open: bool,
     inbox: &Sender<Message>,
 ) -> Result<(), desk::Error> {
-    let since = left_open.then(|| clock::instant(run.landing.since));
+    let since = recover_since(run, left_open);
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
         Event::AgentStart(start) => {
@@ -95,6 +95,19 @@ pub fn perform(
         _ => {}
     }
     Ok(())
+}
+
+/// From when on a lock in the way of a landing can be our own dead child's; `None` when nothing can have been left
+/// half done. In a run taken up again, an earlier landing may have moved files and then been overtaken by somebody
+/// else's: its files are recognised, but no lock beside a new intent is ours.
+fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
+    const DAY: u64 = 86_400_000;
+    let taken_up_again = run.session.as_ref().is_some_and(|session| session.fence > 1);
+    match (left_open, taken_up_again) {
+        (true, _) => Some(clock::instant(run.landing.since)),
+        (false, true) => Some(clock::instant(clock::now() + DAY)),
+        (false, false) => None,
+    }
 }
 
 fn spawn(work: impl FnOnce() + Send + 'static) {
