@@ -1,11 +1,12 @@
 //! Places where tests end the program, as a crash would: at once, with everything else as it stands.
 //!
 //! `ARCHEFLOW_FAILPOINT=<place>:<n>` kills the program with SIGKILL the n-th time the place is passed;
-//! `ARCHEFLOW_FAILPOINT_TRACE=<file>` writes down every place as it is passed. Only in builds with debug assertions;
-//! a release has no such door.
+//! `ARCHEFLOW_FAILPOINT_TRACE=<file>` writes down every place as it is passed; `ARCHEFLOW_FAILPOINT_PAUSE=<place>=<file>`
+//! makes the file at that place and waits there until somebody removes it. Only in builds with debug assertions; a
+//! release has no such door.
 
 /// Every place, with what has and what has not happened there.
-pub const PLACES: [(&str, &str); 19] = [
+pub const PLACES: [(&str, &str); 20] = [
     ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
     ("projected", "the files that follow from a batch are written; observers have not heard of it"),
     ("observed", "index and progress are written; the batch's orders are not performed"),
@@ -19,6 +20,7 @@ pub const PLACES: [(&str, &str); 19] = [
     ("work.published", "refs keep a Maker's work; nothing else says so"),
     ("merge.built", "a merge commit is built and kept"),
     ("tests.ran", "the test command has ended"),
+    ("land.begun", "landing: the target was seen at its old value; nothing holds it there"),
     ("land.prepared", "landing: the target ref is held at its old value; no file has moved"),
     ("land.moved", "landing: the user's files have moved; the ref has not"),
     ("land.committed", "landing: the ref has moved"),
@@ -40,6 +42,15 @@ pub(crate) fn pass(place: &str) {
         && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(file)
     {
         let _ = file.write_all(format!("{place}\n").as_bytes());
+    }
+    if let Ok(pause) = std::env::var("ARCHEFLOW_FAILPOINT_PAUSE")
+        && let Some((_, file)) = pause.split_once('=').filter(|(wanted, _)| *wanted == place)
+        && times == 1
+        && std::fs::write(file, "").is_ok()
+    {
+        while std::path::Path::new(file).exists() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
     }
     if std::env::var("ARCHEFLOW_FAILPOINT").is_ok_and(|wanted| wanted == format!("{place}:{times}")) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);

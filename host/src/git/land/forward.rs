@@ -30,6 +30,7 @@ pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
     if !repo.is_ancestor(&step.old, &step.new)? {
         return Err(Error::NotForward { old: step.old.clone(), new: step.new.clone() });
     }
+    failpoint::pass("land.begun");
     let mut held = match hold(repo, step)? {
         Hold::Held(held) => held,
         Hold::Refused(landed) => return Ok(landed),
