@@ -504,6 +504,34 @@ fn m_n1_another_run_lands_between_crash_and_resume() {
     }
 }
 
+/// M-F16, I8: the user commits between the last look at the target and its move. Their commit stays, and what lands
+/// is built and tested again on top of it.
+#[test]
+fn m_f16_a_commit_in_the_last_moment_stays() {
+    let scene = Scene::new();
+    let before = Users::look(&scene.repo());
+    let (args, pause) = (scene.run_args(), scene.root.path().join("pause"));
+    let mut command = scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    command.env("ARCHEFLOW_FAILPOINT_PAUSE", format!("land.begun={}", pause.display()));
+    let (mut child, said) = start(command);
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !pause.exists() {
+        assert!(Instant::now() < patience, "{}", fs::read_to_string(&said).unwrap());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mine = scene.git(&["commit-tree", "-p", "main", "-m", "Mine", "main^{tree}"]).trim().to_owned();
+    scene.git(&["update-ref", "-m", "mine", "refs/heads/main", &mine]);
+    fs::remove_file(&pause).unwrap();
+    let ended = finish(&mut child, &said);
+    assert_eq!(ended.code, Some(0), "{}", ended.said);
+    let entries = audit::journal(&scene.journal()).unwrap();
+    audit::tested_is_landed(&scene.repo(), &entries).unwrap();
+    audit::users_work(&scene.repo(), &before, 2).unwrap();
+    assert_eq!(scene.git(&["rev-parse", "main^1"]).trim(), mine, "the user's commit is lost");
+    let tested = entries.iter().filter(|entry| matches!(entry.event, Event::TestsDone(_))).count();
+    assert_eq!(tested, 2, "what lands on another base is tested again");
+}
+
 /// M-N2: who comes second is refused and told who has it.
 #[test]
 fn m_n2_one_run_has_one_driver() {
