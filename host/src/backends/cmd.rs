@@ -11,12 +11,27 @@ const SHELL: [&str; 22] = [
     "read", "set", "test", "true", "umask", "until", "while", "wait",
 ];
 
-/// Through the shell, as the user typed it. `exec` keeps a plain command from leaving a shell in between.
+/// Through the shell, as the user typed it. Plain words need none: a program that can be started directly is, which
+/// saves starting a shell; anything else, such as a script without a first line that says what runs it, goes through
+/// the shell after all.
 pub(super) fn invocation(command: &str) -> Invocation {
     let plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ./_-,+@%".contains(c));
-    let simple = plain && !SHELL.contains(&first_word(command));
+    let word = first_word(command);
+    if plain && starts_by_itself(Path::new(word)) {
+        let args = command.split_whitespace().skip(1).map(Into::into).collect();
+        return Invocation { program: word.into(), args };
+    }
+    let simple = plain && !SHELL.contains(&word);
     let line = if simple { format!("exec {command}") } else { command.to_owned() };
     Invocation { program: "/bin/sh".into(), args: vec!["-c".into(), line.into()] }
+}
+
+/// An absolute path to a binary, or to a script that names its interpreter.
+fn starts_by_itself(program: &Path) -> bool {
+    use std::io::Read;
+    let mut magic = [0_u8; 4];
+    let read = std::fs::File::open(program).and_then(|mut file| file.read_exact(&mut magic));
+    program.is_absolute() && read.is_ok() && (magic.starts_with(b"#!") || magic == *b"\x7fELF")
 }
 
 /// Agents run in a working copy of their own. A program named by a relative path is meant from where the user
@@ -62,7 +77,7 @@ fn quoted(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{from, missing};
+    use super::{from, invocation, missing};
     use std::ffi::OsStr;
     use std::path::Path;
 
@@ -87,5 +102,20 @@ mod tests {
         assert!(from("./sh -x", Path::new("/bin")).starts_with('/'));
         assert_eq!(from("sh -x", Path::new("/bin")), "sh -x");
         assert_eq!(from("./no-such-file", Path::new("/bin")), "./no-such-file");
+    }
+
+    #[test]
+    fn a_shell_is_started_only_where_one_is_needed() {
+        for (command, program) in [
+            ("/bin/sh -x", "/bin/sh"),
+            ("/bin/ls -l /", "/bin/ls"),
+            ("ls -l", "/bin/sh"),
+            ("/etc/passwd", "/bin/sh"),
+            ("/bin/ls | wc", "/bin/sh"),
+            ("/bin/ls $HOME", "/bin/sh"),
+        ] {
+            assert_eq!(invocation(command).program, program, "{command}");
+        }
+        assert_eq!(invocation("/bin/ls -l /").args, ["-l", "/"]);
     }
 }

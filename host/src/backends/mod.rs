@@ -1,5 +1,5 @@
-//! Translators between an errand and a command line. A backend opens nothing and starts nothing: it returns the
-//! command as a value, and `hands/agent.rs` does the rest for all of them.
+//! Translators between an errand and a command line. A backend starts nothing and, beyond a look at the program it
+//! is given, opens nothing: it returns the command as a value, and `hands/agent.rs` does the rest for all of them.
 //!
 //! One file per client, one line in [`KNOWN`].
 
