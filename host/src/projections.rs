@@ -198,7 +198,8 @@ fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
         let to = into.join(&name);
         if of_cycle && !to.exists() {
             std::fs::rename(entry.path(), &to).map_err(|error| io(&to, error))?;
-        } else if feedback && !to.exists() {
+        } else if feedback {
+            // Copied anew each time: a crash may have cut the first copy short.
             std::fs::copy(entry.path(), &to).map_err(|error| io(&to, error))?;
         }
     }
