@@ -143,6 +143,12 @@ fn an_orphan_is_noticed() {
         .env("ARCHEFLOW_TAG", format!("{}.12", tag.unwrap()))
         .spawn()
         .unwrap();
+    // A process shows its environment only a moment after it was started.
+    let seen = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        audit::no_process(&entries).is_err()
+    });
+    assert!(seen, "the orphan was not noticed");
     told(audit::no_process(&entries), "is alive");
     orphan.kill().unwrap();
     orphan.wait().unwrap();
