@@ -233,7 +233,7 @@ impl From<drive::Error> for Failure {
                     "Free space or fix permissions, then: archeflow resume <id>",
                 )
             }
-            drive::Error::Stuck => Failure::new(
+            drive::Error::Trouble(hands::Trouble::Unperformed { .. }) | drive::Error::Stuck => Failure::new(
                 30,
                 "bug",
                 message,

@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -242,6 +242,32 @@ fn m_c12_nothing_stays_behind() {
         },
         Row { name: "ended", script: "(setsid true &); sleep 0.1", ..ROW },
     ]);
+}
+
+/// In a container the session of the program is one from outside, which has no number inside.
+#[test]
+#[expect(clippy::print_stderr, reason = "what was not tested is said")]
+fn m_c12_nothing_stays_behind_in_a_container_either() {
+    const CONTAINER: [&str; 6] =
+        ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let contained = |program: &std::path::Path, args: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(CONTAINER).arg(program).args(args).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = children::spawn(&mut command).ok()?;
+        let (mut out, mut err) = (String::new(), String::new());
+        child.stdout.take()?.read_to_string(&mut out).ok()?;
+        child.stderr.take()?.read_to_string(&mut err).ok()?;
+        Some((children::wait(&mut child).ok()?.success(), out + &err))
+    };
+    let _turn = turn();
+    if contained("true".as_ref(), &[]).is_none_or(|(works, _)| !works) {
+        eprintln!("skipped: this machine does not let us make a process namespace");
+        return;
+    }
+    let me = std::env::current_exe().unwrap();
+    let (passed, said) = contained(&me, &["--exact", "m_c12_nothing_stays_behind"]).unwrap();
+    assert!(passed && said.contains("1 passed"), "{said}");
 }
 
 /// Every member forks its successor and leaves, some into a session of its own, so that every walk comes too late.

@@ -7,6 +7,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
@@ -201,7 +202,10 @@ pub(crate) fn through(root: &Path, words: &[&str], env: &[(&str, &str)]) -> Resu
     ended(words, status)
 }
 
-/// The same for test binaries, whose results are counted on the way.
+/// A test binary prints a line for each test; the slowest takes a few minutes on a busy machine.
+const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// The same for test binaries, whose results are counted on the way; one that hangs is a failure, not a wait.
 fn counted(root: &Path, words: &[&str], env: &[(&str, &str)], count: &mut Count) -> Result<Done, String> {
     println!("$ {}", words.join(" "));
     let mut child = command(words)
@@ -210,14 +214,33 @@ fn counted(root: &Path, words: &[&str], env: &[(&str, &str)], count: &mut Count)
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("{}: {error}", words.join(" ")))?;
+    let (send, lines) = std::sync::mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        let mut screen = std::io::stdout();
-        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
-            let _ = screen.write_all(&line).and_then(|()| screen.write_all(b"\n"));
-            count.add(&String::from_utf8_lossy(&line));
+        let read = move || {
+            let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+            lines.map_while(|line| send.send(line).ok()).for_each(drop);
+        };
+        std::thread::spawn(read);
+    }
+    let mut screen = std::io::stdout();
+    loop {
+        match lines.recv_timeout(SILENCE) {
+            Ok(line) => {
+                let _ = screen.write_all(&line).and_then(|()| screen.write_all(b"\n"));
+                count.add(&String::from_utf8_lossy(&line));
+            }
+            Err(RecvTimeoutError::Disconnected) => return ended(words, child.wait()),
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let minutes = SILENCE.as_secs() / 60;
+                return Err(format!(
+                    "`{}` printed nothing for {minutes} minutes: a test hangs",
+                    words.join(" ")
+                ));
+            }
         }
     }
-    ended(words, child.wait())
 }
 
 fn ended(words: &[&str], status: std::io::Result<std::process::ExitStatus>) -> Result<Done, String> {

@@ -50,6 +50,8 @@ pub enum Trouble {
     Tampered { who: String, place: String },
     #[error("could not write {path}: {why}")]
     Artifact { path: String, why: String },
+    #[error("step {order} could not be carried out: {why}. Nothing is lost: resume")]
+    Unperformed { order: Seq, why: String },
 }
 
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
@@ -69,27 +71,29 @@ pub fn perform(
     match order {
         Event::AgentStart(start) => {
             let errand = desk::errand(&world, run, seq, start)?;
-            spawn(move || agent::perform(&world, &errand, &send));
+            spawn(inbox, seq, move || agent::perform(&world, &errand, &send));
         }
         Event::MergeStart(start) => {
             let start = (**start).clone();
-            spawn(move || report(&send, seq, landing::build(&world, seq, &start)));
+            spawn(inbox, seq, move || report(&send, seq, landing::build(&world, seq, &start)));
         }
         Event::TestsStart(start) => {
             let start = (**start).clone();
-            spawn(move || report(&send, seq, checks::tests(&world, seq, &start)));
+            spawn(inbox, seq, move || report(&send, seq, checks::tests(&world, seq, &start)));
         }
         Event::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);
-            spawn(move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
+            spawn(inbox, seq, move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
         }
         Event::MergeIntent(intent) => {
             let (intent, work) = ((**intent).clone(), run.work.clone());
-            spawn(move || report(&send, seq, landing::land(&world, seq, &intent, work.as_ref(), since)));
+            spawn(inbox, seq, move || {
+                report(&send, seq, landing::land(&world, seq, &intent, work.as_ref(), since));
+            });
         }
         Event::RevertIntent(intent) => {
             let intent = (**intent).clone();
-            spawn(move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
+            spawn(inbox, seq, move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
         }
         // A question waits for a person; the driver puts it to them.
         _ => {}
@@ -110,9 +114,32 @@ fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
     }
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) {
-    // A thread that can't be started leaves its order open; the next start performs it.
-    let _ = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024).spawn(work);
+/// Nobody waits for a hand that never began or broke off: the driver is told, and the next start performs the order.
+fn spawn(inbox: &Sender<Message>, order: Seq, work: impl FnOnce() + Send + 'static) {
+    let hand = Hand { inbox: inbox.clone(), order };
+    let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
+    let begun = thread.spawn(move || {
+        let _hand = hand;
+        work();
+    });
+    if let Err(error) = begun {
+        let why = format!("no thread could be started ({error})");
+        let _ = inbox.send(Message::Trouble(Trouble::Unperformed { order, why }));
+    }
+}
+
+struct Hand {
+    inbox: Sender<Message>,
+    order: Seq,
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "a fault of this program".to_owned();
+            let _ = self.inbox.send(Message::Trouble(Trouble::Unperformed { order: self.order, why }));
+        }
+    }
 }
 
 fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process_group, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group, waitid, waitpid,
 };
 
 use super::signals;
@@ -231,7 +231,8 @@ fn kill_families(roots: &[Entry]) -> Vec<Entry> {
 /// Each process, and its group where that cannot be ours: a signal to a group misses nobody who is being forked.
 /// Jobs have sessions of their own and a group never spans two, so no group holds anyone else's process.
 fn strike(entries: &[Entry], signal: Signal) {
-    let my_session = getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
+    // In a container the session may be one from outside, whose number here is 0: getsid can't say that.
+    let my_session = Entry::read(getpid()).map_or(0, |me| me.session);
     let groups: BTreeSet<i32> =
         entries.iter().filter(|entry| entry.session != my_session).map(|entry| entry.group).collect();
     for group in groups.into_iter().filter(|&group| group > 1).filter_map(Pid::from_raw) {
