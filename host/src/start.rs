@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Base, Event, FORMAT, RunStart, SessionStart};
+use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
 use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::run::{PIPELINE, Run};
-use archeflow_core::words::{ARCHETYPES, Domain, Persona, Strategy, Workflow, pipeline_team, team};
+use archeflow_core::words::{
+    ARCHETYPES, Archetype, Domain, Persona, Role, Shadow, Strategy, Workflow, pipeline_team, team,
+};
 
 use crate::backends::{self, Agent};
 use crate::config::{self, Faults, Part, personas, trust};
@@ -217,6 +219,10 @@ impl House {
             seats,
             tiers: personas.iter().map(|(name, persona)| (name.clone(), persona.archetype.tier)).collect(),
             personas: found,
+            shadows: shadows(&personas),
+            lenses: Vec::new(),
+            categories: Vec::new(),
+            past: Past::default(),
             config: policy,
             config_hash: settings.hash().to_owned(),
             base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
@@ -405,4 +411,18 @@ fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
         }
     }
     Ok(files)
+}
+
+/// The shadow an archetype names, else the one its role is prone to.
+fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
+    let of = |archetype: &Archetype| {
+        Shadow::parse(&archetype.shadow).or(match archetype.role {
+            Role::Explorer => Some(Shadow::RabbitHole),
+            Role::Creator => Some(Shadow::OverArchitect),
+            Role::Maker => Some(Shadow::Rogue),
+            Role::Gatekeeper => Some(Shadow::Paranoid),
+            Role::Reviewer => None,
+        })
+    };
+    personas.iter().filter_map(|(name, persona)| Some((name.clone(), of(&persona.archetype)?))).collect()
 }

@@ -98,6 +98,7 @@ fn complete(start_seq: u64, archetype: String, role: Role) -> AgentComplete {
         change,
         tokens: None,
         estimated_cost_usd: None,
+        cost_source: None,
         notes: Vec::new(),
     }
 }
@@ -121,6 +122,7 @@ fn request() -> RunStart {
         chosen: Chosen::default(),
         format: FORMAT,
         version: "0".to_owned(),
+        ..RunStart::default()
     }
 }
 

@@ -286,7 +286,7 @@ fn m_c13_p3_a_fork_bomb_in_miniature_ends() {
         let begun = Instant::now();
         let ended = run(job(&format!("c13-{trial}"), script));
         assert_eq!(ended.cause, Cause::Exited(0));
-        assert!(begun.elapsed() < Duration::from_secs(6), "trial {trial}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(20), "trial {trial}: {:?}", begun.elapsed());
         assert_no_survivors();
     }
 }

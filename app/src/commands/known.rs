@@ -15,7 +15,9 @@ pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
-        Some(outcome) if can_be_tried_again(&outcome) => vec![RunContinued { cycles: 0 }.into()],
+        Some(outcome) if can_be_tried_again(&outcome) => {
+            vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
+        }
         Some(outcome) => return Err(ended(&args.id, &driver, &outcome)),
     };
     go_on(driver, "resume", &args.session, after)
@@ -59,7 +61,7 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
         Some(_) => {}
     }
     let cycles = u32::from(args.one_more_cycle);
-    go_on(driver, "continue", &args.session, vec![RunContinued { cycles }.into()])
+    go_on(driver, "continue", &args.session, vec![RunContinued { cycles, ..RunContinued::default() }.into()])
 }
 
 pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {

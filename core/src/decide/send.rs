@@ -1,6 +1,6 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Event};
+use crate::event::{AgentStart, Event, Money};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 use crate::words::{Purpose, Role, Seat, Strategy, Tier, Workflow};
@@ -40,6 +40,8 @@ pub(super) fn send_after(
         total_ms,
         wait_ms,
         note,
+        earlier: None,
+        reserved_usd: Money::default(),
     }
     .into()
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Money;
+use super::{Artifact, CostSource, Money};
 use crate::words::{Answer, Change, Oid, Purpose, Role, Seq, Tier};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,12 @@ pub struct AgentStart {
     /// What this attempt is told beyond its ordinary brief.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// Its own earlier answer, which it is to correct.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Artifact>,
+    /// Set aside for it until its cost is known (I4).
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub reserved_usd: Money,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,15 +60,22 @@ pub struct AgentComplete {
     pub tokens: Option<Tokens>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// Odd things seen: processes left behind, files a reader changed, output cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Tokens {
     pub input: u64,
     pub output: u64,
+    /// Of the input, what came from a cache and what was put into one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_read: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
 }
 
 /// Why an attempt failed.
@@ -116,6 +129,11 @@ pub struct AgentLost {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_nothing(money: &Money) -> bool {
+    money.0 == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]

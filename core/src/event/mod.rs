@@ -7,7 +7,7 @@
 mod agent;
 mod cycle;
 mod landing;
-mod number;
+mod policy;
 mod question;
 mod review;
 mod start;
@@ -15,6 +15,8 @@ mod start;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::words::{Phase, Seq};
+
+pub use crate::words::{Money, Share};
 
 pub use agent::{
     AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Tokens,
@@ -27,12 +29,12 @@ pub use landing::{
     Built, HookDone, HookStart, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent,
     RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart,
 };
-pub use number::{Money, Share};
+pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};
 pub use review::{EvidenceDowngrade, FindingLine, FindingRaised, ReviewVerdict, Unfounded};
 pub use start::{
-    Artifact, Base, Chosen, Imported, MergeRequested, RunContinued, RunDiscarded, RunReentered, RunStart,
-    SessionEnd, SessionStart,
+    Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunReentered,
+    RunStart, SessionEnd, SessionStart,
 };
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -126,6 +128,9 @@ language! {
     Decided "finding.raised" FindingRaised(FindingRaised),
     Decided "fix.applied" FixApplied(FixApplied),
     Decided "cycle.boundary" CycleBoundary(CycleBoundary),
+    Decided "shadow.detected" ShadowDetected(ShadowDetected),
+    Decided "budget.step" BudgetStep(BudgetStep),
+    Decided "policy.checkpoint" PolicyCheckpoint(PolicyCheckpoint),
     Decided "wiggum.break" WiggumBreak(WiggumBreak),
     Decided "run.complete" RunComplete(RunComplete),
 

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{Answer, Change, Domain, Oid, Phase, Policy, Seat, Strategy, Tier, Workflow};
+use crate::words::{
+    Answer, Change, Domain, Lesson, Money, Oid, Phase, Policy, Resolved, Seat, Shadow, Strategy, Tier,
+    Workflow,
+};
 
 /// The first line: the request with everything a replay needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct RunStart {
     pub task: String,
     pub workflow: Workflow,
@@ -21,6 +24,18 @@ pub struct RunStart {
     pub tiers: BTreeMap<String, Tier>,
     /// Digest of each persona's text, so that the log says what was used.
     pub personas: BTreeMap<String, String>,
+    /// The shadow each archetype can fall into, where it has one the program can tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shadows: BTreeMap<String, Shadow>,
+    /// The lenses laid over the archetypes, left to right (BX-07).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lenses: Vec<String>,
+    /// Categories the lenses add to [`crate::words::CATEGORIES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// What earlier runs of this project left behind.
+    #[serde(default, skip_serializing_if = "Past::is_empty")]
+    pub past: Past,
     pub config: Policy,
     /// Digest over every configuration byte that took part.
     pub config_hash: String,
@@ -33,7 +48,28 @@ pub struct RunStart {
     pub version: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Read once, before the first line: a run is judged by the past as it was then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Past {
+    /// The lessons that may be told to agents (AF-013).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<Lesson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resolved: Vec<Resolved>,
+    /// Warnings that consecutive runs before this one left open (AF-146).
+    pub deferred_warnings: u32,
+    /// What runs of this project have cost today.
+    pub spent_today_usd: Money,
+}
+
+impl Past {
+    pub fn is_empty(&self) -> bool {
+        *self == Past::default()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Base {
     /// The full name of the branch the change is for.
     pub target: String,
@@ -100,9 +136,21 @@ pub struct Artifact {
 }
 
 /// A person asks for one more cycle in spite of a stop (AF-083).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct RunContinued {
     pub cycles: u32,
+    /// What a person decided where reviewers contradict each other; told to everybody from now on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ruling: String,
+    /// Findings that are accepted as they are and stand in nobody's way any more, by id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept: Vec<String>,
+    /// The task in its new scope.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rescope: String,
+    /// A new limit, where the old one stopped the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Money>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ mod text;
 
 pub use sections::section;
 
-use crate::words::{Answer, Role, Said};
+use crate::words::{Answer, Role, Said, Traits};
 use lines::{Kind, Line};
 use sections::Page;
 
@@ -48,6 +48,7 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
         words: u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX),
         summary: summary(lines, &said),
         said,
+        traits: Traits::default(),
         prior: proposal::prior(&page, &mut problems),
         problems: problems.into_vec(),
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Millionths};
+use super::{Finding, Millionths, Traits};
 
 /// The status token on the last line of an answer (AF-040).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -59,6 +59,8 @@ pub struct Answer {
     pub summary: String,
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub said: Said,
+    #[serde(default, skip_serializing_if = "Traits::is_plain")]
+    pub traits: Traits,
     /// Dispositions of earlier findings, from a `Prior issues` section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior: Vec<Prior>,

@@ -2,21 +2,31 @@
 
 mod answer;
 mod archetype;
+mod bounds;
 mod change;
 mod finding;
+mod lesson;
+mod number;
 mod outcome;
 mod policy;
+mod shadow;
+mod traits;
 mod workflow;
 
 pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
 pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
+pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
+pub use lesson::{Lesson, LessonKind, Resolved};
+pub use number::{Money, Share};
 pub use outcome::{Outcome, Reason, RunStatus};
 pub use policy::{
     Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
+pub use shadow::{Shadow, ShadowAction, Sighting, SystemShadow};
+pub use traits::Traits;
 pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, team};
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.

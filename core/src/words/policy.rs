@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Millionths, Severity, Sign, Tier, Workflow};
+use super::{Boundaries, Costs, Memory, Millionths, Severity, Shadows, Sign, SystemShadows, Tier, Workflow};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -30,6 +30,11 @@ pub struct Policy {
     pub max_cycles: BTreeMap<Workflow, u32>,
     /// A score below this opens the confidence gate (A3).
     pub confidence_floor: ConfidenceFloor,
+    pub shadows: Shadows,
+    pub system_shadows: SystemShadows,
+    pub costs: Costs,
+    pub memory: Memory,
+    pub boundaries: Boundaries,
 }
 
 /// A newtype only for its default of 0.5.

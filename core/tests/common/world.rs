@@ -170,6 +170,7 @@ impl World {
             chosen: Chosen::default(),
             format: FORMAT,
             version: String::new(),
+            ..RunStart::default()
         }
     }
 
@@ -333,6 +334,7 @@ impl World {
             change,
             tokens: None,
             estimated_cost_usd: None,
+            cost_source: None,
             notes: Vec::new(),
         }
     }

@@ -137,6 +137,7 @@ impl World {
             change,
             tokens: None,
             estimated_cost_usd: None,
+            cost_source: None,
             notes: Vec::new(),
         }
         .into()
@@ -382,8 +383,8 @@ impl World {
             return Some(answered(&mut chance, question, kind));
         }
         Some(match chance.below(20) {
-            0..8 => RunContinued { cycles: 1 }.into(),
-            8..10 => RunContinued { cycles: 0 }.into(),
+            0..8 => RunContinued { cycles: 1, ..RunContinued::default() }.into(),
+            8..10 => RunContinued { cycles: 0, ..RunContinued::default() }.into(),
             10..14 if worked => MergeRequested {}.into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
             18 => RunDiscarded { kept_as: Vec::new() }.into(),
@@ -506,6 +507,7 @@ fn request(chance: &mut Chance) -> RunStart {
         chosen: Chosen::default(),
         format: 1,
         version: "0".to_owned(),
+        ..RunStart::default()
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use archeflow_core::accept;
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentTimeout, Event, Failure, Money, Tokens,
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money, Tokens,
 };
 use archeflow_core::read;
 use archeflow_core::words::{Answer, Change, Role, Status};
@@ -287,6 +287,7 @@ impl Attempt<'_> {
             change,
             tokens,
             estimated_cost_usd,
+            cost_source: estimated_cost_usd.map(|_| CostSource::Reported),
             notes,
         };
         Ok(complete.into())
@@ -409,7 +410,7 @@ impl Attempt<'_> {
         let bytes = files::read_capped(&self.folder.join("usage.json"), 64 * 1024).unwrap_or_default();
         let Ok(usage) = serde_json::from_slice::<Usage>(&bytes) else { return (None, None) };
         let tokens = match (usage.input_tokens, usage.output_tokens) {
-            (Some(input), Some(output)) => Some(Tokens { input, output }),
+            (Some(input), Some(output)) => Some(Tokens { input, output, ..Tokens::default() }),
             (Some(_), None) | (None, Some(_) | None) => None,
         };
         (tokens, usage.cost_usd)

@@ -23,7 +23,7 @@ use super::table::{self, Entry, Name};
 use crate::children;
 
 /// The longest a sweep takes; a process that hangs in the kernel is left to the next one.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often new members of a family are looked for before the family is killed.
 const FREEZES: usize = 16;

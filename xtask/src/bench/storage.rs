@@ -192,6 +192,7 @@ impl MadeUp {
             change: (start.role == Role::Maker).then(|| change(start.cycle)),
             tokens: None,
             estimated_cost_usd: None,
+            cost_source: None,
             notes: Vec::new(),
         }
     }
@@ -270,6 +271,7 @@ fn request() -> RunStart {
         chosen: Chosen::default(),
         format: FORMAT,
         version: String::new(),
+        ..RunStart::default()
     }
 }
 

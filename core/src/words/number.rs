@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::words::Millionths;
+use super::Millionths;
 
 /// A number between 0 and 1, written as a decimal. Held in millionths so that equality is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,118 @@
+//! The numbers shadows, budgets and memory are judged by. Part of the policy, so frozen into the first line of a log.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Money, Tier};
+
+/// Thresholds of the archetype shadows (AF-130..AF-138).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Shadows {
+    /// `ARCHEFLOW_SHADOWS=off` and `shadows.enabled: false`.
+    pub enabled: bool,
+    /// So many detections of one shadow in one cycle are a hard break (CL-03).
+    pub strikes_in_cycle: u32,
+    /// So many distinct shadows in one cycle are told to the user.
+    pub distinct_in_cycle: u32,
+    /// And break the run.
+    pub distinct_breaks: bool,
+    /// Three detections with no clean check between are a hard break too.
+    pub consecutive_break: bool,
+}
+
+impl Default for Shadows {
+    fn default() -> Self {
+        Shadows {
+            enabled: true,
+            strikes_in_cycle: 3,
+            distinct_in_cycle: 3,
+            distinct_breaks: false,
+            consecutive_break: true,
+        }
+    }
+}
+
+/// Thresholds of the system shadows (AF-140..AF-147).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct SystemShadows {}
+
+/// What a run may cost (AF-151, BX-24).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Costs {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Money>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_agent_usd: Option<Money>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub daily_usd: Option<Money>,
+    /// What each tier costs, as it was when the run began.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<Tier, Price>,
+}
+
+/// Dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Price {
+    pub model: String,
+    pub input: Money,
+    pub output: Money,
+    pub cache_read: Money,
+    pub cache_write: Money,
+    /// Tokens a prompt and its answer may have together.
+    pub context_window: u64,
+}
+
+/// How much of the past is told (BX-30, AF-156).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    pub enabled: bool,
+    pub inject_threshold: u32,
+    pub max_lessons: u32,
+    pub decay_after_runs: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { enabled: true, inject_threshold: 2, max_lessons: 10, decay_after_runs: 10 }
+    }
+}
+
+/// AF-150 and AF-156.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Boundaries {
+    /// Work between two checkpoints.
+    pub checkpoint_ms: u64,
+    pub checkpoint_tasks: u32,
+    /// More lessons than this in one brief are cut to [`Boundaries::lessons_kept`].
+    pub lessons_at_most: u32,
+    pub lessons_kept: u32,
+    /// More findings than this in the feedback are told as [`Boundaries::themes`] themes.
+    pub findings_at_most: u32,
+    pub themes: u32,
+    /// A brief above this share of the context window loses its examples.
+    pub prompt_percent: u32,
+    /// Cycles in a row with more findings than the one before that stop the run (CL-26).
+    pub rising_cycles: u32,
+}
+
+impl Default for Boundaries {
+    fn default() -> Self {
+        Boundaries {
+            checkpoint_ms: 45 * 60_000,
+            checkpoint_tasks: 3,
+            lessons_at_most: 15,
+            lessons_kept: 5,
+            findings_at_most: 20,
+            themes: 5,
+            prompt_percent: 50,
+            rising_cycles: 2,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! When a virtue is pushed too far: what can be seen, and what is done about it.
+
+use serde::{Deserialize, Serialize};
+
+/// The shadow of an archetype (AF-001).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shadow {
+    RabbitHole,
+    OverArchitect,
+    Rogue,
+    Paranoid,
+    Paralytic,
+    FalseAlarm,
+    Bureaucrat,
+}
+
+impl Shadow {
+    pub const ALL: [Shadow; 7] = [
+        Shadow::RabbitHole,
+        Shadow::OverArchitect,
+        Shadow::Rogue,
+        Shadow::Paranoid,
+        Shadow::Paralytic,
+        Shadow::FalseAlarm,
+        Shadow::Bureaucrat,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Shadow::RabbitHole => "rabbit_hole",
+            Shadow::OverArchitect => "over_architect",
+            Shadow::Rogue => "rogue",
+            Shadow::Paranoid => "paranoid",
+            Shadow::Paralytic => "paralytic",
+            Shadow::FalseAlarm => "false_alarm",
+            Shadow::Bureaucrat => "bureaucrat",
+        }
+    }
+
+    /// By its name, however it is spelled: `over-architect`, `False Alarm`.
+    pub fn parse(word: &str) -> Option<Shadow> {
+        let plain = word.trim().to_lowercase().replace(['-', ' '], "_");
+        Shadow::ALL.into_iter().find(|shadow| shadow.name() == plain)
+    }
+}
+
+/// A shadow of the process that belongs to no single archetype.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemShadow {
+    TunnelVision,
+    EchoChamber,
+    GoldPlating,
+    AnalysisParalysis,
+    CargoCult,
+    BrokenWindow,
+    ScopeCreep,
+}
+
+impl SystemShadow {
+    pub const ALL: [SystemShadow; 7] = [
+        SystemShadow::TunnelVision,
+        SystemShadow::EchoChamber,
+        SystemShadow::GoldPlating,
+        SystemShadow::AnalysisParalysis,
+        SystemShadow::CargoCult,
+        SystemShadow::BrokenWindow,
+        SystemShadow::ScopeCreep,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SystemShadow::TunnelVision => "tunnel_vision",
+            SystemShadow::EchoChamber => "echo_chamber",
+            SystemShadow::GoldPlating => "gold_plating",
+            SystemShadow::AnalysisParalysis => "analysis_paralysis",
+            SystemShadow::CargoCult => "cargo_cult",
+            SystemShadow::BrokenWindow => "broken_window",
+            SystemShadow::ScopeCreep => "scope_creep",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<SystemShadow> {
+        SystemShadow::ALL.into_iter().find(|shadow| shadow.name() == word)
+    }
+}
+
+/// One trigger that fired: what was measured, and the number it went past.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// A stable word in snake case, the same as the threshold's key.
+    pub trigger: String,
+    pub measured: u64,
+    pub threshold: u64,
+    /// The sentence for people, with both numbers.
+    pub detail: String,
+}
+
+/// What a detection leads to. The first three are the ladder (AF-138, AF-147).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShadowAction {
+    /// Told, and nothing else.
+    Note,
+    Correct,
+    Replace,
+    /// A person decides.
+    Escalate,
+    /// A hard break.
+    Break,
+}
+
+impl ShadowAction {
+    pub fn name(self) -> &'static str {
+        match self {
+            ShadowAction::Note => "note",
+            ShadowAction::Correct => "correct",
+            ShadowAction::Replace => "replace",
+            ShadowAction::Escalate => "escalate",
+            ShadowAction::Break => "break",
+        }
+    }
+}
