@@ -8,5 +8,7 @@ pub mod gates;
 pub mod raised;
 pub mod routing;
 pub mod selection;
+pub mod shadows;
 pub mod signs;
+pub mod system;
 pub mod tiers;

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::thresholds::{
+    AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
+    Rogue, ScopeCreep, TunnelVision,
+};
 use super::{Money, Tier};
 
 /// Thresholds of the archetype shadows (AF-130..AF-138).
@@ -20,6 +24,13 @@ pub struct Shadows {
     pub distinct_breaks: bool,
     /// Three detections with no clean check between are a hard break too.
     pub consecutive_break: bool,
+    pub rabbit_hole: RabbitHole,
+    pub over_architect: OverArchitect,
+    pub rogue: Rogue,
+    pub paranoid: Paranoid,
+    pub paralytic: Paralytic,
+    pub false_alarm: FalseAlarm,
+    pub bureaucrat: Bureaucrat,
 }
 
 impl Default for Shadows {
@@ -30,14 +41,49 @@ impl Default for Shadows {
             distinct_in_cycle: 3,
             distinct_breaks: false,
             consecutive_break: true,
+            rabbit_hole: RabbitHole::default(),
+            over_architect: OverArchitect::default(),
+            rogue: Rogue::default(),
+            paranoid: Paranoid::default(),
+            paralytic: Paralytic::default(),
+            false_alarm: FalseAlarm::default(),
+            bureaucrat: Bureaucrat::default(),
         }
     }
 }
 
 /// Thresholds of the system shadows (AF-140..AF-147).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SystemShadows {}
+pub struct SystemShadows {
+    pub tunnel_vision: TunnelVision,
+    pub echo_chamber: EchoChamber,
+    /// So many things fixed that nobody had to fix, while a CRITICAL stayed open (AF-143).
+    pub gold_plating: Option<u32>,
+    pub analysis_paralysis: AnalysisParalysis,
+    /// So many lessons that were told and came back as findings (AF-145).
+    pub cargo_cult: Option<u32>,
+    /// Words a finding has to share with a lesson to be what it warned of, in percent of the shorter.
+    pub cargo_cult_percent: u32,
+    /// So many WARNINGs left open by runs one after the other (AF-146).
+    pub broken_window: Option<u32>,
+    pub scope_creep: ScopeCreep,
+}
+
+impl Default for SystemShadows {
+    fn default() -> Self {
+        SystemShadows {
+            tunnel_vision: TunnelVision::default(),
+            echo_chamber: EchoChamber::default(),
+            gold_plating: Some(1),
+            analysis_paralysis: AnalysisParalysis::default(),
+            cargo_cult: Some(1),
+            cargo_cult_percent: 50,
+            broken_window: Some(3),
+            scope_creep: ScopeCreep::default(),
+        }
+    }
+}
 
 /// What a run may cost (AF-151, BX-24).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]

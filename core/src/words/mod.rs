@@ -10,6 +10,7 @@ mod number;
 mod outcome;
 mod policy;
 mod shadow;
+mod thresholds;
 mod traits;
 mod workflow;
 
@@ -26,6 +27,10 @@ pub use policy::{
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
 pub use shadow::{Shadow, ShadowAction, Sighting, SystemShadow};
+pub use thresholds::{
+    AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
+    Rogue, ScopeCreep, ScopeLevel, TunnelVision,
+};
 pub use traits::Traits;
 pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, team};
 

@@ -1,0 +1,98 @@
+//! Archetype shadows (AF-130..AF-136): whether an answer shows its archetype's virtue pushed too far.
+//!
+//! One file per shadow, and in it one function per trigger. The text was looked at when the answer was read
+//! (`read/traits`); here numbers are compared, exactly and in whole numbers (D-13).
+//!
+//! **Immunity (AF-137).** Intensity alone is no shadow. Every file says what a genuine, intense answer looks like
+//! and takes it out before anything is counted. Two exemptions hold everywhere: an INFO is advice and costs nobody
+//! a cycle, so it counts only where all findings are counted; and what is tied to the change, by a place in it or
+//! by evidence, is the work that was asked for.
+//!
+//! Deliberately absent: what follows from a detection. That is the ladder, in `decide`.
+
+mod bureaucrat;
+mod false_alarm;
+mod over_architect;
+mod paralytic;
+mod paranoid;
+mod places;
+mod rabbit_hole;
+mod rogue;
+
+pub(crate) use places::{Places, is_code};
+
+use crate::words::{Answer, Change, Domain, Finding, Proposal, Review, Said, Shadow, Shadows, Sighting};
+
+/// What a check looks at. All from the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    pub answer: &'a Answer,
+    /// The Maker's work: just made, or under review.
+    pub change: Option<&'a Change>,
+    /// Of this cycle.
+    pub proposal: Option<&'a Proposal>,
+    pub task: &'a str,
+    pub domain: Domain,
+    /// Reviews this archetype has completed in this run without ever approving, this one included; 0 once it approved.
+    pub reviews_without_approval: u32,
+}
+
+/// The triggers of a shadow that fire on an answer, gravest first. None: the answer is healthy.
+pub fn check(shadow: Shadow, facts: &Facts<'_>, policy: &Shadows) -> Vec<Sighting> {
+    if !policy.enabled {
+        return Vec::new();
+    }
+    match shadow {
+        Shadow::RabbitHole => rabbit_hole::check(facts, &policy.rabbit_hole),
+        Shadow::OverArchitect => over_architect::check(facts, &policy.over_architect),
+        Shadow::Rogue => rogue::check(facts, &policy.rogue),
+        Shadow::Paranoid => paranoid::check(facts, &policy.paranoid),
+        Shadow::Paralytic => paralytic::check(facts, &policy.paralytic),
+        Shadow::FalseAlarm => false_alarm::check(facts, &policy.false_alarm),
+        Shadow::Bureaucrat => bureaucrat::check(facts, &policy.bureaucrat),
+    }
+}
+
+/// What the agent is told: its shadow by name, what was seen, and what to do now.
+pub fn correction(shadow: Shadow, sightings: &[Sighting]) -> String {
+    let (name, action) = match shadow {
+        Shadow::RabbitHole => ("rabbit hole", rabbit_hole::CORRECTION),
+        Shadow::OverArchitect => ("over-architect", over_architect::CORRECTION),
+        Shadow::Rogue => ("rogue", rogue::CORRECTION),
+        Shadow::Paranoid => ("paranoid", paranoid::CORRECTION),
+        Shadow::Paralytic => ("paralytic", paralytic::CORRECTION),
+        Shadow::FalseAlarm => ("false alarm", false_alarm::CORRECTION),
+        Shadow::Bureaucrat => ("bureaucrat", bureaucrat::CORRECTION),
+    };
+    let mut text = format!("Your answer shows the shadow of your role: {name}. What was seen:\n\n");
+    for sighting in sightings {
+        text += &format!("- {}\n", sighting.detail);
+    }
+    text + "\n" + action + "\n"
+}
+
+/// A trigger that fired.
+pub(crate) fn sighting(trigger: &str, measured: u32, threshold: u32, detail: String) -> Sighting {
+    Sighting {
+        trigger: trigger.to_owned(),
+        measured: u64::from(measured),
+        threshold: u64::from(threshold),
+        detail,
+    }
+}
+
+/// The review in an answer, where it is one.
+fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
+    match &facts.answer.said {
+        Said::Review(review) => Some(review),
+        Said::Prose | Said::Proposal(_) => None,
+    }
+}
+
+fn count<'a>(findings: &'a [Finding], wanted: impl Fn(&&'a Finding) -> bool) -> u32 {
+    number(findings.iter().filter(wanted).count())
+}
+
+pub(crate) fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,158 @@
+//! Which files belong to a change, and which of them are code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::words::{Change, Finding, Proposal};
+
+/// A set of files, asked by paths as people write them: in full, or with their first folders left out.
+#[derive(Debug, Default)]
+pub(crate) struct Places<'a> {
+    files: BTreeSet<&'a str>,
+    by_name: BTreeMap<&'a str, Vec<&'a str>>,
+    /// `src/http/` and `migrations/*.sql`: what stands before the star or behind the last slash.
+    folders: Vec<(&'a str, &'a str)>,
+    /// Some files are not known, so nothing can be said to be outside.
+    open: bool,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn of_change(change: &'a Change) -> Places<'a> {
+        let mut places = Places { open: change.files_left_out > 0, ..Places::default() };
+        for file in &change.files {
+            places.add(file.path.trim_matches('"'));
+        }
+        places
+    }
+
+    pub(crate) fn of_proposal(proposal: &'a Proposal) -> Places<'a> {
+        let mut places = Places::default();
+        places.plan(proposal);
+        places
+    }
+
+    /// The files of a plan beside those already there.
+    pub(crate) fn plan(&mut self, proposal: &'a Proposal) {
+        for path in &proposal.files {
+            self.add(path);
+        }
+    }
+
+    fn add(&mut self, path: &'a str) {
+        if let Some((before, after)) = path.split_once('*') {
+            self.folders.push((before, after.trim_start_matches(['*', '/'])));
+        } else if path.ends_with('/') || !name(path).contains('.') {
+            self.folders.push((path, ""));
+        }
+        self.files.insert(path);
+        self.by_name.entry(name(path)).or_default().push(path);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.open
+    }
+
+    /// Whether a file belongs here.
+    pub(crate) fn hold(&self, path: &str) -> bool {
+        if self.open || self.files.contains(path) {
+            return true;
+        }
+        let named = self.by_name.get(name(path)).into_iter().flatten();
+        named.into_iter().any(|known| is_tail(known, path) || is_tail(path, known))
+            || self.folders.iter().any(|(before, after)| is_in(path, before, after))
+    }
+
+    /// Whether a finding points into one of these files: by its place, or by any place it cites.
+    pub(crate) fn touch(&self, finding: &Finding) -> bool {
+        self.hold(&finding.file) || finding.citations.iter().any(|citation| self.hold(&citation.file))
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether a path ends with another one, cut between folders.
+fn is_tail(long: &str, short: &str) -> bool {
+    long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+}
+
+fn is_in(path: &str, before: &str, after: &str) -> bool {
+    path.strip_prefix(before).is_some_and(|rest| {
+        let bounded =
+            before.is_empty() || before.ends_with('/') || !after.is_empty() || rest.starts_with('/');
+        bounded && rest.ends_with(after)
+    })
+}
+
+/// CL-15: documents, pictures and lock files are no code. Nor are styles, settings and data, which nobody writes a
+/// unit test for, and files without an ending, which nobody can tell.
+pub(crate) fn is_code(path: &str) -> bool {
+    const OTHER: [&str; 62] = [
+        "md",
+        "markdown",
+        "mdx",
+        "rst",
+        "adoc",
+        "asciidoc",
+        "txt",
+        "tex",
+        "bib",
+        "pdf",
+        "doc",
+        "docx",
+        "odt",
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "svg",
+        "webp",
+        "ico",
+        "bmp",
+        "avif",
+        "tiff",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "mp3",
+        "mp4",
+        "wav",
+        "webm",
+        "mov",
+        "zip",
+        "gz",
+        "lock",
+        "sum",
+        "lockb",
+        "json",
+        "jsonl",
+        "json5",
+        "yaml",
+        "yml",
+        "toml",
+        "ini",
+        "cfg",
+        "conf",
+        "csv",
+        "tsv",
+        "xml",
+        "properties",
+        "env",
+        "css",
+        "scss",
+        "sass",
+        "less",
+        "po",
+        "pot",
+        "snap",
+        "map",
+        "example",
+        "gitignore",
+        "editorconfig",
+    ];
+    let name = name(path.trim_matches('"'));
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let other = OTHER.iter().any(|other| ending.eq_ignore_ascii_case(other));
+    !stem.is_empty() && !other
+}
