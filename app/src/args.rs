@@ -151,8 +151,17 @@ pub(crate) struct ContinueArgs {
     /// The run
     pub(crate) id: String,
     /// One more cycle in spite of the stop
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present_any = ["ruling", "accept", "rescope"])]
     pub(crate) one_more_cycle: bool,
+    /// Say what holds where reviewers contradict each other; told to everybody, with one more cycle
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) ruling: Option<String>,
+    /// Accept a finding as it is, by its id; what is left is judged anew
+    #[arg(long, value_name = "FINDING")]
+    pub(crate) accept: Vec<String>,
+    /// Give the task another scope, with one more cycle
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) rescope: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use crate::event::{CycleBoundary, Tracked, Trend};
+use crate::rules::pollution;
 use crate::run::Run;
-use crate::words::Destination;
+use crate::words::{Boundaries, Destination};
 
 /// The last finished cycle: the one the present cycle has to answer to.
 fn last_boundary(run: &Run) -> Option<&CycleBoundary> {
@@ -20,7 +21,7 @@ pub fn for_role(run: &Run, role: Destination) -> Option<String> {
         summary(&mut text, boundary.cycle, trend);
         text.push('\n');
     }
-    section(&mut text, boundary, role);
+    told(&mut text, boundary, role, &run.policy().boundaries);
     let _ = write!(
         text,
         "\nUnder a heading `Prior issues`, give each of these a line of its own: its id, then Fixed, Deferred, \
@@ -86,6 +87,55 @@ pub fn class(trend: &Trend, id: &str) -> &'static str {
     }
 }
 
+/// AF-156: one by one, or as themes where they are too many to be held in mind.
+fn told(text: &mut String, boundary: &CycleBoundary, role: Destination, policy: &Boundaries) {
+    let mine: Vec<&Tracked> = boundary.open.iter().filter(|found| found.routes_to == role).collect();
+    if boundary.open.len() <= policy.findings_at_most as usize {
+        section(text, boundary, role);
+        return;
+    }
+    let (single, themes) = pollution::themes(&mine, &Boundaries { findings_at_most: 0, ..policy.clone() });
+    let _ = writeln!(
+        text,
+        "## {}-Routed Issues\n\n{} findings are open, too many to list. The gravest one by one, the rest as themes; \
+         the whole list is in `act-feedback.md` of the cycle before.\n",
+        capital(role.name()),
+        boundary.open.len()
+    );
+    single.iter().for_each(|found| item(text, found));
+    for theme in themes {
+        let _ = writeln!(
+            text,
+            "- **{}** {} finding{} of {} in {} file{}, such as `{}`",
+            theme.gravest.name(),
+            theme.findings,
+            if theme.findings == 1 { "" } else { "s" },
+            theme.category,
+            theme.files.len(),
+            if theme.files.len() == 1 { "" } else { "s" },
+            theme.ids.iter().take(3).cloned().collect::<Vec<_>>().join("`, `")
+        );
+    }
+}
+
+fn item(text: &mut String, found: &Tracked) {
+    let open = if found.cycles_open > 1 {
+        format!(", open for {} cycles", found.cycles_open)
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        text,
+        "- `{}` **{}** {} ({}{open}): {}{}",
+        found.id,
+        found.severity.name(),
+        place(found),
+        found.source.join(", "),
+        found.description,
+        if found.fix.is_empty() { String::new() } else { format!(" Fix: {}", found.fix) }
+    );
+}
+
 fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     let title = match role {
         Destination::Creator => "Creator",
@@ -95,21 +145,7 @@ fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     let mut none = true;
     for found in boundary.open.iter().filter(|found| found.routes_to == role) {
         none = false;
-        let open = if found.cycles_open > 1 {
-            format!(", open for {} cycles", found.cycles_open)
-        } else {
-            String::new()
-        };
-        let _ = writeln!(
-            text,
-            "- `{}` **{}** {} ({}{open}): {}{}",
-            found.id,
-            found.severity.name(),
-            place(found),
-            found.source.join(", "),
-            found.description,
-            if found.fix.is_empty() { String::new() } else { format!(" Fix: {}", found.fix) }
-        );
+        item(text, found);
     }
     if none {
         text.push_str("(none)\n");

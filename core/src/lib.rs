@@ -1,7 +1,7 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
 //! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`]).
+//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
@@ -20,6 +20,8 @@ pub mod rules;
 pub mod brief;
 
 pub mod feedback;
+
+pub mod handoff;
 
 pub mod read;
 

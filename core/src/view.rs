@@ -1,9 +1,14 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
-use crate::event::{AgentStart, Built, Entry, Event, NextAction, QuestionKind, Tested};
+use crate::event::{
+    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, Money, NextAction, QuestionKind,
+    ShadowDetected, Tested,
+};
 use crate::feedback;
 use crate::run::{Cycle, Run};
-use crate::words::{Outcome, Phase, Purpose, Reason, Role, RunStatus, Said, Severity, Strategy, Verdict};
+use crate::words::{
+    Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy, Verdict,
+};
 
 /// How a line should feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +76,12 @@ pub fn doing(start: &AgentStart) -> String {
         (_, _, "trickster") => "attacking",
         (Role::Gatekeeper | Role::Reviewer, _, _) => "reviewing",
     };
-    let again = if start.purpose == Purpose::Retry { " again" } else { "" };
+    let again = match start.purpose {
+        Purpose::Retry => " again",
+        Purpose::Correct => ", corrected",
+        Purpose::Replace => ", replaced",
+        Purpose::Work | Purpose::Tests | Purpose::Research | Purpose::Fix => "",
+    };
     format!("{who} {verb}{again}...")
 }
 
@@ -181,9 +191,63 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         Event::RevertRefused(refused) => {
             act("Taking the merge back...", one_line(&refused.detail), Tone::Bad)
         }
+        Event::ShadowDetected(seen) => Some(shadow(run, phase, seen)),
+        Event::BudgetStep(step) => {
+            let tone = if step.step < 95 { Tone::Caution } else { Tone::Bad };
+            act("Budget", budget(step), tone)
+        }
+        Event::PolicyCheckpoint(checkpoint) => {
+            let stops = checkpoint.stops.as_ref().map(|stop| format!("; {}", stop.detail));
+            let tone = if stops.is_some() { Tone::Bad } else { Tone::Plain };
+            let number = checkpoint.number;
+            act("Checkpoint", format!("{number}: {}{}", checkpoint.why, stops.unwrap_or_default()), tone)
+        }
         Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
         _ => None,
     }
+}
+
+fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> Line {
+    let what: Vec<&str> = seen.sightings.iter().map(|sighting| sighting.detail.as_str()).collect();
+    let who = if seen.archetype == SYSTEM { "the process".to_owned() } else { capital(&seen.archetype) };
+    let follows = match seen.action {
+        ShadowAction::Note => "noted",
+        ShadowAction::Correct if seen.target.is_empty() && seen.archetype == SYSTEM => "acted upon",
+        ShadowAction::Correct => "corrected",
+        ShadowAction::Replace => "replaced by a fresh one",
+        ShadowAction::Escalate => "a person has to decide",
+        ShadowAction::Break => "the run breaks",
+    };
+    Line {
+        tag: tag(run, phase, &seen.archetype),
+        doing: format!("Shadow of {who}: {}", seen.shadow.replace('_', " ")),
+        outcome: format!("{follows}: {}", one_line(&what.join("; "))),
+        tone: if seen.action < ShadowAction::Escalate { Tone::Caution } else { Tone::Bad },
+    }
+}
+
+fn budget(step: &BudgetStep) -> String {
+    let effect = match step.effect {
+        BudgetEffect::Warn => "going on",
+        BudgetEffect::Downgrade => "reviewers get the next cheaper model",
+        BudgetEffect::FinishThenStop => "this cycle is finished, then the run stops",
+        BudgetEffect::StopNow => "stopping now; work is kept",
+    };
+    format!(
+        "{}% spent ({} of {} USD): {effect}",
+        step.step,
+        dollars(step.spent_usd),
+        dollars(step.budget_usd)
+    )
+}
+
+/// With cents; small sums with as many places as they need to be seen.
+pub fn dollars(money: Money) -> String {
+    let (whole, rest) = (money.0 / 1_000_000, money.0 % 1_000_000);
+    if whole == 0 && rest > 0 && rest < 10_000 {
+        return format!("0.{rest:06}").trim_end_matches('0').to_owned();
+    }
+    format!("{whole}.{:02}", rest / 10_000)
 }
 
 fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<Line> {
@@ -241,6 +305,54 @@ fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentCom
     }
 }
 
+/// A choice of the program, for whoever asks why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    pub rule: String,
+    pub who: String,
+    pub input: String,
+    pub decision: String,
+}
+
+/// The reason a line gives, if it is a choice: what it looked at, and what was decided.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only choices have reasons")]
+pub fn why(entry: &Entry) -> Option<Why> {
+    let why = |rule: &str, who: &str, input: String, decision: String| {
+        Some(Why { rule: rule.to_owned(), who: who.to_owned(), input, decision })
+    };
+    match &entry.event {
+        Event::DecisionPoint(point) => {
+            why(&point.rule, &point.archetype, point.input.clone(), point.decision.clone())
+        }
+        Event::ShadowDetected(seen) => {
+            let told: Vec<String> = seen
+                .sightings
+                .iter()
+                .map(|one| {
+                    format!("{} {} against {}: {}", one.trigger, one.measured, one.threshold, one.detail)
+                })
+                .collect();
+            let strikes =
+                format!("detection {} in the run, {} in the cycle", seen.count, seen.count_in_cycle);
+            let rule = if seen.archetype == SYSTEM { "AF-147" } else { "AF-138" };
+            let input = format!("{}, {}; {strikes}", seen.shadow, told.join("; "));
+            why(rule, &seen.archetype, input, format!("{}: {}", seen.action.name(), one_line(&seen.detail)))
+        }
+        Event::BudgetStep(step) => {
+            why("AF-151", "program", format!("limit of the {}", step.limit), budget(step))
+        }
+        Event::PolicyCheckpoint(checkpoint) => {
+            let decision = checkpoint.stops.as_ref().map_or("go on", |stop| stop.detail.as_str());
+            why("AF-150", "program", checkpoint.why.clone(), decision.to_owned())
+        }
+        Event::WiggumBreak(broke) => {
+            let kind = if broke.hard { "hard" } else { "soft" };
+            why("AF-155", "program", broke.detail.clone(), format!("{kind} break ({})", broke.trigger.name()))
+        }
+        _ => None,
+    }
+}
+
 /// What a person can type next, most likely first.
 pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
@@ -260,10 +372,16 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
         (RunStatus::Failed, _) => vec![resume(), show()],
         (RunStatus::Stopped, Reason::ProviderBusy) => vec![resume(), show()],
-        (RunStatus::Stopped | RunStatus::WiggumBreak, _) if has_work => {
+        (RunStatus::WiggumBreak, trigger) => {
+            let choices = crate::handoff::choices(run_id, run, trigger);
+            let mut steps = vec![show()];
+            steps.extend(choices.into_iter().map(|choice| (choice.command, choice.what)));
+            steps
+        }
+        (RunStatus::Stopped, _) if has_work => {
             vec![look(), again(), merge(), discard()]
         }
-        (RunStatus::Stopped | RunStatus::WiggumBreak, _) => vec![show(), again(), discard()],
+        (RunStatus::Stopped, _) => vec![show(), again(), discard()],
     }
 }
 
@@ -271,7 +389,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
 pub fn prompt(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Merge | QuestionKind::DryRun => "[y/N]",
-        QuestionKind::NeedsContext | QuestionKind::LowConfidence => "answer:",
+        QuestionKind::NeedsContext | QuestionKind::LowConfidence | QuestionKind::Shadow => "answer:",
     }
 }
 

@@ -64,6 +64,7 @@ use archeflow_core::event::{Entry, Event, Failure, QuestionKind};
 use archeflow_core::words::{Purpose, Reason};
 
 use sim::chance::{Chance, word};
+use sim::corrections;
 use sim::life::{Life, Schedule};
 use sim::projection::{decisions, difference};
 use sim::promises::audit;
@@ -130,7 +131,7 @@ fn order_changes_no_decision() {
 fn lived(world: World, schedule: Schedule, how: &str) -> Life {
     let seed = world.seed;
     let (life, result) = Life::live(world, schedule);
-    if let Err(why) = result.and_then(|()| audit(&life.log)) {
+    if let Err(why) = result.and_then(|()| audit(&life.log)).and_then(|()| corrections::audit(&life.log)) {
         panic!("seed {seed}, {how}: {why}\n{}", told(&life.log));
     }
     life
@@ -220,9 +221,18 @@ impl Seen {
             QuestionKind::LowConfidence,
             QuestionKind::Merge,
             QuestionKind::DryRun,
+            QuestionKind::Shadow,
         ];
         wanted.extend(kinds.iter().map(|kind| format!("question {kind:?}")));
-        let purposes = [Purpose::Work, Purpose::Retry, Purpose::Tests, Purpose::Research, Purpose::Fix];
+        let purposes = [
+            Purpose::Work,
+            Purpose::Correct,
+            Purpose::Replace,
+            Purpose::Retry,
+            Purpose::Tests,
+            Purpose::Research,
+            Purpose::Fix,
+        ];
         wanted.extend(purposes.iter().map(|purpose| format!("purpose {purpose:?}")));
         let others = [
             "escalated A1",

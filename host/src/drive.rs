@@ -14,7 +14,7 @@ use archeflow_core::words::{Outcome, Seq};
 use crate::hands::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, log, projections};
+use crate::{clock, failpoint, handoff, log, projections};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -145,6 +145,9 @@ impl Driver {
         failpoint::pass("projected");
         for entry in &entries {
             face.wrote(&self.run, entry);
+        }
+        for warning in handoff::write(&self.world, &self.run, &entries) {
+            face.warn(&warning);
         }
         for warning in projections::observe(&self.world, &self.run, &entries) {
             face.warn(&warning);

@@ -16,6 +16,8 @@ pub mod world;
 
 pub mod projections;
 
+pub mod handoff;
+
 pub mod log;
 
 pub mod backends;

@@ -137,6 +137,13 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::StopStuck => "a cycle resolved nothing (soft break)",
         Reason::StopIdenticalFindings => "the findings are the same as in the cycle before (soft break)",
         Reason::Oscillation => "two or more findings come and go: the fixes undo each other (hard break)",
+        Reason::FindingsRising => "reviewers find more in every cycle (soft break)",
+        Reason::ShadowStrikes => {
+            "an agent fell into its shadow again and again: the task may need to be cut differently"
+        }
+        Reason::SystemShadow => "the process itself keeps going wrong in the same way: a person must decide",
+        Reason::Checkpoint => "at a checkpoint, going on was not worth it (soft break)",
+        Reason::Budget => "the budget is spent; the work is kept",
         Reason::AgentFailures => "agents failed and could not be replaced",
         Reason::ProviderBusy => "the agent asked again and again to be tried later",
         Reason::UnparsableReview => "a review could not be read, so it can't count as an approval",

@@ -25,7 +25,8 @@ pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
 
 /// A step that failed for reasons outside the change.
 fn can_be_tried_again(outcome: &Outcome) -> bool {
-    outcome.status == RunStatus::Failed || outcome.reason == Reason::ProviderBusy
+    outcome.status == RunStatus::Failed
+        || matches!(outcome.reason, Reason::ProviderBusy | Reason::AgentFailures)
 }
 
 fn ended(id: &str, driver: &Driver, outcome: &Outcome) -> Failure {
@@ -60,8 +61,31 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
         }
         Some(_) => {}
     }
-    let cycles = u32::from(args.one_more_cycle);
-    go_on(driver, "continue", &args.session, vec![RunContinued { cycles, ..RunContinued::default() }.into()])
+    accepted(&driver, args)?;
+    let again = args.one_more_cycle || args.ruling.is_some() || args.rescope.is_some();
+    let continued = RunContinued {
+        cycles: u32::from(again),
+        ruling: args.ruling.clone().unwrap_or_default(),
+        accept: args.accept.clone(),
+        rescope: args.rescope.clone().unwrap_or_default(),
+        ..RunContinued::default()
+    };
+    go_on(driver, "continue", &args.session, vec![continued.into()])
+}
+
+/// Only what is open can be accepted.
+fn accepted(driver: &Driver, args: &ContinueArgs) -> Result<(), Failure> {
+    let boundary = driver.run.cycle().and_then(|cycle| cycle.boundary.as_ref());
+    let known: Vec<&str> = boundary
+        .map(|boundary| boundary.open.iter().map(|found| found.id.as_str()).collect())
+        .unwrap_or_default();
+    match args.accept.iter().find(|id| !known.contains(&id.as_str())) {
+        None => Ok(()),
+        Some(id) => Err(Failure::usage(
+            format!("no open finding of {} is called '{id}'", args.id),
+            format!("Open are: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }),
+        )),
+    }
 }
 
 pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::event::Event;
+use archeflow_core::handoff;
 use archeflow_core::run::Run;
+use archeflow_core::view;
 use archeflow_host::drive::Face;
 use archeflow_host::{clock, log};
 
@@ -34,15 +35,15 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let entries = log::entries(&text)?;
     if args.why {
         for entry in &entries {
-            if let Event::DecisionPoint(point) = &entry.event {
+            if let Some(why) = view::why(entry) {
                 out!(
                     "#{:<4} {} {} {}: {} => {}",
                     entry.seq,
                     clock::written(entry.at),
-                    pad(&safe_line(&point.rule), 7),
-                    safe_line(&point.archetype),
-                    safe_line(&point.input),
-                    safe_line(&point.decision)
+                    pad(&safe_line(&why.rule), 7),
+                    safe_line(&why.who),
+                    safe_line(&why.input),
+                    safe_line(&why.decision)
                 );
             }
         }
@@ -53,6 +54,10 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     for entry in &entries {
         run.apply(entry);
         face.wrote(&run, entry);
+    }
+    if let Some(page) = handoff::page(&args.id, &run, &entries) {
+        out!("");
+        page.lines().for_each(|line| out!("{}", safe_line(line)));
     }
     if let Some(outcome) = &run.outcome {
         summary::print(&args.id, &run, outcome, run.last.saturating_sub(run.began));

@@ -9,8 +9,8 @@ use crate::words::{
     Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow,
 };
 
-use super::check;
 use super::land::land;
+use super::{boundary, check, system};
 use super::{enter, onward, point, send, stop};
 
 pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
@@ -36,7 +36,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if let Some(events) = escalate(run, cycle) {
         return events;
     }
-    let weighed = cycle.weighed();
+    let weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     let approved = approved(run, cycle, &weighed);
@@ -85,9 +85,20 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         },
     );
     let mut events = fixes;
+    if boundary.next_action != NextAction::CycleBack {
+        events.extend(system::at_end(run, cycle, system::warnings(&boundary.open)));
+    }
     events.push(decided);
     events.push(boundary.into());
     events
+}
+
+/// What counts against the change, without what a person accepted as it is.
+fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
+    let mut weighed = cycle.weighed();
+    let (accepted, policy) = (&run.corrections.accepted, &run.policy().convergence);
+    weighed.retain(|finding| !accepted.iter().any(|known| convergence::is_same(finding, known, policy)));
+    weighed
 }
 
 /// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).
@@ -143,17 +154,19 @@ fn next(
     if approved {
         return (NextAction::Merge, None);
     }
+    let above_info = weighed_count(run, cycle);
+    let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
     let last = run.strategy() == Strategy::Pipeline || cycle.number >= run.max_cycles;
     let persistent =
         open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
-        && (last || convergence.is_some() || persistent.is_some())
+        && (last || breaks.is_some() || persistent.is_some())
     {
         let detail = failing.description.clone();
         return (NextAction::Stop, Some(Stop { reason: Reason::TestsFailed, detail, breaks: None }));
     }
-    if convergence.is_some() {
-        return (NextAction::Stop, convergence);
+    if breaks.is_some() {
+        return (NextAction::Stop, breaks);
     }
     if let Some(found) = persistent {
         let detail = format!(
@@ -174,6 +187,15 @@ fn next(
         return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
     }
     (NextAction::CycleBack, None)
+}
+
+/// A boundary of policy was passed on the way: this cycle was the last.
+fn wind_down(run: &Run) -> Option<Stop> {
+    run.corrections.winding_down.clone()
+}
+
+fn weighed_count(run: &Run, cycle: &Cycle) -> u32 {
+    count(standing(run, cycle).iter().filter(|finding| finding.severity > Severity::Info).count())
 }
 
 /// AF-191: exactly one targeted fix, then everything is reviewed and tested again.
@@ -201,7 +223,7 @@ pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Event> {
     if run.strategy() != Strategy::Pipeline || cycle.reviewers().is_empty() {
         return None;
     }
-    let weighed = cycle.weighed();
+    let weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     targeted_fix(run, cycle, approved(run, cycle, &weighed), &open)?.pop()

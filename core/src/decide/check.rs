@@ -6,7 +6,7 @@ use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
 use crate::words::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Verdict};
 
-use super::{onward, point, send, skip};
+use super::{onward, point, send, skip, system};
 
 pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let raised = raise(run, cycle);
@@ -31,7 +31,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if !downgrades.is_empty() {
         return downgrades;
     }
-    onward(run, cycle, Phase::Act)
+    system::after_check(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Act))
 }
 
 /// What a cycle is never concluded without, also where it was entered after Check.

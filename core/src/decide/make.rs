@@ -6,7 +6,7 @@ use crate::run::{Cycle, Run};
 use crate::words::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 
 use super::act::unsent_fix;
-use super::{finish, onward, point, send};
+use super::{finish, onward, point, send, system};
 
 pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let seats = run.seats();
@@ -47,6 +47,8 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
             "no test file in the change and no test strategy in the proposal".to_owned(),
             "WARNING noted, the run goes on".to_owned(),
         )],
-        TestFirst::SendBack | TestFirst::Warn | TestFirst::Passes => onward(run, cycle, Phase::Check),
+        TestFirst::SendBack | TestFirst::Warn | TestFirst::Passes => {
+            system::after_do(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Check))
+        }
     }
 }

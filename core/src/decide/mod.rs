@@ -3,12 +3,15 @@
 //! Only this room decides. It is pure: deciding twice on the same facts gives the same answer twice.
 
 mod act;
+mod boundary;
 mod check;
 mod land;
 mod make;
 mod plan;
 mod send;
 mod settle;
+mod shadows;
+mod system;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
 use crate::run::{Cycle, Run};
@@ -35,9 +38,12 @@ pub fn decide(run: &Run) -> Vec<Event> {
     if let Some((seq, question)) = run.question() {
         return if run.attended() { vec![] } else { settle::park(run, seq, question) };
     }
-    let judged = judge(cycle);
+    let judged = judge(run, cycle);
     if !judged.is_empty() {
         return judged;
+    }
+    if let Some(due) = &run.corrections.due {
+        return if run.open.is_empty() { stop(run, due) } else { vec![] };
     }
     let landing = run.landing.agreed && run.work.is_some();
     let stragglers = run.stragglers();
@@ -55,6 +61,15 @@ pub fn decide(run: &Run) -> Vec<Event> {
     }
     if let Some(events) = settle::statuses(run, cycle) {
         return events;
+    }
+    if let Some(escalated) = &run.corrections.escalated {
+        return shadows::escalate(run, escalated);
+    }
+    if let Some(events) = shadows::too_many(run, cycle) {
+        return events;
+    }
+    if let Some(checkpoint) = boundary::checkpoint(run) {
+        return vec![checkpoint];
     }
     match cycle.phase {
         Phase::Plan => plan::plan(run, cycle),
@@ -112,10 +127,13 @@ fn begin(run: &Run) -> Vec<Event> {
     vec![strategy, workflow, enter(run, "start", 1, Phase::Plan)]
 }
 
-/// Says what came of every answer not looked at yet: the verdict of a review, concerns, a missing token.
-fn judge(cycle: &Cycle) -> Vec<Event> {
+/// Says what came of every answer not looked at yet: its shadow, the verdict of a review, concerns, a missing token.
+fn judge(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let mut events = Vec::new();
     for (name, answered) in &cycle.answers {
+        if let Some(seen) = shadows::look(run, cycle, name, answered) {
+            return seen;
+        }
         if let Some(review) = cycle.review(name).filter(|_| !cycle.verdicts.contains_key(name)) {
             let critical = review.findings.iter().any(|finding| finding.severity == Severity::Critical);
             let verdict = match (review.verdict, critical) {

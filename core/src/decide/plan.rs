@@ -16,6 +16,9 @@ pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Event> {
         .filter(|seat| matches!(seat.role, Role::Explorer | Role::Creator))
         .find(|seat| !cycle.settled(&seat.archetype));
     if let Some(seat) = waiting {
+        if seat.role == Role::Explorer && run.corrections.research_over {
+            return vec![skip(&seat.archetype, "no more research: ship with known gaps (AF-144)", false)];
+        }
         return vec![send(run, cycle, seat, Purpose::Work, String::new())];
     }
     let Some(proposal) = cycle.proposal() else {
@@ -37,7 +40,11 @@ pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if gate.ask && !run.waved_through {
         return ask(run, table);
     }
-    if gate.research && cycle.mini_explorer.is_none() && !cycle.mini_explorer_gone {
+    if gate.research
+        && !run.corrections.research_over
+        && cycle.mini_explorer.is_none()
+        && !cycle.mini_explorer_gone
+    {
         return research(run, cycle);
     }
     if run.request.as_ref().is_some_and(|request| request.dry_run) && !run.dry_run_passed {

@@ -1,9 +1,9 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Event, Money};
+use crate::event::{AgentStart, Artifact, Event, Money};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
-use crate::words::{Purpose, Role, Seat, Strategy, Tier, Workflow};
+use crate::words::{Purpose, Role, Seat, ShadowAction, Strategy, Tier, Workflow};
 
 pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
     send_after(run, cycle, seat, purpose, note, 0)
@@ -19,6 +19,7 @@ pub(super) fn send_after(
 ) -> Event {
     let policy = run.policy();
     let name = seat.archetype.as_str();
+    let Told { purpose, note, earlier } = told(cycle, name, purpose, note);
     let own =
         run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
     let total_ms = match (seat.role, purpose) {
@@ -40,10 +41,35 @@ pub(super) fn send_after(
         total_ms,
         wait_ms,
         note,
-        earlier: None,
+        earlier,
         reserved_usd: Money::default(),
     }
     .into()
+}
+
+struct Told {
+    purpose: Purpose,
+    note: String,
+    earlier: Option<Artifact>,
+}
+
+/// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138).
+fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
+    let Some(shadowed) = cycle.shadowed.get(name) else { return Told { purpose, note, earlier: None } };
+    let earlier = || Some(shadowed.answered.artifact.clone());
+    let (fresh, earlier) = match shadowed.action {
+        ShadowAction::Correct => (Purpose::Correct, earlier()),
+        ShadowAction::Replace | ShadowAction::Escalate | ShadowAction::Break | ShadowAction::Note => {
+            (Purpose::Replace, None)
+        }
+    };
+    match purpose {
+        Purpose::Work => Told { purpose: fresh, note: shadowed.note.clone(), earlier },
+        Purpose::Retry => Told { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier },
+        Purpose::Correct | Purpose::Replace | Purpose::Tests | Purpose::Research | Purpose::Fix => {
+            Told { purpose, note, earlier: None }
+        }
+    }
 }
 
 /// The agent named on this session's command line, else the one frozen with the request.

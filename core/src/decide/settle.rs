@@ -43,6 +43,10 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
                 let note = retry_note(cycle, seat, failed);
                 starts.push(send_after(run, cycle, seat, Purpose::Retry, note, wait_ms));
             }
+            Next::Without if cycle.shadowed.contains_key(name) => {
+                let decision = "no corrected answer came; the earlier one counts".to_owned();
+                events.push(point(name, "AF-138", failed.reason.clone(), decision));
+            }
             Next::Without => {
                 events.push(skip(name, &format!("failed: {}", failed.reason), true));
                 let decision = "the run goes on without it".to_owned();
@@ -221,7 +225,13 @@ fn name(hardness: Hardness) -> &'static str {
 
 /// CL-30: one breaker, and which layer pulled it.
 fn layer(trigger: Reason) -> &'static str {
-    if matches!(trigger, Reason::AgentFailures | Reason::PostMergeTests) { "policy" } else { "convergence" }
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is about findings that do not go away")]
+    match trigger {
+        Reason::ShadowStrikes => "archetype",
+        Reason::SystemShadow => "system",
+        Reason::AgentFailures | Reason::PostMergeTests | Reason::Checkpoint | Reason::Budget => "policy",
+        _ => "convergence",
+    }
 }
 
 pub(super) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {

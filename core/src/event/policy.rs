@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Stop;
 use crate::words::{Money, ShadowAction, Sighting};
 
 /// A virtue has turned into its shadow (AF-130..AF-147).
@@ -25,6 +26,12 @@ pub struct ShadowDetected {
     /// The attempt whose answer was looked at; 0 for a shadow of the system.
     #[serde(default)]
     pub start_seq: u64,
+    /// For a shadow of the system: who is sent again, or the lesson concerned.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Set when the action is to break.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
 }
 
 /// Spending has passed a step of the ladder (AF-151).
@@ -78,5 +85,5 @@ pub struct PolicyCheckpoint {
     pub last_findings: u32,
     /// Why no other cycle begins, if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stops: Option<String>,
+    pub stops: Option<Stop>,
 }

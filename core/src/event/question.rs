@@ -25,6 +25,8 @@ pub enum QuestionKind {
     LowConfidence,
     Merge,
     DryRun,
+    /// Correcting did not help against a shadow.
+    Shadow,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -53,6 +53,18 @@ fn merge_place(group: &[&Finding]) -> Vec<Tracked> {
     merged
 }
 
+/// Whether a finding is the one that is known already: same file and category, near enough or in the same words.
+pub fn is_same(finding: &Finding, known: &Tracked, policy: &Convergence) -> bool {
+    if finding.file != known.file || finding.category != known.category {
+        return false;
+    }
+    let near = finding.line.abs_diff(known.line) <= policy.line_window;
+    let (a, b) = (keywords(&finding.description), keywords(&known.description));
+    let shared = a.intersection(&b).count() * 100;
+    let alike = shared >= a.len().min(b.len()) * policy.overlap_percent as usize && shared > 0;
+    alike || (near && !finding.file.is_empty() && finding.line > 0 && finding.line == known.line)
+}
+
 fn join(into: &mut Tracked, finding: &Finding) {
     if finding.severity > into.severity {
         into.severity = finding.severity;

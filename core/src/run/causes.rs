@@ -51,9 +51,10 @@ impl Run {
             Event::PhaseTransition(_) if !self.causes.completed.is_empty() => {
                 return self.causes.completed.clone();
             }
-            Event::ReviewVerdict(_) | Event::EvidenceDowngrade(_) | Event::DecisionPoint(_) => {
-                of_agent().unwrap_or(self.causes.anchor)
-            }
+            Event::ReviewVerdict(_)
+            | Event::EvidenceDowngrade(_)
+            | Event::DecisionPoint(_)
+            | Event::ShadowDetected(_) => of_agent().unwrap_or(self.causes.anchor),
             Event::CycleBoundary(_) | Event::FixApplied(_) | Event::FindingRaised(_) => self.causes.anchor,
             _ => event.answers().unwrap_or(self.causes.trigger),
         };
@@ -80,6 +81,7 @@ pub(super) fn agent_of(event: &Event) -> Option<String> {
         Event::AgentSkipped(body) => &body.archetype,
         Event::ReviewVerdict(body) => &body.archetype,
         Event::EvidenceDowngrade(body) => &body.archetype,
+        Event::ShadowDetected(body) if body.archetype != crate::words::SYSTEM => &body.archetype,
         Event::DecisionPoint(body) if body.archetype != crate::words::PROGRAM => &body.archetype,
         Event::QuestionAsked(body) if !body.archetype.is_empty() => &body.archetype,
         _ => return None,

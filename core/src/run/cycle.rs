@@ -3,7 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Unfounded};
-use crate::words::{Answer, Finding, Phase, Proposal, Purpose, Review, Said, Seq, Severity, Sign, Verdict};
+use crate::words::{
+    Answer, Finding, Phase, Proposal, Purpose, Reason, Review, SYSTEM, Said, Seq, Severity, Sign, Verdict,
+};
+
+use super::{Key, Shadowed};
+
+/// What a run ends with that a shadow of this archetype ends.
+pub(crate) fn reason_of(archetype: &str) -> Reason {
+    if archetype == SYSTEM { Reason::SystemShadow } else { Reason::ShadowStrikes }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cycle {
@@ -37,6 +46,16 @@ pub struct Cycle {
     pub gate_noted: bool,
     /// Answers whose status was remarked on.
     pub noted: BTreeSet<String>,
+    /// Detections in this cycle, by archetype and shadow.
+    pub strikes: BTreeMap<Key, u32>,
+    /// Answers not taken as they are, until their archetype has answered anew.
+    pub shadowed: BTreeMap<String, Shadowed>,
+    /// Answers that count although a shadow was seen on them.
+    pub passed: BTreeSet<Seq>,
+    /// Shadows of the system that were seen in this cycle; each is acted upon once.
+    pub system: BTreeSet<String>,
+    /// Time the agents of each phase took.
+    pub worked: BTreeMap<Phase, u64>,
     pub boundary: Option<Box<CycleBoundary>>,
 }
 
@@ -78,6 +97,11 @@ impl Cycle {
             upgraded: false,
             gate_noted: false,
             noted: BTreeSet::new(),
+            strikes: BTreeMap::new(),
+            shadowed: BTreeMap::new(),
+            passed: BTreeSet::new(),
+            system: BTreeSet::new(),
+            worked: BTreeMap::new(),
             boundary: None,
         }
     }

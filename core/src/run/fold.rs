@@ -4,7 +4,7 @@ use crate::event::{
     AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
     QuestionKind, RunReentered, Verb,
 };
-use crate::words::{HookPoint, Phase, Purpose, Role, Seq, Sign, Status};
+use crate::words::{HookPoint, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
 use super::{Answered, Clarification, Cycle, Landing, Merged, Run, is_yes};
 
@@ -42,6 +42,7 @@ impl Run {
         match order {
             Event::AgentStart(start) => {
                 self.agents_total += 1;
+                self.corrections.explorers += u32::from(start.role == Role::Explorer);
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
                 cycle.lost.remove(&start.archetype);
@@ -122,6 +123,7 @@ impl Run {
                         cycle.owed.insert(point.archetype.clone());
                     }
                 }
+                "AF-138" => self.cycle_mut().restore(&point.archetype),
                 "AF-040" | "D-02" => {
                     let archetype = point.archetype.clone();
                     self.cycle_mut().noted.insert(archetype);
@@ -137,6 +139,9 @@ impl Run {
                 }
             }
             Event::ReviewVerdict(verdict) => {
+                let reviews =
+                    self.corrections.unapproving.entry(verdict.archetype.clone()).or_insert(Some(0));
+                *reviews = reviews.filter(|_| verdict.verdict == Verdict::Rejected).map(|count| count + 1);
                 self.cycle_mut().verdicts.insert(verdict.archetype.clone(), verdict.verdict);
             }
             Event::EvidenceDowngrade(downgrade) => {
@@ -157,6 +162,15 @@ impl Run {
             Event::FixApplied(fix) => {
                 self.fixes_total += 1;
                 self.cycle_mut().fixed.insert(fix.finding.clone());
+            }
+            Event::ShadowDetected(seen) => self.apply_shadow(seen),
+            Event::PolicyCheckpoint(checkpoint) => {
+                self.corrections.checkpoints = checkpoint.number;
+                self.corrections.worked_ms = 0;
+                self.corrections.cycles_at_checkpoint = self.finished_cycles();
+                if let Some(stop) = &checkpoint.stops {
+                    self.corrections.winding_down = Some(stop.clone());
+                }
             }
             Event::WiggumBreak(_) => self.broke = Some(seq),
             Event::RunComplete(complete) => {
@@ -181,6 +195,7 @@ impl Run {
                 self.reopen();
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
+                self.apply_ruling(continued);
                 self.questions.clear();
                 self.hooks.retain(|_, done| done.ok);
                 self.landing = Landing::default();
@@ -201,6 +216,9 @@ impl Run {
                     .map(|(name, _)| name.clone())
                     .collect();
                 waiting.iter().for_each(|name| cycle.forget(name));
+                if !again && !continued.accept.is_empty() {
+                    cycle.boundary = None;
+                }
                 if again && let Some(boundary) = &mut cycle.boundary {
                     boundary.next_action = NextAction::CycleBack;
                     boundary.stop = None;
@@ -277,6 +295,8 @@ impl Run {
         let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
         self.ended.insert(complete.archetype.clone(), true);
         self.spent.0 += complete.estimated_cost_usd.unwrap_or_default().0;
+        *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
+        self.worked(complete.duration_ms);
         if complete.change.is_some() {
             self.work = complete.change;
         }
@@ -309,6 +329,7 @@ impl Run {
         if start.role == Role::Creator {
             cycle.gate_noted = false;
         }
+        cycle.shadowed.remove(&name);
         cycle.failures.remove(&name);
         cycle.noted.remove(&name);
         cycle.verdicts.remove(&name);
@@ -320,6 +341,7 @@ impl Run {
     fn apply_failure(&mut self, failed: &AgentFailed) {
         let Some(Event::AgentStart(_)) = self.open.remove(&failed.start_seq) else { return };
         self.spent.0 += failed.estimated_cost_usd.unwrap_or_default().0;
+        self.worked(failed.duration_ms);
         let busy = failed.kind == Failure::Busy;
         if !busy {
             self.ended.insert(failed.archetype.clone(), false);
@@ -329,6 +351,12 @@ impl Run {
         *tally.entry(failed.archetype.clone()).or_default() += 1;
         cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
         self.count_attempts();
+    }
+
+    fn worked(&mut self, duration_ms: u64) {
+        self.corrections.worked_ms += duration_ms;
+        let cycle = self.cycle_mut();
+        *cycle.worked.entry(cycle.phase).or_default() += duration_ms;
     }
 
     /// CL-28, counted in one order once all of them are back.
@@ -348,6 +376,7 @@ impl Run {
                 self.landing.agreed = self.landing.agreed || is_yes(text);
             }
             QuestionKind::DryRun => self.dry_run_passed = is_yes(text),
+            QuestionKind::Shadow => self.apply_shadow_words(text),
             QuestionKind::NeedsContext => {
                 self.cycle_mut().forget(&question.archetype);
                 self.clarify(question, text);

@@ -1,6 +1,7 @@
 //! The state of a run: a fold over its log. It remembers; it never decides.
 
 mod causes;
+mod corrections;
 mod cycle;
 mod fold;
 
@@ -11,11 +12,13 @@ use crate::event::{
     RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
 };
 use crate::words::{
-    Change, HookPoint, Oid, Outcome, Phase, Policy, Role, Seat, Seq, Strategy, Workflow, pipeline_team, team,
+    Change, HookPoint, Oid, Outcome, Phase, Policy, Role, Seat, Seq, ShadowAction, Strategy, Workflow,
+    pipeline_team, team,
 };
 
 use causes::{Causes, agent_of};
 
+pub use corrections::{Corrections, Escalated, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 
 /// The key under which the pipeline's seats stand in `run.start`.
@@ -50,6 +53,7 @@ pub struct Run {
     pub agents_total: u32,
     pub fixes_total: u32,
     pub spent: Money,
+    pub corrections: Corrections,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
@@ -176,7 +180,11 @@ impl Run {
         if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
             return Vec::new();
         }
-        seats.retain(|seat| seat.role == Role::Reviewer);
+        let waits = |seat: &Seat| {
+            let shadowed = cycle.shadowed.get(&seat.archetype);
+            shadowed.is_some_and(|shadowed| shadowed.action == ShadowAction::Escalate)
+        };
+        seats.retain(|seat| seat.role == Role::Reviewer && !waits(seat));
         let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
         let sent = |seat: &Seat| {
             let name = seat.archetype.as_str();
@@ -191,6 +199,17 @@ impl Run {
         };
         seats.retain(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
         seats
+    }
+
+    pub fn finished_cycles(&self) -> u32 {
+        let finished = self.cycles.iter().filter(|cycle| cycle.boundary.is_some()).count();
+        u32::try_from(finished).unwrap_or(u32::MAX)
+    }
+
+    /// What is spent of the budget, in whole percent, where there is one.
+    pub fn budget_percent(&self) -> Option<u64> {
+        let budget = self.policy().costs.budget_usd?.0;
+        (self.spent.0.saturating_mul(100)).checked_div(budget)
     }
 
     /// The commit the next agent looks at.

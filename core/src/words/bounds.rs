@@ -135,7 +135,7 @@ impl Default for Memory {
 pub struct Boundaries {
     /// Work between two checkpoints.
     pub checkpoint_ms: u64,
-    pub checkpoint_tasks: u32,
+    pub checkpoint_cycles: u32,
     /// More lessons than this in one brief are cut to [`Boundaries::lessons_kept`].
     pub lessons_at_most: u32,
     pub lessons_kept: u32,
@@ -152,7 +152,7 @@ impl Default for Boundaries {
     fn default() -> Self {
         Boundaries {
             checkpoint_ms: 45 * 60_000,
-            checkpoint_tasks: 3,
+            checkpoint_cycles: 3,
             lessons_at_most: 15,
             lessons_kept: 5,
             findings_at_most: 20,

@@ -26,7 +26,7 @@ pub use policy::{
     Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
-pub use shadow::{Shadow, ShadowAction, Sighting, SystemShadow};
+pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
 pub use thresholds::{
     AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
     Rogue, ScopeCreep, ScopeLevel, TunnelVision,

@@ -40,6 +40,11 @@ pub enum Reason {
     StopStuck,
     StopIdenticalFindings,
     Oscillation,
+    FindingsRising,
+    ShadowStrikes,
+    SystemShadow,
+    Checkpoint,
+    Budget,
     AgentFailures,
     ProviderBusy,
     UnparsableReview,
@@ -62,7 +67,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Reason; 27] = [
+    pub const ALL: [Reason; 32] = [
         Reason::Approved,
         Reason::DryRun,
         Reason::MaxCycles,
@@ -71,6 +76,11 @@ impl Reason {
         Reason::StopStuck,
         Reason::StopIdenticalFindings,
         Reason::Oscillation,
+        Reason::FindingsRising,
+        Reason::ShadowStrikes,
+        Reason::SystemShadow,
+        Reason::Checkpoint,
+        Reason::Budget,
         Reason::AgentFailures,
         Reason::ProviderBusy,
         Reason::UnparsableReview,
@@ -102,6 +112,11 @@ impl Reason {
             Reason::StopStuck => "stop_stuck",
             Reason::StopIdenticalFindings => "stop_identical_findings",
             Reason::Oscillation => "oscillation",
+            Reason::FindingsRising => "findings_rising",
+            Reason::ShadowStrikes => "shadow_strikes",
+            Reason::SystemShadow => "system_shadow",
+            Reason::Checkpoint => "checkpoint",
+            Reason::Budget => "budget",
             Reason::AgentFailures => "agent_failures",
             Reason::ProviderBusy => "provider_busy",
             Reason::UnparsableReview => "unparsable_review",
@@ -139,6 +154,7 @@ impl Outcome {
     pub fn exit_code(&self) -> u8 {
         match (self.status, self.reason) {
             (RunStatus::Merged | RunStatus::DryRun, _) | (_, Reason::Discarded) => 0,
+            (_, Reason::Budget) => 11,
             (_, Reason::MergeConflict | Reason::BaseMoved) => 12,
             (_, Reason::TestsFailed | Reason::PostMergeTests) => 13,
             (_, Reason::MaxCycles | Reason::UnparsableReview) => 14,

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Stands where an archetype would, for a shadow of the process.
+pub const SYSTEM: &str = "system";
+
 /// The shadow of an archetype (AF-001).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

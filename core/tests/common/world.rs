@@ -68,7 +68,8 @@ impl World {
             None if name == "pipeline" => (Strategy::Pipeline, Workflow::Standard),
             None => panic!("no run is called '{name}'"),
         };
-        let policy = Policy { test_command: Some("make test".to_owned()), ..Policy::default() };
+        let mut policy = Policy { test_command: Some("make test".to_owned()), ..Policy::default() };
+        policy.shadows.enabled = false;
         let sure = Some(900_000);
         let mut made = World {
             policy,

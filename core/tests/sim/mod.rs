@@ -4,6 +4,7 @@
 //! or with crashes, and must come to the same decisions.
 
 pub(crate) mod chance;
+pub(crate) mod corrections;
 pub(crate) mod ledger;
 pub(crate) mod life;
 pub(crate) mod projection;

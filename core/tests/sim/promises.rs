@@ -9,8 +9,8 @@ use archeflow_core::event::{
 };
 use archeflow_core::words::{
     Answer, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal, Purpose, Reason,
-    Review, Role, RunStatus, Said, Seq, Severity, Sign, Status, Strategy, Verdict, Workflow, pipeline_team,
-    team,
+    Review, Role, RunStatus, SYSTEM, Said, Seq, Severity, ShadowAction, Sign, Status, Strategy, Verdict,
+    Workflow, pipeline_team, team,
 };
 
 type Kept = Result<(), String>;
@@ -50,6 +50,10 @@ struct Auditor<'a> {
     ended: Option<&'a RunComplete>,
     discarded: bool,
     broke: Option<(Reason, Hardness)>,
+    /// The archetype a person has to decide about.
+    escalation: Option<&'a str>,
+    research_over: bool,
+    accepted: bool,
     /// The last failures came one after the other, nobody else being out.
     alone_and_failing: u32,
     landing: Landing<'a>,
@@ -74,6 +78,7 @@ struct Cycle<'a> {
     busy: BTreeMap<&'a str, u32>,
     last_failure: BTreeMap<&'a str, Failure>,
     skipped: BTreeSet<&'a str>,
+    shadowed: BTreeMap<&'a str, &'a Answer>,
     verdicts: BTreeMap<&'a str, Verdict>,
     downgraded: BTreeSet<(&'a str, u32)>,
     raised: Vec<(Sign, &'a Finding)>,
@@ -83,6 +88,24 @@ struct Cycle<'a> {
     boundary: Option<NextAction>,
     errand: Option<&'a AgentStart>,
     no_tests_came: bool,
+}
+
+impl<'a> Cycle<'a> {
+    fn set_aside(&mut self, name: &'a str) {
+        if let Some(answer) = self.answers.remove(name) {
+            self.shadowed.insert(name, answer);
+            self.verdicts.remove(name);
+            self.downgraded.retain(|(source, _)| *source != name);
+        }
+    }
+
+    fn restore(&mut self, name: &'a str) {
+        if let Some(answer) = self.shadowed.remove(name) {
+            self.answers.insert(name, answer);
+            self.last_failure.remove(name);
+            self.failures.remove(name);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -228,6 +251,14 @@ impl<'a> Auditor<'a> {
                     (self.cycle.for_tests, self.cycle.for_fix) = (0, 0);
                 }
                 self.cycle.answers.retain(|_, answer| asks_nothing(answer));
+                if let Some(name) = self.escalation.take() {
+                    self.cycle.restore(name);
+                }
+                self.accepted |= !continued.accept.is_empty();
+                if continued.cycles == 0 && !continued.accept.is_empty() {
+                    self.cycle.boundary = None;
+                    self.boundaries.remove(&self.cycle.number);
+                }
                 if continued.cycles > 0 && self.cycle.boundary.is_some() {
                     self.cycle.boundary = Some(NextAction::CycleBack);
                 }
@@ -290,6 +321,17 @@ impl<'a> Auditor<'a> {
             QuestionKind::NeedsContext => {
                 self.cycle.answers.remove(question.archetype.as_str());
             }
+            QuestionKind::Shadow => {
+                let name = question.archetype.as_str();
+                match text.as_str() {
+                    "accept" | "go on" => self.cycle.restore(name),
+                    "skip" if self.cycle.shadowed.remove(name).is_some() => {
+                        self.cycle.skipped.insert(name);
+                    }
+                    _ => {}
+                }
+                self.escalation = None;
+            }
         }
     }
 
@@ -308,6 +350,7 @@ impl<'a> Auditor<'a> {
             cycle.raised.clear();
             cycle.errand = None;
         }
+        cycle.shadowed.remove(name);
         cycle.verdicts.remove(name);
         cycle.downgraded.retain(|(source, _)| *source != name);
         cycle.answers.insert(name, answer);
@@ -536,7 +579,7 @@ impl<'a> Auditor<'a> {
         let times = *times;
         holds(self.agents_out().next().is_none(), "nobody is out while a person is asked")?;
         match question.kind {
-            QuestionKind::NeedsContext | QuestionKind::LowConfidence => holds(
+            QuestionKind::NeedsContext | QuestionKind::LowConfidence | QuestionKind::Shadow => holds(
                 times <= request.config.retries.questions,
                 "each question is asked so many times and no more",
             ),
@@ -648,6 +691,9 @@ impl<'a> Auditor<'a> {
                     return holds(failed, "only who failed is given up");
                 }
                 self.cycle.skipped.insert(name);
+                if name == "explorer" {
+                    return holds(self.research_over, "the Explorer is spared when research is over");
+                }
                 if skipped.failed {
                     let reviewer = self.team().any(|(seat, role)| seat == name && role == Role::Reviewer);
                     let failed = self.cycle.last_failure.contains_key(name);
@@ -712,6 +758,22 @@ impl<'a> Auditor<'a> {
                 self.together = None;
                 self.boundary(boundary)
             }
+            Event::ShadowDetected(seen) => {
+                let who = if seen.archetype == SYSTEM { &seen.target } else { &seen.archetype };
+                let anew = matches!(
+                    seen.action,
+                    ShadowAction::Correct | ShadowAction::Replace | ShadowAction::Escalate
+                );
+                if anew {
+                    self.cycle.set_aside(who);
+                }
+                if seen.action == ShadowAction::Escalate {
+                    self.escalation = Some(seen.archetype.as_str());
+                }
+                self.research_over |= seen.shadow == "analysis_paralysis";
+                Ok(())
+            }
+            Event::PolicyCheckpoint(_) => holds(self.open.is_empty(), "a checkpoint is between steps"),
             Event::WiggumBreak(stop) => {
                 holds(self.broke.is_none(), "one break for one end")?;
                 self.broke = Some((stop.trigger, stop.hardness));
@@ -719,6 +781,9 @@ impl<'a> Auditor<'a> {
             }
             Event::RunComplete(complete) => self.completed_run(complete),
             Event::DecisionPoint(point) => {
+                if point.rule == "AF-138" {
+                    self.cycle.restore(&point.archetype);
+                }
                 if point.rule == "AF-063" && self.cycle.no_tests_came {
                     self.cycle.last_failure.remove("maker");
                     self.cycle.failures.remove("maker");
@@ -776,7 +841,7 @@ impl<'a> Auditor<'a> {
         let tally = |severity| weighed.iter().filter(|(_, found)| *found == severity).count();
         let counts = [boundary.critical, boundary.warning, boundary.info].map(|n| n as usize);
         let counted = [tally(Severity::Critical), tally(Severity::Warning), tally(Severity::Info)];
-        holds(counts == counted, "what counts is counted")?;
+        holds(counts == counted || self.accepted, "what counts is counted")?;
         let signs = self.work.map_or(&[][..], |work| &work.signs.seen);
         let raised = |sign| self.cycle.raised.iter().any(|(raised, _)| *raised == sign);
         holds(signs.iter().all(|seen| raised(seen.sign)), "what the program sees is raised")?;
@@ -803,7 +868,7 @@ impl<'a> Auditor<'a> {
                 let against = weighed.iter().any(|(name, severity)| {
                     *severity > Severity::Info && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
                 });
-                holds(self.pipeline() || !against, "no founded rejection is passed over")?;
+                holds(self.pipeline() || !against || self.accepted, "no founded rejection is passed over")?;
             }
             NextAction::CycleBack => {
                 holds(boundary.cycle < self.max_cycles, "cycles never exceed their number")?;
@@ -919,6 +984,7 @@ fn exit_code(complete: &RunComplete) -> u8 {
         Reason::TestCommandBroken | Reason::GitFault => 30,
         Reason::AgentFailures if complete.status == RunStatus::Failed => 30,
         Reason::ProviderBusy => 31,
+        Reason::Budget => 11,
         _ => 10,
     }
 }

@@ -11,8 +11,8 @@ use archeflow_core::event::{
 use archeflow_core::words::{
     Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw, Hook,
     HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Phase, Policy, Prior, Proposal, Purpose, Reason,
-    Review, Role, Said, Seq, Severity, Sign, Signs, Status, Strategy, Tier, Verdict, Workflow, ZeroPolicy,
-    team,
+    Review, Role, Said, Seq, Severity, Shadow, Sign, Signs, Status, Strategy, Tier, Traits, Verdict,
+    Workflow, ZeroPolicy, team,
 };
 
 use super::chance::{Chance, word};
@@ -39,6 +39,7 @@ struct Mood {
     git: u64,
     red: u64,
     people: u64,
+    shadow: u64,
 }
 
 /// What a person does with an open question.
@@ -74,6 +75,7 @@ impl World {
             git: chance.pick(&[0, 10, 40]),
             red: chance.pick(&[0, 10, 40]),
             people: chance.pick(&[10, 40, 80]),
+            shadow: chance.pick(&[0, 0, 10, 40, 90]),
         };
         let request = request(&mut chance);
         World { seed, request, mood, shuffled: None }
@@ -161,7 +163,10 @@ impl World {
                 prior.push(Prior { disposition: Disposition::Fixed, text: (*words).to_owned() });
             }
         }
-        Answer { status, remark: "because".to_owned(), said, prior, ..Answer::default() }
+        let sick = chance.percent(self.mood.shadow);
+        let words = if sick { 5_000 } else { 100 };
+        let traits = if sick { shadowed(role, name) } else { Traits { test_run: true, ..Traits::default() } };
+        Answer { status, remark: "because".to_owned(), said, prior, words, traits, ..Answer::default() }
     }
 
     fn proposal(&self, chance: &mut Chance) -> Proposal {
@@ -425,9 +430,24 @@ fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
     let text = match kind {
         QuestionKind::Merge | QuestionKind::DryRun => chance.pick(&["yes", "Y", "ok", "no", "what?", ""]),
         QuestionKind::LowConfidence => chance.pick(&["proceed", " Proceed ", "it is about logging", "yes"]),
+        QuestionKind::Shadow => chance.pick(&["accept", "skip", "stop", "keep to the diff", "go on"]),
         QuestionKind::NeedsContext => chance.pick(&["the file is src/auth.rs", "no", "proceed"]),
     };
     QuestionAnswered { start_seq: seq, text: text.to_owned() }.into()
+}
+
+/// What an answer looks like whose archetype went too far.
+fn shadowed(role: Role, name: &str) -> Traits {
+    let plain = Traits { test_run: true, ..Traits::default() };
+    match (role, name) {
+        (Role::Explorer, _) => Traits { tangents: 9, ..plain },
+        (Role::Creator, _) => Traits { abstractions: 7, ..plain },
+        (Role::Gatekeeper, _) => Traits { compromised: 4, ..plain },
+        (_, "skeptic") => Traits { reworded: 5, ..plain },
+        (_, "sage") => Traits { considers: 8, ..plain },
+        (_, "trickster") => Traits { impossible: 3, ..plain },
+        (Role::Maker | Role::Reviewer, _) => plain,
+    }
 }
 
 fn citation(file: &str, holds: Option<bool>) -> Citation {
@@ -507,12 +527,24 @@ fn request(chance: &mut Chance) -> RunStart {
         chosen: Chosen::default(),
         format: 1,
         version: "0".to_owned(),
+        shadows: shadows(),
         ..RunStart::default()
     }
 }
 
+fn shadows() -> BTreeMap<String, Shadow> {
+    let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
+}
+
 fn policy(chance: &mut Chance) -> Policy {
     let mut policy = Policy::default();
+    policy.shadows.enabled = chance.percent(80);
+    policy.shadows.distinct_breaks = chance.percent(20);
+    policy.shadows.consecutive_break = chance.percent(70);
+    policy.shadows.strikes_in_cycle = chance.pick(&[3, 3, 2, 4]);
+    policy.boundaries.checkpoint_ms = chance.pick(&[45 * 60_000, 10_000]);
+    policy.boundaries.rising_cycles = chance.pick(&[0, 1, 2]);
     policy.retries.attempts = chance.number(0, 2);
     policy.retries.failures_in_a_row = chance.pick(&[2, 3, 3, 5]);
     policy.retries.busy_waits_ms = vec![5; chance.index(4)];

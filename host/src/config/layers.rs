@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use archeflow_core::words::{
-    Domain, FailAction, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Policy, Severity, Sign,
-    Strategy, Tier, Workflow, ZeroPolicy,
+    Boundaries, Domain, FailAction, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Policy,
+    Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
 
 use super::keys::{self, Found, KEYS, Key, Setting};
@@ -221,6 +221,7 @@ impl Settings {
         self.agents(&mut policy);
         self.limits(&mut policy);
         self.convergence(&mut policy);
+        self.boundaries(&mut policy);
         policy.raised.binary_bytes = self.whole("raised.binary_bytes");
         for sign in Sign::ALL {
             let key = format!("raised.severity.{}", sign.name());
@@ -330,6 +331,21 @@ impl Settings {
         convergence.stop_without_baseline = self.switch("convergence.stop_without_baseline");
         convergence.persistent_floor = self.severity("convergence.persistent_floor");
         convergence.tracked = self.severity("convergence.tracked");
+    }
+
+    fn boundaries(&self, policy: &mut Policy) {
+        const MINUTE: u64 = 60_000;
+        let number = |name: &str| narrow(self.whole(&format!("boundaries.{name}")));
+        policy.boundaries = Boundaries {
+            checkpoint_ms: self.whole("boundaries.checkpoint_minutes") * MINUTE,
+            checkpoint_cycles: number("checkpoint_cycles"),
+            lessons_at_most: number("lessons_at_most"),
+            lessons_kept: number("lessons_kept"),
+            findings_at_most: number("findings_at_most"),
+            themes: number("themes"),
+            prompt_percent: number("prompt_percent"),
+            rising_cycles: number("rising_cycles"),
+        };
     }
 
     fn hook(&self, point: HookPoint) -> Option<Hook> {

@@ -261,7 +261,7 @@ impl Attempt<'_> {
             self.write_artifact("do-maker-files.txt", list.as_bytes())?;
             artifacts.push("do-maker-files.txt".to_owned());
         }
-        let mut notes = Vec::new();
+        let mut notes = self.errand.notes.clone();
         if done.leftovers > 0 {
             notes.push(format!("left {} processes behind; they were ended", done.leftovers));
         }

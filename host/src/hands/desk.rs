@@ -5,6 +5,7 @@ use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk};
+use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 use archeflow_core::words::{Destination, Purpose, Role, Seq, Sight, Strategy, Workflow};
 
@@ -21,6 +22,8 @@ pub(super) struct Errand {
     pub(super) base: String,
     pub(super) branch: String,
     pub(super) binary_bytes: u64,
+    /// Odd things about the brief.
+    pub(super) notes: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -47,9 +50,12 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
     let desk = lay_out(world, run, start, &persona.archetype.sees)?;
-    let seen = attention::look(start.role, &persona.archetype.sees, &desk);
+    let mut seen = attention::look(start.role, &persona.archetype.sees, &desk);
     if let Some(what) = seen.missing.first() {
         return Err(Error::Bare { archetype: start.archetype.clone(), what: what.to_lowercase() });
+    }
+    if let Some(earlier) = &start.earlier {
+        seen.sections.push(("Your earlier answer", artifact_text(world, earlier)?));
     }
     let frame = Frame {
         persona: &persona.prompt,
@@ -57,18 +63,38 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         max_cycles: run.max_cycles,
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.strategy() == Strategy::Pipeline || run.current_workflow() == Workflow::Fast,
-        clarifications: run.clarifications.iter().filter(|said| said.archetype == start.archetype).collect(),
+        clarifications: run
+            .clarifications
+            .iter()
+            .filter(|said| said.archetype.is_empty() || said.archetype == start.archetype)
+            .collect(),
         nonce: &nonce(),
     };
+    let mut brief = brief::write(start, &seen, &frame);
+    let mut notes = Vec::new();
+    if pollution::fills(brief.len(), window(run, start), &run.policy().boundaries) {
+        let persona = pollution::without_examples(frame.persona);
+        brief = brief::write(start, &seen, &Frame { persona: &persona, ..frame });
+        notes
+            .push("its brief takes more than half of its memory; examples were left out (AF-156)".to_owned());
+    }
     let request = run.request.as_ref();
     Ok(Errand {
         seq,
         start: start.clone(),
-        brief: brief::write(start, &seen, &frame),
+        brief,
+        notes,
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
     })
+}
+
+/// What the tier's models hold; cautious where nobody said.
+fn window(run: &Run, start: &AgentStart) -> u64 {
+    const CAUTIOUS: u64 = 200_000;
+    let price = run.policy().costs.prices.get(&start.model);
+    price.map(|price| price.context_window).filter(|window| *window > 0).unwrap_or(CAUTIOUS)
 }
 
 /// Only what this agent may see is fetched at all.
@@ -82,10 +108,7 @@ fn lay_out(
     let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
     let cycle = run.cycle();
     let answered = |name: &str| cycle.and_then(|cycle| cycle.answers.get(name));
-    let mut desk = Desk {
-        task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
-        ..Desk::default()
-    };
+    let mut desk = Desk { task: run.task(), ..Desk::default() };
     if start.purpose == Purpose::Research {
         let risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
         desk.task = format!(
@@ -161,7 +184,10 @@ fn section(text: &str, heading: &str) -> Option<String> {
 
 /// The text of an artifact, which must still be what the run wrote (M-B18).
 fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Error> {
-    let Some(Answered { artifact: Artifact { name, digest }, .. }) = answered else { return Ok(None) };
+    answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
+}
+
+fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
     let place = world.artifacts().join(name);
     // The artifacts of an earlier cycle were archived.
     let archived = || {
@@ -169,7 +195,7 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
         cycles.map(|folder| folder.path().join(name)).find_map(|path| read_as(&path, digest))
     };
     match read_as(&place, digest).or_else(archived) {
-        Some(text) => Ok(Some(text)),
+        Some(text) => Ok(text),
         None if place.exists() => Err(Error::Changed { path: place.display().to_string() }),
         None => Err(Error::Missing { path: place.display().to_string(), why: "no such file".to_owned() }),
     }

@@ -1,0 +1,172 @@
+//! When an archetype's virtue turns into its shadow: the ladder (AF-138, CL-03).
+//!
+//! Correct, replace, escalate: a shadow is first named to whoever fell into it, then somebody fresh takes over, then a
+//! person decides. An answer in its shadow does not count until then.
+
+use std::collections::BTreeSet;
+
+use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
+use crate::rules::shadows::{self, Facts};
+use crate::run::{Answered, Cycle, Escalated, Key, Run};
+use crate::words::{
+    Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
+};
+
+use super::settle::stop;
+use super::{asks, point};
+
+/// The shadow of an answer that nobody has looked at yet (AF-158: after each agent).
+pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Event>> {
+    let policy = &run.policy().shadows;
+    let imported = answered.seq == answered.start_seq;
+    let asks = matches!(answered.answer.status, Status::NeedsContext | Status::Blocked);
+    let judged = cycle.verdicts.contains_key(name) || cycle.is_passed(answered.start_seq);
+    if !policy.enabled || imported || asks || judged {
+        return None;
+    }
+    let shadow = *run.request.as_ref()?.shadows.get(name)?;
+    let task = run.task();
+    let sightings = shadows::check(shadow, &facts(run, cycle, name, answered, &task), policy);
+    (!sightings.is_empty()).then(|| strike(run, cycle, name, shadow, answered, sightings))
+}
+
+fn facts<'a>(run: &'a Run, cycle: &'a Cycle, name: &str, answered: &'a Answered, task: &'a str) -> Facts<'a> {
+    let approves = match &answered.answer.said {
+        Said::Review(review) => review.verdict == Some(Verdict::Approved),
+        Said::Prose | Said::Proposal(_) => false,
+    };
+    let plans = matches!(answered.answer.said, Said::Proposal(_)) || cycle.phase == crate::words::Phase::Plan;
+    Facts {
+        answer: &answered.answer,
+        change: run.work.as_ref().filter(|_| !plans),
+        proposal: cycle.proposal(),
+        task,
+        domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
+        reviews_without_approval: if approves { 0 } else { run.reviews_without_approval(name) },
+    }
+}
+
+fn strike(
+    run: &Run,
+    cycle: &Cycle,
+    name: &str,
+    shadow: Shadow,
+    answered: &Answered,
+    sightings: Vec<Sighting>,
+) -> Vec<Event> {
+    let key: Key = (name.to_owned(), shadow.name().to_owned());
+    let (count, count_in_cycle, in_a_row) = run.struck_once_more(&key);
+    let action = step(run, &key);
+    let seen: Vec<&str> = sightings.iter().map(|sighting| sighting.detail.as_str()).collect();
+    let seen = seen.join("; ");
+    let told = format!("the {name} is in its shadow ({}): {seen}", shadow.name().replace('_', " "));
+    let detail = match action {
+        ShadowAction::Correct | ShadowAction::Replace => shadows::correction(shadow, &sightings),
+        ShadowAction::Note => format!("{told}; a person lets it pass"),
+        ShadowAction::Escalate => format!("{told}; {count} times in this run, correcting did not help"),
+        ShadowAction::Break => format!("{told}; {count_in_cycle} times in this cycle, {in_a_row} in a row"),
+    };
+    let breaks = (action == ShadowAction::Break).then(|| Stop {
+        reason: Reason::ShadowStrikes,
+        detail: detail.clone(),
+        breaks: Some(Hardness::Hard),
+    });
+    let (trigger, measured, threshold) = sightings
+        .first()
+        .map(|first| (first.trigger.clone(), first.measured, first.threshold))
+        .unwrap_or_default();
+    let mut events = vec![
+        ShadowDetected {
+            archetype: name.to_owned(),
+            shadow: shadow.name().to_owned(),
+            trigger,
+            measured,
+            threshold,
+            action,
+            cycle: cycle.number,
+            count,
+            count_in_cycle,
+            sightings,
+            detail,
+            start_seq: answered.start_seq,
+            target: String::new(),
+            stop: breaks,
+        }
+        .into(),
+    ];
+    events.extend(many(run, cycle, &key));
+    events
+}
+
+/// CL-03. What a person let pass is only noted; there is no fourth strike.
+fn step(run: &Run, key: &Key) -> ShadowAction {
+    let policy = &run.policy().shadows;
+    let (count, in_cycle, in_a_row) = run.struck_once_more(key);
+    if run.corrections.tolerated.contains(key) {
+        ShadowAction::Note
+    } else if in_cycle >= policy.strikes_in_cycle
+        || (policy.consecutive_break && in_a_row >= policy.strikes_in_cycle)
+    {
+        ShadowAction::Break
+    } else {
+        match count {
+            1 => ShadowAction::Correct,
+            2 => ShadowAction::Replace,
+            _ => ShadowAction::Escalate,
+        }
+    }
+}
+
+/// Several archetypes in their shadows at once say something about the task, not about them.
+fn many(run: &Run, cycle: &Cycle, key: &Key) -> Option<Event> {
+    let policy = &run.policy().shadows;
+    let known: BTreeSet<&Key> = cycle.strikes.keys().filter(|(archetype, _)| archetype != SYSTEM).collect();
+    let before = u32::try_from(known.len()).unwrap_or(u32::MAX);
+    if known.contains(key) || before + 1 != policy.distinct_in_cycle {
+        return None;
+    }
+    let input = format!("{} different shadows in cycle {}", policy.distinct_in_cycle, cycle.number);
+    let decision = "told to the user: the task may need to be broken down";
+    Some(point(PROGRAM, "CL-03", input, decision.to_owned()))
+}
+
+/// So many different shadows in one cycle, where the configuration makes that a break.
+pub(super) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+    let policy = &run.policy().shadows;
+    let known = cycle.strikes.keys().filter(|(archetype, _)| archetype != SYSTEM).count();
+    if !policy.distinct_breaks
+        || u64::try_from(known).unwrap_or(u64::MAX) < u64::from(policy.distinct_in_cycle)
+    {
+        return None;
+    }
+    let detail = format!("{known} archetypes fell into their shadows in cycle {}", cycle.number);
+    Some(stop(run, &Stop { reason: Reason::ShadowStrikes, detail, breaks: Some(Hardness::Hard) }))
+}
+
+/// The third step: a person decides. Where nobody is, the run stops softly with the question open.
+pub(super) fn escalate(run: &Run, escalated: &Escalated) -> Vec<Event> {
+    let (archetype, _) = &escalated.key;
+    let system = archetype == SYSTEM;
+    let reviewer = run.seats().iter().any(|seat| seat.archetype == *archetype && seat.role == Role::Reviewer);
+    let reason = if system { Reason::SystemShadow } else { Reason::ShadowStrikes };
+    if !run.attended() && !system {
+        let stopped = Stop { reason, detail: escalated.detail.clone(), breaks: Some(Hardness::Soft) };
+        return stop(run, &stopped);
+    }
+    let mut choices = vec!["'accept' takes the answer as it is"];
+    if system {
+        choices = vec!["'go on' lets it pass"];
+    } else if reviewer {
+        choices.push("'skip' goes on without this reviewer");
+    }
+    choices.push("'stop' ends the run");
+    choices.push("anything else is told to those concerned, who then try once more");
+    let question = QuestionAsked {
+        kind: QuestionKind::Shadow,
+        archetype: if system { String::new() } else { archetype.clone() },
+        question: format!("{}. What now? {}.", escalated.detail, choices.join("; ")),
+        details: Vec::new(),
+        unanswered: Outcome { status: RunStatus::AwaitingAnswer, reason, detail: escalated.detail.clone() },
+    };
+    asks(run, question, RunStatus::Stopped, reason)
+}

@@ -1,0 +1,234 @@
+//! What was corrected so far: strikes, escalations, what people ruled, how long was worked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{RunContinued, ShadowDetected, Stop, Tracked};
+use crate::words::{SYSTEM, Seq, ShadowAction, SystemShadow};
+
+use super::{Answered, Clarification, Run};
+
+/// Counters are kept for each shadow of each archetype (CL-03).
+pub type Key = (String, String);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Corrections {
+    pub strikes: BTreeMap<Key, Strikes>,
+    /// Answers of each archetype in the run.
+    pub completions: BTreeMap<String, u32>,
+    /// A person lets these pass from now on.
+    pub tolerated: BTreeSet<Key>,
+    /// Waits for a person.
+    pub escalated: Option<Escalated>,
+    /// A break that is decided; it comes as soon as everybody is home.
+    pub due: Option<Stop>,
+    /// Reviews of each reviewer without an approval so far; `None` once it approved.
+    pub unapproving: BTreeMap<String, Option<u32>>,
+    /// AF-144: what is not known by now stays unknown.
+    pub research_over: bool,
+    /// Lessons that were told and did not help (AF-145).
+    pub ineffective: BTreeSet<String>,
+    /// Explorers sent, the small ones included.
+    pub explorers: u32,
+    /// Time agents worked since the last checkpoint, and how many there were.
+    pub worked_ms: u64,
+    pub checkpoints: u32,
+    pub cycles_at_checkpoint: u32,
+    /// Why this cycle is the last one, whatever comes of it.
+    pub winding_down: Option<Stop>,
+    /// Findings a person accepted as they are.
+    pub accepted: Vec<Tracked>,
+    /// The scope a person gave the task after a break.
+    pub scope: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Strikes {
+    pub count: u32,
+    /// With no clean answer in between.
+    pub in_a_row: u32,
+    /// Which answer the last one was.
+    at: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Escalated {
+    pub key: Key,
+    pub detail: String,
+}
+
+/// An answer that is not taken as it is, and what its archetype is told instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadowed {
+    pub answered: Answered,
+    pub action: ShadowAction,
+    pub note: String,
+}
+
+impl Run {
+    /// Detections in the run, in the cycle, and in a row, once there is one more.
+    pub fn struck_once_more(&self, key: &Key) -> (u32, u32, u32) {
+        let known = self.corrections.strikes.get(key).copied().unwrap_or_default();
+        let answers = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
+        let in_cycle = self.cycle().and_then(|cycle| cycle.strikes.get(key)).copied().unwrap_or(0);
+        let follows = known.count > 0 && answers == known.at + 1;
+        (known.count + 1, in_cycle + 1, if follows { known.in_a_row + 1 } else { 1 })
+    }
+
+    /// The task, in the scope a person may have given it since.
+    pub fn task(&self) -> String {
+        let task = self.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
+        match self.corrections.scope.as_str() {
+            "" => task,
+            scope => format!("{task}\n\nThe scope, as decided by a person since: {scope}"),
+        }
+    }
+
+    pub(super) fn apply_shadow(&mut self, seen: &ShadowDetected) {
+        let key = (seen.archetype.clone(), seen.shadow.clone());
+        let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
+        let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
+        self.corrections.strikes.insert(key.clone(), Strikes { count, in_a_row, at });
+        let cycle = self.cycle_mut();
+        cycle.strikes.insert(key.clone(), in_cycle);
+        if seen.archetype == SYSTEM {
+            self.apply_system_shadow(key, seen);
+            return;
+        }
+        match seen.action {
+            ShadowAction::Note | ShadowAction::Break => drop(cycle.passed.insert(seen.start_seq)),
+            action @ (ShadowAction::Correct | ShadowAction::Replace | ShadowAction::Escalate) => {
+                cycle.set_aside(&seen.archetype, action, &seen.detail);
+            }
+        }
+        self.conclude_shadow(key, seen);
+    }
+
+    fn apply_system_shadow(&mut self, key: Key, seen: &ShadowDetected) {
+        let cycle = self.cycle_mut();
+        cycle.system.insert(seen.shadow.clone());
+        if matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace) && !seen.target.is_empty() {
+            cycle.set_aside(&seen.target, seen.action, &seen.detail);
+        }
+        match SystemShadow::parse(&seen.shadow) {
+            Some(SystemShadow::AnalysisParalysis) => self.corrections.research_over = true,
+            Some(SystemShadow::CargoCult) => drop(self.corrections.ineffective.insert(seen.target.clone())),
+            Some(
+                SystemShadow::TunnelVision
+                | SystemShadow::EchoChamber
+                | SystemShadow::GoldPlating
+                | SystemShadow::BrokenWindow
+                | SystemShadow::ScopeCreep,
+            )
+            | None => {}
+        }
+        self.conclude_shadow(key, seen);
+    }
+
+    fn conclude_shadow(&mut self, key: Key, seen: &ShadowDetected) {
+        match seen.action {
+            ShadowAction::Escalate => {
+                self.corrections.escalated = Some(Escalated { key, detail: seen.detail.clone() });
+            }
+            ShadowAction::Break => self.corrections.due = seen.stop.clone(),
+            ShadowAction::Note | ShadowAction::Correct | ShadowAction::Replace => {}
+        }
+    }
+
+    /// What a person says to a shadow that correcting did not help against.
+    pub(super) fn apply_shadow_words(&mut self, text: &str) {
+        let Some(Escalated { key, detail }) = self.corrections.escalated.take() else { return };
+        let archetype = key.0.clone();
+        match text.trim().to_lowercase().as_str() {
+            "accept" | "go on" | "proceed" | "continue" | "yes" | "y" | "ok" => self.tolerate(key),
+            "skip" | "without" => {
+                let cycle = self.cycle_mut();
+                if cycle.shadowed.remove(&archetype).is_some() {
+                    cycle.absent.insert(archetype, "a person goes on without it".to_owned());
+                }
+            }
+            "stop" => {
+                let reason = super::cycle::reason_of(&archetype);
+                self.corrections.due = Some(Stop { reason, detail, breaks: None });
+            }
+            _ => {
+                self.corrections.strikes.remove(&key);
+                let cycle = self.cycle_mut();
+                cycle.strikes.remove(&key);
+                if let Some(shadowed) = cycle.shadowed.get_mut(&archetype) {
+                    shadowed.action = ShadowAction::Replace;
+                }
+                let whom = if archetype == SYSTEM { String::new() } else { archetype };
+                self.clarifications.push(Clarification {
+                    archetype: whom,
+                    question: detail,
+                    answer: text.to_owned(),
+                });
+            }
+        }
+    }
+
+    fn tolerate(&mut self, key: Key) {
+        self.cycle_mut().restore(&key.0);
+        self.corrections.tolerated.insert(key);
+    }
+
+    /// A person opens the run again: what stopped it stops it no more, and what they decided is told to everybody.
+    pub(super) fn apply_ruling(&mut self, continued: &RunContinued) {
+        if let Some(escalated) = self.corrections.escalated.take() {
+            self.tolerate(escalated.key);
+        }
+        self.corrections.due = None;
+        self.corrections.winding_down = None;
+        self.corrections.strikes.clear();
+        if let Some(cycle) = self.cycles.last_mut() {
+            cycle.strikes.clear();
+            let open = cycle.boundary.as_ref().map(|boundary| boundary.open.clone()).unwrap_or_default();
+            let accepted = open.into_iter().filter(|found| continued.accept.contains(&found.id));
+            self.corrections.accepted.extend(accepted);
+        }
+        if !continued.rescope.is_empty() {
+            self.corrections.scope.clone_from(&continued.rescope);
+        }
+        if !continued.ruling.is_empty() {
+            self.clarifications.push(Clarification {
+                archetype: String::new(),
+                question: "What holds from now on, where opinions differed?".to_owned(),
+                answer: continued.ruling.clone(),
+            });
+        }
+    }
+
+    /// Reviews of this archetype so far that were no approval, with one more that is not; 0 once it approved.
+    pub fn reviews_without_approval(&self, archetype: &str) -> u32 {
+        match self.corrections.unapproving.get(archetype) {
+            None => 1,
+            Some(Some(count)) => count + 1,
+            Some(None) => 0,
+        }
+    }
+}
+
+impl super::Cycle {
+    /// An answer that is to be given anew.
+    fn set_aside(&mut self, archetype: &str, action: ShadowAction, note: &str) {
+        let Some(answered) = self.answers.remove(archetype) else { return };
+        self.verdicts.remove(archetype);
+        self.downgrades.retain(|(name, _), _| name != archetype);
+        let note = note.to_owned();
+        self.shadowed.insert(archetype.to_owned(), Shadowed { answered, action, note });
+    }
+
+    /// The answer counts after all.
+    pub(super) fn restore(&mut self, archetype: &str) {
+        let Some(Shadowed { answered, .. }) = self.shadowed.remove(archetype) else { return };
+        self.passed.insert(answered.start_seq);
+        self.last_failure.remove(archetype);
+        self.failures.remove(archetype);
+        self.answers.insert(archetype.to_owned(), answered);
+    }
+
+    /// Whether this answer's shadow was seen and let pass.
+    pub fn is_passed(&self, start_seq: Seq) -> bool {
+        self.passed.contains(&start_seq)
+    }
+}

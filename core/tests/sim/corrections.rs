@@ -1,0 +1,200 @@
+//! What must hold of corrections in every log: the ladder, its end, checkpoints. Counted from the lines alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use archeflow_core::event::{AgentStart, Entry, Event, NextAction, QuestionKind, RunStart, ShadowDetected};
+use archeflow_core::words::{Phase, Purpose, SYSTEM, ShadowAction};
+
+type Kept = Result<(), String>;
+type Key<'a> = (&'a str, &'a str);
+
+pub(crate) fn audit(log: &[Entry]) -> Kept {
+    let mut auditor = Auditor::default();
+    for entry in log {
+        auditor.line(entry).map_err(|why| format!("{why} (line {})", entry.seq))?;
+    }
+    Ok(())
+}
+
+fn holds(kept: bool, promise: &str) -> Kept {
+    if kept { Ok(()) } else { Err(promise.to_owned()) }
+}
+
+#[derive(Default)]
+struct Auditor<'a> {
+    request: Option<&'a RunStart>,
+    in_run: BTreeMap<Key<'a>, u32>,
+    in_cycle: BTreeMap<Key<'a>, u32>,
+    /// Detections with no answer of the same archetype in between that was clean.
+    in_a_row: BTreeMap<Key<'a>, (u32, u32)>,
+    answers: BTreeMap<&'a str, u32>,
+    tolerated: BTreeSet<Key<'a>>,
+    /// Who has to answer anew, and how it must be sent.
+    due: BTreeMap<&'a str, ShadowAction>,
+    escalated: Option<Key<'a>>,
+    asked: BTreeSet<u64>,
+    broken: bool,
+    seen_in_cycle: BTreeSet<&'a str>,
+    checkpoints: u32,
+    winding_down: bool,
+}
+
+impl<'a> Auditor<'a> {
+    fn line(&mut self, entry: &'a Entry) -> Kept {
+        match &entry.event {
+            Event::RunStart(start) => self.request = Some(start),
+            Event::PhaseTransition(transition) if transition.to == Phase::Plan => {
+                self.in_cycle.clear();
+                self.seen_in_cycle.clear();
+                self.due.clear();
+            }
+            Event::AgentStart(start) => return self.sent(start),
+            Event::AgentComplete(complete) => {
+                *self.answers.entry(&complete.archetype).or_default() += 1;
+                self.due.remove(complete.archetype.as_str());
+            }
+            Event::AgentSkipped(skipped) => drop(self.due.remove(skipped.archetype.as_str())),
+            Event::DecisionPoint(point) if point.rule == "AF-138" => {
+                holds(
+                    self.due.remove(point.archetype.as_str()).is_some(),
+                    "only what was set aside comes back",
+                )?;
+            }
+            Event::ShadowDetected(seen) => return self.struck(seen),
+            Event::QuestionAsked(question) if question.kind == QuestionKind::Shadow => {
+                holds(self.escalated.is_some(), "a person is asked after an escalation")?;
+                self.asked.insert(entry.seq);
+            }
+            Event::QuestionAnswered(answered) if self.asked.contains(&answered.start_seq) => {
+                self.answered(&answered.text);
+            }
+            Event::RunContinued(_) => {
+                if let Some(key) = self.escalated.take() {
+                    self.tolerated.insert(key);
+                    self.due.remove(key.0);
+                }
+                self.in_run.clear();
+                self.in_cycle.clear();
+                self.in_a_row.clear();
+                (self.broken, self.winding_down) = (false, false);
+            }
+            Event::RunReentered(_) => {
+                self.due.clear();
+                self.in_cycle.clear();
+                self.seen_in_cycle.clear();
+            }
+            Event::PolicyCheckpoint(checkpoint) => {
+                self.checkpoints += 1;
+                holds(checkpoint.number == self.checkpoints, "checkpoints are counted")?;
+                self.winding_down |= checkpoint.stops.is_some();
+            }
+            Event::CycleBoundary(boundary) => {
+                let again = boundary.next_action == NextAction::CycleBack;
+                holds(!(self.winding_down && again), "no cycle begins after a checkpoint that says stop")?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn sent(&mut self, start: &'a AgentStart) -> Kept {
+        holds(!self.broken, "nobody is sent after a strike that breaks")?;
+        holds(
+            self.escalated.is_none_or(|(who, _)| who != start.archetype),
+            "nobody is sent while a person decides",
+        )?;
+        let due = self.due.get(start.archetype.as_str());
+        match start.purpose {
+            Purpose::Correct => {
+                holds(due == Some(&ShadowAction::Correct), "a correction follows a detection")?;
+                holds(
+                    start.earlier.is_some() && !start.note.is_empty(),
+                    "it says what is wrong, and shows it",
+                )
+            }
+            Purpose::Replace => {
+                holds(
+                    matches!(due, Some(ShadowAction::Replace | ShadowAction::Escalate)),
+                    "a replacement follows a detection",
+                )?;
+                holds(start.earlier.is_none(), "somebody fresh is not shown the old answer")
+            }
+            Purpose::Work => holds(due.is_none(), "whoever was struck is not sent as if nothing had been"),
+            Purpose::Retry | Purpose::Tests | Purpose::Research | Purpose::Fix => Ok(()),
+        }
+    }
+
+    fn struck(&mut self, seen: &'a ShadowDetected) -> Kept {
+        let policy = &self.request.ok_or("run.start comes first")?.config.shadows;
+        holds(policy.enabled, "nothing is detected when detection is off")?;
+        let key: Key<'a> = (&seen.archetype, &seen.shadow);
+        let answers = self.answers.get(key.0).copied().unwrap_or(0);
+        let count = *self.in_run.entry(key).and_modify(|count| *count += 1).or_insert(1);
+        let in_cycle = *self.in_cycle.entry(key).and_modify(|count| *count += 1).or_insert(1);
+        let (row, _) = *self
+            .in_a_row
+            .entry(key)
+            .and_modify(|(row, at)| *row = if *at + 1 == answers { *row + 1 } else { 1 })
+            .or_insert((1, 0));
+        self.in_a_row.insert(key, (row, answers));
+        holds(seen.count == count && seen.count_in_cycle == in_cycle, "strikes are counted")?;
+        holds(!seen.sightings.is_empty() && !seen.detail.is_empty(), "a detection says what was seen")?;
+        let tolerated = self.tolerated.contains(&key);
+        if seen.archetype == SYSTEM {
+            holds(
+                self.seen_in_cycle.insert(&seen.shadow),
+                "a shadow of the system is acted upon once a cycle",
+            )?;
+            let expected = match count {
+                _ if tolerated || seen.action == ShadowAction::Note => ShadowAction::Note,
+                1 if seen.action == ShadowAction::Replace => ShadowAction::Replace,
+                1 => ShadowAction::Correct,
+                2 => ShadowAction::Escalate,
+                _ => ShadowAction::Break,
+            };
+            holds(seen.action == expected, "the system's ladder (AF-147)")?;
+            if matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace) && !seen.target.is_empty()
+            {
+                self.due.insert(&seen.target, seen.action);
+            }
+        } else {
+            let breaks = in_cycle >= policy.strikes_in_cycle
+                || (policy.consecutive_break && row >= policy.strikes_in_cycle);
+            let expected = match count {
+                _ if tolerated => ShadowAction::Note,
+                _ if breaks => ShadowAction::Break,
+                1 => ShadowAction::Correct,
+                2 => ShadowAction::Replace,
+                _ => ShadowAction::Escalate,
+            };
+            holds(seen.action == expected, "the ladder (AF-138, CL-03)")?;
+            holds(count <= 3 || tolerated, "no fourth strike")?;
+            if matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace | ShadowAction::Escalate) {
+                self.due.insert(&seen.archetype, seen.action);
+            }
+        }
+        match seen.action {
+            ShadowAction::Escalate => self.escalated = Some(key),
+            ShadowAction::Break => self.broken = true,
+            ShadowAction::Note | ShadowAction::Correct | ShadowAction::Replace => {}
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, text: &str) {
+        let Some(key) = self.escalated.take() else { return };
+        match text.trim().to_lowercase().as_str() {
+            "accept" | "go on" => {
+                self.tolerated.insert(key);
+                self.due.remove(key.0);
+            }
+            "skip" => drop(self.due.remove(key.0)),
+            "stop" => self.broken = true,
+            _ => {
+                self.in_run.remove(&key);
+                self.in_cycle.remove(&key);
+                self.in_a_row.remove(&key);
+            }
+        }
+    }
+}
