@@ -11,7 +11,7 @@ use crate::words::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, 
 pub const KEYS: [&str; 8] = ["name", "role", "phase", "tier", "virtue", "shadow", "sees", "summary"];
 
 /// Names that mean something else wherever an archetype's name is written.
-pub const RESERVED: [&str; 4] = ["default", "env", PROGRAM, "user"];
+pub const RESERVED: [&str; 6] = ["default", "env", "mini-explorer", PROGRAM, "system", "user"];
 
 pub const LONGEST_NAME: usize = 32;
 
@@ -103,6 +103,17 @@ pub fn role_name(role: Role) -> &'static str {
         Role::Maker => "maker",
         Role::Gatekeeper => "gatekeeper",
         Role::Reviewer => "reviewer",
+    }
+}
+
+/// The built-in archetype that plays a role where no team says who does.
+pub fn first_of(role: Role) -> &'static str {
+    match role {
+        Role::Explorer => "explorer",
+        Role::Creator => "creator",
+        Role::Maker => "maker",
+        Role::Gatekeeper => "guardian",
+        Role::Reviewer => "sage",
     }
 }
 

@@ -38,10 +38,10 @@ impl House {
         if !folder.is_dir() {
             return Err(Error::NoRun { id: id.to_owned() });
         }
-        require(&folder, phase)?;
         let known = self.places.events().join(format!("{id}.jsonl")).exists();
         let (driver, before) = if known {
             let (driver, _) = self.existing_with(id, file, flags)?;
+            require(&folder, phase, driver.run.seat(Role::Gatekeeper).map(|seat| seat.archetype).as_deref())?;
             if driver.run.landing.merged.is_some() && driver.run.landing.reverted.is_none() {
                 return Err(Error::Merged { id: id.to_owned() });
             }
@@ -54,6 +54,7 @@ impl House {
                 config_file: file.map(PathBuf::from),
                 ..Wanted::default()
             };
+            require(&folder, phase, Some("guardian"))?;
             self.named_run(&wanted, id)?
         };
         let report = gather(&driver, &before, &folder, phase)?;
@@ -61,14 +62,16 @@ impl House {
     }
 }
 
-fn require(folder: &Path, phase: Phase) -> Result<(), Error> {
+fn require(folder: &Path, phase: Phase, gatekeeper: Option<&str>) -> Result<(), Error> {
     let needed: &[&str] = match phase {
         Phase::Plan => &[],
         Phase::Do => &["plan-creator.md"],
         Phase::Check => &["plan-creator.md", "do-maker.md", "do-maker-files.txt"],
-        Phase::Act => &["plan-creator.md", "do-maker.md", "do-maker-files.txt", "check-guardian.md"],
+        Phase::Act => &["plan-creator.md", "do-maker.md", "do-maker-files.txt"],
     };
-    match needed.iter().find(|name| !folder.join(name).is_file()) {
+    let first = (phase == Phase::Act).then_some(gatekeeper).flatten().map(|name| format!("check-{name}.md"));
+    let mut needed = needed.iter().map(|name| (*name).to_owned()).chain(first);
+    match needed.find(|name| !folder.join(name).is_file()) {
         Some(name) => {
             Err(Error::NoArtifact { path: folder.join(name).display().to_string(), phase: phase.name() })
         }
@@ -78,16 +81,17 @@ fn require(folder: &Path, phase: Phase) -> Result<(), Error> {
 
 fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Result<RunReentered, Error> {
     let mut report = RunReentered { phase, proposal: None, making: None, change: None, reviews: Vec::new() };
+    let mut run = driver.run.clone();
+    for event in before {
+        run.hear(0, event.clone());
+    }
     if phase >= Phase::Do {
-        report.proposal = Some(import(folder, "plan-creator.md", "creator", Role::Creator)?);
+        let creator = run.sitting(Role::Creator);
+        report.proposal = Some(import(folder, "plan-creator.md", &creator, Role::Creator)?);
     }
     if phase >= Phase::Check {
-        report.making = Some(import(folder, "do-maker.md", "maker", Role::Maker)?);
-        let request = before
-            .iter()
-            .find_map(|event| if let Event::RunStart(start) = event { Some(&**start) } else { None });
-        let request = request.or(driver.run.request.as_deref());
-        let Some(request) = request else { return Ok(report) };
+        report.making = Some(import(folder, "do-maker.md", &run.sitting(Role::Maker), Role::Maker)?);
+        let Some(request) = run.request.as_deref() else { return Ok(report) };
         let branch = format!("refs/heads/{}", request.branch);
         let Some(commit) = driver.world.repo.resolve(&branch)? else {
             return Err(Error::NoArtifact { path: branch, phase: phase.name() });
@@ -108,7 +112,8 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
         names.sort();
         for name in names {
             let archetype = name.trim_start_matches("check-").trim_end_matches(".md").to_owned();
-            let role = if archetype == "guardian" { Role::Gatekeeper } else { Role::Reviewer };
+            let first = run.sitting(Role::Gatekeeper) == archetype;
+            let role = if first { Role::Gatekeeper } else { Role::Reviewer };
             let mut imported = import(folder, &name, &archetype, role)?;
             if let Some(change) = &report.change {
                 crate::hands::resolve_citations(&driver.world.repo, &change.commit, &mut imported.answer)?;

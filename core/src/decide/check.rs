@@ -21,7 +21,10 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let waiting: Vec<&Seat> =
         seats.iter().filter(|seat| seat.role == Role::Reviewer && !cycle.settled(&seat.archetype)).collect();
     if !waiting.is_empty() {
-        let gatekeeper = gatekeeper.map_or("guardian", |seat| seat.archetype.as_str());
+        // Nobody can clear the fast path of a team without a gatekeeper.
+        let Some(gatekeeper) = gatekeeper.map(|seat| seat.archetype.as_str()) else {
+            return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
+        };
         return match run.strategy() {
             Strategy::Pdca => reviewers(run, cycle, gatekeeper, &waiting),
             Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
@@ -93,13 +96,13 @@ fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> 
 }
 
 fn clearance(run: &Run, cycle: &Cycle, gatekeeper: &str) -> Clearance {
-    let verified = |name: &str| {
-        cycle.answers.get(name).is_some_and(|answered| answered.answer.status != Status::Unverified)
+    let verified = |role: Role| {
+        cycle.answer_of(role).is_some_and(|answered| answered.answer.status != Status::Unverified)
     };
     Clearance {
         approved: cycle.verdicts.get(gatekeeper) == Some(&Verdict::Approved),
         gravest: cycle.review(gatekeeper).and_then(|review| review.findings.iter().map(|f| f.severity).max()),
-        verified: verified(gatekeeper) && verified("maker"),
+        verified: verified(Role::Gatekeeper) && verified(Role::Maker),
         raised_by_program: !cycle.raised.is_empty(),
         workflow: run.current_workflow(),
         escalated: run.escalated,

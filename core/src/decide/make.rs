@@ -33,7 +33,7 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
                 .to_owned();
             vec![
                 point(
-                    "maker",
+                    &maker.archetype,
                     "AF-063",
                     "no test file in the change".to_owned(),
                     "back for tests, once".to_owned(),
@@ -42,7 +42,7 @@ pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
             ]
         }
         TestFirst::Warn if !cycle.tests_warned => vec![point(
-            "maker",
+            &maker.archetype,
             "AF-063",
             "no test file in the change and no test strategy in the proposal".to_owned(),
             "WARNING noted, the run goes on".to_owned(),

@@ -76,7 +76,7 @@ fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate
         .into_iter()
         .min()
         .unwrap_or(0);
-    sure_point("creator", "A3", scores(table), outcomes.join(", "), Share(lowest))
+    sure_point(&run.sitting(Role::Creator), "A3", scores(table), outcomes.join(", "), Share(lowest))
 }
 
 fn ask(run: &Run, table: Confidence) -> Vec<Event> {
@@ -86,7 +86,7 @@ fn ask(run: &Run, table: Confidence) -> Vec<Event> {
         Outcome { status: RunStatus::AwaitingAnswer, reason: Reason::LowConfidence, detail: detail.clone() };
     let question = QuestionAsked {
         kind: QuestionKind::LowConfidence,
-        archetype: "creator".to_owned(),
+        archetype: run.sitting(Role::Creator),
         question: format!(
             "The Creator does not understand the task well enough (task understanding {score}). \
              Say more about what is wanted, or answer 'proceed' to go on with the plan as it is."
@@ -98,13 +98,18 @@ fn ask(run: &Run, table: Confidence) -> Vec<Event> {
 }
 
 fn research(run: &Run, cycle: &Cycle) -> Vec<Event> {
-    if cycle.last_failure.contains_key("explorer") {
+    let seat = Seat { archetype: run.sitting(Role::Explorer), role: Role::Explorer };
+    if cycle.last_failure.contains_key(&seat.archetype) {
         return vec![
             skip("mini-explorer", "the mini-Explorer failed; the run goes on without it", true),
-            point("explorer", "AF-056", "the mini-Explorer failed".to_owned(), "on without it".to_owned()),
+            point(
+                &seat.archetype,
+                "AF-056",
+                "the mini-Explorer failed".to_owned(),
+                "on without it".to_owned(),
+            ),
         ];
     }
-    let seat = Seat { archetype: "explorer".to_owned(), role: Role::Explorer };
     let note =
         "Risk coverage is low. Research ONLY the risks listed below: is each real, and what mitigates it?";
     vec![send(run, cycle, &seat, Purpose::Research, note.to_owned())]

@@ -3,7 +3,7 @@
 use crate::event::{AgentStart, Artifact, Event, Money};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
-use crate::words::{Purpose, Role, Seat, ShadowAction, Strategy, Tier, Workflow};
+use crate::words::{Purpose, Role, Seat, ShadowAction, Tier};
 
 pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
     send_after(run, cycle, seat, purpose, note, 0)
@@ -83,7 +83,7 @@ fn agent(run: &Run, archetype: &str) -> String {
 fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
     let work = match seat.role {
         Role::Explorer => "research the context",
-        Role::Creator if mini_reflects(run) => "reflect briefly, then design a proposal",
+        Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
         Role::Creator => "design a proposal",
         Role::Maker => "implement the proposal",
         Role::Gatekeeper => "review the diff for risks",
@@ -98,9 +98,4 @@ fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
         Purpose::Research => "research only the named risks".to_owned(),
         Purpose::Fix => "fix the critical findings".to_owned(),
     }
-}
-
-/// Where no Explorer runs, the Creator reflects first (AF-051, AF-190).
-pub(crate) fn mini_reflects(run: &Run) -> bool {
-    run.strategy() == Strategy::Pipeline || run.current_workflow() == Workflow::Fast
 }

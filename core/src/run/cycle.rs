@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Unfounded};
 use crate::words::{
-    Answer, Finding, Phase, Proposal, Purpose, Reason, Review, SYSTEM, Said, Seq, Severity, Sign, Verdict,
+    Answer, Finding, Phase, Proposal, Purpose, Reason, Review, Role, SYSTEM, Said, Seq, Severity, Sign,
+    Verdict,
 };
 
 use super::{Key, Shadowed};
@@ -61,6 +62,8 @@ pub struct Cycle {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
+    /// What its archetype is to the machine, whatever it is called.
+    pub role: Role,
     pub start_seq: Seq,
     pub seq: Seq,
     pub answer: Answer,
@@ -116,8 +119,13 @@ impl Cycle {
         self.answers.contains_key(archetype) || self.absent.contains_key(archetype)
     }
 
+    /// The answer of whoever sits as Explorer, Creator, Maker or Gatekeeper: there is one of each at most.
+    pub fn answer_of(&self, role: Role) -> Option<&Answered> {
+        self.answers.values().find(|answered| answered.role == role)
+    }
+
     pub fn proposal(&self) -> Option<&Proposal> {
-        match self.answers.get("creator").map(|answered| &answered.answer.said) {
+        match self.answer_of(Role::Creator).map(|answered| &answered.answer.said) {
             Some(Said::Proposal(proposal)) => Some(proposal),
             Some(Said::Prose | Said::Review(_)) | None => None,
         }
@@ -155,12 +163,12 @@ impl Cycle {
     /// An answer that has to be given anew. Where the cycle had gone on, as after a re-entry, it goes back.
     pub(super) fn forget(&mut self, archetype: &str) {
         let Some(answered) = self.answers.remove(archetype) else { return };
-        let phase = match (&answered.answer.said, archetype) {
-            (Said::Review(_), _) => Phase::Check,
-            (Said::Prose, "maker") => Phase::Do,
-            (Said::Prose | Said::Proposal(_), _) => Phase::Plan,
-        };
-        self.phase = self.phase.min(phase);
+        self.phase = self.phase.min(crate::persona::phase(answered.role));
+    }
+
+    /// The Creator has to design anew.
+    pub(super) fn forget_proposal(&mut self) {
+        self.answers.retain(|_, answered| answered.role != Role::Creator);
     }
 
     pub(super) fn forget_reviews(&mut self) {

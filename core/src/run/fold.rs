@@ -102,7 +102,7 @@ impl Run {
                 let cycle = self.cycle_mut();
                 if cycle.phase == Phase::Plan {
                     cycle.upgraded = true;
-                    cycle.answers.remove("creator");
+                    cycle.forget_proposal();
                     cycle.gate_noted = false;
                 }
             }
@@ -302,6 +302,7 @@ impl Run {
         }
         let name = complete.archetype;
         let answered = Answered {
+            role: start.role,
             start_seq: complete.start_seq,
             seq,
             answer: complete.answer,
@@ -385,7 +386,7 @@ impl Run {
                 if matches!(text.trim().to_lowercase().as_str(), "proceed" | "go on" | "continue") {
                     self.waved_through = true;
                 } else {
-                    self.cycle_mut().answers.remove("creator");
+                    self.cycle_mut().forget_proposal();
                     self.clarify(question, text);
                 }
             }
@@ -417,14 +418,21 @@ impl Run {
             self.work = Some(change.clone());
         }
         let changed = self.work.is_some();
+        let gatekeeper = self.seat(Role::Gatekeeper).map(|seat| seat.archetype);
         let cycle = self.cycle_mut();
         let kept = Cycle::new(cycle.number);
         *cycle = Cycle { starts: std::mem::take(&mut cycle.starts), phase: reentered.phase, changed, ..kept };
         cycle.gate_noted = true;
         cycle.tests_asked = true;
-        let imported = reentered.proposal.iter().chain(&reentered.making).chain(&reentered.reviews);
-        for Imported { archetype, artifact, answer } in imported {
+        let proposal = reentered.proposal.iter().map(|imported| (Role::Creator, imported));
+        let making = reentered.making.iter().map(|imported| (Role::Maker, imported));
+        let reviews = reentered.reviews.iter().map(|imported| {
+            let first = gatekeeper.as_ref() == Some(&imported.archetype);
+            (if first { Role::Gatekeeper } else { Role::Reviewer }, imported)
+        });
+        for (role, Imported { archetype, artifact, answer }) in proposal.chain(making).chain(reviews) {
             let answered = Answered {
+                role,
                 start_seq: seq,
                 seq,
                 answer: answer.clone(),

@@ -11,6 +11,7 @@ use crate::event::{
     AgentStart, Built, Entry, Event, HookDone, MergeIntent, Money, QuestionAsked, QuestionKind, Refusal,
     RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
 };
+use crate::persona;
 use crate::words::{
     Change, HookPoint, Oid, Outcome, Phase, Policy, Role, Seat, Seq, ShadowAction, Strategy, Workflow,
     pipeline_team, team,
@@ -168,6 +169,21 @@ impl Run {
             Strategy::Pipeline => (PIPELINE, pipeline_team()),
         };
         self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default)
+    }
+
+    /// Whoever sits in a role of which there is one at most.
+    pub fn seat(&self, role: Role) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.role == role)
+    }
+
+    /// The name of whoever sits in this role; the built-in archetype of the role where nobody does.
+    pub fn sitting(&self, role: Role) -> String {
+        self.seat(role).map_or_else(|| persona::first_of(role).to_owned(), |seat| seat.archetype)
+    }
+
+    /// Where no Explorer runs, the Creator reflects first (AF-051, AF-190).
+    pub fn reflects_first(&self) -> bool {
+        self.seat(Role::Explorer).is_none()
     }
 
     /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.

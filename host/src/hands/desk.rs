@@ -7,7 +7,7 @@ use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk};
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::words::{Destination, Purpose, Role, Seq, Sight, Strategy, Workflow};
+use archeflow_core::words::{Destination, Purpose, Role, Seq, Sight};
 
 use crate::git::{Oid, change, runner};
 use crate::store::files;
@@ -62,7 +62,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         run_id: &world.run_id,
         max_cycles: run.max_cycles,
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
-        mini_reflect: run.strategy() == Strategy::Pipeline || run.current_workflow() == Workflow::Fast,
+        mini_reflect: run.reflects_first(),
         clarifications: run
             .clarifications
             .iter()
@@ -107,10 +107,10 @@ fn lay_out(
     let allowed = attention::allowed(start.role);
     let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
     let cycle = run.cycle();
-    let answered = |name: &str| cycle.and_then(|cycle| cycle.answers.get(name));
+    let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
     let mut desk = Desk { task: run.task(), ..Desk::default() };
     if start.purpose == Purpose::Research {
-        let risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
+        let risks = text(world, answered(Role::Creator))?.and_then(|proposal| section(&proposal, "Risks"));
         desk.task = format!(
             "{}\n\nRisks to research:\n{}",
             desk.task,
@@ -122,13 +122,13 @@ fn lay_out(
         desk.research = research(world, run)?;
     }
     if wants(Sight::Proposal) {
-        desk.proposal = text(world, answered("creator"))?;
+        desk.proposal = text(world, answered(Role::Creator))?;
     }
     if wants(Sight::Risks) {
-        desk.risks = text(world, answered("creator"))?.and_then(|proposal| section(&proposal, "Risks"));
+        desk.risks = text(world, answered(Role::Creator))?.and_then(|proposal| section(&proposal, "Risks"));
     }
     if wants(Sight::Summary) {
-        desk.summary = text(world, answered("maker"))?;
+        desk.summary = text(world, answered(Role::Maker))?;
     }
     if wants(Sight::Diff) {
         desk.diff = diff(world, run)?;
@@ -146,7 +146,7 @@ fn lay_out(
 /// The Explorer's report of this cycle, with what a mini-Explorer found out in this or the last one.
 fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
     let mut parts = Vec::new();
-    if let Some(report) = text(world, run.cycle().and_then(|cycle| cycle.answers.get("explorer")))? {
+    if let Some(report) = text(world, run.cycle().and_then(|cycle| cycle.answer_of(Role::Explorer)))? {
         parts.push(report);
     }
     for cycle in run.cycles.iter().rev().take(2) {
