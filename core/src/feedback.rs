@@ -126,8 +126,9 @@ fn item(text: &mut String, found: &Tracked) {
     };
     let _ = writeln!(
         text,
-        "- `{}` **{}** {} ({}{open}): {}{}",
+        "- `{}` {}**{}** {} ({}{open}): {}{}",
         found.id,
+        regression(found),
         found.severity.name(),
         place(found),
         found.source.join(", "),
@@ -143,13 +144,26 @@ fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     };
     let _ = writeln!(text, "## {title}-Routed Issues\n");
     let mut none = true;
-    for found in boundary.open.iter().filter(|found| found.routes_to == role) {
+    // A regression stands above a fresh finding (AF-121).
+    let (back, others): (Vec<&Tracked>, Vec<&Tracked>) = boundary
+        .open
+        .iter()
+        .filter(|found| found.routes_to == role)
+        .partition(|found| found.regression_of.is_some());
+    for found in back.into_iter().chain(others) {
         none = false;
         item(text, found);
     }
     if none {
         text.push_str("(none)\n");
     }
+}
+
+fn regression(found: &Tracked) -> String {
+    found
+        .regression_of
+        .as_ref()
+        .map_or_else(String::new, |run| format!("**REGRESSION** (resolved in {run}) "))
 }
 
 /// The convergence report of one boundary.

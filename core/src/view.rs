@@ -2,7 +2,7 @@
 
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, Money, NextAction, QuestionKind,
-    ShadowDetected, Tested,
+    ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::run::{Cycle, Run};
@@ -134,10 +134,11 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         ),
         Event::CycleBoundary(boundary) => {
             let counts = format!(
-                "{} CRITICAL, {} WARNING, {} INFO{}",
+                "{} CRITICAL, {} WARNING, {} INFO{}{}",
                 boundary.critical,
                 boundary.warning,
                 boundary.info,
+                regressions(&boundary.open),
                 boundary.convergence.as_ref().map_or_else(String::new, |trend| format!(
                     "; {} {}",
                     trend.status.name(),
@@ -248,6 +249,12 @@ pub fn dollars(money: Money) -> String {
         return format!("0.{rest:06}").trim_end_matches('0').to_owned();
     }
     format!("{whole}.{:02}", rest / 10_000)
+}
+
+/// AF-121: said first, because somebody has paid for it already.
+fn regressions(open: &[Tracked]) -> String {
+    let back = open.iter().filter(|found| found.regression_of.is_some()).count();
+    if back == 0 { String::new() } else { format!("; {}", plural(back, "REGRESSION")) }
 }
 
 fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<Line> {

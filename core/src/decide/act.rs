@@ -3,7 +3,7 @@
 use crate::event::{
     CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, WorkflowEscalated,
 };
-use crate::rules::{convergence, gates};
+use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
 use crate::words::{
     Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow,
@@ -38,7 +38,8 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
     }
     let weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
-    let (open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    let back = regressions(run, &mut open);
     let approved = approved(run, cycle, &weighed);
     if run.strategy() == Strategy::Pipeline
         && let Some(events) = targeted_fix(run, cycle, approved, &open)
@@ -88,6 +89,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if boundary.next_action != NextAction::CycleBack {
         events.extend(system::at_end(run, cycle, system::warnings(&boundary.open)));
     }
+    events.extend(back);
     events.push(decided);
     events.push(boundary.into());
     events
@@ -99,6 +101,21 @@ fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
     let (accepted, policy) = (&run.corrections.accepted, &run.policy().convergence);
     weighed.retain(|finding| !accepted.iter().any(|known| convergence::is_same(finding, known, policy)));
     weighed
+}
+
+/// AF-121: findings an earlier run of this project had resolved are marked as such.
+fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Event> {
+    let past = &run.request.as_ref()?.past.resolved;
+    memory::mark(open, past, &run.policy().memory);
+    let back: Vec<String> = open
+        .iter()
+        .filter_map(|found| Some(format!("{} (resolved in {})", found.id, found.regression_of.as_ref()?)))
+        .collect();
+    if back.is_empty() {
+        return None;
+    }
+    let decision = "regression: comes before fresh findings".to_owned();
+    Some(point(PROGRAM, "AF-121", back.join(", "), decision))
 }
 
 /// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).

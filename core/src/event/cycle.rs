@@ -101,6 +101,9 @@ pub struct Tracked {
     pub fix: String,
     pub routes_to: Destination,
     pub cycles_open: u32,
+    /// The earlier run of this project that had resolved it (AF-121).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regression_of: Option<String>,
 }
 
 /// How the findings moved between two cycles (AF-103..AF-110).

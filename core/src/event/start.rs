@@ -55,6 +55,9 @@ pub struct Past {
     /// The lessons that may be told to agents (AF-013).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<Lesson>,
+    /// Which of them are told to which archetype, by id, the most frequent first (AF-177).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<Resolved>,
     /// Warnings that consecutive runs before this one left open (AF-146).

@@ -94,6 +94,7 @@ fn tracked(finding: &Finding) -> Tracked {
         fix: finding.fix.clone(),
         routes_to: route(finding),
         cycles_open: 1,
+        regression_of: None,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod attention;
 pub mod convergence;
 pub mod evidence;
 pub mod gates;
+pub mod memory;
 pub mod pollution;
 pub mod raised;
 pub mod routing;

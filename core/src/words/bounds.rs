@@ -113,19 +113,49 @@ pub struct Price {
     pub context_window: u64,
 }
 
-/// How much of the past is told (BX-30, AF-156).
+/// How much of the past is remembered and told (BX-30, AF-112, AF-156, AF-175).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
+    /// Off: nothing is read, nothing is written.
     pub enabled: bool,
+    /// A lesson seen in so many runs is told where its domain and its archetype fit.
     pub inject_threshold: u32,
+    /// And from this many on, to everybody.
+    pub always_threshold: u32,
+    /// Lessons in one brief.
     pub max_lessons: u32,
+    /// A lesson not seen for so many runs loses one.
     pub decay_after_runs: u32,
+    /// Shared words, in percent of the shorter text, from which two texts speak of the same thing (CL-18).
+    pub match_percent: u32,
+    /// And from which a lesson that was told did not help.
+    pub ineffective_percent: u32,
+    /// A lesson that did not help so often is archived (AF-145).
+    pub ineffective_limit: u32,
+    /// A finding open for so many cycles counts for more (AF-112).
+    pub persistent_cycles: u32,
+    /// What it counts.
+    pub persistent_boost: u32,
+    /// The user's own lessons, which lie outside every repository, are told as well.
+    pub share: bool,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { enabled: true, inject_threshold: 2, max_lessons: 10, decay_after_runs: 10 }
+        Memory {
+            enabled: true,
+            inject_threshold: 2,
+            always_threshold: 5,
+            max_lessons: 10,
+            decay_after_runs: 10,
+            match_percent: 50,
+            ineffective_percent: 30,
+            ineffective_limit: 2,
+            persistent_cycles: 2,
+            persistent_boost: 2,
+            share: false,
+        }
     }
 }
 

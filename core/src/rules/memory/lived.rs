@@ -1,0 +1,110 @@
+//! What a finished run is worth remembering for, read out of its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{Entry, Event, Past, Tracked};
+use crate::words::{Policy, RunStatus, Severity, SystemShadow};
+
+/// The facts of one run that memory is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lived {
+    pub run_id: String,
+    /// When it ended, as it is written.
+    pub ts: String,
+    pub domain: String,
+    /// How it ended last.
+    pub status: Option<RunStatus>,
+    pub past: Past,
+    pub policy: Policy,
+    /// Everybody who was sent.
+    pub sent: BTreeSet<String>,
+    /// Every finding that was followed, with the longest time it was open.
+    pub findings: Vec<Tracked>,
+    /// Those of them that are gone at the end.
+    pub resolved: Vec<Tracked>,
+    /// WARNINGs open at the end.
+    pub warnings: u32,
+    /// Lessons that were told and whose finding came back all the same (AF-145).
+    pub blamed: BTreeSet<String>,
+    /// Warnings have been put off for too long (AF-146).
+    pub broken_window: bool,
+}
+
+impl Lived {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most lines teach nothing")]
+    pub fn of(run_id: &str, ts: &str, log: &[Entry]) -> Lived {
+        let mut lived = Lived { run_id: run_id.to_owned(), ts: ts.to_owned(), ..Lived::default() };
+        let mut found: BTreeMap<String, Tracked> = BTreeMap::new();
+        let mut open: Vec<Tracked> = Vec::new();
+        for entry in log {
+            match &entry.event {
+                Event::RunStart(start) => {
+                    lived.domain = start.domain.name().to_owned();
+                    lived.past = start.past.clone();
+                    lived.policy = start.config.clone();
+                }
+                Event::AgentStart(start) => drop(lived.sent.insert(start.archetype.clone())),
+                Event::CycleBoundary(boundary) => {
+                    for tracked in &boundary.open {
+                        let longest = found.get(&tracked.id).map_or(0, |before| before.cycles_open);
+                        let cycles_open = tracked.cycles_open.max(longest);
+                        found.insert(tracked.id.clone(), Tracked { cycles_open, ..tracked.clone() });
+                    }
+                    open.clone_from(&boundary.open);
+                }
+                Event::ShadowDetected(shadow) if shadow.archetype == "system" => {
+                    match SystemShadow::parse(&shadow.shadow) {
+                        Some(SystemShadow::CargoCult) => lived.blamed.extend(first_word(&shadow.detail)),
+                        Some(SystemShadow::BrokenWindow) => lived.broken_window = true,
+                        _ => {}
+                    }
+                }
+                Event::RunComplete(complete) => lived.status = Some(complete.status),
+                _ => {}
+            }
+        }
+        let is_open = |tracked: &Tracked| open.iter().any(|other| other.id == tracked.id);
+        lived.resolved = found.values().filter(|tracked| !is_open(tracked)).cloned().collect();
+        let warnings = open.iter().filter(|tracked| tracked.severity == Severity::Warning).count();
+        lived.warnings = u32::try_from(warnings).unwrap_or(u32::MAX);
+        lived.findings = found.into_values().collect();
+        lived
+    }
+
+    /// A run that waits for an answer, or only planned, has not been judged yet.
+    pub fn is_over(&self) -> bool {
+        match self.status {
+            Some(
+                RunStatus::Merged
+                | RunStatus::AwaitingMerge
+                | RunStatus::Stopped
+                | RunStatus::Failed
+                | RunStatus::WiggumBreak,
+            ) => true,
+            Some(RunStatus::AwaitingAnswer | RunStatus::DryRun) | None => false,
+        }
+    }
+
+    /// What never landed was never resolved in the project.
+    pub fn landed(&self) -> bool {
+        self.status == Some(RunStatus::Merged)
+    }
+
+    /// Each lesson that somebody who was sent was told, with whom.
+    pub fn told(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (archetype, ids) in self.past.told.iter().filter(|(archetype, _)| self.sent.contains(*archetype))
+        {
+            for id in ids {
+                told.entry(id).or_default().push(archetype);
+            }
+        }
+        told
+    }
+}
+
+/// The detail of such a line begins with the lesson's id.
+fn first_word(detail: &str) -> Option<String> {
+    let word = detail.split_whitespace().next()?;
+    Some(word.trim_end_matches([':', ',', ';', '.']).to_owned())
+}

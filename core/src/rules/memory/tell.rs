@@ -1,0 +1,109 @@
+//! Which lessons an archetype is told (AF-013, BX-30, AF-156).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::GENERAL;
+use crate::event::Past;
+use crate::words::{Boundaries, Lesson, LessonKind, Memory, Policy};
+
+/// Why a lesson is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The user wants it so.
+    Preference,
+    /// Seen so often that it goes to everybody.
+    Frequent,
+    /// Seen often enough, in this domain, for this archetype.
+    Recurring,
+}
+
+impl Why {
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Preference => "preference",
+            Why::Frequent => "frequent",
+            Why::Recurring => "recurring",
+        }
+    }
+}
+
+/// What one archetype is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Telling<'a> {
+    /// The most frequent first.
+    pub lessons: Vec<(&'a Lesson, Why)>,
+    /// How many would have fitted.
+    pub candidates: usize,
+}
+
+/// Too many lessons are read by nobody: above the limit of a brief only the very first few are told (AF-156).
+pub fn tell<'a>(
+    lessons: &'a [Lesson],
+    domain: &str,
+    archetype: &str,
+    memory: &Memory,
+    boundaries: &Boundaries,
+) -> Telling<'a> {
+    let mut told: Vec<(&Lesson, Why)> = lessons
+        .iter()
+        .filter_map(|lesson| Some((lesson, fits(lesson, domain, archetype, memory)?)))
+        .collect();
+    told.sort_by_key(|(lesson, _)| (Reverse(lesson.frequency), lesson.id.len(), &lesson.id));
+    let candidates = told.len();
+    let at_most = if candidates > boundaries.lessons_at_most as usize {
+        boundaries.lessons_kept.min(memory.max_lessons)
+    } else {
+        memory.max_lessons
+    };
+    told.truncate(at_most as usize);
+    Telling { lessons: told, candidates }
+}
+
+fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Option<Why> {
+    let for_this_one = lesson.archetype.as_ref().is_none_or(|only| only == archetype);
+    let here = lesson.domain == domain || lesson.domain == GENERAL;
+    if lesson.kind == LessonKind::Preference {
+        return for_this_one.then_some(Why::Preference);
+    }
+    if lesson.frequency >= memory.always_threshold {
+        return Some(Why::Frequent);
+    }
+    (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(Why::Recurring)
+}
+
+/// The same for everybody who may be sent: the lessons that anybody is told, and to whom which.
+pub fn select<'n>(
+    lessons: &[Lesson],
+    domain: &str,
+    archetypes: impl IntoIterator<Item = &'n String>,
+    policy: &Policy,
+) -> (Vec<Lesson>, BTreeMap<String, Vec<String>>) {
+    let mut chosen: BTreeMap<&str, &Lesson> = BTreeMap::new();
+    let mut told = BTreeMap::new();
+    for archetype in archetypes {
+        let telling = tell(lessons, domain, archetype, &policy.memory, &policy.boundaries);
+        chosen.extend(telling.lessons.iter().map(|(lesson, _)| (lesson.id.as_str(), *lesson)));
+        let ids: Vec<String> = telling.lessons.iter().map(|(lesson, _)| lesson.id.clone()).collect();
+        if !ids.is_empty() {
+            told.insert(archetype.clone(), ids);
+        }
+    }
+    (chosen.into_values().cloned().collect(), told)
+}
+
+/// The section of a brief; the brief puts it between fences.
+pub fn told_text(past: &Past, archetype: &str) -> Option<String> {
+    let ids = past.told.get(archetype).filter(|ids| !ids.is_empty())?;
+    let mut text = String::from("What earlier runs of this project ran into, the most frequent first:\n");
+    for lesson in ids.iter().filter_map(|id| past.lessons.iter().find(|lesson| lesson.id == *id)) {
+        let often = match (lesson.kind, lesson.frequency) {
+            (LessonKind::Preference, _) => "the user prefers this".to_owned(),
+            (_, 1) => "seen once".to_owned(),
+            (_, n) => format!("seen {n} times"),
+        };
+        let _ = write!(text, "\n- {} ({often}): {}", lesson.id, lesson.description);
+    }
+    Some(text)
+}
