@@ -283,6 +283,8 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         sightings: Vec::new(),
         detail: detail.to_owned(),
         start_seq: 0,
+        target: detail.split(':').next().unwrap_or_default().to_owned(),
+        stop: None,
     };
     let end = |status| RunComplete {
         status,

@@ -54,7 +54,7 @@ impl Lived {
                 }
                 Event::ShadowDetected(shadow) if shadow.archetype == "system" => {
                     match SystemShadow::parse(&shadow.shadow) {
-                        Some(SystemShadow::CargoCult) => lived.blamed.extend(first_word(&shadow.detail)),
+                        Some(SystemShadow::CargoCult) => lived.blamed.extend([shadow.target.clone()]),
                         Some(SystemShadow::BrokenWindow) => lived.broken_window = true,
                         _ => {}
                     }
@@ -101,10 +101,4 @@ impl Lived {
         }
         told
     }
-}
-
-/// The detail of such a line begins with the lesson's id.
-fn first_word(detail: &str) -> Option<String> {
-    let word = detail.split_whitespace().next()?;
-    Some(word.trim_end_matches([':', ',', ';', '.']).to_owned())
 }
