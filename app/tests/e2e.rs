@@ -14,6 +14,8 @@ mod harness;
 mod agents;
 #[path = "e2e/auditor.rs"]
 mod auditor;
+#[path = "e2e/breaks.rs"]
+mod breaks;
 #[path = "e2e/briefs.rs"]
 mod briefs;
 #[path = "e2e/entries.rs"]

@@ -15,11 +15,12 @@ use archeflow_core::rules::attention::{Desk, allowed, look};
 use archeflow_core::rules::convergence::{self, Counts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::selection::{Wishes, select};
-use archeflow_core::rules::{evidence, raised, routing, signs, tiers};
+use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers};
 use archeflow_core::words::{
-    ARCHETYPES, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain, FileStatus, Finding,
-    Flaw, Models, Outcome, Overlap, PROGRAM, Phase, Proposal, Raised, Reason, Role, RunStatus, Seat,
-    Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy, pipeline_team, team,
+    ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
+    FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Phase, Proposal, Raised, Reason, Role,
+    RunStatus, Seat, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy,
+    pipeline_team, team,
 };
 
 use common::page::{Page, Row, folder};
@@ -742,8 +743,56 @@ fn scenario(row: &Row) {
     if told("agents") {
         row.expect("agents", played.agents());
     }
+    if told("actions") {
+        row.expect("actions", played.actions());
+    }
+    if told("checkpoints") {
+        row.expect("checkpoints", played.count("policy.checkpoint"));
+    }
     if told("fixes") {
         row.expect("fixes", played.run.fixes_total);
+    }
+}
+
+#[test]
+fn af_138_af_147_af_150_af_156_cl_03_cl_26_policy() {
+    let mut page = Page::open("policy");
+    for heading in
+        ["The ladder", "Shadows of the system", "Checkpoints", "Findings that rise", "The gravest break wins"]
+    {
+        page.check(heading, scenario);
+    }
+    page.check("Too much in one brief", |row| {
+        let (all, critical): (u32, u32) = (row.number("findings"), row.number("critical"));
+        let open: Vec<Tracked> = (0..all).map(|n| tracked_theme(n, n < critical)).collect();
+        let open: Vec<&Tracked> = open.iter().collect();
+        let (single, themes) = pollution::themes(&open, &Boundaries::default());
+        row.expect("told one by one", single.len());
+        row.expect("themes", themes.len());
+    });
+    page.check("How full is too full", |row| {
+        let (characters, window): (u32, u32) = (row.number("characters"), row.number("window"));
+        let full = pollution::fills(characters as usize, u64::from(window), &Boundaries::default());
+        row.expect("too full", if full { "yes" } else { "no" });
+    });
+    page.close();
+}
+
+/// Findings of seven categories in turn.
+fn tracked_theme(n: u32, critical: bool) -> Tracked {
+    let category = CATEGORIES.get(n as usize % 7).copied().unwrap_or_default().to_owned();
+    Tracked {
+        id: format!("src/{n}.rs:{category}"),
+        file: format!("src/{n}.rs"),
+        line: n,
+        category,
+        severity: if critical { Severity::Critical } else { Severity::Warning },
+        source: vec!["guardian".to_owned()],
+        description: format!("finding {n}"),
+        fix: String::new(),
+        routes_to: Destination::Maker,
+        cycles_open: 1,
+        regression_of: None,
     }
 }
 

@@ -11,8 +11,8 @@ use archeflow_core::event::{
 use archeflow_core::run::{PIPELINE, Run};
 use archeflow_core::words::{
     Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
-    Millionths, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Sign, Signs, Status,
-    Strategy, Verdict, Workflow, pipeline_team, team,
+    Millionths, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Shadow, Sign, Signs,
+    Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 
 /// No script here needs more rounds of orders and answers.
@@ -38,6 +38,11 @@ pub(crate) struct World {
     tests: Vec<String>,
     landings: Vec<String>,
     pub(crate) statuses: BTreeMap<String, Status>,
+    /// What a person says about a shadow.
+    shadow_says: String,
+    /// Seconds every attempt works.
+    takes: Option<u64>,
+    changed_files: u32,
     /// How often the Maker has delivered something to review.
     delivered: usize,
     /// It was sent back for tests; what it brings then is the same delivery.
@@ -93,6 +98,9 @@ impl World {
             tests: Vec::new(),
             landings: Vec::new(),
             statuses: BTreeMap::new(),
+            shadow_says: "accept".to_owned(),
+            takes: None,
+            changed_files: 1,
             delivered: 0,
             for_tests: false,
         };
@@ -105,6 +113,16 @@ impl World {
             flag.split_once(':').map_or((flag, ""), |(name, value)| (name.trim(), value.trim()));
         let list = || value.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match name {
+            "shadows" => self.policy.shadows.enabled = true,
+            "shadows off" => self.policy.shadows.enabled = false,
+            "echo chamber off" => self.policy.system_shadows.echo_chamber.fast_consensus = None,
+            "strikes" => self.policy.shadows.strikes_in_cycle = number(value),
+            "distinct breaks" => self.policy.shadows.distinct_breaks = true,
+            "shadow says" => value.clone_into(&mut self.shadow_says),
+            "takes" => self.takes = Some(u64::from(number(value))),
+            "changed files" => self.changed_files = number(value),
+            "rising" => self.policy.boundaries.rising_cycles = number(value),
+            "diverging" => self.policy.convergence.diverging_cycles = number(value),
             "attended" => self.attended = true,
             "asks before merging" => self.auto_merge = false,
             "says" => value.clone_into(&mut self.says),
@@ -120,7 +138,10 @@ impl World {
             "merge" => self.builds = list(),
             "tests" => self.tests = list(),
             "landing" => self.landings = list(),
-            agent => drop(self.mishaps.insert(agent.to_owned(), list())),
+            agent => {
+                self.policy.shadows.enabled |= list().iter().any(|word| word == "sick");
+                self.mishaps.insert(agent.to_owned(), list());
+            }
         }
     }
 
@@ -171,6 +192,7 @@ impl World {
             chosen: Chosen::default(),
             format: FORMAT,
             version: String::new(),
+            shadows: shadows(),
             ..RunStart::default()
         }
     }
@@ -208,8 +230,11 @@ impl World {
                 HookDone { start_seq: seq, point: hook.point, ok: true, reason: String::new() }.into()
             }
             Event::QuestionAsked(question) => {
-                let text =
-                    if question.kind == QuestionKind::Merge { self.says.clone() } else { "more".to_owned() };
+                let text = match question.kind {
+                    QuestionKind::Merge => self.says.clone(),
+                    QuestionKind::Shadow => self.shadow_says.clone(),
+                    _ => "more".to_owned(),
+                };
                 QuestionAnswered { start_seq: seq, text }.into()
             }
             other => panic!("{} is not an order", other.name()),
@@ -265,7 +290,8 @@ impl World {
     }
 
     fn agent(&mut self, seq: Seq, start: &AgentStart) -> Event {
-        self.for_tests |= start.purpose == Purpose::Tests;
+        self.for_tests |= matches!(start.purpose, Purpose::Tests | Purpose::Correct | Purpose::Replace)
+            && start.role == Role::Maker;
         let exactly = called(start);
         let by_name = if exactly == MINI_EXPLORER { MINI_EXPLORER } else { start.archetype.as_str() };
         let key = if self.mishaps.contains_key(&exactly) { exactly.as_str() } else { by_name };
@@ -284,6 +310,11 @@ impl World {
         };
         let kind = match kind.as_str() {
             "fine" => return self.done(seq, start).into(),
+            "sick" => {
+                let mut complete = self.done(seq, start);
+                sicken(&mut complete, start.role);
+                return complete.into();
+            }
             "lost" => {
                 let reason = "the program ended".to_owned();
                 return AgentLost { archetype, start_seq: seq, reason, kept_as: None }.into();
@@ -326,12 +357,12 @@ impl World {
         AgentComplete {
             archetype: start.archetype.clone(),
             start_seq: seq,
-            duration_ms: 1,
+            duration_ms: self.takes.map_or(1, |seconds| seconds * 1_000),
             artifacts: vec![format!("{}.md", start.archetype)],
             digest: String::new(),
             summary: String::new(),
             model: start.model,
-            answer: Answer { status, remark, said, prior, ..Answer::default() },
+            answer: Answer { status, remark, said, prior, traits: healthy(), ..Answer::default() },
             change,
             tokens: None,
             estimated_cost_usd: None,
@@ -357,12 +388,14 @@ impl World {
             commit: format!("work{}", self.delivered),
             tree: format!("tree{}", self.delivered),
             kept_as: "refs/archeflow/keep".to_owned(),
-            files: vec![ChangedFile {
-                path: "src/a.rs".to_owned(),
-                status: FileStatus::Modified,
-                added: 5,
-                deleted: 1,
-            }],
+            files: (0..self.changed_files)
+                .map(|n| ChangedFile {
+                    path: if n == 0 { "src/a.rs".to_owned() } else { format!("src/extra_{n}.rs") },
+                    status: FileStatus::Modified,
+                    added: 5,
+                    deleted: 1,
+                })
+                .collect(),
             files_left_out: 0,
             test_files: self.test_files,
             commits: 1,
@@ -393,6 +426,34 @@ impl World {
     }
 }
 
+/// An answer that shows nothing of any shadow.
+fn healthy() -> Traits {
+    Traits { test_run: true, recommendation: true, synthesis: true, patterns: true, ..Traits::default() }
+}
+
+/// The same answer with its archetype gone too far.
+fn sicken(complete: &mut AgentComplete, role: Role) {
+    let traits = &mut complete.answer.traits;
+    match (role, complete.archetype.as_str()) {
+        (Role::Explorer, _) => traits.tangents = 9,
+        (Role::Creator, _) => traits.abstractions = 9,
+        (Role::Maker, _) => {
+            if let Some(change) = &mut complete.change {
+                change.files.push(ChangedFile {
+                    path: "src/unplanned.rs".to_owned(),
+                    status: FileStatus::Modified,
+                    added: 50,
+                    deleted: 1,
+                });
+            }
+        }
+        (Role::Gatekeeper, _) => traits.compromised = 4,
+        (_, "skeptic") => traits.reworded = 9,
+        (_, "trickster") => traits.impossible = 9,
+        (Role::Reviewer, _) => traits.considers = 9,
+    }
+}
+
 impl Round {
     fn script(text: &str) -> Round {
         let mut round = Round::default();
@@ -408,6 +469,11 @@ impl Round {
         }
         round
     }
+}
+
+fn shadows() -> BTreeMap<String, Shadow> {
+    let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
 }
 
 /// `[reviewer:]<letter>[! or .][?][(category)]`.
@@ -470,6 +536,15 @@ impl Played {
             Some(Hardness::Soft) => "soft",
             Some(Hardness::Hard) => "hard",
         }
+    }
+
+    /// Shadows as they were seen, in order: whose, and what was done.
+    pub(crate) fn actions(&self) -> String {
+        let of = |entry: &Entry| match &entry.event {
+            Event::ShadowDetected(seen) => Some(format!("{} {}", seen.archetype, seen.action.name())),
+            _ => None,
+        };
+        self.log.iter().filter_map(of).collect::<Vec<_>>().join(", ")
     }
 
     /// Everybody who was sent, in order.
