@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Take a task through a whole run
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Go on with a run that was interrupted, or try a failed step again
     Resume(Known),
     /// Answer the question a run waits with
@@ -86,6 +86,9 @@ pub(crate) struct RunArgs {
     /// The run whose artifacts --start-from uses
     #[arg(long, value_name = "ID", requires = "start_from")]
     pub(crate) run: Option<String>,
+    /// What the run may cost, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<String>,
     /// code, writing or research
     #[arg(long)]
     pub(crate) domain: Option<String>,
@@ -162,6 +165,9 @@ pub(crate) struct ContinueArgs {
     /// Give the task another scope, with one more cycle
     #[arg(long, value_name = "TEXT")]
     pub(crate) rescope: Option<String>,
+    /// What the whole run may cost from now on, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
 }

@@ -18,6 +18,8 @@ mod auditor;
 mod breaks;
 #[path = "e2e/briefs.rs"]
 mod briefs;
+#[path = "e2e/budget.rs"]
+mod budget;
 #[path = "e2e/entries.rs"]
 mod entries;
 #[path = "e2e/gates.rs"]

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::event::{Entry, Event, Hardness, Money, PolicyCheckpoint, ReviewVerdict, Tracked, WiggumBreak};
 use crate::rules::convergence;
 use crate::run::Run;
-use crate::view::{capital, dollars, one_line, seconds};
+use crate::view::{capital, one_line, seconds};
 use crate::words::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 
 /// More findings than this are counted, not told.
@@ -41,7 +41,7 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
     let _ = writeln!(text, "- Cycle {} of {}, {phase}", run.number(), run.max_cycles);
     let budget =
         run.budget_percent().map(|percent| format!(", {percent}% of the budget")).unwrap_or_default();
-    let _ = writeln!(text, "- Spent: {} USD{budget}", dollars(run.spent));
+    let _ = writeln!(text, "- Spent: {}{budget}", run.spent.shown());
     if let Some(checkpoint) = checkpoints(log).last() {
         let stops = checkpoint.stops.as_ref().map_or("going on", |stop| stop.detail.as_str());
         let _ = writeln!(text, "- Checkpoint {}: {}; {stops}", checkpoint.number, checkpoint.why);
@@ -405,16 +405,16 @@ fn cost_section(text: &mut String, log: &[Entry]) {
     if sums.is_empty() {
         return;
     }
-    text.push_str("\n## What it cost\n\n| who | attempts | time | USD |\n|---|---|---|---|\n");
+    text.push_str("\n## What it cost\n\n| who | attempts | time | cost |\n|---|---|---|---|\n");
     for (name, sum) in &sums {
         let unknown = if sum.unknown > 0 { format!(" ({} unknown)", sum.unknown) } else { String::new() };
-        let (time, cost) = (seconds(sum.duration_ms), dollars(sum.cost));
+        let (time, cost) = (seconds(sum.duration_ms), sum.cost.shown());
         let _ = writeln!(text, "| {name} | {} | {time} | {cost}{unknown} |", sum.attempts);
     }
     let all = Money(sums.values().map(|sum| sum.cost.0).sum());
     let time = seconds(sums.values().map(|sum| sum.duration_ms).sum());
     let attempts: u32 = sums.values().map(|sum| sum.attempts).sum();
-    let _ = writeln!(text, "| **all** | {attempts} | {time} | {} |", dollars(all));
+    let _ = writeln!(text, "| **all** | {attempts} | {time} | {} |", all.shown());
 }
 
 fn places_section(text: &mut String, run_id: &str, run: &Run) {

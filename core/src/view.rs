@@ -1,13 +1,14 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, Money, NextAction, QuestionKind,
-    ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, NextAction, QuestionKind, ShadowDetected,
+    Tested, Tracked,
 };
 use crate::feedback;
 use crate::run::{Cycle, Run};
 use crate::words::{
-    Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy, Verdict,
+    Money, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
+    Verdict,
 };
 
 /// How a line should feel.
@@ -194,8 +195,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         }
         Event::ShadowDetected(seen) => Some(shadow(run, phase, seen)),
         Event::BudgetStep(step) => {
-            let tone = if step.step < 95 { Tone::Caution } else { Tone::Bad };
-            act("Budget", budget(step), tone)
+            let tone = if step.effect < BudgetEffect::FinishThenStop { Tone::Caution } else { Tone::Bad };
+            act("Budget", budget_step(step), tone)
         }
         Event::PolicyCheckpoint(checkpoint) => {
             let stops = checkpoint.stops.as_ref().map(|stop| format!("; {}", stop.detail));
@@ -227,34 +228,22 @@ fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> Line {
     }
 }
 
-fn budget(step: &BudgetStep) -> String {
-    let effect = match step.effect {
-        BudgetEffect::Warn => "going on",
-        BudgetEffect::Downgrade => "reviewers get the next cheaper model",
-        BudgetEffect::FinishThenStop => "this cycle is finished, then the run stops",
-        BudgetEffect::StopNow => "stopping now; work is kept",
-    };
-    format!(
-        "{}% spent ({} of {} USD): {effect}",
-        step.step,
-        dollars(step.spent_usd),
-        dollars(step.budget_usd)
-    )
-}
-
-/// With cents; small sums with as many places as they need to be seen.
-pub fn dollars(money: Money) -> String {
-    let (whole, rest) = (money.0 / 1_000_000, money.0 % 1_000_000);
-    if whole == 0 && rest > 0 && rest < 10_000 {
-        return format!("0.{rest:06}").trim_end_matches('0').to_owned();
-    }
-    format!("{whole}.{:02}", rest / 10_000)
-}
-
 /// AF-121: said first, because somebody has paid for it already.
 fn regressions(open: &[Tracked]) -> String {
     let back = open.iter().filter(|found| found.regression_of.is_some()).count();
     if back == 0 { String::new() } else { format!("; {}", plural(back, "REGRESSION")) }
+}
+
+/// `$4.05 of $5.00 spent: reviewers get the next cheaper tier`.
+fn budget_step(step: &BudgetStep) -> String {
+    let follows = match step.effect {
+        BudgetEffect::Warn => "a warning, nothing else",
+        BudgetEffect::Downgrade => "reviewers get the next cheaper tier",
+        BudgetEffect::FinishThenStop => "this cycle is finished, no other begins",
+        BudgetEffect::StopNow => "everybody is called in",
+    };
+    let of = if step.limit == "day" { " a day" } else { "" };
+    format!("{} of {}{of} spent: {follows}", step.spent_usd.shown(), step.budget_usd.shown())
 }
 
 fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<Line> {
@@ -346,7 +335,7 @@ pub fn why(entry: &Entry) -> Option<Why> {
             why(rule, &seen.archetype, input, format!("{}: {}", seen.action.name(), one_line(&seen.detail)))
         }
         Event::BudgetStep(step) => {
-            why("AF-151", "program", format!("limit of the {}", step.limit), budget(step))
+            why("AF-151", "program", format!("limit of the {}", step.limit), budget_step(step))
         }
         Event::PolicyCheckpoint(checkpoint) => {
             let decision = checkpoint.stops.as_ref().map_or("go on", |stop| stop.detail.as_str());
@@ -366,6 +355,12 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
     let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
+    let more = || {
+        let most = run.limits().iter().map(|limit| limit.cap).chain([run.spent, Money::DOLLAR]).max();
+        let budget = most.unwrap_or(Money::DOLLAR).0.div_ceil(1_000_000) * 2;
+        let command = format!("archeflow continue {run_id} --one-more-cycle --budget {budget}");
+        (command, "go on with so many dollars for the whole run")
+    };
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
     let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");

@@ -107,6 +107,9 @@ impl Driver {
             for (seq, order) in orders {
                 hands::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
             }
+            if self.run.broke.is_some() && self.run.open_agents().next().is_some() {
+                self.world.errands.stop();
+            }
             if let Some(outcome) = &self.run.outcome {
                 return Ok(Ended::Outcome(outcome.clone()));
             }
@@ -188,7 +191,7 @@ impl Driver {
     /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
     fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<Ended, Error> {
         face.warn("stopping: agents are called in and their work is kept; press again to stop at once");
-        self.world.watch.stop();
+        self.world.stop();
         let mut entries = Vec::new();
         while self.run.open_agents().next().is_some() || self.is_landing() {
             // A landing may wait for another one and for a slow disk.
@@ -197,7 +200,7 @@ impl Driver {
                 Ok(Message::Report { order, report }) if self.run.open.contains_key(&order) => {
                     entries.push(self.run.hear(clock::now(), report));
                 }
-                Ok(Message::Signal(_)) => self.world.watch.kill_now(),
+                Ok(Message::Signal(_)) => self.world.kill_now(),
                 Ok(Message::Report { .. } | Message::Murmur { .. }) => {}
                 Ok(Message::Trouble(_)) | Err(_) => break,
             }
@@ -214,7 +217,7 @@ impl Driver {
 
     /// Ends every agent that is out, waiting for their hands to finish.
     fn call_in(&self) {
-        self.world.watch.stop();
+        self.world.stop();
         let out = self.run.open_agents().count().saturating_sub(1);
         for _ in 0..out {
             if self.inbox.recv_timeout(Duration::from_secs(30)).is_err() {

@@ -33,5 +33,6 @@ pub mod proc;
 pub mod children;
 
 pub mod clock;
+pub mod costs;
 
 pub mod failpoint;

@@ -14,9 +14,9 @@ use archeflow_core::view;
 use archeflow_core::words::Phase;
 use serde_json::json;
 
-use crate::clock;
 use crate::store::{files, index};
 use crate::world::World;
+use crate::{clock, costs};
 
 /// Writes what these entries make necessary.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
@@ -60,6 +60,12 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         && let Err(error) = list(world, run)
     {
         warnings.push(format!("the index of runs was not written: {error}"));
+    }
+    let pauses = entries.iter().any(|entry| matches!(entry.event, Event::SessionEnd(_)));
+    if (ends || pauses)
+        && let Err(error) = costs::write(world.places.root(), &world.run_id, run)
+    {
+        warnings.push(format!("the day's costs were not written: {error}"));
     }
     let progress = world.places.root().join(PROGRESS);
     if let Err(error) = write_plain(&progress, &harmless(&progress_text(world, run)))
@@ -146,6 +152,9 @@ pub fn catch_up_index(world: &World, run: &Run) {
         .iter()
         .find(|entry| entry.run_id == world.run_id)
         .is_none_or(|entry| entry.status != status(run));
+    if run.outcome.is_some() {
+        let _ = costs::write(world.places.root(), &world.run_id, run);
+    }
     if run.outcome.is_some() && stale {
         let _ = list(world, run);
         let _ = std::fs::write(world.places.root().join(PROGRESS), progress_text(world, run));

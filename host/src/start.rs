@@ -8,7 +8,7 @@ use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
 use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::run::{PIPELINE, Run};
 use archeflow_core::words::{
-    ARCHETYPES, Archetype, Domain, Persona, Role, Shadow, Strategy, Workflow, pipeline_team, team,
+    ARCHETYPES, Archetype, Domain, Money, Persona, Role, Shadow, Strategy, Workflow, pipeline_team, team,
 };
 
 use crate::backends::{self, Agent};
@@ -18,7 +18,7 @@ use crate::git::{self, Oid, Repo, runner};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
-use crate::{clock, failpoint, hands, log, proc, projections};
+use crate::{clock, costs, failpoint, hands, log, proc, projections};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -181,6 +181,7 @@ impl House {
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
         let mut policy = settings.policy();
         policy.agents = self.resolved_agents(&policy.agents)?;
+        policy.costs.prices = settings.prices();
         let wishes = Wishes {
             workflow_flag: wanted.flags.workflow.as_deref().and_then(Workflow::parse),
             workflow_config: settings.workflow(),
@@ -222,7 +223,7 @@ impl House {
             shadows: shadows(&personas),
             lenses: Vec::new(),
             categories: Vec::new(),
-            past: Past::default(),
+            past: self.past(),
             config: policy,
             config_hash: settings.hash().to_owned(),
             base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
@@ -234,6 +235,12 @@ impl House {
         };
         let driver = self.driver(journal, Run::default(), personas, &settings.variables());
         Ok((driver, vec![request.into()]))
+    }
+
+    /// What earlier runs left behind, read once.
+    fn past(&self) -> Past {
+        let today = clock::date(clock::now());
+        Past { spent_today_usd: costs::spent_on(self.places.root(), &today), ..Past::default() }
     }
 
     /// A run that exists, folded from its log and ready to be driven on. Leftovers of its last driver are ended.
@@ -337,6 +344,10 @@ impl House {
         let workflow = run.request.as_ref().map(|request| request.workflow.name()).unwrap_or_default();
         if differs(&flags.workflow, workflow) {
             return Err(Error::Frozen { flag: "--workflow", was: workflow.to_owned() });
+        }
+        let budget = policy.costs.budget_usd.map_or_else(|| "none".to_owned(), Money::shown);
+        if flags.budget.as_deref().is_some_and(|flag| Money::parse(flag) != policy.costs.budget_usd) {
+            return Err(Error::Frozen { flag: "--budget", was: budget });
         }
         let resolve = |spec: &str| self.checked(spec);
         let mut agents = BTreeMap::new();

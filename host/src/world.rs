@@ -28,6 +28,8 @@ pub struct World {
     pub env: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
+    /// Ends agents only: the rest of the run goes on without them.
+    pub errands: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
 }
@@ -115,9 +117,22 @@ impl World {
             env,
             personas,
             watch: Watch::new(),
+            errands: Watch::new(),
             readers,
             diffs,
         }
+    }
+
+    /// Asks everything that was started to end.
+    pub fn stop(&self) {
+        self.watch.stop();
+        self.errands.stop();
+    }
+
+    /// The same without asking.
+    pub fn kill_now(&self) {
+        self.watch.kill_now();
+        self.errands.kill_now();
     }
 
     pub fn artifacts(&self) -> PathBuf {

@@ -318,6 +318,7 @@ fn concrete(key: &Key) -> String {
     key.path
         .replace("<archetype>", "guardian")
         .replace("<workflow>", "fast")
+        .replace("<tier>", "opus")
         .replace("<sign>", "ci_changed")
         .replace("<point>", "post-merge")
 }
@@ -356,6 +357,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Off(_) => &["false"],
         Kind::Whole(..) | Kind::Wholes(..) | Kind::Words(_) => &[],
         Kind::Share => &["0", "1", "0.5", "0.000001", "1.000000", "'0.5'"],
+        Kind::Dollars(_) => &["0", "2", "0.5", "2.000001", "'3.75'"],
         Kind::Tier => &["haiku", "cheap", "standard", "premium", "opus"],
         Kind::Release => &["0.1.0", "1.2.3-rc.1+x"],
         Kind::Prefix => &["archeflow/", "archeflow/b.c/"],
@@ -377,6 +379,9 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         }
         Kind::Share => {
             &["1.1", "1.000001", "-0.5", "0.1234567", ".5", "1e-1", "0.", "00.5", "0,5", "0.+5", ".nan"]
+        }
+        Kind::Dollars(_) => {
+            &["-1", "1e3", ".5", "5.", "$5", "1000001", "0.1234567", "05", ".inf", ".nan", "[1]"]
         }
         Kind::Words(_) => &["wrong", "[]"],
         Kind::Tier => &["huge", "HAIKU"],
@@ -410,6 +415,7 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Off(_)
             | Kind::Wholes(..)
             | Kind::Share
+            | Kind::Dollars(_)
             | Kind::Tier
             | Kind::Release
             | Kind::Prefix
@@ -490,12 +496,12 @@ fn unknown_keys_are_named_with_what_is_known() {
         ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks stand in `hooks.yaml`"),
         (
             "models: opus\n",
-            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, workflows, one level below",
+            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, prices, workflows, one level below",
         ),
         ("git: [a]\n", "`git` is `[a]`; allowed: the keys"),
         (
-            "costs:\n  budget_usd: 5\n",
-            "config.yaml:1: `costs` is not supported by this version; known here: version,",
+            "patterns:\n  plan: debate\n",
+            "config.yaml:1: `patterns` is not supported by this version; known here: version,",
         ),
         (
             "models:\n  provider: ollama\n",
@@ -818,7 +824,8 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Share
             | Kind::Words(_)
             | Kind::Tier
-            | Kind::Release => {}
+            | Kind::Release
+            | Kind::Dollars(_) => {}
         }
         if key.path.starts_with("hooks.") {
             assert_eq!(key.class, Class::Guarded, "{}", key.path);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
-use archeflow_core::words::{Outcome, Reason, RunStatus};
+use archeflow_core::words::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::drive::Driver;
 
 use crate::args::{AnswerArgs, ContinueArgs, Known, Session};
@@ -68,7 +68,7 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
         ruling: args.ruling.clone().unwrap_or_default(),
         accept: args.accept.clone(),
         rescope: args.rescope.clone().unwrap_or_default(),
-        ..RunContinued::default()
+        budget_usd: args.budget.as_deref().map(dollars).transpose()?,
     };
     go_on(driver, "continue", &args.session, vec![continued.into()])
 }
@@ -86,6 +86,12 @@ fn accepted(driver: &Driver, args: &ContinueArgs) -> Result<(), Failure> {
             format!("Open are: {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") }),
         )),
     }
+}
+
+fn dollars(text: &str) -> Result<Money, Failure> {
+    Money::parse(text).ok_or_else(|| {
+        Failure::usage(format!("--budget '{text}' is no amount of dollars"), "Write a number like 5 or 2.50")
+    })
 }
 
 pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {

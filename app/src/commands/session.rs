@@ -69,10 +69,10 @@ pub(crate) fn drive(
 
 /// First signal: stop cleanly. Second: at once.
 fn listen(driver: &Driver, interrupted: &Arc<AtomicBool>) {
-    let (post, flag, watch) = (driver.post(), Arc::clone(interrupted), driver.world.watch.clone());
+    let (post, flag, world) = (driver.post(), Arc::clone(interrupted), Arc::clone(&driver.world));
     let heard = proc::signals::listen(move |signal| {
         if flag.swap(true, Ordering::SeqCst) {
-            watch.kill_now();
+            world.kill_now();
         }
         let _ = post.send(Message::Signal(signal));
     });

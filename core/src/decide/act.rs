@@ -10,14 +10,17 @@ use crate::words::{
 };
 
 use super::land::land;
-use super::{boundary, check, system};
+use super::{boundary, budget, check, system};
 use super::{enter, onward, point, send, stop};
 
 pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
         (NextAction::Merge, _) => land(run, cycle),
-        (NextAction::CycleBack, _) => vec![enter(run, "act", cycle.number + 1, Phase::Plan)],
+        (NextAction::CycleBack, _) => match budget::last_cycle(run) {
+            Some(why) => stop(run, &why),
+            None => vec![enter(run, "act", cycle.number + 1, Phase::Plan)],
+        },
         (NextAction::Stop, Some(why)) => stop(run, why),
         (NextAction::Stop, None) => vec![],
     }
@@ -202,6 +205,9 @@ fn next(
             run.max_cycles
         );
         return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
+    }
+    if let Some(why) = budget::last_cycle(run) {
+        return (NextAction::Stop, Some(why));
     }
     (NextAction::CycleBack, None)
 }

@@ -6,7 +6,7 @@ use crate::view::seconds;
 use crate::words::Reason;
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
-const SPENT_PERCENT: u64 = 80;
+const SPENT_PERCENT: u32 = 80;
 
 /// AF-150. Time is the time agents worked, as the log has it: a replay comes to the same (D-13).
 pub(super) fn checkpoint(run: &Run) -> Option<Event> {
@@ -37,7 +37,7 @@ pub(super) fn checkpoint(run: &Run) -> Option<Event> {
             why,
             worked_ms: corrections.worked_ms,
             spent_usd: run.spent,
-            budget_percent: percent.map(|percent| u32::try_from(percent).unwrap_or(u32::MAX)),
+            budget_percent: percent,
             first_findings: first,
             last_findings: last,
             stops: stops.map(stop),

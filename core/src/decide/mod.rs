@@ -4,6 +4,7 @@
 
 mod act;
 mod boundary;
+mod budget;
 mod check;
 mod land;
 mod make;
@@ -24,6 +25,10 @@ use settle::{asks, finish, hook, line, stop};
 ///
 /// An empty answer means: wait for the world. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Event> {
+    budget::admit(run, follows(run))
+}
+
+fn follows(run: &Run) -> Vec<Event> {
     let (Some(_), Some(_), None) = (&run.request, &run.session, &run.outcome) else { return vec![] };
     if run.open.values().any(|order| matches!(order, Event::HookStart(_))) {
         return vec![];
@@ -41,6 +46,9 @@ pub fn decide(run: &Run) -> Vec<Event> {
     let judged = judge(run, cycle);
     if !judged.is_empty() {
         return judged;
+    }
+    if let Some(events) = budget::watch(run) {
+        return events;
     }
     if let Some(due) = &run.corrections.due {
         return if run.open.is_empty() { stop(run, due) } else { vec![] };

@@ -1,9 +1,11 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Artifact, Event, Money};
+use crate::event::{AgentStart, Artifact, Event};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 use crate::words::{Purpose, Role, Seat, ShadowAction, Tier};
+
+use super::budget;
 
 pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
     send_after(run, cycle, seat, purpose, note, 0)
@@ -27,22 +29,25 @@ pub(super) fn send_after(
         (Role::Maker, _) => policy.limits.maker_ms,
         (Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer, _) => policy.limits.other_ms,
     };
+    let resolved = tiers::resolve(&policy.models, run.current_workflow(), name, own);
+    let (model, agent) = (budget::tier(run, seat.role, resolved), agent(run, name));
+    let reserved_usd = budget::reserve(run, &agent, seat.role, model);
     AgentStart {
         archetype: name.to_owned(),
         role: seat.role,
-        model: tiers::resolve(&policy.models, run.current_workflow(), name, own),
+        model,
         prompt_summary: summary(run, cycle, seat, purpose),
         purpose,
         attempt: cycle.starts.get(name).copied().unwrap_or(0) + 1,
         cycle: cycle.number,
-        agent: agent(run, name),
+        agent,
         at: run.tip(),
         silence_ms: policy.limits.silence_ms.min(total_ms),
         total_ms,
         wait_ms,
         note,
         earlier,
-        reserved_usd: Money::default(),
+        reserved_usd,
     }
     .into()
 }

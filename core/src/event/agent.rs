@@ -129,6 +129,9 @@ pub struct AgentLost {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<String>,
+    /// What it had reported until then, if more than was set aside for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost_usd: Option<Money>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]

@@ -4,7 +4,7 @@ use crate::event::{
     AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
     QuestionKind, RunReentered, Verb,
 };
-use crate::words::{HookPoint, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
+use crate::words::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
 use super::{Answered, Clarification, Cycle, Landing, Merged, Run, is_yes};
 
@@ -172,6 +172,7 @@ impl Run {
                     self.corrections.winding_down = Some(stop.clone());
                 }
             }
+            Event::BudgetStep(step) => self.note_step(step),
             Event::WiggumBreak(_) => self.broke = Some(seq),
             Event::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
@@ -193,6 +194,7 @@ impl Run {
             Event::RunReentered(reentered) => self.reenter(seq, reentered),
             Event::RunContinued(continued) => {
                 self.reopen();
+                self.allow(continued.budget_usd);
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
                 self.apply_ruling(continued);
@@ -227,6 +229,7 @@ impl Run {
             Event::RunDiscarded(_) => {
                 self.reopen();
                 self.discarded = true;
+                self.settle_open();
                 self.open.clear();
             }
             Event::MergeRequested(_) => {
@@ -237,7 +240,10 @@ impl Run {
             Event::AgentFailed(failed) => self.apply_failure(failed),
             Event::AgentTimeout(failed) => self.apply_failure(&failed.0),
             Event::AgentLost(lost) => {
-                self.open.remove(&lost.start_seq);
+                if let Some(Event::AgentStart(start)) = self.open.remove(&lost.start_seq) {
+                    let at_least = Some(start.reserved_usd).filter(|money| *money > Money::ZERO);
+                    self.settle_cost(&start, lost.estimated_cost_usd.max(at_least), None);
+                }
                 self.cycle_mut().lost.insert(lost.archetype.clone());
             }
             Event::MergeBuilt(built) => {
@@ -294,9 +300,9 @@ impl Run {
     fn apply_answer(&mut self, seq: Seq, complete: AgentComplete) {
         let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
         self.ended.insert(complete.archetype.clone(), true);
-        self.spent.0 += complete.estimated_cost_usd.unwrap_or_default().0;
         *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
         self.worked(complete.duration_ms);
+        self.settle_cost(&start, complete.estimated_cost_usd, complete.tokens);
         if complete.change.is_some() {
             self.work = complete.change;
         }
@@ -340,8 +346,8 @@ impl Run {
     }
 
     fn apply_failure(&mut self, failed: &AgentFailed) {
-        let Some(Event::AgentStart(_)) = self.open.remove(&failed.start_seq) else { return };
-        self.spent.0 += failed.estimated_cost_usd.unwrap_or_default().0;
+        let Some(Event::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
+        self.settle_cost(&start, failed.estimated_cost_usd, None);
         self.worked(failed.duration_ms);
         let busy = failed.kind == Failure::Busy;
         if !busy {
@@ -403,6 +409,7 @@ impl Run {
 
     fn reenter(&mut self, seq: Seq, reentered: &RunReentered) {
         self.reopen();
+        self.settle_open();
         self.open.clear();
         self.landing = Landing::default();
         self.failures_in_a_row = 0;

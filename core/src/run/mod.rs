@@ -4,6 +4,7 @@ mod causes;
 mod corrections;
 mod cycle;
 mod fold;
+mod ledger;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,7 @@ use causes::{Causes, agent_of};
 
 pub use corrections::{Corrections, Escalated, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
+pub use ledger::{Account, Ledger, Limit};
 
 /// The key under which the pipeline's seats stand in `run.start`.
 pub const PIPELINE: &str = "pipeline";
@@ -53,8 +55,10 @@ pub struct Run {
     pub failures_in_a_row: u32,
     pub agents_total: u32,
     pub fixes_total: u32,
+    /// What ended attempts count with, all together.
     pub spent: Money,
     pub corrections: Corrections,
+    pub ledger: Ledger,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
@@ -220,12 +224,6 @@ impl Run {
     pub fn finished_cycles(&self) -> u32 {
         let finished = self.cycles.iter().filter(|cycle| cycle.boundary.is_some()).count();
         u32::try_from(finished).unwrap_or(u32::MAX)
-    }
-
-    /// What is spent of the budget, in whole percent, where there is one.
-    pub fn budget_percent(&self) -> Option<u64> {
-        let budget = self.policy().costs.budget_usd?.0;
-        (self.spent.0.saturating_mul(100)).checked_div(budget)
     }
 
     /// The commit the next agent looks at.

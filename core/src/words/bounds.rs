@@ -86,7 +86,7 @@ impl Default for SystemShadows {
 }
 
 /// What a run may cost (AF-151, BX-24).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Costs {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,9 +95,32 @@ pub struct Costs {
     pub per_agent_usd: Option<Money>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub daily_usd: Option<Money>,
+    /// Percent of a limit from which the user is warned.
+    pub warn_at_percent: u32,
+    /// From here on reviewers get the next cheaper tier.
+    pub downgrade_at_percent: u32,
+    /// From here on no other cycle begins.
+    pub finish_at_percent: u32,
+    /// An agent that says one attempt cost more than this is not believed.
+    pub absurd_usd: Money,
     /// What each tier costs, as it was when the run began.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<Tier, Price>,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Costs {
+            budget_usd: None,
+            per_agent_usd: None,
+            daily_usd: None,
+            warn_at_percent: 50,
+            downgrade_at_percent: 80,
+            finish_at_percent: 95,
+            absurd_usd: Money(1_000_000_000),
+            prices: BTreeMap::new(),
+        }
+    }
 }
 
 /// Dollars per million tokens.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Entry, Event,
-    FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, QuestionAnswered,
+    FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Past, QuestionAnswered,
     QuestionKind, Refusal, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
+use archeflow_core::rules::prices;
 use archeflow_core::run::{PIPELINE, Run};
 use archeflow_core::words::{
     Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
-    Millionths, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Shadow, Sign, Signs,
-    Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
+    Millionths, Money, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Shadow, Sign,
+    Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 
 /// No script here needs more rounds of orders and answers.
@@ -43,6 +44,9 @@ pub(crate) struct World {
     /// Seconds every attempt works.
     takes: Option<u64>,
     changed_files: u32,
+    /// What each archetype says it cost; `all` for everybody else.
+    charges: BTreeMap<String, Money>,
+    spent_today: Money,
     /// How often the Maker has delivered something to review.
     delivered: usize,
     /// It was sent back for tests; what it brings then is the same delivery.
@@ -101,6 +105,8 @@ impl World {
             shadow_says: "accept".to_owned(),
             takes: None,
             changed_files: 1,
+            charges: BTreeMap::new(),
+            spent_today: Money::ZERO,
             delivered: 0,
             for_tests: false,
         };
@@ -135,6 +141,14 @@ impl World {
             "no test files" => self.test_files = 0,
             "confidence" => self.confidence = confidence(value),
             "unverified" => drop(self.statuses.insert(value.to_owned(), Status::Unverified)),
+            "budget" => self.policy.costs.budget_usd = Some(dollars(value)),
+            "per agent" => self.policy.costs.per_agent_usd = Some(dollars(value)),
+            "daily" => self.policy.costs.daily_usd = Some(dollars(value)),
+            "spent today" => self.spent_today = dollars(value),
+            "warn at" => self.policy.costs.warn_at_percent = number(value),
+            "prices" => self.policy.costs.prices = prices::built_in().tiers.clone(),
+            "play file" => self.policy.agents.default = "script:a.play".to_owned(),
+            "cost" => self.charges = list().iter().map(|pair| charge(pair)).collect(),
             "merge" => self.builds = list(),
             "tests" => self.tests = list(),
             "landing" => self.landings = list(),
@@ -193,6 +207,7 @@ impl World {
             format: FORMAT,
             version: String::new(),
             shadows: shadows(),
+            past: Past { spent_today_usd: self.spent_today, ..Past::default() },
             ..RunStart::default()
         }
     }
@@ -317,7 +332,14 @@ impl World {
             }
             "lost" => {
                 let reason = "the program ended".to_owned();
-                return AgentLost { archetype, start_seq: seq, reason, kept_as: None }.into();
+                return AgentLost {
+                    archetype,
+                    start_seq: seq,
+                    reason,
+                    kept_as: None,
+                    estimated_cost_usd: None,
+                }
+                .into();
             }
             "silent" => return AgentTimeout(failed(Failure::Silence)).into(),
             "slow" => return AgentTimeout(failed(Failure::TooLong)).into(),
@@ -365,7 +387,7 @@ impl World {
             answer: Answer { status, remark, said, prior, traits: healthy(), ..Answer::default() },
             change,
             tokens: None,
-            estimated_cost_usd: None,
+            estimated_cost_usd: self.charges.get(&start.archetype).or(self.charges.get("all")).copied(),
             cost_source: None,
             notes: Vec::new(),
         }
@@ -593,6 +615,16 @@ fn next_or_forever(script: &mut Vec<String>) -> Option<String> {
         [kind, forever] if forever == "forever" => Some(kind.clone()),
         [_, ..] => Some(script.remove(0)),
     }
+}
+
+pub(crate) fn dollars(word: &str) -> Money {
+    Money::parse(word).unwrap_or_else(|| panic!("'{word}' is no amount"))
+}
+
+/// `maker=0.5`.
+fn charge(pair: &str) -> (String, Money) {
+    let (name, amount) = pair.split_once('=').unwrap_or_else(|| panic!("'{pair}' is no charge"));
+    (name.to_owned(), dollars(amount))
 }
 
 fn number(word: &str) -> u32 {

@@ -256,8 +256,9 @@ impl Life {
             let Schedule::Crashing(chance) = &mut self.schedule else { return };
             if all || (!none && chance.percent(50)) {
                 *self.mishaps.entry("agent lost").or_default() += 1;
+                let reason = "the program died".to_owned();
                 let lost =
-                    AgentLost { archetype, start_seq, reason: "the program died".to_owned(), kept_as: None };
+                    AgentLost { archetype, start_seq, reason, kept_as: None, estimated_cost_usd: None };
                 let entry = self.run.hear(1_000, lost);
                 self.put(entry);
             }

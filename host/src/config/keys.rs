@@ -33,6 +33,8 @@ pub enum Kind {
     Wholes(usize, u64, u64),
     /// A decimal from 0 to 1 with at most six places, kept exactly.
     Share,
+    /// Dollars from nothing to this many, with at most six places, kept exactly.
+    Dollars(u64),
     /// One of these words, mildest first where they have an order.
     Words(&'static [&'static str]),
     Tier,
@@ -68,6 +70,8 @@ pub enum Setting {
     Whole(u64),
     Wholes(Vec<u64>),
     Millionths(u32),
+    /// In millionths of a dollar.
+    Money(u64),
     Word(&'static str),
     Text(String),
     Names(Vec<String>),
@@ -75,6 +79,8 @@ pub enum Setting {
 
 const SEVERITIES: Kind = Kind::Words(&["INFO", "WARNING", "CRITICAL"]);
 const PERCENT: Kind = Kind::Whole(0, 100);
+const RATE: Kind = Kind::Dollars(10_000);
+const AMOUNT: Kind = Kind::Dollars(1_000_000);
 
 /// In the order of the manual.
 pub static KEYS: &[Key] = &[
@@ -157,6 +163,69 @@ pub static KEYS: &[Key] = &[
         Class::Inert,
         Err("by the archetype"),
         "Tier of this archetype.",
+    ),
+    key(
+        "models.prices.<tier>.input",
+        RATE,
+        Class::Guarded,
+        Err("the built-in page of prices"),
+        "Dollars for a million tokens taken in.",
+    ),
+    key(
+        "models.prices.<tier>.output",
+        RATE,
+        Class::Guarded,
+        Err("the built-in page of prices"),
+        "Dollars for a million tokens given out.",
+    ),
+    key(
+        "models.prices.<tier>.cache_read",
+        RATE,
+        Class::Guarded,
+        Err("a tenth of `input`"),
+        "Dollars for a million tokens read from a cache.",
+    ),
+    key(
+        "models.prices.<tier>.cache_write",
+        RATE,
+        Class::Guarded,
+        Err("the built-in page of prices, or `input`"),
+        "Dollars for a million tokens put into a cache.",
+    ),
+    key(
+        "models.prices.<tier>.context_window",
+        Kind::Whole(1_000, 100_000_000),
+        Class::Guarded,
+        Err("the built-in page of prices"),
+        "Tokens a prompt and its answer may have together.",
+    ),
+    key(
+        "costs.budget_usd",
+        AMOUNT,
+        Class::Inert,
+        Err("none"),
+        "What a run may cost. Warned at 50 %, cheaper reviewers from 80 %, no other cycle from 95 %, stop at 100 %.",
+    ),
+    key(
+        "costs.per_agent_usd",
+        AMOUNT,
+        Class::Guarded,
+        Err("what the role usually costs"),
+        "What is set aside for each attempt while its cost is not known.",
+    ),
+    key(
+        "costs.daily_usd",
+        AMOUNT,
+        Class::Inert,
+        Err("none"),
+        "What all runs in this repository may cost in a day (UTC).",
+    ),
+    key(
+        "costs.warn_at_percent",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("50"),
+        "Percent of a budget from which you are warned.",
     ),
     key(
         "models.workflows.<workflow>.default",
@@ -456,7 +525,6 @@ const fn key(
 pub static LATER: &[&str] = &[
     "bundle",
     "bundle_version",
-    "costs",
     "git.commit_style",
     "git.enabled",
     "git.signing_key",
@@ -557,6 +625,7 @@ fn fits(wanted: &str, part: &str, archetypes: &[String]) -> bool {
             known && archeflow_core::persona::check_name(part).is_ok()
         }
         "<workflow>" => Workflow::parse(part).is_some(),
+        "<tier>" => Tier::parse(part).is_some(),
         "<sign>" => Sign::ALL.iter().any(|sign| sign.name() == part),
         "<point>" => HookPoint::ALL.iter().any(|point| point.name() == part),
         literal => literal == part,
@@ -569,6 +638,7 @@ fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
             ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(archetypes.iter().cloned()).collect()
         }
         "<workflow>" => Workflow::ALL.iter().map(|workflow| workflow.name().to_owned()).collect(),
+        "<tier>" => ["haiku", "sonnet", "opus"].map(str::to_owned).to_vec(),
         "<sign>" => Sign::ALL.iter().map(|sign| sign.name().to_owned()).collect(),
         "<point>" => HookPoint::ALL.iter().map(|point| point.name().to_owned()).collect(),
         literal => vec![literal.to_owned()],
@@ -628,6 +698,7 @@ impl Key {
         match (a, b) {
             (Setting::Whole(a), Setting::Whole(b)) => a > b,
             (Setting::Millionths(a), Setting::Millionths(b)) => a > b,
+            (Setting::Money(a), Setting::Money(b)) => a > b,
             (Setting::Wholes(a), Setting::Wholes(b)) => {
                 a.len() > b.len() || a.iter().sum::<u64>() > b.iter().sum::<u64>()
             }
@@ -648,6 +719,7 @@ impl Kind {
                 format!("a list of at most {longest} whole numbers from {least} to {most}")
             }
             Kind::Share => "a decimal from 0 to 1 with at most six places".to_owned(),
+            Kind::Dollars(most) => format!("dollars from 0 to {most} with at most six places"),
             Kind::Words(words) => words.join(", "),
             Kind::Tier => Tier::NAMES.to_owned(),
             Kind::Release => "a release number of at most 32 characters".to_owned(),
@@ -680,6 +752,7 @@ impl Kind {
             Kind::Off(_) => switch(text).filter(|on| !on).map(Setting::Switch),
             Kind::Whole(least, most) => whole(text, least, most).map(Setting::Whole),
             Kind::Share => share(text).map(Setting::Millionths),
+            Kind::Dollars(most) => dollars(text, most).map(Setting::Money),
             Kind::Words(words) => words.iter().find(|word| **word == text).map(|word| Setting::Word(word)),
             Kind::Tier => Tier::parse(text).map(|tier| Setting::Word(tier.name())),
             Kind::Release => release(text).then(|| Setting::Text(text.to_owned())),
@@ -707,6 +780,7 @@ impl Kind {
             | Kind::Off(_)
             | Kind::Whole(..)
             | Kind::Share
+            | Kind::Dollars(_)
             | Kind::Words(_)
             | Kind::Tier
             | Kind::Release
@@ -724,6 +798,7 @@ impl Kind {
             | Kind::Whole(..)
             | Kind::Wholes(..)
             | Kind::Share
+            | Kind::Dollars(_)
             | Kind::Tier
             | Kind::Release
             | Kind::Prefix
@@ -765,6 +840,16 @@ fn share(text: &str) -> Option<u32> {
         ("1", 0) => Some(1_000_000),
         _ => None,
     }
+}
+
+/// Written plainly: no sign, no exponent, no leading zero.
+fn dollars(text: &str, most: u64) -> Option<u64> {
+    const PLACES: usize = 6;
+    let (digits, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let plain = !rest.is_empty() && rest.len() <= PLACES && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let micro = whole(digits, 0, most)? * 1_000_000;
+    let rest: u64 = format!("{rest:0<PLACES$}").parse().ok().filter(|_| plain)?;
+    Some(micro + rest).filter(|micro| *micro <= most * 1_000_000)
 }
 
 fn release(text: &str) -> bool {
@@ -827,6 +912,12 @@ impl fmt::Display for Setting {
                 let places = format!("{n:06}");
                 let places = places.trim_end_matches('0');
                 write!(f, "0.{}", if places.is_empty() { "0" } else { places })
+            }
+            Setting::Money(micro) => {
+                let places = format!("{:06}", micro % 1_000_000);
+                let places = places.trim_end_matches('0');
+                let dot = if places.is_empty() { "" } else { "." };
+                write!(f, "{}{dot}{places}", micro / 1_000_000)
             }
             Setting::Word(word) => f.write_str(word),
             Setting::Text(text) => f.write_str(text),

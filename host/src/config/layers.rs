@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use archeflow_core::rules::prices::built_in;
 use archeflow_core::words::{
-    Boundaries, Domain, FailAction, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Policy,
-    Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
+    Boundaries, Domain, FailAction, Hook, HookPoint, MergeStrategy, Money, OnPostMergeFailure, Overlap,
+    Policy, Price, Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
 
 use super::keys::{self, Found, KEYS, Key, Setting};
@@ -43,6 +44,8 @@ pub struct Flags {
     pub test_command: Option<String>,
     pub no_tests: Option<bool>,
     pub auto_merge: Option<bool>,
+    /// Dollars.
+    pub budget: Option<String>,
 }
 
 /// Where a value came from; the stronger source compares greater.
@@ -222,6 +225,7 @@ impl Settings {
         self.limits(&mut policy);
         self.convergence(&mut policy);
         self.boundaries(&mut policy);
+        self.costs(&mut policy);
         policy.raised.binary_bytes = self.whole("raised.binary_bytes");
         for sign in Sign::ALL {
             let key = format!("raised.severity.{}", sign.name());
@@ -346,6 +350,56 @@ impl Settings {
             prompt_percent: number("prompt_percent"),
             rising_cycles: number("rising_cycles"),
         };
+    }
+
+    fn costs(&self, policy: &mut Policy) {
+        let costs = &mut policy.costs;
+        costs.budget_usd = self.money("costs.budget_usd");
+        costs.per_agent_usd = self.money("costs.per_agent_usd");
+        costs.daily_usd = self.money("costs.daily_usd");
+        costs.warn_at_percent = narrow(self.whole("costs.warn_at_percent"));
+    }
+
+    /// What each tier costs: the built-in page, and what the user says otherwise. Whoever names the price of an input
+    /// token and is silent about cached ones means the usual tenth.
+    pub fn prices(&self) -> BTreeMap<Tier, Price> {
+        let mut prices = built_in().tiers.clone();
+        for (tier, price) in &mut prices {
+            let rate = |name: &str| self.priced(*tier, name);
+            if let Some(Setting::Money(input)) = rate("input") {
+                price.input = Money(input);
+                price.cache_read = Money(input.div_ceil(10));
+                price.cache_write = Money(input);
+            }
+            for (name, field) in [
+                ("output", &mut price.output),
+                ("cache_read", &mut price.cache_read),
+                ("cache_write", &mut price.cache_write),
+            ] {
+                if let Some(Setting::Money(micro)) = rate(name) {
+                    *field = Money(micro);
+                }
+            }
+            if let Some(Setting::Whole(window)) = rate("context_window") {
+                price.context_window = window;
+            }
+        }
+        prices
+    }
+
+    /// A tier may be called by either of its names.
+    fn priced(&self, tier: Tier, rate: &str) -> Option<Setting> {
+        self.values.iter().find_map(|(key, set)| {
+            let (name, last) = key.strip_prefix("models.prices.")?.split_once('.')?;
+            (Tier::parse(name) == Some(tier) && last == rate).then(|| set.value.clone())
+        })
+    }
+
+    fn money(&self, key: &str) -> Option<Money> {
+        match self.get(key) {
+            Some(Setting::Money(micro)) => Some(Money(micro)),
+            _ => None,
+        }
     }
 
     fn hook(&self, point: HookPoint) -> Option<Hook> {
@@ -639,6 +693,7 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
         ("--domain", "domain", &flags.domain),
         ("--agent", "agents.default", &flags.agent),
         ("--test-command", "test_command", &flags.test_command),
+        ("--budget", "costs.budget_usd", &flags.budget),
     ] {
         typed.extend(value.iter().map(|value| (flag, key.to_owned(), value.clone())));
     }

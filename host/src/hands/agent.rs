@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use archeflow_core::accept;
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money, Tokens,
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money,
 };
 use archeflow_core::read;
+use archeflow_core::rules::ledger::{self, Usage};
+use archeflow_core::rules::prices;
 use archeflow_core::words::{Answer, Change, Role, Status};
 use serde::{Deserialize, Serialize};
 
 use super::desk::Errand;
-use super::{Message, Trouble, artifact_name, citations, looking, report, tail};
+use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
 use crate::failpoint;
 use crate::git::change::quote_path;
@@ -128,7 +130,7 @@ impl Attempt<'_> {
 
     fn wait(&self) {
         let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
-        while std::time::Instant::now() < until && !self.world.watch.is_stopping() {
+        while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -165,7 +167,7 @@ impl Attempt<'_> {
         };
         failpoint::pass("agent.housed");
         let mut murmur = Murmur { order: self.errand.seq, send, last: None };
-        let ended = proc::run(job, &self.world.watch, &mut |stream, bytes| murmur.hear(stream, bytes));
+        let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| murmur.hear(stream, bytes));
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
         Done::of(&ended)
@@ -225,12 +227,21 @@ impl Attempt<'_> {
             End::TooLong => {
                 Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
             }
-            End::Stopped => return self.lost(slot, "stopped by the user"),
+            End::Stopped => {
+                // A signal stops everything; without one it is the program that called it in.
+                let by_user = self.world.watch.is_stopping();
+                return self.lost(slot, if by_user { "stopped by the user" } else { "called in" });
+            }
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         };
         if let Some((kind, reason)) = failure {
             let kept_as = self.keep(slot)?;
-            return Ok(self.failed(kind, reason, done.duration_ms, kept_as));
+            let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
+            if let (End::NotStarted(_), Event::AgentFailed(failed)) = (&done.end, &mut failed) {
+                // What never began has cost nothing (M-G13).
+                failed.estimated_cost_usd = Some(Money::ZERO);
+            }
+            return Ok(failed);
         }
         let change = match start.role {
             Role::Maker => self.collect(slot)?,
@@ -274,7 +285,9 @@ impl Attempt<'_> {
         if done.tampered_copy {
             notes.push("it changed its read-only checkout; the changes were dropped".to_owned());
         }
-        let (tokens, estimated_cost_usd) = self.usage();
+        let usage = self.usage();
+        let counted = self.counted(&usage);
+        notes.extend(self.price_note(&usage));
         let complete = AgentComplete {
             archetype: start.archetype.clone(),
             start_seq: self.errand.seq,
@@ -285,9 +298,9 @@ impl Attempt<'_> {
             model: start.model,
             answer,
             change,
-            tokens,
-            estimated_cost_usd,
-            cost_source: estimated_cost_usd.map(|_| CostSource::Reported),
+            tokens: usage.tokens,
+            estimated_cost_usd: counted.map(|(cost, _)| cost),
+            cost_source: counted.map(|(_, source)| source),
             notes,
         };
         Ok(complete.into())
@@ -372,7 +385,8 @@ impl Attempt<'_> {
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
         let (archetype, reason) = (self.errand.start.archetype.clone(), reason.to_owned());
-        Ok(AgentLost { archetype, start_seq: self.errand.seq, reason, kept_as }.into())
+        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
+        Ok(AgentLost { archetype, start_seq: self.errand.seq, reason, kept_as, estimated_cost_usd }.into())
     }
 
     /// The Maker's working copy as a crash left it.
@@ -381,7 +395,7 @@ impl Attempt<'_> {
     }
 
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
-        let (_, estimated_cost_usd) = self.usage();
+        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
         let archetype = self.errand.start.archetype.clone();
         let failed = AgentFailed {
             archetype,
@@ -399,21 +413,21 @@ impl Attempt<'_> {
         }
     }
 
-    /// What the agent says it used. Anything unreadable is no statement.
-    fn usage(&self) -> (Option<Tokens>, Option<Money>) {
-        #[derive(Deserialize)]
-        struct Usage {
-            input_tokens: Option<u64>,
-            output_tokens: Option<u64>,
-            cost_usd: Option<Money>,
-        }
-        let bytes = files::read_capped(&self.folder.join("usage.json"), 64 * 1024).unwrap_or_default();
-        let Ok(usage) = serde_json::from_slice::<Usage>(&bytes) else { return (None, None) };
-        let tokens = match (usage.input_tokens, usage.output_tokens) {
-            (Some(input), Some(output)) => Some(Tokens { input, output, ..Tokens::default() }),
-            (Some(_), None) | (None, Some(_) | None) => None,
-        };
-        (tokens, usage.cost_usd)
+    fn usage(&self) -> Usage {
+        usage::read(&self.folder.join("usage.json"))
+    }
+
+    /// What this attempt counts with.
+    fn counted(&self, usage: &Usage) -> Option<(Money, CostSource)> {
+        let start = &self.errand.start;
+        ledger::cost(usage, &self.errand.costs, start.model, start.reserved_usd)
+    }
+
+    /// M-G9.
+    fn price_note(&self, usage: &Usage) -> Option<String> {
+        let (_, known) = prices::charged(&self.errand.costs, self.errand.start.model, &usage.model)?;
+        let note = || format!("the price of the model '{}' is not known; the dearest counts", usage.model);
+        (!known).then(note)
     }
 
     /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is

@@ -7,7 +7,7 @@ use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk};
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::words::{Destination, Purpose, Role, Seq, Sight};
+use archeflow_core::words::{Costs, Destination, Purpose, Role, Seq, Sight};
 
 use crate::git::{Oid, change, runner};
 use crate::store::files;
@@ -24,6 +24,7 @@ pub(super) struct Errand {
     pub(super) binary_bytes: u64,
     /// Odd things about the brief.
     pub(super) notes: Vec<String>,
+    pub(super) costs: Costs,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
+        costs: run.policy().costs.clone(),
     })
 }
 

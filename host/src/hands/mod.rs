@@ -9,6 +9,7 @@ mod citations;
 mod desk;
 mod landing;
 mod looking;
+mod usage;
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;

@@ -7,7 +7,7 @@
 //!
 //! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
 
-mod dir;
+pub(crate) mod dir;
 pub mod files;
 mod frame;
 pub mod holder;
