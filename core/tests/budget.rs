@@ -196,7 +196,7 @@ fn i4_the_ledger_never_under_counts_and_nobody_starts_past_a_limit() {
         assert!(seen.ends.get(end).is_some_and(|times| *times > 10), "too tame: {seen:?}");
     }
     let mishaps = [seen.lost, seen.nonsense, seen.silent, seen.refused];
-    assert!(mishaps.iter().all(|times| *times > 20) && seen.called_in > 3, "too tame: {seen:?}");
+    assert!(mishaps.iter().all(|times| *times > 20) && seen.called_in > 20, "too tame: {seen:?}");
 }
 
 /// One run, with crashes. Every attempt is charged at most what was set aside for it, unless it says what it cost: that
@@ -319,7 +319,9 @@ fn says(
     match chance.below(6) {
         // The truth, which may be more than was set aside.
         0 | 1 => {
-            let truth = Money(so_far.0 + chance.below(900_000) + 1);
+            // Dear reviewers use the budget up while others are still out.
+            let most = if start.role == Role::Reviewer { 5_000_000 } else { 300_000 };
+            let truth = Money(so_far.0 + chance.below(most) + 1);
             (usage(Stated::Amount(truth)), truth)
         }
         2 => {

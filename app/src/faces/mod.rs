@@ -1,5 +1,6 @@
 //! How a run looks: lines on a terminal or in a log, or one JSON object.
 
+pub(crate) mod costs;
 pub(crate) mod line;
 pub(crate) mod summary;
 pub(crate) mod text;

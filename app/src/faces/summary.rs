@@ -5,6 +5,7 @@ use archeflow_core::view;
 use archeflow_core::words::{Outcome, RunStatus};
 use serde_json::json;
 
+use super::costs;
 use super::text::{Paint, pad, safe_line, width};
 
 /// I12: the cause, what was kept and where, and the next command.
@@ -41,6 +42,10 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
                 safe_line(&finding.description)
             );
         }
+    }
+    let costs = costs::table(run);
+    if !costs.is_empty() {
+        tell!("\n{}", costs.join("\n"));
     }
     if let Some((_, question)) = run.question() {
         tell!("\nQuestion: {}", safe_line(&question.question));
@@ -110,6 +115,7 @@ pub(crate) fn json(
         "artifacts": root.join(format!(".archeflow/artifacts/{run_id}")).to_string_lossy(),
         "events": root.join(format!(".archeflow/events/{run_id}.jsonl")).to_string_lossy(),
         "cost_usd": run.spent,
+        "costs": costs::json(run),
         "unresolved": unresolved,
         "question": question,
         "next": steps,

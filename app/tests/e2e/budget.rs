@@ -193,3 +193,38 @@ fn script_agents_cost_nothing_unless_they_say_so() {
     assert_eq!(merged.json["cost_usd"], json!(0.4));
     assert_eq!(words(&merged), ["50 warn", "80 downgrade"]);
 }
+
+#[test]
+fn bx24_a_dry_run_says_what_the_run_would_cost() {
+    let test = paid("say 0.02");
+    let planned = test.go(&["--dry-run", "--workflow", "standard"]).ended("dry_run", "dry_run", 0);
+    let costs = &planned.json["costs"];
+    assert_eq!(costs["estimate"]["cycle_usd"], json!(1.515), "{costs}");
+    assert_eq!(costs["estimate"]["most_usd"], json!(3.03));
+    assert_eq!(
+        costs["estimate"]["agents"][0],
+        json!({"archetype": "explorer", "model": "haiku", "cost_usd": 0.08})
+    );
+    assert_eq!(costs["actual_usd"], json!(0.04));
+    let details = planned.json["question"]["details"].to_string();
+    assert!(details.contains("estimated cost: $1.52 a cycle, at most $3.03"), "{details}");
+    assert!(planned.stderr.contains("planning has cost $0.04"), "{planned}");
+}
+
+#[test]
+fn af008_what_the_tiers_saved_comes_from_the_runs_own_tokens() {
+    let usage = "printf '{\"input_tokens\": 100000, \"output_tokens\": 10000}' > \"$ARCHEFLOW_USAGE_FILE\"";
+    let test = paid(&format!("[ $ARCHEFLOW_ROLE = guardian ] || {usage}"));
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let costs = &merged.json["costs"];
+    assert_eq!(costs["by_archetype"][0]["archetype"], json!("creator"));
+    assert_eq!(costs["by_archetype"][0]["cost_usd"], json!(0.45));
+    let wanted = json!({
+        "used_usd": 0.9, "premium_usd": 1.5, "percent": 40, "attempts_counted": 2, "attempts": 3
+    });
+    assert_eq!(costs["savings"], wanted, "the Guardian said nothing");
+    let told = "tiers: $0.90 instead of $1.50 all at opus, 40 % less (tokens of 2 of 3 attempts are known)";
+    assert!(merged.stderr.contains(told), "{merged}");
+    let shown = test.run(&["show", &merged.id]);
+    assert!(shown.stderr.contains(told) && shown.stderr.contains("creator    sonnet  $0.45"), "{shown}");
+}

@@ -1,7 +1,7 @@
 //! Plan: Explorer, Creator, then the confidence gate (A3).
 
 use crate::event::{Event, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
-use crate::rules::gates;
+use crate::rules::{estimate, gates, prices};
 use crate::run::{Cycle, Run};
 use crate::words::{
     Confidence, Millionths, Outcome, Phase, Purpose, Reason, Role, RunStatus, Seat, Strategy, Workflow,
@@ -131,6 +131,7 @@ fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Event> {
         format!("confidence: {}", scores(table)),
         format!("agents still to run per cycle: {} ({})", remaining.len(), remaining.join(", ")),
         format!("cycles at most: {}", run.max_cycles),
+        estimated(run),
     ];
     let unanswered = Outcome {
         status: RunStatus::DryRun,
@@ -145,6 +146,20 @@ fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Event> {
         unanswered,
     };
     vec![question.into()]
+}
+
+/// Cycles still to come cost what a whole cycle usually does; what planning has cost is known.
+fn estimated(run: &Run) -> String {
+    let own = run.request.as_ref().map(|request| &request.tiers).cloned().unwrap_or_default();
+    let workflow = run.current_workflow();
+    let estimate = estimate::before(run.policy(), &run.seats(), &own, workflow, run.max_cycles);
+    format!(
+        "estimated cost: {} a cycle, at most {} (prices of {}); planning has cost {}",
+        estimate.cycle.shown(),
+        estimate.most.shown(),
+        prices::built_in().as_of,
+        run.spent.shown()
+    )
 }
 
 fn scores(table: Confidence) -> String {

@@ -82,10 +82,15 @@ pub fn priced(tokens: Tokens, price: &Price) -> Money {
 /// What is set aside for an attempt: what one agent may cost where that is limited, else what its role usually costs on
 /// this tier. Nothing for a play file, which costs nothing.
 pub fn reservation(costs: &Costs, agent: &str, role: Role, tier: Tier) -> Money {
-    if agent.starts_with("script:") {
+    if is_free(agent) {
         return Money::ZERO;
     }
     costs.per_agent_usd.unwrap_or_else(|| typical(costs, role, tier))
+}
+
+/// A play file costs nothing, unless it says so.
+pub fn is_free(agent: &str) -> bool {
+    agent.starts_with("script:")
 }
 
 /// What an attempt of a role usually costs on a tier.

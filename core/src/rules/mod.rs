@@ -3,6 +3,7 @@
 
 pub mod attention;
 pub mod convergence;
+pub mod estimate;
 pub mod evidence;
 pub mod gates;
 pub mod ledger;
