@@ -27,8 +27,6 @@ pub struct Corrections {
     pub research_over: bool,
     /// Lessons that were told and did not help (AF-145).
     pub ineffective: BTreeSet<String>,
-    /// Explorers sent, the small ones included.
-    pub explorers: u32,
     /// Time agents worked since the last checkpoint, and how many there were.
     pub worked_ms: u64,
     pub checkpoints: u32,

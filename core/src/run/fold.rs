@@ -42,7 +42,6 @@ impl Run {
         match order {
             Event::AgentStart(start) => {
                 self.agents_total += 1;
-                self.corrections.explorers += u32::from(start.role == Role::Explorer);
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
                 cycle.lost.remove(&start.archetype);

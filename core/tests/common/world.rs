@@ -450,7 +450,14 @@ impl World {
 
 /// An answer that shows nothing of any shadow.
 fn healthy() -> Traits {
-    Traits { test_run: true, recommendation: true, synthesis: true, patterns: true, ..Traits::default() }
+    Traits {
+        test_run: true,
+        recommendation: true,
+        synthesis: true,
+        patterns: true,
+        deviations: 99,
+        ..Traits::default()
+    }
 }
 
 /// The same answer with its archetype gone too far.
@@ -460,6 +467,7 @@ fn sicken(complete: &mut AgentComplete, role: Role) {
         (Role::Explorer, _) => traits.tangents = 9,
         (Role::Creator, _) => traits.abstractions = 9,
         (Role::Maker, _) => {
+            traits.deviations = 0;
             if let Some(change) = &mut complete.change {
                 change.files.push(ChangedFile {
                     path: "src/unplanned.rs".to_owned(),
