@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{RunContinued, ShadowDetected, Stop, Tracked};
-use crate::words::{SYSTEM, Seq, ShadowAction, SystemShadow};
+use crate::words::{Role, SYSTEM, Seq, ShadowAction, SystemShadow};
 
 use super::{Answered, Clarification, Run};
 
@@ -138,7 +138,8 @@ impl Run {
         let archetype = key.0.clone();
         match text.trim().to_lowercase().as_str() {
             "accept" | "go on" | "proceed" | "continue" | "yes" | "y" | "ok" => self.tolerate(key),
-            "skip" | "without" => {
+            // Nobody else can be gone without.
+            "skip" | "without" if self.is_reviewer(&archetype) => {
                 let cycle = self.cycle_mut();
                 if cycle.shadowed.remove(&archetype).is_some() {
                     cycle.absent.insert(archetype, "a person goes on without it".to_owned());
@@ -163,6 +164,10 @@ impl Run {
                 });
             }
         }
+    }
+
+    fn is_reviewer(&self, archetype: &str) -> bool {
+        self.seats().iter().any(|seat| seat.archetype == archetype && seat.role == Role::Reviewer)
     }
 
     fn tolerate(&mut self, key: Key) {

@@ -188,7 +188,7 @@ impl<'a> Auditor<'a> {
                 self.tolerated.insert(key);
                 self.due.remove(key.0);
             }
-            "skip" => drop(self.due.remove(key.0)),
+            "skip" if matches!(key.0, "skeptic" | "sage" | "trickster") => drop(self.due.remove(key.0)),
             "stop" => self.broken = true,
             _ => {
                 self.in_run.remove(&key);

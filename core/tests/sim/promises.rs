@@ -325,7 +325,10 @@ impl<'a> Auditor<'a> {
                 let name = question.archetype.as_str();
                 match text.as_str() {
                     "accept" | "go on" => self.cycle.restore(name),
-                    "skip" if self.cycle.shadowed.remove(name).is_some() => {
+                    "skip"
+                        if matches!(name, "skeptic" | "sage" | "trickster")
+                            && self.cycle.shadowed.remove(name).is_some() =>
+                    {
                         self.cycle.skipped.insert(name);
                     }
                     _ => {}
