@@ -144,6 +144,7 @@ impl House {
 
     pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
         let file = file.map(config::user::read_named).transpose()?;
+        let flags = &self.with_environment(flags);
         let inputs = config::Inputs {
             repository: &self.offer.files,
             approved: self.approved,
@@ -152,6 +153,14 @@ impl House {
             flags,
         };
         Ok(config::Settings::resolve(&inputs)?)
+    }
+
+    /// What the user's environment says counts as typed, unless something else was.
+    fn with_environment(&self, flags: &config::Flags) -> config::Flags {
+        let said = self.ground.variables.iter().find(|(name, _)| name == config::layers::SHADOWS);
+        let said =
+            said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty());
+        config::Flags { shadows: flags.shadows.clone().or(said), ..flags.clone() }
     }
 
     pub fn persona(&self, name: &str) -> Result<personas::Found, Error> {

@@ -356,6 +356,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Switch => &["true", "false"],
         Kind::Off(_) => &["false"],
         Kind::Whole(..) | Kind::Wholes(..) | Kind::Words(_) => &[],
+        Kind::Limit(..) => &["off"],
         Kind::Share => &["0", "1", "0.5", "0.000001", "1.000000", "'0.5'"],
         Kind::Dollars(_) => &["0", "2", "0.5", "2.000001", "'3.75'"],
         Kind::Tier => &["haiku", "cheap", "standard", "premium", "opus"],
@@ -371,6 +372,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Switch => &["on", "no", "yes", "True", "1", "''"],
         Kind::Off(_) => &["true", "off"],
+        Kind::Limit(..) => &["-1", "1e3", "none", "false", "Off", "''", "1.5"],
         Kind::Whole(..) => {
             &["-1", "1e3", "0x10", "007", "1_000", "1.0", "99999999999999999999999999", ".inf", "[1]"]
         }
@@ -410,7 +412,9 @@ fn every_key_takes_its_default_and_what_is_allowed() {
                 assert_eq!(most, 100);
                 values.extend(["0".to_owned(), "80".to_owned()]);
             }
-            Kind::Whole(least, most) => values.extend([least.to_string(), most.to_string()]),
+            Kind::Whole(least, most) | Kind::Limit(least, most) => {
+                values.extend([least.to_string(), most.to_string()]);
+            }
             Kind::Switch
             | Kind::Off(_)
             | Kind::Wholes(..)
@@ -444,7 +448,7 @@ fn every_key_refuses_a_wrong_value_by_name() {
     for key in KEYS {
         let mut values: Vec<String> = wrong(key.kind).iter().map(|value| (*value).to_owned()).collect();
         values.extend(["".to_owned(), "~".to_owned(), "{wrong: 1}".to_owned()]);
-        if let Kind::Whole(least, most) = key.kind {
+        if let Kind::Whole(least, most) | Kind::Limit(least, most) = key.kind {
             values.push((most + 1).to_string());
             values.extend(least.checked_sub(1).map(|n| n.to_string()));
         }
@@ -505,7 +509,7 @@ fn unknown_keys_are_named_with_what_is_known() {
         ),
         (
             "models:\n  provider: ollama\n",
-            "config.yaml:2: `models.provider` is not supported by this version; known here: default, archetypes, workflows",
+            "config.yaml:2: `models.provider` is not supported by this version; known here: default, archetypes, prices, workflows",
         ),
         (
             "git: {signing_key: x}\n",
@@ -820,6 +824,7 @@ fn nothing_that_runs_or_reaches_is_inert() {
             Kind::Switch
             | Kind::Off(_)
             | Kind::Whole(..)
+            | Kind::Limit(..)
             | Kind::Wholes(..)
             | Kind::Share
             | Kind::Words(_)
@@ -1296,4 +1301,21 @@ fn the_manual_has_the_table_of_keys() {
             "docs/configuration.md is out of date; run with UPDATE=1, or put in:\n{wanted}"
         );
     }
+}
+
+#[test]
+fn bx_34_shadows_are_switched_off_by_the_environment_and_their_limits_by_off() {
+    let off = Flags { shadows: text("off"), ..Flags::default() };
+    let policy =
+        Test::new().user("shadows: {rabbit_hole: {words: off, files: 40}}\n").flags(off).settings().policy();
+    assert!(!policy.shadows.enabled);
+    assert_eq!(policy.shadows.rabbit_hole.words, None);
+    assert_eq!(policy.shadows.rabbit_hole.files, Some(40));
+    assert_eq!(Test::new().settings().policy().shadows, archeflow_core::words::Shadows::default());
+    assert_eq!(
+        Test::new().settings().policy().system_shadows,
+        archeflow_core::words::SystemShadows::default()
+    );
+    let on = Flags { shadows: text("on"), ..Flags::default() };
+    assert!(Test::new().user("shadows: {enabled: false}\n").flags(on).settings().policy().shadows.enabled);
 }

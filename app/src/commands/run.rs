@@ -92,5 +92,6 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         no_tests: args.no_tests.then_some(true),
         auto_merge: args.session.auto_merge.then_some(true),
         budget: args.budget.clone(),
+        ..Flags::default()
     })
 }

@@ -19,10 +19,11 @@ mod sections;
 mod status;
 mod table;
 mod text;
+mod traits;
 
 pub use sections::section;
 
-use crate::words::{Answer, Role, Said, Traits};
+use crate::words::{Answer, Role, Said};
 use lines::{Kind, Line};
 use sections::Page;
 
@@ -47,8 +48,8 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
         remark: status::remark(status, last, &page),
         words: u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX),
         summary: summary(lines, &said),
+        traits: traits::traits(role, &page, &said),
         said,
-        traits: Traits::default(),
         prior: proposal::prior(&page, &mut problems),
         problems: problems.into_vec(),
     }

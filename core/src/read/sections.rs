@@ -42,6 +42,11 @@ impl<'a> Page<'a> {
         Page { heads: heads.collect(), lines }
     }
 
+    /// Every heading in order: its line, its level and its first words in lower case.
+    pub(crate) fn titles(&self) -> impl Iterator<Item = (usize, usize, &str)> {
+        self.heads.iter().map(|head| (head.line, head.level, head.title.as_str()))
+    }
+
     /// The same as [`section`], in lines.
     pub(crate) fn body(&self, heading: &str) -> Option<&[Line<'a>]> {
         let (first, after) = self.range(heading)?;

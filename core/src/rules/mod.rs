@@ -8,6 +8,7 @@ pub mod evidence;
 pub mod gates;
 pub mod ledger;
 pub mod memory;
+pub(crate) mod phrases;
 pub mod pollution;
 pub mod prices;
 pub mod raised;

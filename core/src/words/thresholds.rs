@@ -200,6 +200,8 @@ pub struct TunnelVision {
     /// More than so many percent of the findings lie in fewer than [`TunnelVision::files_percent`] of the files.
     pub files: Option<u32>,
     pub files_percent: u32,
+    /// Of fewer findings than this no percentage is taken.
+    pub findings_floor: u32,
     /// So many findings, from [`TunnelVision::reviewers`] reviewers that ran, and all of one category.
     pub category: Option<u32>,
     pub reviewers: u32,
@@ -207,7 +209,13 @@ pub struct TunnelVision {
 
 impl Default for TunnelVision {
     fn default() -> Self {
-        TunnelVision { files: Some(80), files_percent: 20, category: Some(3), reviewers: 2 }
+        TunnelVision {
+            files: Some(80),
+            files_percent: 20,
+            findings_floor: 3,
+            category: Some(3),
+            reviewers: 2,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use archeflow_core::words::{
 
 use super::keys::{self, Found, KEYS, Key, Setting};
 use super::yaml::{self, Entry, Value};
-use super::{Fault, Faults, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shown};
+use super::{Fault, Faults, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shadows, shown};
 
 /// Everything that takes part in a run's settings.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,12 @@ pub struct Flags {
     pub auto_merge: Option<bool>,
     /// Dollars.
     pub budget: Option<String>,
+    /// The environment variable [`SHADOWS`].
+    pub shadows: Option<String>,
 }
+
+/// `off` switches the detection of shadows off for whoever sets it (BX-34).
+pub const SHADOWS: &str = "ARCHEFLOW_SHADOWS";
 
 /// Where a value came from; the stronger source compares greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +69,7 @@ pub enum Source {
         path: String,
         line: u32,
     },
-    /// As it is typed, with its dashes.
+    /// As it is typed, with its dashes; or the name of an environment variable.
     Flag(&'static str),
 }
 
@@ -226,6 +231,7 @@ impl Settings {
         self.convergence(&mut policy);
         self.boundaries(&mut policy);
         self.costs(&mut policy);
+        shadows::read(self, &mut policy);
         policy.raised.binary_bytes = self.whole("raised.binary_bytes");
         for sign in Sign::ALL {
             let key = format!("raised.severity.{}", sign.name());
@@ -458,14 +464,14 @@ impl Settings {
         }
     }
 
-    fn get(&self, key: &str) -> Option<Setting> {
+    pub(super) fn get(&self, key: &str) -> Option<Setting> {
         match self.values.get(key) {
             Some(set) => Some(set.value.clone()),
             None => keys::known(key).and_then(Key::built_in),
         }
     }
 
-    fn word(&self, key: &str) -> Option<&'static str> {
+    pub(super) fn word(&self, key: &str) -> Option<&'static str> {
         match self.get(key) {
             Some(Setting::Word(word)) => Some(word),
             _ => None,
@@ -479,11 +485,11 @@ impl Settings {
         }
     }
 
-    fn switch(&self, key: &str) -> bool {
+    pub(super) fn switch(&self, key: &str) -> bool {
         self.get(key) == Some(Setting::Switch(true))
     }
 
-    fn whole(&self, key: &str) -> u64 {
+    pub(super) fn whole(&self, key: &str) -> u64 {
         match self.get(key) {
             Some(Setting::Whole(n)) => n,
             _ => unreachable!("`{key}` is a number with a default in the table of keys"),
@@ -700,6 +706,20 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
     typed.extend(
         flags.auto_merge.iter().map(|on| ("--auto-merge", "git.auto_merge".to_owned(), on.to_string())),
     );
+    if let Some(text) = &flags.shadows {
+        let on = match text.as_str() {
+            "on" => Some("true"),
+            "off" => Some("false"),
+            _ => None,
+        };
+        match on {
+            Some(on) => typed.push((SHADOWS, "shadows.enabled".to_owned(), on.to_owned())),
+            None => {
+                let text = format!("`{}` is not allowed; allowed: on, off", shown(text));
+                faults.push(whole_file(SHADOWS, &text));
+            }
+        }
+    }
     for (name, spec) in &flags.agent_for {
         match keys::find(&["agents", name], archetypes) {
             Found::Key(key) if key.path == "agents.<archetype>" => {
@@ -793,7 +813,7 @@ fn not_in_force(held: &Withheld) -> String {
 }
 
 /// Bounds in the table of keys keep every count far below the limit of `u32`.
-fn narrow(n: u64) -> u32 {
+pub(super) fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 

@@ -11,6 +11,7 @@
 pub mod keys;
 pub mod layers;
 pub mod personas;
+mod shadows;
 pub mod trust;
 pub mod user;
 pub mod yaml;

@@ -1,10 +1,77 @@
-//! To come.
+//! The Trickster's shadow (AF-135, CL-20): breaking for the joy of it.
+//!
+//! **Immune:** any number of edge cases in changed files that can be reproduced; a place in untouched code whose
+//! finding also cites a changed file, because the failure shows where the change is called; advice (INFO); and, where the
+//! log does not hold all changed files, every place.
 
-use super::Facts;
-use crate::words::{FalseAlarm, Sighting};
+use super::steps::shows_steps;
+use super::{Facts, Places, count, number, review, sighting};
+use crate::words::{Change, FalseAlarm, Review, Sighting};
 
-pub(super) const CORRECTION: &str = "";
+pub(super) const CORRECTION: &str = "Delete every finding outside of the diff and every scenario that can't happen to a real \
+    user. Rank what is left by likelihood times impact, keep the three to five worst, and give each the steps that \
+    lead to it. Then answer again with the whole review.";
 
-pub(super) fn check(_: &Facts<'_>, _: &FalseAlarm) -> Vec<Sighting> {
-    Vec::new()
+pub(super) fn check(facts: &Facts<'_>, policy: &FalseAlarm) -> Vec<Sighting> {
+    let Some(review) = review(facts) else { return Vec::new() };
+    let changed = facts.change.map(Places::of_change).unwrap_or_default();
+    [
+        untouched(review, &changed, policy),
+        findings(review, facts.change, &changed, policy),
+        impossible(facts, policy),
+        without_steps(facts, policy),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn untouched(review: &Review, changed: &Places<'_>, policy: &FalseAlarm) -> Option<Sighting> {
+    let limit = policy.untouched?;
+    let strays = super::strays(review, changed);
+    let (outside, first) = (number(strays.len()), strays.first()?);
+    (outside >= limit.max(1)).then(|| {
+        let place = &first.location;
+        let detail = format!("{outside} findings in files that were not changed, such as {place}");
+        sighting("untouched", outside, limit, detail)
+    })
+}
+
+fn findings(
+    review: &Review,
+    change: Option<&Change>,
+    changed: &Places<'_>,
+    policy: &FalseAlarm,
+) -> Option<Sighting> {
+    let (limit, change) = (policy.findings?, change?);
+    let files = number(change.files.len()).saturating_add(change.files_left_out);
+    let few = policy.strict || files < policy.few_files;
+    if !few || number(review.findings.len()) <= limit {
+        return None;
+    }
+    let loose = count(&review.findings, |finding| !(changed.touch(finding) && shows_steps(finding)));
+    (loose > limit).then(|| {
+        let detail = format!(
+            "{loose} findings for {files} changed files that are not both in the change and reproducible, where at most \
+             {limit} are fine"
+        );
+        sighting("findings", loose, limit, detail)
+    })
+}
+
+fn impossible(facts: &Facts<'_>, policy: &FalseAlarm) -> Option<Sighting> {
+    let (limit, found) = (policy.impossible?, facts.answer.traits.impossible);
+    (found >= limit.max(1)).then(|| {
+        let detail = format!("{found} scenarios that can't happen to a real user");
+        sighting("impossible", found, limit, detail)
+    })
+}
+
+fn without_steps(facts: &Facts<'_>, policy: &FalseAlarm) -> Option<Sighting> {
+    let (limit, found) = (policy.without_steps?, facts.answer.traits.without_steps);
+    (found > limit).then(|| {
+        let detail =
+            format!("{found} findings without steps that lead to them, where at most {limit} are fine");
+        sighting("without_steps", found, limit, detail)
+    })
 }

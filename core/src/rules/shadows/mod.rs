@@ -18,10 +18,14 @@ mod paranoid;
 mod places;
 mod rabbit_hole;
 mod rogue;
+pub(crate) mod steps;
 
 pub(crate) use places::{Places, is_code};
+pub(crate) use rogue::outside;
 
-use crate::words::{Answer, Change, Domain, Finding, Proposal, Review, Said, Shadow, Shadows, Sighting};
+use crate::words::{
+    Answer, Change, Domain, Finding, Proposal, Review, Said, Severity, Shadow, Shadows, Sighting,
+};
 
 /// What a check looks at. All from the log.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +91,26 @@ fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
         Said::Review(review) => Some(review),
         Said::Prose | Said::Proposal(_) => None,
     }
+}
+
+/// Findings above INFO in files that are not part of the change, and that cite none that is.
+fn strays<'a>(review: &'a Review, changed: &Places<'_>) -> Vec<&'a Finding> {
+    let is_stray = |finding: &&Finding| {
+        finding.severity > Severity::Info && !finding.file.is_empty() && !changed.touch(finding)
+    };
+    if changed.is_empty() { Vec::new() } else { review.findings.iter().filter(is_stray).collect() }
+}
+
+/// The words in the first bytes of a text. A hyphen stays inside its word.
+fn words_of(text: &str, bytes: usize) -> impl Iterator<Item = &str> {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = text.get(..end).unwrap_or_default();
+    start.split(|c: char| !c.is_alphanumeric() && c != '-').filter(|word| !word.is_empty())
+}
+
+/// Whether a word begins with a stem, in any case.
+fn begins(word: &str, stem: &str) -> bool {
+    word.get(..stem.len()).is_some_and(|start| start.eq_ignore_ascii_case(stem))
 }
 
 fn count<'a>(findings: &'a [Finding], wanted: impl Fn(&&'a Finding) -> bool) -> u32 {

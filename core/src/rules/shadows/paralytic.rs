@@ -1,10 +1,73 @@
-//! To come.
+//! The Skeptic's shadow (AF-134, CL-17): doubt that costs nothing and stops everything.
+//!
+//! **Immune:** many challenges, as long as half of them offer an alternative, under `Fix` or in their own words; the
+//! same flaw at several files, which is one finding for each; a place outside of the plan whose line is quoted or
+//! which cites a planned file too, since the fact against a plan often lies elsewhere.
 
-use super::Facts;
-use crate::words::{Paralytic, Sighting};
+use super::{Facts, Places, count, number, review, sighting};
+use crate::words::{Finding, Paralytic, Review, Severity, Sighting};
 
-pub(super) const CORRECTION: &str = "";
+pub(super) const CORRECTION: &str = "Rank your challenges by what happens if you are right. Keep the three gravest, each \
+    with an alternative the author could take up now, and delete the rest, above all what you have said before in other \
+    words and what lies outside of the proposal. Then answer again with the whole review.";
 
-pub(super) fn check(_: &Facts<'_>, _: &Paralytic) -> Vec<Sighting> {
-    Vec::new()
+pub(super) fn check(facts: &Facts<'_>, policy: &Paralytic) -> Vec<Sighting> {
+    let Some(review) = review(facts) else { return Vec::new() };
+    let mut seen = challenges(facts, review, policy);
+    seen.extend(reworded(facts, policy));
+    seen.extend(out_of_scope(facts, review, policy));
+    seen
+}
+
+fn challenges(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Vec<Sighting> {
+    let (found, with) = (number(review.findings.len()), facts.answer.traits.remedied);
+    let percent = with * 100 / found.max(1);
+    let many = policy.challenges.filter(|limit| found > *limit);
+    let bare =
+        policy.alternatives.filter(|limit| u64::from(with) * 100 < u64::from(*limit) * u64::from(found));
+    if !policy.any {
+        let both = many.zip(bare).map(|(many, bare)| {
+            let detail = format!(
+                "{found} challenges, more than {many}, and alternatives for {with} of them, fewer than {bare} %"
+            );
+            sighting("challenges", found, many, detail)
+        });
+        return both.into_iter().collect();
+    }
+    let many = many.map(|limit| {
+        sighting("challenges", found, limit, format!("{found} challenges, where at most {limit} are fine"))
+    });
+    let bare = bare.filter(|_| found >= policy.alternatives_floor).map(|limit| {
+        let detail = format!("alternatives for {with} of {found} challenges, fewer than {limit} %");
+        sighting("alternatives", percent, limit, detail)
+    });
+    many.into_iter().chain(bare).collect()
+}
+
+fn reworded(facts: &Facts<'_>, policy: &Paralytic) -> Option<Sighting> {
+    let (limit, again) = (policy.reworded?, facts.answer.traits.reworded);
+    (again >= limit.max(1)).then(|| {
+        let detail = format!("one concern is said {again} more times in other words");
+        sighting("reworded", again, limit, detail)
+    })
+}
+
+fn out_of_scope(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Option<Sighting> {
+    let limit = policy.out_of_scope?;
+    let mut scope = facts.change.map(Places::of_change).unwrap_or_default();
+    scope.plan(facts.proposal?);
+    if scope.is_empty() {
+        return None;
+    }
+    let strays = |finding: &&Finding| {
+        let placed = !finding.file.is_empty() && finding.severity > Severity::Info;
+        placed && finding.evidence.is_empty() && !scope.touch(finding)
+    };
+    let outside = count(&review.findings, strays);
+    (outside > limit).then(|| {
+        let detail = format!(
+            "{outside} findings in files the proposal does not touch, where at most {limit} are fine"
+        );
+        sighting("out_of_scope", outside, limit, detail)
+    })
 }

@@ -1,10 +1,91 @@
-//! To come.
+//! The Guardian's shadow (AF-133, CL-16): vigilance that blocks everything.
+//!
+//! **Immune:** a genuine CRITICAL, which is one that cites a line in a changed file, says what to do and shows
+//! evidence. It counts towards no ratio, however many there are; and a review whose findings above INFO are all
+//! genuine is not the third refusal in a row but the third time it is right. An approval blocks nobody, so
+//! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
+//! quotes code.
 
-use super::Facts;
-use crate::words::{Paranoid, Sighting};
+use super::{Facts, Places, count, review, sighting};
+use crate::words::{Finding, Paranoid, Review, Severity, Sighting, Verdict};
 
-pub(super) const CORRECTION: &str = "";
+pub(super) const CORRECTION: &str = "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
+    not, grade it lower or drop it. Give every finding above INFO a specific fix, and assume no attacker who already owns \
+    the system. Then answer again with the whole review.";
 
-pub(super) fn check(_: &Facts<'_>, _: &Paranoid) -> Vec<Sighting> {
-    Vec::new()
+pub(super) fn check(facts: &Facts<'_>, policy: &Paranoid) -> Vec<Sighting> {
+    let Some(review) = review(facts) else { return Vec::new() };
+    let changed = facts.change.map(Places::of_change).unwrap_or_default();
+    [
+        criticals(review, &changed, policy),
+        no_approvals(facts, review, &changed, policy),
+        fixes(facts, review, policy),
+        compromised(facts, policy),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn criticals(review: &Review, changed: &Places<'_>, policy: &Paranoid) -> Option<Sighting> {
+    let limit = policy.criticals?;
+    let is_claim =
+        |finding: &&Finding| finding.severity == Severity::Critical && !is_genuine(finding, changed);
+    let criticals = count(&review.findings, is_claim);
+    let warnings = count(&review.findings, |finding| finding.severity == Severity::Warning);
+    let heavy = u64::from(criticals) > u64::from(policy.ratio) * u64::from(warnings);
+    (criticals >= limit.max(1) && heavy).then(|| {
+        let detail = format!(
+            "{criticals} CRITICALs that lack a line in the change, a fix or evidence, against {warnings} WARNINGs: more \
+             than {} to 1",
+            policy.ratio
+        );
+        sighting("criticals", criticals, limit, detail)
+    })
+}
+
+fn no_approvals(
+    facts: &Facts<'_>,
+    review: &Review,
+    changed: &Places<'_>,
+    policy: &Paranoid,
+) -> Option<Sighting> {
+    let (limit, reviews) = (policy.no_approvals?, facts.reviews_without_approval);
+    let mut grave = review.findings.iter().filter(|finding| finding.severity > Severity::Info).peekable();
+    let right = grave.peek().is_some() && grave.all(|finding| is_genuine(finding, changed));
+    (reviews >= limit.max(1) && !right).then(|| {
+        let detail = format!("{reviews} reviews in this run and no approval among them");
+        sighting("no_approvals", reviews, limit, detail)
+    })
+}
+
+/// Of findings above INFO in a review that does not approve.
+fn fixes(facts: &Facts<'_>, review: &Review, policy: &Paranoid) -> Option<Sighting> {
+    let limit = policy.fixes?;
+    let grave = count(&review.findings, |finding| finding.severity > Severity::Info);
+    let fixed = facts.answer.traits.grave_remedied;
+    let few = u64::from(fixed) * 100 < u64::from(limit) * u64::from(grave);
+    let blocks = review.verdict != Some(Verdict::Approved) && grave >= policy.fixes_floor;
+    (blocks && few).then(|| {
+        let detail = format!("{fixed} of {grave} findings above INFO have a fix, fewer than {limit} %");
+        sighting("fixes", fixed * 100 / grave.max(1), limit, detail)
+    })
+}
+
+fn compromised(facts: &Facts<'_>, policy: &Paranoid) -> Option<Sighting> {
+    let (limit, found) = (policy.compromised?, facts.answer.traits.compromised);
+    (found >= limit.max(1)).then(|| {
+        let detail =
+            format!("{found} findings presuppose a system that is already taken over, and show nothing");
+        sighting("compromised", found, limit, detail)
+    })
+}
+
+/// A place in the change that was not found wanting, a fix, and evidence.
+fn is_genuine(finding: &Finding, changed: &Places<'_>) -> bool {
+    let cited = finding
+        .citations
+        .iter()
+        .any(|citation| citation.line > 0 && citation.holds != Some(false) && changed.hold(&citation.file));
+    cited && !finding.fix.is_empty() && !finding.evidence.is_empty()
 }

@@ -1,10 +1,61 @@
-//! To come.
+//! The Explorer's shadow (AF-130): curiosity that has lost the question.
+//!
+//! **Immune:** a long answer that recommends something; many files, each with its reason, that lead to a
+//! recommendation, as in a monorepo whose parts lie scattered; an aside that says what it has to do with the task,
+//! or that is parked under a heading of its own; a recommendation that comes first, in an answer that is not
+//! long; and an answer that ends with a question to a person instead of a recommendation.
 
-use super::Facts;
-use crate::words::{RabbitHole, Sighting};
+use super::{Facts, sighting};
+use crate::words::{RabbitHole, Sighting, Status};
 
-pub(super) const CORRECTION: &str = "";
+pub(super) const CORRECTION: &str = "Stop exploring. Answer again with your three most important findings and \
+    one recommendation, in at most 300 words, and end with the heading `Recommendation` and your status. Leave out \
+    whatever would not change a plan.";
 
-pub(super) fn check(_: &Facts<'_>, _: &RabbitHole) -> Vec<Sighting> {
-    Vec::new()
+pub(super) fn check(facts: &Facts<'_>, policy: &RabbitHole) -> Vec<Sighting> {
+    if matches!(facts.answer.status, Status::NeedsContext | Status::Blocked) {
+        return Vec::new();
+    }
+    [words(facts, policy), files(facts, policy), tangents(facts, policy), synthesis(facts, policy)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn words(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
+    let (limit, words) = (policy.words?, facts.answer.words);
+    let lost = words > limit && !facts.answer.traits.recommendation;
+    lost.then(|| {
+        let detail =
+            format!("{words} words without a recommendation, where at most {limit} may go without one");
+        sighting("words", words, limit, detail)
+    })
+}
+
+fn files(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
+    let (limit, traits) = (policy.files?, &facts.answer.traits);
+    // With a recommendation at the end, files that each have their reason were read for it.
+    let astray = if traits.recommendation { traits.bare_files } else { traits.files };
+    (astray > limit && !traits.patterns).then(|| {
+        let detail =
+            format!("{astray} files named and no pattern among them, where more than {limit} need one");
+        sighting("files", astray, limit, detail)
+    })
+}
+
+fn tangents(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
+    let (limit, tangents) = (policy.tangents?, facts.answer.traits.tangents);
+    (tangents > limit).then(|| {
+        let detail = format!("{tangents} tangents by your own account, where at most {limit} are fine");
+        sighting("tangents", tangents, limit, detail)
+    })
+}
+
+fn synthesis(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
+    let (limit, words, traits) = (policy.synthesis?, facts.answer.words, &facts.answer.traits);
+    let said_first = traits.recommendation && policy.words.is_none_or(|long| words <= long);
+    (words > limit && !traits.synthesis && !said_first).then(|| {
+        let detail = format!("{words} words, and nothing in their last quarter draws a conclusion");
+        sighting("synthesis", words, limit, detail)
+    })
 }

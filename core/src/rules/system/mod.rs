@@ -3,6 +3,14 @@
 //!
 //! Deliberately absent: the ladder and what is done about a shadow. That is in `decide`; here are only the words.
 
+mod analysis_paralysis;
+mod broken_window;
+mod cargo_cult;
+mod echo_chamber;
+mod gold_plating;
+mod scope_creep;
+mod tunnel_vision;
+
 use crate::event::Tracked;
 use crate::words::{
     Change, Finding, Lesson, Prior, Proposal, Review, Sighting, SystemShadow, SystemShadows, Verdict,
@@ -37,22 +45,43 @@ pub struct Situation<'a> {
 
 type Seen = Vec<(SystemShadow, Sighting)>;
 
-/// Scope creep, gold plating, analysis paralysis.
-pub fn after_do(_: &Situation<'_>, _: &SystemShadows) -> Seen {
-    Vec::new()
+/// Scope creep, gold plating, analysis paralysis; in each the gravest trigger first.
+pub fn after_do(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+    let mut seen = named(SystemShadow::ScopeCreep, scope_creep::check(now, &policy.scope_creep));
+    seen.extend(named(SystemShadow::GoldPlating, gold_plating::check(now, policy.gold_plating)));
+    let paralysis = analysis_paralysis::check(now, &policy.analysis_paralysis);
+    seen.extend(named(SystemShadow::AnalysisParalysis, paralysis));
+    seen
 }
 
 /// Tunnel vision, echo chamber, cargo cult.
-pub fn after_check(_: &Situation<'_>, _: &SystemShadows) -> Seen {
-    Vec::new()
+pub fn after_check(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+    let mut seen = named(SystemShadow::TunnelVision, tunnel_vision::check(now, &policy.tunnel_vision));
+    seen.extend(named(SystemShadow::EchoChamber, echo_chamber::check(now, &policy.echo_chamber)));
+    let cult = cargo_cult::check(now, policy.cargo_cult, policy.cargo_cult_percent);
+    seen.extend(named(SystemShadow::CargoCult, cult));
+    seen
 }
 
 /// Broken window.
-pub fn at_end(_: &Situation<'_>, _: &SystemShadows) -> Seen {
-    Vec::new()
+pub fn at_end(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+    named(SystemShadow::BrokenWindow, broken_window::check(now, policy.broken_window))
 }
 
 /// What the agent or the person concerned is told.
-pub fn remedy(_: SystemShadow, _: &Sighting) -> String {
-    String::new()
+pub fn remedy(shadow: SystemShadow, sighting: &Sighting) -> String {
+    let action = match shadow {
+        SystemShadow::TunnelVision => tunnel_vision::REMEDY,
+        SystemShadow::EchoChamber => echo_chamber::remedy(&sighting.trigger),
+        SystemShadow::GoldPlating => gold_plating::REMEDY,
+        SystemShadow::AnalysisParalysis => analysis_paralysis::REMEDY,
+        SystemShadow::CargoCult => cargo_cult::REMEDY,
+        SystemShadow::BrokenWindow => broken_window::REMEDY,
+        SystemShadow::ScopeCreep => scope_creep::REMEDY,
+    };
+    format!("{}. {action}", sighting.detail)
+}
+
+fn named(shadow: SystemShadow, sightings: impl IntoIterator<Item = Sighting>) -> Seen {
+    sightings.into_iter().map(|sighting| (shadow, sighting)).collect()
 }

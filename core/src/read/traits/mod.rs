@@ -1,0 +1,68 @@
+//! What an answer's text is like, in numbers ([`Traits`]). One file per role; each reads the text once.
+//!
+//! Phrases are signs, not proof: the thresholds and the immunities of `rules/shadows` decide what they mean. Where a
+//! phrase can be read in two ways, the harmless one is taken.
+
+mod creator;
+mod explorer;
+mod files;
+mod maker;
+mod review;
+
+use super::lines::{Kind, Line};
+use super::sections::Page;
+use crate::words::{Role, Said, Traits};
+
+pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
+    match (role, said) {
+        (Role::Explorer, _) => explorer::traits(page),
+        (Role::Creator, _) => creator::traits(page),
+        (Role::Maker, _) => maker::traits(page),
+        (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) => review::traits(page, review),
+        (Role::Gatekeeper | Role::Reviewer, Said::Prose | Said::Proposal(_)) => Traits::default(),
+    }
+}
+
+/// A line that was said, with the heading it stands under.
+struct Placed<'p, 'a> {
+    line: &'p Line<'a>,
+    /// The line is a heading itself; then the titles are its own.
+    is_heading: bool,
+    /// The titles above it, from the outermost to its own section.
+    titles: Vec<&'p str>,
+}
+
+/// Calls back with every line that was said, in order.
+fn each_said<'p, 'a>(page: &'p Page<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
+    let mut headings = page.titles().peekable();
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    let mut placed: Option<Placed<'p, 'a>> = None;
+    for (at, line) in page.lines.iter().enumerate() {
+        let heading = headings.next_if(|(head, _, _)| *head == at);
+        if let Some((_, level, title)) = heading {
+            open.retain(|(above, _)| *above < level);
+            open.push((level, title));
+        }
+        if line.kind != Kind::Plain {
+            continue;
+        }
+        let titles = match placed.take() {
+            Some(before) if heading.is_none() => before.titles,
+            Some(_) | None => open.iter().map(|(_, title)| *title).collect(),
+        };
+        let now = Placed { line, is_heading: heading.is_some(), titles };
+        seen(&now);
+        placed = Some(now);
+    }
+}
+
+impl Placed<'_, '_> {
+    /// Whether a heading above begins with one of these words.
+    fn is_under(&self, starts: &[&str]) -> bool {
+        self.titles.iter().any(|title| starts.iter().any(|start| title.starts_with(start)))
+    }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,36 @@
+//! Whether a finding tells how to get there.
+
+use crate::rules::phrases::Phrases;
+use crate::words::Finding;
+
+/// Words of somebody who describes an action or its result.
+pub(crate) const STEPS: [&str; 40] = [
+    "repro", "run ", "runs ", "running ", "call ", "calls ", "calling ", "send ", "sends ", "sending ",
+    "post ", "pass ", "passing ", "given ", "input", "submit", "invoke", "returns", "returned", "panic",
+    "throws", "raises", "prints", "when ", "with `", "set `", "start ", "upload", "open ", "type ", "enter ",
+    "delete ", "twice", "then ", "first ", "after ", "yields", "produces", "crashes", "kill ",
+];
+
+const READ: usize = 600;
+
+/// Steps stand under `Evidence`, or the description says what was done and what came of it: two such words, or an
+/// arrow between the two.
+pub(crate) fn shows_steps(finding: &Finding) -> bool {
+    if !finding.evidence.is_empty() {
+        return true;
+    }
+    let text = beginning(&finding.description);
+    let mut said = 0;
+    Phrases::new(&[(1, &STEPS)]).each(text, |_, _| said += 1);
+    said >= 2 || shows_arrow(text)
+}
+
+pub(crate) fn shows_arrow(text: &str) -> bool {
+    ["->", "=>", "→", "$ "].iter().any(|mark| text.contains(mark))
+}
+
+/// As much of a text as is looked at.
+pub(crate) fn beginning(text: &str) -> &str {
+    let end = (0..=READ.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,41 @@
+//! AF-144: planning in place of doing. A plan that was quick in itself is none, however quick the doing was; nor is
+//! one for which nothing was done yet.
+
+use super::Situation;
+use crate::rules::shadows::sighting;
+use crate::words::{AnalysisParalysis, Sighting};
+
+pub(super) const REMEDY: &str =
+    "Stop researching. Ship a proposal now, and write its known gaps under `Risks` instead of closing them.";
+
+pub(super) fn check(now: &Situation<'_>, policy: &AnalysisParalysis) -> Vec<Sighting> {
+    [plan_ratio(now, policy), explorer_starts(now, policy)].into_iter().flatten().collect()
+}
+
+fn plan_ratio(now: &Situation<'_>, policy: &AnalysisParalysis) -> Option<Sighting> {
+    let ratio = policy.plan_ratio?;
+    let long = now.plan_ms > u64::from(policy.plan_floor_seconds) * 1000;
+    let limit = now.do_ms.saturating_mul(u64::from(ratio));
+    (now.do_ms > 0 && long && now.plan_ms > limit).then(|| Sighting {
+        trigger: "plan_ratio".to_owned(),
+        measured: now.plan_ms,
+        threshold: limit,
+        detail: format!(
+            "Planning took {} s and doing {} s: more than {ratio} times as long",
+            now.plan_ms / 1000,
+            now.do_ms / 1000
+        ),
+    })
+}
+
+fn explorer_starts(now: &Situation<'_>, policy: &AnalysisParalysis) -> Option<Sighting> {
+    let (limit, starts) = (policy.explorer_starts?, now.explorer_starts);
+    (starts >= limit.max(1)).then(|| {
+        sighting(
+            "explorer_starts",
+            starts,
+            limit,
+            format!("The Explorer was sent {starts} times in this run"),
+        )
+    })
+}

@@ -1,0 +1,69 @@
+//! AF-141 and CL-02: reviewers who say the same, or agree before they can have looked. With one reviewer there is
+//! nothing to echo (CL-33).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Situation;
+use crate::rules::shadows::{number, sighting};
+use crate::words::{EchoChamber, Sighting, Verdict, Workflow};
+
+pub(super) fn remedy(trigger: &str) -> &'static str {
+    match trigger {
+        "fast_consensus" => {
+            "This agreement came suspiciously fast. Review again as an adversary: assume that the change is wrong, and \
+             show where."
+        }
+        _ => "The reviewers see the same through different lenses. Look where the others do not.",
+    }
+}
+
+pub(super) fn check(now: &Situation<'_>, policy: &EchoChamber) -> Vec<Sighting> {
+    if number(now.reviews.len()) < policy.reviewers.max(2) {
+        return Vec::new();
+    }
+    [duplicate_findings(now, policy), fast_consensus(now, policy)].into_iter().flatten().collect()
+}
+
+/// The share of findings, before they are merged, whose file and category two reviewers raised. Without a file
+/// nothing says that two mean the same.
+fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {
+    let limit = policy.duplicate_findings?;
+    let mut raised: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
+    let mut all = 0;
+    for (who, review, _) in &now.reviews {
+        for finding in &review.findings {
+            all += 1;
+            if !finding.file.is_empty() {
+                let place = raised.entry((&finding.file, &finding.category)).or_default();
+                place.0 += 1;
+                place.1.insert(who);
+            }
+        }
+    }
+    let shared: u64 = raised.values().filter(|(_, who)| who.len() >= 2).map(|(count, _)| count).sum();
+    (shared * 100 > u64::from(limit) * all).then(|| Sighting {
+        trigger: "duplicate_findings".to_owned(),
+        measured: shared * 100 / all.max(1),
+        threshold: u64::from(limit),
+        detail: format!(
+            "{shared} of {all} findings have a file and category that another reviewer raised too"
+        ),
+    })
+}
+
+fn fast_consensus(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {
+    let seconds = policy.fast_consensus?;
+    let unanimous = now
+        .reviews
+        .iter()
+        .all(|(_, review, verdict)| *verdict == Verdict::Approved && review.findings.is_empty());
+    let fast = now.check_ms < u64::from(seconds) * 1000;
+    (unanimous && fast && now.workflow != Workflow::Fast).then(|| {
+        let took = u32::try_from(now.check_ms / 1000).unwrap_or(u32::MAX);
+        let detail = format!(
+            "{} reviewers approved without a finding in {took} s, which is less than {seconds} s",
+            now.reviews.len()
+        );
+        sighting("fast_consensus", took, seconds, detail)
+    })
+}

@@ -1,0 +1,50 @@
+//! AF-142 and CL-04, at two levels: files outside of the plan, which is only told, since the Maker's own shadow has
+//! that trigger too; and more than twice the files planned. What the plan need not list (tests, documents, lock files,
+//! wiring) counts at neither.
+
+use super::Situation;
+use crate::rules::shadows::{number, outside, sighting};
+use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting};
+
+pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
+    has to be changed first.";
+
+/// The gravest first.
+pub(super) fn check(now: &Situation<'_>, policy: &ScopeCreep) -> Vec<Sighting> {
+    let (Some(change), Some(proposal)) = (now.change, now.proposal) else { return Vec::new() };
+    let outside = outside(change, proposal, Rogue::default().wiring_lines);
+    [double(change, proposal, &outside, policy), outside_files(&outside, policy)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn double(change: &Change, proposal: &Proposal, outside: &[&str], policy: &ScopeCreep) -> Option<Sighting> {
+    let factor = policy.double?;
+    let listed = number(proposal.files.len());
+    let changed = number(change.files.len());
+    let limit = listed.saturating_mul(factor);
+    // Only what lies outside can creep: a listed folder may hold many files.
+    let creeps = listed > 0 && changed > limit && !outside.is_empty();
+    creeps.then(|| {
+        let detail = format!(
+            "{changed} files were changed and {listed} planned: more than {factor} times as many, {} of them outside of the \
+             plan",
+            outside.len()
+        );
+        sighting("double", changed, limit, detail)
+    })
+}
+
+fn outside_files(outside: &[&str], policy: &ScopeCreep) -> Option<Sighting> {
+    let (limit, found) = (policy.outside_files?, number(outside.len()));
+    (found >= limit.max(1)).then(|| {
+        let first = outside.first().copied().unwrap_or_default();
+        sighting(
+            "outside_files",
+            found,
+            limit,
+            format!("{found} files lie outside of the plan, such as {first}"),
+        )
+    })
+}

@@ -1,0 +1,54 @@
+//! AF-140 and CL-01: everybody looks at one spot. With too few files for a fifth of them to be one, or with one
+//! reviewer, the question is not asked (CL-33).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Situation;
+use crate::rules::shadows::{Places, number, sighting};
+use crate::words::{Finding, Sighting, TunnelVision};
+
+pub(super) const REMEDY: &str = "Attention is stuck in one place. Ask anew whether quality, tests, design or the other changed \
+    files hold something nobody has looked at.";
+
+pub(super) fn check(now: &Situation<'_>, policy: &TunnelVision) -> Vec<Sighting> {
+    [files(now, policy), category(now, policy)].into_iter().flatten().collect()
+}
+
+/// Fewer than so many percent of the changed files hold more than so many percent of the findings. The fullest files
+/// are taken first, so if any such set fires, this one does.
+fn files(now: &Situation<'_>, policy: &TunnelVision) -> Option<Sighting> {
+    let (limit, change) = (policy.files?, now.change?);
+    let places = Places::of_change(change);
+    let findings: Vec<&Finding> = now.reviews.iter().flat_map(|(_, review, _)| &review.findings).collect();
+    let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| places.hold(&finding.file)) {
+        *held.entry(&finding.file).or_default() += 1;
+    }
+    let mut fullest: Vec<u64> = held.into_values().collect();
+    fullest.sort_unstable_by(|a, b| b.cmp(a));
+    let all = number(change.files.len()).saturating_add(change.files_left_out);
+    let share = u64::from(policy.files_percent) * u64::from(all);
+    let few = (0..=fullest.len()).rev().find(|n| u64::from(number(*n)) * 100 < share)?;
+    let inside: u64 = fullest.iter().take(few).sum();
+    let total = u64::from(number(findings.len()));
+    let enough = total >= u64::from(policy.findings_floor);
+    (few > 0 && enough && inside * 100 > u64::from(limit) * total).then(|| Sighting {
+        trigger: "files".to_owned(),
+        measured: inside * 100 / total.max(1),
+        threshold: u64::from(limit),
+        detail: format!("{inside} of {total} findings lie in {few} of {all} changed files"),
+    })
+}
+
+fn category(now: &Situation<'_>, policy: &TunnelVision) -> Option<Sighting> {
+    let limit = policy.category?;
+    let findings = now.reviews.iter().flat_map(|(_, review, _)| &review.findings);
+    let kinds: Vec<&str> = findings.map(|finding| finding.category.as_str()).collect();
+    let one = kinds.iter().collect::<BTreeSet<_>>().len() == 1;
+    let enough = number(now.reviews.len()) >= policy.reviewers && number(kinds.len()) >= limit.max(1);
+    (one && enough).then(|| {
+        let kind = kinds.first().copied().unwrap_or_default();
+        let detail = format!("all {} findings are of one category, {kind}", kinds.len());
+        sighting("category", number(kinds.len()), limit, detail)
+    })
+}
