@@ -50,9 +50,6 @@ fn follows(run: &Run) -> Vec<Event> {
     if let Some(events) = budget::watch(run) {
         return events;
     }
-    if let Some(due) = &run.corrections.due {
-        return if run.open.is_empty() { stop(run, due) } else { vec![] };
-    }
     let landing = run.landing.agreed && run.work.is_some();
     let stragglers = run.stragglers();
     if !stragglers.is_empty() && !landing {
@@ -67,11 +64,11 @@ fn follows(run: &Run) -> Vec<Event> {
     if let Some(events) = settle::failures(run, cycle) {
         return events;
     }
-    if let Some(events) = settle::statuses(run, cycle) {
+    if let Some(events) = shadows::consequence(run, cycle) {
         return events;
     }
-    if let Some(escalated) = &run.corrections.escalated {
-        return shadows::escalate(run, escalated);
+    if let Some(events) = settle::statuses(run, cycle) {
+        return events;
     }
     if let Some(events) = shadows::too_many(run, cycle) {
         return events;

@@ -66,7 +66,11 @@ fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate
         });
     }
     if gate.research {
-        outcomes.push("send the mini-Explorer");
+        outcomes.push(if run.corrections.research_over {
+            "research is over: on with known gaps"
+        } else {
+            "send the mini-Explorer"
+        });
     }
     if outcomes.is_empty() {
         outcomes.push("on to Do");

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::rules::shadows::{self, Facts};
-use crate::run::{Answered, Cycle, Escalated, Key, Run};
+use crate::run::{Answered, Cycle, Key, Run};
 use crate::words::{
     Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
 };
 
-use super::settle::stop;
+use super::settle::{send_again, stop};
 use super::{asks, point};
 
 /// The shadow of an answer that nobody has looked at yet (AF-158: after each agent).
@@ -143,14 +143,30 @@ pub(super) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     Some(stop(run, &Stop { reason: Reason::ShadowStrikes, detail, breaks: Some(Hardness::Hard) }))
 }
 
+/// What a strike leads to, once the reviewers beside it have been heard: they are one step, and in which order they
+/// come back decides nothing (D-13).
+pub(super) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+    let corrections = &run.corrections;
+    if corrections.due.is_empty() && corrections.escalated.is_empty() {
+        return None;
+    }
+    let beside = run.unheard_reviewers();
+    if !beside.is_empty() {
+        return Some(beside.iter().map(|seat| send_again(run, cycle, seat)).collect());
+    }
+    // The gravest first; among equals the order of names.
+    let due = corrections.due.values().rev().max_by_key(|due| due.breaks);
+    let escalated = corrections.escalated.iter().next();
+    due.map(|due| stop(run, due)).or_else(|| escalated.map(|(key, detail)| escalate(run, key, detail)))
+}
+
 /// The third step: a person decides. Where nobody is, the run stops softly with the question open.
-pub(super) fn escalate(run: &Run, escalated: &Escalated) -> Vec<Event> {
-    let (archetype, _) = &escalated.key;
+fn escalate(run: &Run, (archetype, _): &Key, detail: &str) -> Vec<Event> {
     let system = archetype == SYSTEM;
     let reviewer = run.seats().iter().any(|seat| seat.archetype == *archetype && seat.role == Role::Reviewer);
     let reason = if system { Reason::SystemShadow } else { Reason::ShadowStrikes };
     if !run.attended() && !system {
-        let stopped = Stop { reason, detail: escalated.detail.clone(), breaks: Some(Hardness::Soft) };
+        let stopped = Stop { reason, detail: detail.to_owned(), breaks: Some(Hardness::Soft) };
         return stop(run, &stopped);
     }
     let mut choices = vec!["'accept' takes the answer as it is"];
@@ -160,13 +176,17 @@ pub(super) fn escalate(run: &Run, escalated: &Escalated) -> Vec<Event> {
         choices.push("'skip' goes on without this reviewer");
     }
     choices.push("'stop' ends the run");
-    choices.push("anything else is told to those concerned, who then try once more");
+    choices.push(if system {
+        "anything else is told to everybody from now on"
+    } else {
+        "anything else is told to whoever tries once more"
+    });
     let question = QuestionAsked {
         kind: QuestionKind::Shadow,
         archetype: if system { String::new() } else { archetype.clone() },
-        question: format!("{}. What now? {}.", escalated.detail, choices.join("; ")),
+        question: format!("{detail}. What now? {}.", choices.join("; ")),
         details: Vec::new(),
-        unanswered: Outcome { status: RunStatus::AwaitingAnswer, reason, detail: escalated.detail.clone() },
+        unanswered: Outcome { status: RunStatus::AwaitingAnswer, reason, detail: detail.to_owned() },
     };
     asks(run, question, RunStatus::Stopped, reason)
 }

@@ -7,9 +7,6 @@ use crate::words::{
     Finding, Phase, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, SystemShadow, Verdict,
 };
 
-/// Who is sent for the focused research of the confidence gate (AF-056).
-const MINI_EXPLORER: &str = "explorer";
-
 /// Scope creep, gold plating, analysis paralysis.
 pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     let findings = Vec::new();
@@ -56,24 +53,13 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, findings: &'a [Finding]) -> Sit
         proposal: cycle.proposal(),
         plan_ms: worked(Phase::Plan),
         do_ms: worked(Phase::Do),
-        explorer_starts: explorer_starts(run, cycle),
+        explorer_starts: cycle.explored,
         open_before: run.history().last().copied().unwrap_or(&[]),
         maker_prior: cycle.answers.get(&maker).map_or(&[], |answered| answered.answer.prior.as_slice()),
         lessons: past.map_or(&[], |past| past.lessons.as_slice()),
         findings,
         deferred_warnings: past.map_or(0, |past| past.deferred_warnings),
     }
-}
-
-/// In this cycle, the mini-Explorer and corrections included: one Explorer a cycle is how a run is meant to be.
-fn explorer_starts(run: &Run, cycle: &Cycle) -> u32 {
-    let seat = seat(run, Role::Explorer);
-    let names = if seat.is_empty() || seat == MINI_EXPLORER {
-        vec![MINI_EXPLORER]
-    } else {
-        vec![&*seat, MINI_EXPLORER]
-    };
-    names.into_iter().filter_map(|name| cycle.starts.get(name)).sum()
 }
 
 /// The Guardian reviews first, the others side by side.

@@ -17,10 +17,10 @@ pub struct Corrections {
     pub completions: BTreeMap<String, u32>,
     /// A person lets these pass from now on.
     pub tolerated: BTreeSet<Key>,
-    /// Waits for a person.
-    pub escalated: Option<Escalated>,
-    /// A break that is decided; it comes as soon as everybody is home.
-    pub due: Option<Stop>,
+    /// What waits for a person, with the reason. They are asked in this order, whatever order it came up in.
+    pub escalated: BTreeMap<Key, String>,
+    /// Breaks that are decided; they come as soon as everybody is home.
+    pub due: BTreeMap<Key, Stop>,
     /// Reviews of each reviewer without an approval so far; `None` once it approved.
     pub unapproving: BTreeMap<String, Option<u32>>,
     /// AF-144: what is not known by now stays unknown.
@@ -46,12 +46,6 @@ pub struct Strikes {
     pub in_a_row: u32,
     /// Which answer the last one was.
     at: u32,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Escalated {
-    pub key: Key,
-    pub detail: String,
 }
 
 /// An answer that is not taken as it is, and what its archetype is told instead.
@@ -125,16 +119,16 @@ impl Run {
     fn conclude_shadow(&mut self, key: Key, seen: &ShadowDetected) {
         match seen.action {
             ShadowAction::Escalate => {
-                self.corrections.escalated = Some(Escalated { key, detail: seen.detail.clone() });
+                self.corrections.escalated.insert(key, seen.detail.clone());
             }
-            ShadowAction::Break => self.corrections.due = seen.stop.clone(),
+            ShadowAction::Break => self.corrections.due.extend(seen.stop.clone().map(|stop| (key, stop))),
             ShadowAction::Note | ShadowAction::Correct | ShadowAction::Replace => {}
         }
     }
 
     /// What a person says to a shadow that correcting did not help against.
     pub(super) fn apply_shadow_words(&mut self, text: &str) {
-        let Some(Escalated { key, detail }) = self.corrections.escalated.take() else { return };
+        let Some((key, detail)) = self.corrections.escalated.pop_first() else { return };
         let archetype = key.0.clone();
         match text.trim().to_lowercase().as_str() {
             "accept" | "go on" | "proceed" | "continue" | "yes" | "y" | "ok" => self.tolerate(key),
@@ -147,7 +141,7 @@ impl Run {
             }
             "stop" => {
                 let reason = super::cycle::reason_of(&archetype);
-                self.corrections.due = Some(Stop { reason, detail, breaks: None });
+                self.corrections.due.insert(key, Stop { reason, detail, breaks: None });
             }
             _ => {
                 self.corrections.strikes.remove(&key);
@@ -175,16 +169,24 @@ impl Run {
         self.corrections.tolerated.insert(key);
     }
 
-    /// A person opens the run again: what stopped it stops it no more, and what they decided is told to everybody.
-    pub(super) fn apply_ruling(&mut self, continued: &RunContinued) {
-        if let Some(escalated) = self.corrections.escalated.take() {
-            self.tolerate(escalated.key);
-        }
-        self.corrections.due = None;
+    /// A person takes over: what was about to stop the run does not any more.
+    pub(super) fn overrule(&mut self) {
+        self.corrections.due.clear();
         self.corrections.winding_down = None;
+        self.corrections.escalated.clear();
         self.corrections.strikes.clear();
         if let Some(cycle) = self.cycles.last_mut() {
             cycle.strikes.clear();
+        }
+    }
+
+    /// A person opens the run again: what stopped it stops it no more, and what they decided is told to everybody.
+    pub(super) fn apply_ruling(&mut self, continued: &RunContinued) {
+        for key in std::mem::take(&mut self.corrections.escalated).into_keys() {
+            self.tolerate(key);
+        }
+        self.overrule();
+        if let Some(cycle) = self.cycles.last_mut() {
             let open = cycle.boundary.as_ref().map(|boundary| boundary.open.clone()).unwrap_or_default();
             let accepted = open.into_iter().filter(|found| continued.accept.contains(&found.id));
             self.corrections.accepted.extend(accepted);

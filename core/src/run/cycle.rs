@@ -55,6 +55,8 @@ pub struct Cycle {
     pub passed: BTreeSet<Seq>,
     /// Shadows of the system that were seen in this cycle; each is acted upon once.
     pub system: BTreeSet<String>,
+    /// Research that came back, the mini-Explorer's and corrections included. What a crash took is not counted.
+    pub explored: u32,
     /// Time the agents of each phase took.
     pub worked: BTreeMap<Phase, u64>,
     pub boundary: Option<Box<CycleBoundary>>,
@@ -104,6 +106,7 @@ impl Cycle {
             shadowed: BTreeMap::new(),
             passed: BTreeSet::new(),
             system: BTreeSet::new(),
+            explored: 0,
             worked: BTreeMap::new(),
             boundary: None,
         }

@@ -233,6 +233,7 @@ impl Run {
             }
             Event::MergeRequested(_) => {
                 self.reopen();
+                self.overrule();
                 self.landing = Landing { agreed: true, ..Landing::default() };
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
             }
@@ -322,6 +323,7 @@ impl Run {
         let cycle = self.cycle_mut();
         cycle.busy.remove(&name);
         cycle.last_failure.remove(&name);
+        cycle.explored += u32::from(start.role == Role::Explorer);
         if start.purpose == Purpose::Research {
             cycle.mini_explorer = Some(answered);
             self.count_attempts();
@@ -408,6 +410,7 @@ impl Run {
 
     fn reenter(&mut self, seq: Seq, reentered: &RunReentered) {
         self.reopen();
+        self.overrule();
         self.settle_open();
         self.open.clear();
         self.landing = Landing::default();

@@ -20,7 +20,7 @@ use crate::words::{
 
 use causes::{Causes, agent_of};
 
-pub use corrections::{Corrections, Escalated, Key, Shadowed};
+pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
 
@@ -210,7 +210,11 @@ impl Run {
             let name = seat.archetype.as_str();
             out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
         };
-        if !seats.iter().any(sent) {
+        let begun = |seat: &Seat| {
+            let name = &seat.archetype;
+            sent(seat) || cycle.lost.contains(name) || cycle.shadowed.contains_key(name)
+        };
+        if !seats.iter().any(begun) {
             return Vec::new();
         }
         let lost = |seat: &Seat| {
@@ -224,6 +228,27 @@ impl Run {
     pub fn finished_cycles(&self) -> u32 {
         let finished = self.cycles.iter().filter(|cycle| cycle.boundary.is_some()).count();
         u32::try_from(finished).unwrap_or(u32::MAX)
+    }
+
+    /// Reviewers who were sent beside one another in this cycle and have neither answered for good nor been given up.
+    pub fn unheard_reviewers(&self) -> Vec<Seat> {
+        let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
+        let waits = |name: &str| {
+            cycle.shadowed.get(name).is_some_and(|shadowed| shadowed.action == ShadowAction::Escalate)
+        };
+        let mut seats = self.seats();
+        let gate = |seat: &Seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
+        if self.strategy() == Strategy::Pipeline || seats.iter().any(gate) {
+            return Vec::new();
+        }
+        seats.retain(|seat| {
+            let name = &seat.archetype;
+            seat.role == Role::Reviewer
+                && cycle.starts.contains_key(name)
+                && !cycle.settled(name)
+                && !waits(name)
+        });
+        seats
     }
 
     /// The commit the next agent looks at.

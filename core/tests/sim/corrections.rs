@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::event::{AgentStart, Entry, Event, NextAction, QuestionKind, RunStart, ShadowDetected};
-use archeflow_core::words::{Phase, Purpose, SYSTEM, ShadowAction};
+use archeflow_core::event::{
+    AgentStart, Entry, Event, NextAction, QuestionKind, RunStart, ShadowDetected, Verb,
+};
+use archeflow_core::words::{Phase, Purpose, Role, SYSTEM, ShadowAction};
 
 type Kept = Result<(), String>;
 type Key<'a> = (&'a str, &'a str);
@@ -31,9 +33,13 @@ struct Auditor<'a> {
     tolerated: BTreeSet<Key<'a>>,
     /// Who has to answer anew, and how it must be sent.
     due: BTreeMap<&'a str, ShadowAction>,
-    escalated: Option<Key<'a>>,
+    escalated: BTreeSet<Key<'a>>,
     asked: BTreeSet<u64>,
     broken: bool,
+    /// Orders nobody has answered; a report to any other comes too late.
+    open: BTreeSet<u64>,
+    /// In this cycle.
+    sent: BTreeSet<&'a str>,
     seen_in_cycle: BTreeSet<&'a str>,
     checkpoints: u32,
     winding_down: bool,
@@ -41,12 +47,21 @@ struct Auditor<'a> {
 
 impl<'a> Auditor<'a> {
     fn line(&mut self, entry: &'a Entry) -> Kept {
+        if let Some(order) = entry.event.answers()
+            && !self.open.remove(&order)
+        {
+            return Ok(());
+        }
+        if entry.event.verb() == Verb::Ordered {
+            self.open.insert(entry.seq);
+        }
         match &entry.event {
             Event::RunStart(start) => self.request = Some(start),
             Event::PhaseTransition(transition) if transition.to == Phase::Plan => {
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
                 self.due.clear();
+                self.sent.clear();
             }
             Event::AgentStart(start) => return self.sent(start),
             Event::AgentComplete(complete) => {
@@ -62,23 +77,24 @@ impl<'a> Auditor<'a> {
             }
             Event::ShadowDetected(seen) => return self.struck(seen),
             Event::QuestionAsked(question) if question.kind == QuestionKind::Shadow => {
-                holds(self.escalated.is_some(), "a person is asked after an escalation")?;
+                holds(!self.escalated.is_empty(), "a person is asked after an escalation")?;
                 self.asked.insert(entry.seq);
             }
             Event::QuestionAnswered(answered) if self.asked.contains(&answered.start_seq) => {
                 self.answered(&answered.text);
             }
             Event::RunContinued(_) => {
-                if let Some(key) = self.escalated.take() {
+                for key in std::mem::take(&mut self.escalated) {
                     self.tolerated.insert(key);
                     self.due.remove(key.0);
                 }
-                self.in_run.clear();
-                self.in_cycle.clear();
-                self.in_a_row.clear();
-                (self.broken, self.winding_down) = (false, false);
+                self.overruled();
             }
+            Event::MergeRequested(_) => self.overruled(),
+            Event::RunDiscarded(_) => self.open.clear(),
             Event::RunReentered(_) => {
+                self.open.clear();
+                self.overruled();
                 self.due.clear();
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
@@ -97,10 +113,21 @@ impl<'a> Auditor<'a> {
         Ok(())
     }
 
+    /// A person takes over.
+    fn overruled(&mut self) {
+        (self.broken, self.winding_down) = (false, false);
+        self.escalated.clear();
+        self.in_run.clear();
+        self.in_cycle.clear();
+        self.in_a_row.clear();
+    }
+
     fn sent(&mut self, start: &'a AgentStart) -> Kept {
-        holds(!self.broken, "nobody is sent after a strike that breaks")?;
+        let beside = start.role == Role::Reviewer && self.sent.contains(start.archetype.as_str());
+        holds(!self.broken || beside, "only reviewers sent before are heard after a strike that breaks")?;
+        self.sent.insert(&start.archetype);
         holds(
-            self.escalated.is_none_or(|(who, _)| who != start.archetype),
+            self.escalated.iter().all(|(who, _)| *who != start.archetype),
             "nobody is sent while a person decides",
         )?;
         let due = self.due.get(start.archetype.as_str());
@@ -174,7 +201,7 @@ impl<'a> Auditor<'a> {
             }
         }
         match seen.action {
-            ShadowAction::Escalate => self.escalated = Some(key),
+            ShadowAction::Escalate => drop(self.escalated.insert(key)),
             ShadowAction::Break => self.broken = true,
             ShadowAction::Note | ShadowAction::Correct | ShadowAction::Replace => {}
         }
@@ -182,9 +209,9 @@ impl<'a> Auditor<'a> {
     }
 
     fn answered(&mut self, text: &str) {
-        let Some(key) = self.escalated.take() else { return };
+        let Some(key) = self.escalated.pop_first() else { return };
         match text.trim().to_lowercase().as_str() {
-            "accept" | "go on" => {
+            "accept" | "go on" | "proceed" | "yes" | "y" | "ok" => {
                 self.tolerated.insert(key);
                 self.due.remove(key.0);
             }

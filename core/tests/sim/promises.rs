@@ -51,7 +51,7 @@ struct Auditor<'a> {
     discarded: bool,
     broke: Option<(Reason, Hardness)>,
     /// The archetype a person has to decide about.
-    escalation: Option<&'a str>,
+    escalation: BTreeSet<&'a str>,
     research_over: bool,
     accepted: bool,
     /// The last failures came one after the other, nobody else being out.
@@ -251,7 +251,7 @@ impl<'a> Auditor<'a> {
                     (self.cycle.for_tests, self.cycle.for_fix) = (0, 0);
                 }
                 self.cycle.answers.retain(|_, answer| asks_nothing(answer));
-                if let Some(name) = self.escalation.take() {
+                for name in std::mem::take(&mut self.escalation) {
                     self.cycle.restore(name);
                 }
                 self.accepted |= !continued.accept.is_empty();
@@ -324,7 +324,7 @@ impl<'a> Auditor<'a> {
             QuestionKind::Shadow => {
                 let name = question.archetype.as_str();
                 match text.as_str() {
-                    "accept" | "go on" => self.cycle.restore(name),
+                    "accept" | "go on" | "proceed" | "yes" | "y" | "ok" => self.cycle.restore(name),
                     "skip"
                         if matches!(name, "skeptic" | "sage" | "trickster")
                             && self.cycle.shadowed.remove(name).is_some() =>
@@ -333,7 +333,7 @@ impl<'a> Auditor<'a> {
                     }
                     _ => {}
                 }
-                self.escalation = None;
+                self.escalation.remove(name);
             }
         }
     }
@@ -456,7 +456,9 @@ impl<'a> Auditor<'a> {
             Role::Explorer => {}
             Role::Creator => {
                 let explorer = self.team().any(|(_, role)| role == Role::Explorer);
-                holds(!explorer || self.cycle.answers.contains_key("explorer"), "the Explorer comes first")?;
+                let spared = self.cycle.skipped.contains("explorer");
+                let heard = self.cycle.answers.contains_key("explorer") || spared;
+                holds(!explorer || heard, "the Explorer comes first")?;
             }
             Role::Maker => self.maker_sent(request, start)?,
             Role::Gatekeeper => holds(self.made(), "nobody reviews nothing")?,
@@ -763,15 +765,13 @@ impl<'a> Auditor<'a> {
             }
             Event::ShadowDetected(seen) => {
                 let who = if seen.archetype == SYSTEM { &seen.target } else { &seen.archetype };
-                let anew = matches!(
-                    seen.action,
-                    ShadowAction::Correct | ShadowAction::Replace | ShadowAction::Escalate
-                );
+                let anew = matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace)
+                    || (seen.action == ShadowAction::Escalate && seen.archetype != SYSTEM);
                 if anew {
                     self.cycle.set_aside(who);
                 }
                 if seen.action == ShadowAction::Escalate {
-                    self.escalation = Some(seen.archetype.as_str());
+                    self.escalation.insert(seen.archetype.as_str());
                 }
                 self.research_over |= seen.shadow == "analysis_paralysis";
                 Ok(())
