@@ -39,6 +39,8 @@ pub(crate) enum Command {
     List(Listing),
     /// A run from beginning to end
     Show(ShowArgs),
+    /// How reviewers have done lately
+    Score(ScoreArgs),
     /// See a whole run on a bundled sample, with scripted agents
     Demo(DemoArgs),
     /// Write a first configuration for this repository
@@ -198,6 +200,15 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// Only this archetype
+    #[arg(long, value_name = "NAME")]
+    pub(crate) archetype: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Where to make the sample repository; a new temporary folder if not given
     #[arg(long, value_name = "DIR")]
@@ -280,6 +291,7 @@ impl Command {
             Command::Status(args) => args.place.json,
             Command::List(args) | Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
+            Command::Score(args) => args.place.json,
             Command::Demo(args) => args.json,
             Command::Init(args) => args.place.json,
             Command::Trust(args) => args.place.json,

@@ -33,6 +33,9 @@ pub mod proc;
 pub mod children;
 
 pub mod clock;
+
 pub mod costs;
+
+pub mod scores;
 
 pub mod failpoint;

@@ -11,12 +11,12 @@ use archeflow_core::feedback;
 use archeflow_core::persona::hides;
 use archeflow_core::run::Run;
 use archeflow_core::view;
-use archeflow_core::words::Phase;
+use archeflow_core::words::{Phase, Reason, RunStatus};
 use serde_json::json;
 
 use crate::store::{files, index};
 use crate::world::World;
-use crate::{clock, costs};
+use crate::{clock, costs, scores};
 
 /// Writes what these entries make necessary.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
@@ -67,6 +67,9 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     {
         warnings.push(format!("the day's costs were not written: {error}"));
     }
+    if ends && let Err(error) = score(world, run) {
+        warnings.push(format!("the reviewers' scores were not written: {error}"));
+    }
     let progress = world.places.root().join(PROGRESS);
     if let Err(error) = write_plain(&progress, &harmless(&progress_text(world, run)))
         && (ends || starts)
@@ -74,6 +77,15 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         warnings.push(format!("{} was not written: {error}", progress.display()));
     }
     warnings
+}
+
+/// A run that was only planned, or thrown away, tells nothing about reviewers.
+fn score(world: &World, run: &Run) -> Result<(), scores::Error> {
+    let told = run
+        .outcome
+        .as_ref()
+        .is_some_and(|end| end.status != RunStatus::DryRun && end.reason != Reason::Discarded);
+    if told { scores::write(world.places.root(), &world.run_id) } else { Ok(()) }
 }
 
 /// What people look at with `cat` or `watch` drives no terminal (R14).
@@ -154,6 +166,7 @@ pub fn catch_up_index(world: &World, run: &Run) {
         .is_none_or(|entry| entry.status != status(run));
     if run.outcome.is_some() {
         let _ = costs::write(world.places.root(), &world.run_id, run);
+        let _ = score(world, run);
     }
     if run.outcome.is_some() && stale {
         let _ = list(world, run);

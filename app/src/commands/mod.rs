@@ -10,6 +10,7 @@ mod known;
 mod list;
 mod play;
 mod run;
+mod score;
 mod session;
 mod show;
 mod trust;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => list::status(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
+        Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args),

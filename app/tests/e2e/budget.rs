@@ -228,3 +228,61 @@ fn af008_what_the_tiers_saved_comes_from_the_runs_own_tokens() {
     let shown = test.run(&["show", &merged.id]);
     assert!(shown.stderr.contains(told) && shown.stderr.contains("creator    sonnet  $0.45"), "{shown}");
 }
+
+fn scored(test: &Test, archetype: &str) -> Value {
+    let shown = test.run(&["score", "--json", "--archetype", archetype]);
+    assert_eq!(shown.code, 0, "{shown}");
+    shown.json["scores"].clone()
+}
+
+#[test]
+fn af171_advice_comes_with_the_tenth_run() {
+    let test = Test::new().play("");
+    assert!(test.run(&["score"]).stdout.contains("No reviewer has been scored here yet"));
+    for _ in 0..9 {
+        test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    }
+    let nine = scored(&test, "guardian");
+    assert_eq!((nine[0]["runs"].clone(), nine[0]["advice"].clone()), (json!(9), json!(null)));
+    assert_eq!(nine[0]["composite_score"], json!(0.8));
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let ten = scored(&test, "guardian");
+    let advice = json!({"recommendation": "keep", "low_score_try": null, "high_signal_promote": null});
+    assert_eq!((ten[0]["runs"].clone(), ten[0]["advice"].clone()), (json!(10), advice));
+    assert_eq!(ten[0]["trend"], json!("steady"));
+    assert_eq!(scored(&test, "sage"), json!([]));
+    let shown = test.run(&["score"]);
+    assert!(shown.stdout.contains("guardian") && shown.stdout.contains("keep"), "{shown}");
+}
+
+#[test]
+fn af170_a_run_that_ends_twice_is_scored_once() {
+    let finding = "src/app.txt:1 | WARNING | quality | the first line is wrong | mend it | `line 1`";
+    let scenes = review("guardian cycle=1", "REJECTED", &[finding]);
+    let test = Test::new().play(&scenes).config("models:\n  archetypes:\n    guardian: cheap\n");
+    let waits = test.go(&["--workflow", "standard"]).ended("awaiting_merge", "approved", 10);
+    test.run(&["merge", &waits.id]).ended("merged", "approved", 0);
+    let text = test.read(".archeflow/memory/effectiveness.jsonl");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let who: Vec<&str> = lines.iter().filter_map(|line| line["archetype"].as_str()).collect();
+    assert_eq!(who, ["guardian", "sage", "skeptic"], "{text}");
+    let guardian = &lines[0];
+    for (field, wanted) in [
+        ("run_id", json!(waits.id)),
+        ("model", json!("haiku")),
+        ("findings_total", json!(1)),
+        ("findings_useful", json!(1)),
+        ("fixes_applied", json!(1)),
+        ("signal_to_noise", json!(1.0)),
+        ("fix_rate", json!(1.0)),
+        ("cost_efficiency", json!(null)),
+        ("accuracy", json!(1.0)),
+        ("cycle_impact", json!(true)),
+        ("composite_score", json!(1.0)),
+        ("cost_usd", json!(0.0)),
+        ("tokens", json!(0)),
+    ] {
+        assert_eq!(guardian[field], wanted, "{field} in {guardian}");
+    }
+    assert_eq!(scored(&test, "guardian")[0]["runs"], json!(1));
+}

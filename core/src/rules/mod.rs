@@ -13,6 +13,7 @@ pub mod pollution;
 pub mod prices;
 pub mod raised;
 pub mod routing;
+pub mod scoring;
 pub mod selection;
 pub mod shadows;
 pub mod signs;

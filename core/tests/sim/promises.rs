@@ -390,7 +390,10 @@ impl<'a> Auditor<'a> {
             "one thing at a time",
         )?;
         match &entry.event {
-            Event::AgentStart(start) => self.sent(entry, start),
+            Event::AgentStart(start) => {
+                holds(self.broke.is_none(), "nobody is sent after a break")?;
+                self.sent(entry, start)
+            }
             Event::QuestionAsked(question) => self.asked(question),
             Event::HookStart(hook) => {
                 let asked = self.request()?.config.hooks.iter().any(|wanted| wanted.point == hook.point);
