@@ -80,3 +80,40 @@ fn days(root: &Path) -> Vec<String> {
         entries.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.ends_with(".jsonl")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use archeflow_core::event::Money;
+    use archeflow_core::run::Run;
+
+    use super::{spent_on, write};
+
+    const DAY: u64 = 86_400_000;
+
+    fn costing(last: u64, spent: u64) -> Run {
+        let mut run = Run::default();
+        (run.last, run.spent) = (last, Money(spent));
+        run
+    }
+
+    /// BX-24, M-G16: a run counts on each day with what it cost since the day before, however often it is written.
+    #[test]
+    fn bx_24_a_run_is_counted_once_on_each_day() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let root = dir.path();
+        for _ in 0..3 {
+            write(root, "a", &costing(DAY, 300))?;
+        }
+        write(root, "b", &costing(DAY, 50))?;
+        assert_eq!(spent_on(root, "1970-01-02"), Money(350));
+        write(root, "a", &costing(DAY + 5, 400))?;
+        assert_eq!(spent_on(root, "1970-01-02"), Money(450));
+        write(root, "a", &costing(3 * DAY, 1_000))?;
+        assert_eq!(spent_on(root, "1970-01-04"), Money(600));
+        assert_eq!(spent_on(root, "1970-01-02"), Money(450));
+        assert_eq!(spent_on(root, "1970-01-03"), Money(0));
+        let lines = std::fs::read_to_string(root.join(".archeflow/costs/1970-01-02.jsonl"))?;
+        assert_eq!(lines.lines().count(), 3, "{lines}");
+        Ok(())
+    }
+}

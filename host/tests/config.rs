@@ -1319,3 +1319,33 @@ fn bx_34_shadows_are_switched_off_by_the_environment_and_their_limits_by_off() {
     let on = Flags { shadows: text("on"), ..Flags::default() };
     assert!(Test::new().user("shadows: {enabled: false}\n").flags(on).settings().policy().shadows.enabled);
 }
+
+// Costs
+
+/// AF-014, BX-24: prices of the user lie over the built-in page, under either name of a tier; a repository can't make a
+/// run look cheaper than it is.
+#[test]
+fn bx_24_prices_and_limits_have_their_layers() {
+    use archeflow_core::rules::prices::built_in;
+    use archeflow_core::words::{Money, Tier};
+    assert_eq!(Test::new().settings().prices(), built_in().tiers);
+    let user = "models:\n  prices:\n    premium: {input: 8, cache_write: 9.5}\n    haiku: {output: 0}\n";
+    let prices = Test::new().user(user).settings().prices();
+    let opus = &prices[&Tier::Opus];
+    assert_eq!(
+        (opus.input, opus.cache_read, opus.cache_write),
+        (Money(8_000_000), Money(800_000), Money(9_500_000))
+    );
+    assert_eq!((opus.output, prices[&Tier::Haiku].output), (built_in().tiers[&Tier::Opus].output, Money(0)));
+    let repo = "models:\n  prices:\n    opus: {input: 0}\ncosts: {budget_usd: 2.5, per_agent_usd: 0, warn_at_percent: 60}\n";
+    let settings = Test::new().repo(repo).settings();
+    let withheld: Vec<&str> = settings.withheld().iter().map(|held| held.key.as_str()).collect();
+    assert_eq!(withheld, ["models.prices.opus.input", "costs.per_agent_usd", "costs.warn_at_percent"]);
+    assert_eq!(settings.prices(), built_in().tiers);
+    assert_eq!(settings.policy().costs.budget_usd, Some(Money(2_500_000)), "a budget only tightens");
+    let both = Test::new().repo("costs: {budget_usd: 900}\n").user("costs: {budget_usd: 3}\n").settings();
+    assert_eq!(both.policy().costs.budget_usd, Some(Money(3_000_000)), "the user's word is the stronger");
+    let typed =
+        Test::new().user("costs: {budget_usd: 3}\n").flags(Flags { budget: text("4"), ..Flags::default() });
+    assert_eq!(typed.settings().policy().costs.budget_usd, Some(Money(4_000_000)));
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, review};
+use crate::harness::{Outcome, TASK, Test, review, signal};
 
 /// An agent that does its part, says what `$COST` is, and works for `$SLOW` seconds where it is a sage.
 const PAID: &str = r#"#!/bin/sh
@@ -285,4 +285,31 @@ fn af170_a_run_that_ends_twice_is_scored_once() {
         assert_eq!(guardian[field], wanted, "{field} in {guardian}");
     }
     assert_eq!(scored(&test, "guardian")[0]["runs"], json!(1));
+}
+
+/// M-G12: who was out when the program was stopped counts with what was set aside, and going on forgets nothing.
+#[test]
+fn i4_a_stopped_run_keeps_what_was_set_aside() {
+    let test = paid("HANG=1").config("costs:\n  per_agent_usd: 0.3\n");
+    let arguments = test.arguments(TASK, &["--auto-merge", "--budget", "5"]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let stopped = test.during(&arguments, |child| {
+        test.wait_for("agent.start", Some("maker"));
+        signal(child, "INT");
+    });
+    assert_eq!((stopped.code, stopped.json["cost_usd"].clone()), (130, json!(0.6)), "{stopped}");
+    assert_eq!(day(&test), [json!(0.6)]);
+    set_costs(&test, ":");
+    let merged = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+    assert_eq!(merged.json["cost_usd"], json!(1.2), "the Maker twice");
+    assert_eq!(day(&test), [json!(0.6), json!(1.2)], "the last line counts");
+}
+
+/// The costs in the day's file, in order.
+fn day(test: &Test) -> Vec<Value> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(test.repo.join(".archeflow/costs")).unwrap().flatten().collect();
+    files.sort_by_key(std::fs::DirEntry::path);
+    let text: String = files.iter().map(|file| std::fs::read_to_string(file.path()).unwrap()).collect();
+    text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["cost"].clone()).collect()
 }
