@@ -313,3 +313,15 @@ fn day(test: &Test) -> Vec<Value> {
     let text: String = files.iter().map(|file| std::fs::read_to_string(file.path()).unwrap()).collect();
     text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["cost"].clone()).collect()
 }
+
+/// Landing costs nothing: what was approved with the last cent is a person's to land.
+#[test]
+fn af151_what_was_approved_at_100_percent_can_be_landed() {
+    let test = paid("say 0.4").config(LITTLE);
+    let broke = test.go(&["--auto-merge", "--budget", "1.2"]).ended("wiggum_break", "budget", 11);
+    assert_eq!(broke.events("wiggum.break")[0]["hard"], json!(true));
+    let why = test.run(&["show", &broke.id, "--why"]).stdout;
+    assert!(why.contains("AF-151") && why.contains("95 % of the budget: $1.20 of $1.20 spent"), "{why}");
+    let merged = test.run(&["merge", &broke.id]).ended("merged", "approved", 0);
+    assert_eq!(merged.json["cost_usd"], json!(1.2));
+}

@@ -3,10 +3,10 @@
 use crate::event::{BudgetEffect, BudgetStep, Event, Hardness, Stop};
 use crate::rules::ledger;
 use crate::run::{Limit, Run};
-use crate::words::{Money, Reason, Role, RunStatus, Tier};
+use crate::words::{Money, PROGRAM, Reason, Role, RunStatus, Tier};
 
-use super::finish;
 use super::settle::{break_off, stop};
+use super::{finish, point};
 
 /// What spending so far makes necessary before anything else is decided. `Some` of nothing means: wait until everybody
 /// is home.
@@ -44,6 +44,8 @@ fn passed(run: &Run) -> Vec<Event> {
             if written || !ledger::reaches(limit.spent, limit.cap, percent) {
                 continue;
             }
+            let input = format!("{percent} % of the {}: {}", name(limit), figures(run, limit));
+            events.push(point(PROGRAM, "AF-151", input, follows(effect).to_owned()));
             let (spent_usd, budget_usd) = (limit.spent, limit.cap);
             let step =
                 BudgetStep { step: percent, effect, spent_usd, budget_usd, limit: limit.name.to_owned() };
@@ -51,6 +53,15 @@ fn passed(run: &Run) -> Vec<Event> {
         }
     }
     events
+}
+
+fn follows(effect: BudgetEffect) -> &'static str {
+    match effect {
+        BudgetEffect::Warn => "a warning",
+        BudgetEffect::Downgrade => "reviewers get the next cheaper tier",
+        BudgetEffect::FinishThenStop => "this cycle is finished, no other begins",
+        BudgetEffect::StopNow => "everybody is called in, the run stops",
+    }
 }
 
 /// I4: no agent starts when what is spent and set aside, with its own share, is more than a limit. Where others are out,
