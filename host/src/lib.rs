@@ -18,6 +18,8 @@ pub mod projections;
 
 pub mod handoff;
 
+pub mod memory;
+
 pub mod log;
 
 pub mod backends;

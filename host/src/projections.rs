@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::store::{files, index};
 use crate::world::World;
-use crate::{clock, costs, scores};
+use crate::{clock, costs, memory, scores};
 
 /// Writes what these entries make necessary.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
@@ -75,6 +75,12 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         && (ends || starts)
     {
         warnings.push(format!("{} was not written: {error}", progress.display()));
+    }
+    if entries.iter().any(|entry| matches!(entry.event, Event::RunStart(_))) {
+        warnings.extend(memory::begun(world, run));
+    }
+    if ends {
+        warnings.extend(memory::ended(world, run));
     }
     warnings
 }

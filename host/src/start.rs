@@ -18,7 +18,7 @@ use crate::git::{self, Oid, Repo, runner};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
-use crate::{clock, costs, failpoint, hands, log, proc, projections};
+use crate::{clock, costs, failpoint, hands, log, memory, proc, projections};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -216,7 +216,7 @@ impl House {
             .chain([(PIPELINE.to_owned(), pipeline_team())])
             .collect();
         let key = if strategy == Strategy::Pipeline { PIPELINE } else { workflow.name() };
-        let request = RunStart {
+        let mut request = RunStart {
             task: wanted.task.clone(),
             workflow,
             max_cycles: match strategy {
@@ -242,6 +242,7 @@ impl House {
             format: FORMAT,
             version: self.ground.version.to_owned(),
         };
+        memory::recall(&self.places, &self.state, &mut request);
         let driver = self.driver(journal, Run::default(), personas, &settings.variables());
         Ok((driver, vec![request.into()]))
     }
@@ -294,6 +295,7 @@ impl House {
         projections::catch_up(&driver.world, &driver.run)?;
         projections::catch_up_fixes(&driver.world, &fixes)?;
         projections::catch_up_index(&driver.world, &driver.run);
+        let _ = memory::ended(&driver.world, &driver.run);
         Ok((driver, opened.repaired))
     }
 

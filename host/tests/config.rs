@@ -399,7 +399,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
 
 #[test]
 fn every_key_takes_its_default_and_what_is_allowed() {
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| key.class != Class::Own) {
         let mut values: Vec<String> = right(key.kind).iter().map(|value| (*value).to_owned()).collect();
         values.extend(key.default.ok().map(str::to_owned));
         match key.kind {
@@ -441,6 +441,21 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             assert!(!key.needs_approval(&built_in), "{}", key.path);
         }
     }
+}
+
+/// Lessons cross from one repository to another only when the user says so.
+#[test]
+fn d_08_what_is_the_users_own_no_repository_sets() {
+    for key in KEYS.iter().filter(|key| key.class == Class::Own) {
+        for value in right(key.kind) {
+            let (text, line) = file_with(key.path, value);
+            let refused = Test::new().repo(&text).approved().faults();
+            let wanted = format!("{REPOSITORY_CONFIG}:{line}: `{}` is `{value}`; allowed: nothing", key.path);
+            assert!(refused.starts_with(&wanted), "{refused}");
+            assert_eq!(Test::new().user(&text).settings().withheld(), []);
+        }
+    }
+    assert!(Test::new().user("memory: {share: true}\n").settings().policy().memory.share);
 }
 
 #[test]

@@ -63,6 +63,8 @@ pub enum Class {
     GuardedAbove,
     /// Less than the default needs approval; more doesn't.
     GuardedBelow,
+    /// The user's alone: a repository that sets it is at fault, approved or not.
+    Own,
 }
 
 /// A value that has been read.
@@ -905,6 +907,77 @@ pub static KEYS: &[Key] = &[
         "Which of the two counts for the ladder; the other is only told.",
     ),
     key(
+        "memory.enabled",
+        Kind::Switch,
+        Class::Inert,
+        Ok("true"),
+        "Remember what runs find and tell later ones; off, nothing is read or written.",
+    ),
+    key(
+        "memory.inject_threshold",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("2"),
+        "A lesson seen in so many runs is told where its domain and archetype fit.",
+    ),
+    key(
+        "memory.always_threshold",
+        Kind::Whole(1, 1_000),
+        Class::Inert,
+        Ok("5"),
+        "A lesson seen in so many runs is told to everybody.",
+    ),
+    key(
+        "memory.max_lessons",
+        Kind::Whole(0, 50),
+        Class::GuardedAbove,
+        Ok("10"),
+        "Most lessons in one brief.",
+    ),
+    key(
+        "memory.decay_after_runs",
+        Kind::Whole(1, 1_000),
+        Class::Inert,
+        Ok("10"),
+        "A lesson not seen for so many runs loses one; at zero it is archived.",
+    ),
+    key(
+        "memory.match_percent",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("50"),
+        "Shared words from which a finding and a lesson are the same issue.",
+    ),
+    key(
+        "memory.ineffective_percent",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("30"),
+        "Shared words from which a lesson that was told did not help.",
+    ),
+    key(
+        "memory.ineffective_limit",
+        Kind::Whole(1, 20),
+        Class::Inert,
+        Ok("2"),
+        "A lesson that did not help so often is archived.",
+    ),
+    key(
+        "memory.persistent_cycles",
+        Kind::Whole(2, 10),
+        Class::Inert,
+        Ok("2"),
+        "A finding open for so many cycles counts for more.",
+    ),
+    key("memory.persistent_boost", Kind::Whole(1, 10), Class::Inert, Ok("2"), "What such a finding counts."),
+    key(
+        "memory.share",
+        Kind::Switch,
+        Class::Own,
+        Ok("false"),
+        "Tell the lessons you keep for all repositories (`archeflow memory add --shared`).",
+    ),
+    key(
         "hooks.<point>.command",
         Kind::Command,
         Class::Guarded,
@@ -939,7 +1012,6 @@ pub static LATER: &[&str] = &[
     "git.signing_key",
     "initialized",
     "lenses",
-    "memory",
     "models.mapping",
     "models.ollama",
     "models.provider",
@@ -1097,6 +1169,7 @@ impl Key {
         let built_in = self.built_in();
         match self.class {
             Class::Inert => false,
+            Class::Own => true,
             Class::Guarded => built_in.as_ref() != Some(value),
             Class::GuardedAbove => built_in.is_none_or(|built_in| self.exceeds(value, &built_in)),
             Class::GuardedBelow => built_in.is_none_or(|built_in| self.exceeds(&built_in, value)),
@@ -1375,6 +1448,7 @@ pub fn table() -> String {
             (Class::Guarded, Err(_)) => "needs approval",
             (Class::GuardedAbove, _) => "needs approval above the default",
             (Class::GuardedBelow, _) => "needs approval below the default",
+            (Class::Own, _) => "never",
         };
         // Angle brackets would be taken for HTML.
         let allowed = key.kind.allowed().replace('<', "\\<");

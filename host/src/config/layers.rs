@@ -14,7 +14,7 @@ use archeflow_core::words::{
     Policy, Price, Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
 
-use super::keys::{self, Found, KEYS, Key, Setting};
+use super::keys::{self, Class, Found, KEYS, Key, Setting};
 use super::yaml::{self, Entry, Value};
 use super::{Fault, Faults, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shadows, shown};
 
@@ -143,6 +143,7 @@ impl Settings {
             };
             keep(read, &mut found, &mut faults, |path, line| Source::Repo { path, line });
         }
+        faults.extend(the_users_own(&found));
         let (mut found, mut withheld) = guard(found, inputs.approved);
         if !inputs.approved {
             withheld.extend(personas::withheld(inputs.repository));
@@ -232,6 +233,7 @@ impl Settings {
         self.boundaries(&mut policy);
         self.costs(&mut policy);
         shadows::read(self, &mut policy);
+        self.memory(&mut policy);
         policy.raised.binary_bytes = self.whole("raised.binary_bytes");
         for sign in Sign::ALL {
             let key = format!("raised.severity.{}", sign.name());
@@ -406,6 +408,22 @@ impl Settings {
             Some(Setting::Money(micro)) => Some(Money(micro)),
             _ => None,
         }
+    }
+
+    fn memory(&self, policy: &mut Policy) {
+        let memory = &mut policy.memory;
+        let number = |name: &str| narrow(self.whole(&format!("memory.{name}")));
+        memory.enabled = self.switch("memory.enabled");
+        memory.inject_threshold = number("inject_threshold");
+        memory.always_threshold = number("always_threshold");
+        memory.max_lessons = number("max_lessons");
+        memory.decay_after_runs = number("decay_after_runs");
+        memory.match_percent = number("match_percent");
+        memory.ineffective_percent = number("ineffective_percent");
+        memory.ineffective_limit = number("ineffective_limit");
+        memory.persistent_cycles = number("persistent_cycles");
+        memory.persistent_boost = number("persistent_boost");
+        memory.share = self.switch("memory.share");
     }
 
     fn hook(&self, point: HookPoint) -> Option<Hook> {
@@ -671,6 +689,25 @@ impl Walk<'_> {
 
 fn whole_file(path: &str, text: &str) -> Fault {
     Fault { path: in_full(path), line: 0, column: 0, text: text.to_owned() }
+}
+
+/// What no repository may say, not even an approved one.
+fn the_users_own(found: &[Said]) -> Vec<Fault> {
+    let own = found.iter().filter(|said| keys::known(&said.key).is_some_and(|key| key.class == Class::Own));
+    let fault = |said: &Said| {
+        let text = format!(
+            "`{}` is `{}`; allowed: nothing, a repository can't set it. Set it in your own configuration",
+            said.key, said.value
+        );
+        let (path, line) = match &said.source {
+            Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {
+                (path.clone(), *line)
+            }
+            Source::BuiltIn | Source::Flag(_) => (String::new(), 0),
+        };
+        Fault { path, line, column: 0, text }
+    };
+    own.map(fault).collect()
 }
 
 /// Splits what the repository says into what is used and what waits for approval. Guarding is by key and value,

@@ -5,6 +5,7 @@ use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk};
+use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 use archeflow_core::words::{Costs, Destination, Purpose, Role, Seq, Sight};
@@ -57,6 +58,10 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     }
     if let Some(earlier) = &start.earlier {
         seen.sections.push(("Your earlier answer", artifact_text(world, earlier)?));
+    }
+    let past = run.request.as_ref().map(|request| &request.past);
+    if let Some(lessons) = past.and_then(|past| memory::told_text(past, &start.archetype)) {
+        seen.sections.push(("Lessons from earlier runs", lessons));
     }
     let frame = Frame {
         persona: &persona.prompt,

@@ -3,7 +3,7 @@
 //! The journal of a run is the truth and everything else can be derived from it; see [`journal`]. The other rooms
 //! answer smaller questions: where things lie and whether the place is safe ([`places`]), what they may be called
 //! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
-//! ([`index`]), and who may act on a target ([`lock`]).
+//! ([`index`]), who may act on a target ([`lock`]), and what earlier runs taught ([`memory`]).
 //!
 //! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
 
@@ -14,6 +14,7 @@ pub mod holder;
 pub mod index;
 pub mod journal;
 pub mod lock;
+pub mod memory;
 pub mod names;
 pub mod places;
 mod verify;

@@ -76,6 +76,11 @@ impl Places {
         self.root.join(STATE).join("runs")
     }
 
+    /// What earlier runs taught; made by whoever writes there first.
+    pub fn memory(&self) -> PathBuf {
+        self.root.join(STATE).join("memory")
+    }
+
     /// The user's own state directory, made if need be. Only we may write there.
     pub fn state_dir(&self, env: &Env) -> Result<PathBuf, Error> {
         let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
