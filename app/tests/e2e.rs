@@ -28,6 +28,8 @@ mod gates;
 mod landing;
 #[path = "e2e/looking.rs"]
 mod looking;
+#[path = "e2e/memory.rs"]
+mod memory;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
 #[path = "e2e/shapes.rs"]

@@ -8,6 +8,7 @@ mod explain;
 mod init;
 mod known;
 mod list;
+mod memory;
 mod play;
 mod run;
 mod score;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Config(args) => match args.what {
             ConfigCommand::Show(listing) => config::show(&listing),
         },
+        Command::Memory(args) => memory::run(&args.what),
         Command::Completions { shell } => {
             completions(shell);
             Ok(ExitCode::SUCCESS)

@@ -1,0 +1,321 @@
+//! `archeflow memory`: the lessons of a repository, and what became of them.
+
+use std::process::ExitCode;
+
+use archeflow_core::rules::memory::{GENERAL, plain};
+use archeflow_core::words::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
+use archeflow_host::config::{Flags, personas};
+use archeflow_host::memory::{self, Written};
+use archeflow_host::start::House;
+use archeflow_host::store::memory::{Error, Item, Memory, Shelf};
+use serde_json::{Value, json};
+
+use crate::args::{MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy, Place};
+use crate::commands::{house, list, print_json};
+use crate::faces::text::{cut, pad, safe_line};
+use crate::failure::Failure;
+
+pub(crate) fn run(command: &MemoryCommand) -> Result<ExitCode, Failure> {
+    match command {
+        MemoryCommand::List(args) => list_lessons(args),
+        MemoryCommand::Add(args) => add(args),
+        MemoryCommand::Forget(args) => forget(args),
+        MemoryCommand::Show(args) => show(args),
+        MemoryCommand::Why(args) => why(args),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// The lessons of this repository and those the user keeps for all of them.
+struct Room {
+    house: House,
+    here: Memory,
+    shared: Memory,
+}
+
+/// Names of lessons for all repositories begin with this letter.
+const SHARED: char = 'u';
+const OURS: char = 'm';
+
+impl Room {
+    fn open(place: &Place) -> Result<Room, Failure> {
+        let house = house(place, None, false)?;
+        let here = Memory::at(house.places.memory());
+        let shared = Memory::shared(&house.state);
+        Ok(Room { house, here, shared })
+    }
+
+    fn policy(&self, place: &Place) -> Result<Policy, Failure> {
+        Ok(self.house.settings(&Flags::default(), place.config.as_deref())?.policy().memory)
+    }
+
+    /// Where a lesson of this name lies.
+    fn of(&self, id: &str) -> &Memory {
+        if id.starts_with(SHARED) { &self.shared } else { &self.here }
+    }
+
+    fn shelves(&self) -> Result<[Shelf; 2], Failure> {
+        let shelves = [self.here.read()?, self.shared.read()?];
+        for damage in shelves.iter().flat_map(Shelf::damage) {
+            tell!("warning: {}", safe_line(&damage.to_string()));
+        }
+        Ok(shelves)
+    }
+
+    /// No such lesson; these there are.
+    fn unknown(&self, id: &str, archived: bool) -> Result<Failure, Failure> {
+        let shelves = self.shelves()?;
+        let ids = shelves.iter().flat_map(|shelf| {
+            let lessons = if archived { &shelf.archive } else { &shelf.lessons };
+            lessons.values().map(|lesson| lesson.id.clone()).collect::<Vec<_>>()
+        });
+        let known: Vec<String> = ids.take(40).collect();
+        let (what, known) = match (archived, known.is_empty()) {
+            (true, true) => ("in the archive", "The archive is empty.".to_owned()),
+            (true, false) => ("in the archive", format!("There are: {}", known.join(", "))),
+            (false, true) => ("here", "There are no lessons yet.".to_owned()),
+            (false, false) => ("here", format!("There are: {}", known.join(", "))),
+        };
+        Ok(Failure::usage(format!("there is no lesson '{id}' {what}"), known))
+    }
+}
+
+fn list_lessons(args: &MemoryList) -> Result<(), Failure> {
+    let room = Room::open(&args.place)?;
+    let shelves = room.shelves()?;
+    let mut rows: Vec<(&Item<Lesson>, &Lesson)> = Vec::new();
+    for shelf in &shelves {
+        rows.extend(if args.archived { shelf.archive.items() } else { shelf.lessons.items() });
+    }
+    if args.place.json {
+        let lessons: Vec<Value> = rows.iter().map(|(item, _)| Value::Object(item.fields())).collect();
+        print_json(&json!({ "lessons": lessons, "archived": args.archived }));
+        return Ok(());
+    }
+    if rows.is_empty() {
+        out!(
+            "{}",
+            if args.archived {
+                "The archive is empty."
+            } else {
+                "No lessons yet. Runs teach them; or write one down: archeflow memory add \"<text>\""
+            }
+        );
+        return Ok(());
+    }
+    let because = if args.archived { "BECAUSE" } else { "LAST SEEN" };
+    out!("{}", row(["ID", "TYPE", "FREQ", "DOMAIN", "FOR", because], "TEXT"));
+    for (item, lesson) in rows {
+        let last = if args.archived { item.text("archived_because") } else { None };
+        let last = last.unwrap_or_else(|| lesson.last_seen_run.clone());
+        let frequency = lesson.frequency.to_string();
+        let cells = [
+            &lesson.id,
+            lesson.kind.name(),
+            &frequency,
+            &lesson.domain,
+            lesson.archetype.as_deref().unwrap_or("everybody"),
+            &last,
+        ];
+        out!("{}", row(cells, &lesson.description));
+    }
+    Ok(())
+}
+
+fn row(cells: [&str; 6], text: &str) -> String {
+    const WIDTHS: [usize; 6] = [6, 14, 4, 8, 10, 28];
+    let cells: Vec<String> =
+        cells.iter().zip(WIDTHS).map(|(cell, width)| pad(&cut(&safe_line(cell), width), width)).collect();
+    format!("{}  {}", cells.join("  "), cut(&safe_line(text), 90))
+}
+
+fn add(args: &MemoryAdd) -> Result<(), Failure> {
+    let room = Room::open(&args.place)?;
+    let policy = room.policy(&args.place)?;
+    let lesson = match (&args.from_archive, &args.text) {
+        (Some(id), _) => match memory::restore(room.of(id), id, &policy)? {
+            Some(lesson) => lesson,
+            None => return Err(room.unknown(id, true)?),
+        },
+        (None, text) => {
+            let written = written(&room, args, text.as_deref().unwrap_or_default())?;
+            if !args.shared {
+                room.house.places.make()?;
+            }
+            let (memory, letter) = if args.shared { (&room.shared, SHARED) } else { (&room.here, OURS) };
+            memory::add(memory, letter, &written, &policy)?
+        }
+    };
+    if args.place.json {
+        print_json(&json!({ "lesson": lesson }));
+        return Ok(());
+    }
+    let told = lesson.archetype.as_deref().unwrap_or("everybody");
+    out!("{} is kept: {}", lesson.id, safe_line(&lesson.description));
+    out!("  told to {} from the next run on", safe_line(told));
+    if args.shared && !policy.share {
+        out!(
+            "  not yet: lessons for all repositories are told when your own configuration says memory.share: true"
+        );
+    }
+    if !policy.enabled {
+        out!("  not yet: memory.enabled is false here");
+    }
+    Ok(())
+}
+
+fn written(room: &Room, args: &MemoryAdd, text: &str) -> Result<Written, Failure> {
+    if plain(text, 1).is_empty() {
+        return Err(Failure::usage("the lesson is empty", "Say what is to be remembered."));
+    }
+    let kinds: Vec<&str> = LessonKind::ALL.iter().map(|kind| kind.name()).collect();
+    let kind = LessonKind::parse(&args.kind).ok_or_else(|| unknown("type", &args.kind, &kinds))?;
+    let domains = [Domain::Code.name(), Domain::Writing.name(), Domain::Research.name(), GENERAL];
+    if !domains.contains(&args.domain.as_str()) {
+        return Err(unknown("domain", &args.domain, &domains));
+    }
+    let own = personas::names(&room.house.offer.files, &room.house.user);
+    let names: Vec<&str> =
+        ARCHETYPES.iter().map(|(name, _)| *name).chain(own.iter().map(String::as_str)).collect();
+    if let Some(name) = args.archetype.as_ref().filter(|name| !names.contains(&name.as_str())) {
+        return Err(unknown("archetype", name, &names));
+    }
+    let tags = args.tags.iter().map(|tag| plain(tag, 40)).filter(|tag| !tag.is_empty()).take(5).collect();
+    let (domain, archetype) = (args.domain.clone(), args.archetype.clone());
+    Ok(Written { kind, text: text.to_owned(), domain, archetype, tags })
+}
+
+fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
+    Failure::usage(format!("unknown {what} '{word}'"), format!("Known: {}", known.join(", ")))
+}
+
+fn forget(args: &MemoryOne) -> Result<(), Failure> {
+    let room = Room::open(&args.place)?;
+    let Some(lesson) = memory::forget(room.of(&args.id), &args.id)? else {
+        return Err(room.unknown(&args.id, false)?);
+    };
+    if args.place.json {
+        print_json(&json!({ "forgotten": lesson }));
+        return Ok(());
+    }
+    out!("{} is forgotten and will not be learned again: {}", lesson.id, safe_line(&lesson.description));
+    out!("  to take it back: archeflow memory add --from-archive {}", lesson.id);
+    Ok(())
+}
+
+fn show(args: &MemoryOne) -> Result<(), Failure> {
+    let room = Room::open(&args.place)?;
+    let shelves = room.shelves()?;
+    let all = shelves.iter().flat_map(|shelf| shelf.lessons.items().chain(shelf.archive.items()));
+    let Some((item, lesson)) = all.into_iter().find(|(_, lesson)| lesson.id == args.id) else {
+        return Err(room.unknown(&args.id, false)?);
+    };
+    let about: Vec<&Value> = shelves
+        .iter()
+        .flat_map(|shelf| shelf.audit.values())
+        .filter(|line| concerns(line, &args.id))
+        .collect();
+    if args.place.json {
+        print_json(&json!({ "lesson": item.fields(), "audit": about }));
+        return Ok(());
+    }
+    out!("{}  {}", lesson.id, safe_line(&lesson.description));
+    for (name, value) in
+        item.fields().iter().filter(|(name, _)| !["id", "description"].contains(&name.as_str()))
+    {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        out!("  {} {}", pad(&safe_line(name), 22), safe_line(&value));
+    }
+    if about.is_empty() {
+        out!("It has not been told to anybody yet.");
+    }
+    for line in about {
+        out!("{}", safe_line(&sentence(line, Some(&args.id))));
+    }
+    Ok(())
+}
+
+fn concerns(line: &Value, id: &str) -> bool {
+    let among = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(|one| one == id));
+    let changed = |list: &Value| list.as_array().is_some_and(|list| list.iter().any(|one| one["id"] == id));
+    line["lesson_id"] == id || among(&line["lessons_injected"]) || changed(&line["lessons"])
+}
+
+fn why(args: &MemoryWhy) -> Result<(), Failure> {
+    let room = Room::open(&args.place)?;
+    // A name nobody gave is an error; a run that was told nothing is an answer.
+    list::text(&room.house, &args.id)?;
+    let [here, _] = room.shelves()?;
+    let about: Vec<&Value> = here.audit.values().filter(|line| line["run_id"] == args.id.as_str()).collect();
+    if args.place.json {
+        let told: Vec<&&Value> = about.iter().filter(|line| !line["lessons_injected"].is_null()).collect();
+        let effects: Vec<&&Value> =
+            about.iter().filter(|line| line["type"] == "effectiveness_check").collect();
+        let learned: Vec<&&Value> = about.iter().filter(|line| line["type"] == "learned").collect();
+        print_json(&json!({ "run_id": args.id, "told": told, "effects": effects, "learned": learned }));
+        return Ok(());
+    }
+    if about.is_empty() {
+        out!("{} was told nothing and taught nothing.", safe_line(&args.id));
+    }
+    for line in about {
+        out!("{}", safe_line(&sentence(line, None)));
+    }
+    Ok(())
+}
+
+/// A line of the audit in words; about one lesson only, where one is named.
+fn sentence(line: &Value, only: Option<&str>) -> String {
+    let word = |name: &str| line[name].as_str().unwrap_or("?").to_owned();
+    let run = if only.is_some() { format!(" in {}", word("run_id")) } else { String::new() };
+    let ids = |list: &Value| -> Vec<String> {
+        let all = list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        all.filter(|id| only.is_none_or(|only| only == id)).collect()
+    };
+    if line["type"] == "effectiveness_check" {
+        let overlap = &line["keyword_overlap_pct"];
+        return match word("effectiveness").as_str() {
+            "helpful" => {
+                format!("{} helped{run}: nothing like it came up ({overlap} % of words)", word("lesson_id"))
+            }
+            _ => format!(
+                "{} did not help{run}: it came up all the same ({overlap} % of words)",
+                word("lesson_id")
+            ),
+        };
+    }
+    if line["type"] == "learned" {
+        let lessons = line["lessons"].as_array().into_iter().flatten();
+        let lessons = lessons.filter(|lesson| only.is_none_or(|only| lesson["id"] == only));
+        let told: Vec<String> = lessons.map(step).collect();
+        let what = if told.is_empty() { "nothing new".to_owned() } else { told.join("; ") };
+        return format!("learned{run}: {what}");
+    }
+    let told: Vec<String> = ids(&line["lessons_injected"])
+        .into_iter()
+        .map(|id| format!("{id} ({})", line["why"][&id].as_str().unwrap_or("?")))
+        .collect();
+    format!("{} was told{run}: {}", word("archetype"), told.join(", "))
+}
+
+fn step(lesson: &Value) -> String {
+    let word = |name: &str| lesson[name].as_str().unwrap_or("?").replace('_', " ");
+    let archived = lesson["archived"].as_str().map_or_else(String::new, |_| ", archived".to_owned());
+    format!(
+        "{} {}, now {}{archived}",
+        lesson["id"].as_str().unwrap_or("?"),
+        word("what"),
+        lesson["frequency"]
+    )
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            Error::Files(error) => error.into(),
+            Error::Lock(_) => Failure::new(30, "environment", message, "Try again in a moment."),
+            Error::Pending { .. } => Failure::new(40, "damaged", message, "Nothing was touched."),
+        }
+    }
+}
