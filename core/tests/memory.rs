@@ -7,7 +7,9 @@ mod common {
 
 use std::collections::BTreeSet;
 
-use archeflow_core::event::{Entry, Event, Past, RunComplete, RunStart, ShadowDetected, Tracked};
+use archeflow_core::event::{
+    CycleBoundary, Entry, Event, NextAction, Past, RunComplete, RunStart, ShadowDetected, Tracked,
+};
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
     Archived, Lived, Shared, Step, crowded_out, deferred, effects, learn, mark, plain, regressions, retires,
@@ -299,6 +301,20 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         question: None,
         unresolved: Vec::new(),
     };
+    let boundary = |open: Vec<Tracked>| CycleBoundary {
+        cycle: 1,
+        max_cycles: 2,
+        exit_condition: String::new(),
+        met: false,
+        fixes_applied: 0,
+        next_action: NextAction::CycleBack,
+        critical: 0,
+        warning: 0,
+        info: 0,
+        convergence: None,
+        stop: None,
+        open,
+    };
     let log = |events: Vec<Event>| -> Vec<Entry> {
         let entry =
             |(seq, event)| Entry { seq, at: 0, parent: vec![], phase: Phase::Act, agent: None, event };
@@ -311,12 +327,20 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
             RunStart::default().into(),
             shadow("cargo_cult", "m-007: told to the maker, and it came back").into(),
             shadow("broken_window", "3 warnings").into(),
+            boundary(vec![tracked("a", SAID, 2), tracked("b", ELSE, 1)]).into(),
+            boundary(vec![tracked("a", SAID, 1)]).into(),
             end(RunStatus::Stopped).into(),
             end(RunStatus::Merged).into(),
         ]),
     );
     assert_eq!(lived.blamed, BTreeSet::from(["m-007".to_owned()]));
     assert!(lived.broken_window && lived.is_over() && lived.landed());
+    let seen: Vec<(&str, u32)> =
+        lived.findings.iter().map(|found| (found.id.as_str(), found.cycles_open)).collect();
+    assert_eq!(seen, [("a", 2), ("b", 1)], "each once, with the longest time it was open");
+    assert_eq!((lived.resolved.len(), lived.warnings), (1, 1));
+    let early = Lived::of("r", "t", &log(vec![end(RunStatus::Failed).into()]));
+    assert!(!early.is_over(), "where nobody looked, nothing was missing");
     for (status, over) in [
         (RunStatus::Merged, true),
         (RunStatus::AwaitingMerge, true),
@@ -326,6 +350,10 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         (RunStatus::AwaitingAnswer, false),
         (RunStatus::DryRun, false),
     ] {
-        assert_eq!(Lived::of("r", "t", &log(vec![end(status).into()])).is_over(), over, "{status:?}");
+        assert_eq!(
+            Lived::of("r", "t", &log(vec![boundary(vec![]).into(), end(status).into()])).is_over(),
+            over,
+            "{status:?}"
+        );
     }
 }

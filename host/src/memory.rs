@@ -101,28 +101,39 @@ fn newest<'a>(resolved: impl DoubleEndedIterator<Item = &'a Resolved>) -> Vec<Re
     kept
 }
 
-/// Notes what the team of a run that begins is told (AF-013, AF-177). Returns warnings.
+/// Says what could not be read when a run begins.
 pub fn begun(world: &World, run: &Run) -> Vec<String> {
+    if !run.policy().memory.enabled {
+        return Vec::new();
+    }
+    match Memory::at(world.places.memory()).read() {
+        Ok(shelf) => shelf.damage().iter().map(ToString::to_string).collect(),
+        Err(error) => vec![format!("what earlier runs taught can't be used: {error}")],
+    }
+}
+
+/// Notes what agents that are sent are told, the first time each of them is (AF-013, AF-177). Returns warnings.
+pub fn sent<'a>(world: &World, run: &Run, archetypes: impl Iterator<Item = &'a str>) -> Vec<String> {
     let Some(request) = run.request.as_ref().filter(|request| request.config.memory.enabled) else {
         return Vec::new();
     };
-    let memory = Memory::at(world.places.memory());
-    let mut lived = Lived { run_id: world.run_id.clone(), ts: clock::written(run.last), ..Lived::default() };
-    request.domain.name().clone_into(&mut lived.domain);
-    lived.past = request.past.clone();
-    lived.sent = request.team.iter().cloned().collect();
-    lived.policy = request.config.clone();
-    let shelf = if lived.told().is_empty() {
-        memory.read().map(|shelf| shelf.damage())
-    } else {
-        memory.change(|shelf| {
-            note_told(shelf, &lived);
-            shelf.damage()
-        })
+    let sent: BTreeSet<String> =
+        archetypes.filter(|name| request.past.told.contains_key(*name)).map(str::to_owned).collect();
+    if sent.is_empty() {
+        return Vec::new();
+    }
+    let lived = Lived {
+        run_id: world.run_id.clone(),
+        ts: clock::written(run.last),
+        domain: request.domain.name().to_owned(),
+        past: request.past.clone(),
+        policy: request.config.clone(),
+        sent,
+        ..Lived::default()
     };
-    match shelf {
-        Ok(damage) => damage.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![format!("what earlier runs taught can't be used: {error}")],
+    match Memory::at(world.places.memory()).change(|shelf| note_told(shelf, &lived)) {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!("what agents are told of earlier runs was not noted: {error}")],
     }
 }
 

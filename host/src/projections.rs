@@ -79,6 +79,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     if entries.iter().any(|entry| matches!(entry.event, Event::RunStart(_))) {
         warnings.extend(memory::begun(world, run));
     }
+    warnings.extend(memory::sent(world, run, entries.iter().filter_map(sent)));
     if ends {
         warnings.extend(memory::ended(world, run));
     }
@@ -92,6 +93,12 @@ fn score(world: &World, run: &Run) -> Result<(), scores::Error> {
         .as_ref()
         .is_some_and(|end| end.status != RunStatus::DryRun && end.reason != Reason::Discarded);
     if told { scores::write(world.places.root(), &world.run_id) } else { Ok(()) }
+}
+
+/// The archetype an entry sends.
+fn sent(entry: &Entry) -> Option<&str> {
+    let Event::AgentStart(start) = &entry.event else { return None };
+    Some(&start.archetype)
 }
 
 /// What people look at with `cat` or `watch` drives no terminal (R14).

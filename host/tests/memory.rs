@@ -164,10 +164,15 @@ fn af_175_a_crash_between_two_files_is_finished_by_whoever_comes_next() {
     for replaced in 0..=after.len() {
         let desk = Desk::with(&line("m-001", 1, ""));
         desk.write("pending", &note);
+        desk.write(".lessons.jsonl.4711-0.tmp", "half a li");
+        desk.write(".effectiveness.jsonl.4711-0.tmp", "somebody else's");
         for (name, text) in after.iter().take(replaced) {
             desk.write(name, text);
         }
         assert_eq!(desk.frequency("m-001"), Some(2), "a reader finishes it too");
+        forget(&desk.memory, "m-999").unwrap();
+        let left = desk.memory.folder().join(".effectiveness.jsonl.4711-0.tmp");
+        fs::remove_file(left).unwrap();
         assert_eq!(desk.snapshot(), after, "{replaced} files were replaced");
         desk.live(&lived("one", &[(LEAK, 1), ("Nobody checks whether cycles overlap", 1)]));
         assert_eq!(desk.snapshot(), after, "and the resumed run does not teach it again");

@@ -226,7 +226,7 @@ fn show(args: &MemoryOne) -> Result<(), Failure> {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         out!("  {} {}", pad(&safe_line(name), 22), safe_line(&value));
     }
-    if about.is_empty() {
+    if about.iter().all(|line| line["lessons_injected"].is_null()) {
         out!("It has not been told to anybody yet.");
     }
     for line in about {

@@ -70,7 +70,7 @@ fn af175_af013_what_came_up_in_two_runs_is_told_to_the_third() {
     let why = json(&test, &["why", &third.id]);
     let told: Vec<&str> =
         why["told"].as_array().unwrap().iter().map(|line| line["archetype"].as_str().unwrap()).collect();
-    assert_eq!(told, ["creator", "guardian", "maker"]);
+    assert_eq!(told, ["creator", "maker", "guardian"]);
     assert_eq!(why["told"][0]["lessons_injected"], json!(["m-001"]));
     assert_eq!(why["told"][0]["why"]["m-001"], "recurring");
     assert_eq!(why["effects"][0]["effectiveness"], "ineffective");
@@ -99,6 +99,27 @@ fn af175_taking_a_run_up_again_teaches_nothing_twice() {
         1,
         "what a crash kept from being learned is learned when it is opened"
     );
+}
+
+#[test]
+fn af175_a_run_killed_before_it_has_learned_learns_when_it_is_opened() {
+    let trace = rejecting();
+    let trace = {
+        let file = trace.base().join("trace");
+        trace.env("ARCHEFLOW_FAILPOINT_TRACE", file)
+    };
+    rejected(&trace);
+    let places = std::fs::read_to_string(trace.base().join("trace")).unwrap();
+    let last = places.lines().filter(|place| *place == "projected").count();
+    let test = rejecting().env("ARCHEFLOW_FAILPOINT", format!("projected:{last}"));
+    let killed = test.go(&["--unattended"]);
+    assert!(killed.killed && !killed.events("run.complete").is_empty(), "{killed}");
+    assert!(!test.repo.join(".archeflow/memory/lessons.jsonl").exists());
+    let test = test.env("ARCHEFLOW_FAILPOINT", "");
+    test.run(&["resume", &killed.id, "--unattended"]);
+    test.run(&["resume", &killed.id, "--unattended"]);
+    assert_eq!(lessons(&test)[0]["frequency"], 1);
+    assert_eq!(lines(&test, "audit").len(), 1, "and it is noted once");
 }
 
 #[test]
@@ -179,6 +200,12 @@ fn bx30_people_write_down_forget_and_look() {
     assert!(shown.contains(&format!("maker was told in {}: m-001 (preference)", merged.id)), "{shown}");
     assert!(shown.contains(&format!("m-001 helped in {}", merged.id)), "{shown}");
     assert!(test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was told: m-002 (recurring)"));
+    let standard = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
+    let why = test.run(&["memory", "why", &standard.id]).stdout;
+    assert!(
+        why.contains("explorer was told") && !why.contains("sage was told"),
+        "who was spared was told nothing\n{why}"
+    );
     // Forgotten and taken back.
     let forgotten = test.run(&["memory", "forget", "m-001"]);
     assert!(forgotten.stdout.contains("archeflow memory add --from-archive m-001"), "{forgotten}");

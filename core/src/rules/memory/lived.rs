@@ -16,6 +16,8 @@ pub struct Lived {
     pub status: Option<RunStatus>,
     pub past: Past,
     pub policy: Policy,
+    /// At least one cycle was reviewed to its end.
+    pub reviewed: bool,
     /// Everybody who was sent.
     pub sent: BTreeSet<String>,
     /// Every finding that was followed, with the longest time it was open.
@@ -51,6 +53,7 @@ impl Lived {
                         found.insert(tracked.id.clone(), Tracked { cycles_open, ..tracked.clone() });
                     }
                     open.clone_from(&boundary.open);
+                    lived.reviewed = true;
                 }
                 Event::ShadowDetected(shadow) if shadow.archetype == "system" => {
                     match SystemShadow::parse(&shadow.shadow) {
@@ -71,9 +74,10 @@ impl Lived {
         lived
     }
 
-    /// A run that waits for an answer, or only planned, has not been judged yet.
+    /// A run that waits for an answer, or only planned, has not been judged yet; and where nobody looked, nothing was
+    /// seen and nothing was missing.
     pub fn is_over(&self) -> bool {
-        match self.status {
+        let over = match self.status {
             Some(
                 RunStatus::Merged
                 | RunStatus::AwaitingMerge
@@ -82,7 +86,8 @@ impl Lived {
                 | RunStatus::WiggumBreak,
             ) => true,
             Some(RunStatus::AwaitingAnswer | RunStatus::DryRun) | None => false,
-        }
+        };
+        over && self.reviewed
     }
 
     /// What never landed was never resolved in the project.

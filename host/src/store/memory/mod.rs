@@ -110,6 +110,7 @@ impl Memory {
     pub fn change<T>(&self, change: impl FnOnce(&mut Shelf) -> T) -> Result<T, Error> {
         self.make()?;
         let _lock = Lock::take(&self.folder, "memory", PATIENCE)?;
+        pending::sweep(&self.folder);
         pending::finish(&self.folder)?;
         let mut shelf = Shelf::read(&self.folder)?;
         let outcome = change(&mut shelf);

@@ -48,6 +48,20 @@ pub(super) fn finish(folder: &Path) -> Result<(), Error> {
     Ok(dir.sync()?)
 }
 
+/// Removes what writers that were killed left behind. Whoever has the lock is the only one who writes these files.
+pub(super) fn sweep(folder: &Path) {
+    let ours = |name: &str| {
+        let of =
+            |file: &str| name.strip_prefix('.').is_some_and(|name| name.starts_with(&format!("{file}.")));
+        name.ends_with(".tmp") && NAMES.into_iter().chain([NOTE]).any(of)
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for name in entries.map(|entry| entry.file_name()).filter(|name| name.to_str().is_some_and(ours)) {
+        // A leftover does no harm; the next one who comes tries again.
+        let _ = Dir::open(folder).and_then(|dir| dir.remove(&name));
+    }
+}
+
 /// Every name and its bytes; nothing at all when a single one is not as it should be.
 fn parse(note: &[u8]) -> Option<Vec<(&'static str, &[u8])>> {
     let mut rest = note.strip_prefix(HEAD)?;
