@@ -13,7 +13,7 @@ use archeflow_core::event::{
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
     Archived, Lived, Shared, Step, crowded_out, deferred, effects, learn, mark, plain, regressions, retires,
-    select, tags, tell, told_text,
+    said, select, tags, tell, told_text,
 };
 use archeflow_core::words::{
     Boundaries, Destination, Lesson, LessonKind, Memory, Phase, Policy, Reason, Resolved, RunStatus,
@@ -224,14 +224,30 @@ fn af_177_what_is_told_to_whom_is_frozen_and_fits() {
         })
         .collect();
     let names = ["maker".to_owned(), "sage".to_owned()];
-    let (chosen, told) = select(&lessons, "code", &names, &Policy::default());
-    assert_eq!(told["maker"].len(), 10);
-    assert_eq!(told["sage"][..3], ["m-013", "m-014", "m-001"]);
-    assert_eq!(chosen.len(), 12, "whatever anybody is told, once");
-    let past = Past { lessons: chosen, told, ..Past::default() };
+    let mut past = Past::default();
+    select(&lessons, "code", &names, &Policy::default(), &mut past);
+    assert_eq!(past.told["maker"].len(), 10);
+    assert_eq!(past.told["sage"][..3], ["m-013", "m-014", "m-001"]);
+    assert_eq!(past.lessons.len(), 12, "whatever anybody is told, once");
+    assert_eq!(past.fitted["maker"], 12);
     let text = told_text(&past, "sage").unwrap_or_default();
     assert!(text.contains("- m-013 (seen 3 times): lesson number 13\n- m-014"), "{text}");
     assert_eq!(told_text(&past, "guardian"), None);
+}
+
+#[test]
+fn af_156_the_log_says_when_lessons_were_left_out() {
+    let rules = |lessons: u32| -> Vec<(&'static str, String)> {
+        let lessons: Vec<Lesson> = (1..=lessons).map(|n| lesson(&format!("m-{n:03}"), 2)).collect();
+        let (mut past, team) = (Past::default(), ["maker".to_owned()]);
+        select(&lessons, "code", &team, &Policy::default(), &mut past);
+        let said = said(&past, &team, &Boundaries::default());
+        said.into_iter().map(|(rule, _, decision)| (rule, decision)).collect()
+    };
+    assert_eq!(rules(0), []);
+    assert_eq!(rules(1), [("AF-013", "told: maker m-001".to_owned())]);
+    assert_eq!(rules(15).len(), 1);
+    assert_eq!(rules(16)[1], ("AF-156", "only the 5 most frequent are told".to_owned()));
 }
 
 #[test]

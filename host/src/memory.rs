@@ -4,6 +4,7 @@
 //! whatever goes wrong here is a warning (AF-162). What a run teaches is read from its log alone and noted by its id:
 //! a run that is taken up again, or ends a second time, does not teach the same thing twice.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -54,19 +55,17 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
     {
         lessons.extend(shelf.lessons.values().filter_map(tellable));
     }
-    let domain = request.domain.name();
-    let (mut chosen, mut told) = rules::select(&lessons, domain, request.personas.keys(), &request.config);
-    chosen.sort_by_key(|lesson| (std::cmp::Reverse(lesson.frequency), lesson.id.len(), lesson.id.clone()));
+    let (policy, past) = (&request.config, &mut request.past);
+    rules::select(&lessons, request.domain.name(), request.personas.keys(), policy, past);
+    past.lessons.sort_by_key(|lesson| (Reverse(lesson.frequency), lesson.id.len(), lesson.id.clone()));
     let mut bytes = 0;
-    chosen.retain(|lesson| {
+    past.lessons.retain(|lesson| {
         bytes += serde_json::to_string(lesson).map_or(0, |text| text.len());
         bytes <= TOLD_BYTES
     });
-    for ids in told.values_mut() {
-        ids.retain(|id| chosen.iter().any(|lesson| lesson.id == *id));
+    for ids in past.told.values_mut() {
+        ids.retain(|id| past.lessons.iter().any(|lesson| lesson.id == *id));
     }
-    request.past.lessons = chosen;
-    request.past.told = told;
 }
 
 /// A lesson as it may stand in a log and on a screen. One without a usable name can't be spoken of.
@@ -235,6 +234,7 @@ fn note_told(shelf: &mut Shelf, lived: &Lived) {
         shelf.audit.push(json!({
             "ts": lived.ts, "run_id": lived.run_id, "domain": lived.domain, "archetype": archetype,
             "lessons_injected": ids, "lesson_count": ids.len(), "why": why,
+            "fitted": lived.past.fitted.get(archetype),
         }));
     }
 }

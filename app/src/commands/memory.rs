@@ -295,7 +295,9 @@ fn sentence(line: &Value, only: Option<&str>) -> String {
         .into_iter()
         .map(|id| format!("{id} ({})", line["why"][&id].as_str().unwrap_or("?")))
         .collect();
-    format!("{} was told{run}: {}", word("archetype"), told.join(", "))
+    let more = line["fitted"].as_u64().filter(|_| only.is_none());
+    let more = more.map_or_else(String::new, |fitted| format!("; {fitted} would have fitted"));
+    format!("{} was told{run}: {}{more}", word("archetype"), told.join(", "))
 }
 
 fn step(lesson: &Value) -> String {

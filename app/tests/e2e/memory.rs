@@ -76,6 +76,7 @@ fn af175_af013_what_came_up_in_two_runs_is_told_to_the_third() {
     assert_eq!(why["effects"][0]["effectiveness"], "ineffective");
     assert_eq!(why["effects"][0]["keyword_overlap_pct"], 100);
     assert_eq!(third.journal[0]["data"]["past"]["told"]["maker"], json!(["m-001"]));
+    assert_eq!(third.decided("AF-013")["decision"], "told: creator m-001, maker m-001, guardian m-001");
     // AF-146: three runs in a row left a warning.
     let debts: Vec<u64> =
         lines(&test, "debts").iter().map(|debt| debt["warnings"].as_u64().unwrap()).collect();
@@ -227,6 +228,32 @@ fn bx30_people_write_down_forget_and_look() {
         (&["add", "--from-archive", "m-777"], &["no lesson 'm-777'", "The archive is empty"]),
     ] {
         test.run(&[&["memory"], arguments].concat()).refused(2, words);
+    }
+}
+
+#[test]
+fn af156_more_than_anybody_reads_is_cut_to_the_most_frequent() {
+    let test = Test::new().play("");
+    test.run(&["memory", "add", "Preference of the house"]);
+    let lesson = lessons(&test)[0].clone();
+    for (many, told) in [(15, 10), (16, 5)] {
+        let text: String = (1..=many)
+            .map(|n| {
+                let mut lesson = lesson.clone();
+                lesson["id"] = format!("m-{n:03}").into();
+                lesson["frequency"] = (n + 1).into();
+                format!("{lesson}\n")
+            })
+            .collect();
+        test.file(".archeflow/memory/lessons.jsonl", text);
+        let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+        let brief = &merged.briefs("maker")[0];
+        assert_eq!(brief.matches("(the user prefers this)").count(), told, "{brief}");
+        assert!(brief.contains(&format!("- m-{many:03} ")), "the most frequent is among them");
+        let said = merged.events("decision.point").iter().any(|point| point["rule"] == "AF-156");
+        assert_eq!(said, many > 15);
+        let why = test.run(&["memory", "why", &merged.id]).stdout;
+        assert!(why.contains(&format!("; {many} would have fitted")), "{why}");
     }
 }
 

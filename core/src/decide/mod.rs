@@ -15,6 +15,7 @@ mod shadows;
 mod system;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
+use crate::rules::memory;
 use crate::run::{Cycle, Run};
 use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
 
@@ -129,7 +130,11 @@ fn begin(run: &Run) -> Vec<Event> {
         request.chosen.workflow_by.clone(),
         format!("workflow {}, at most {} cycles", request.workflow.name(), request.max_cycles),
     );
-    vec![strategy, workflow, enter(run, "start", 1, Phase::Plan)]
+    let mut events = vec![strategy, workflow];
+    let lessons = memory::said(&request.past, &request.team, &request.config.boundaries);
+    events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
+    events.push(enter(run, "start", 1, Phase::Plan));
+    events
 }
 
 /// Says what came of every answer not looked at yet: its shadow, the verdict of a review, concerns, a missing token.

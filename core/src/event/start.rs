@@ -58,6 +58,9 @@ pub struct Past {
     /// Which of them are told to which archetype, by id, the most frequent first (AF-177).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, Vec<String>>,
+    /// How many would have fitted, where that is more than are told (AF-156).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<Resolved>,
     /// Warnings that consecutive runs before this one left open (AF-146).

@@ -20,7 +20,7 @@ pub use effect::{Effect, effects};
 pub use learn::{Archived, Step, What, crowded_out, learn, retires, tags};
 pub use lived::Lived;
 pub use regress::{Regression, mark, regressions};
-pub use tell::{Telling, Why, select, tell, told_text};
+pub use tell::{Telling, Why, said, select, tell, told_text};
 
 /// The domain of a lesson that holds everywhere.
 pub const GENERAL: &str = "general";

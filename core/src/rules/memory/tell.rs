@@ -73,24 +73,53 @@ fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Opti
     (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(Why::Recurring)
 }
 
-/// The same for everybody who may be sent: the lessons that anybody is told, and to whom which.
+/// The same for everybody who may be sent. The past keeps the lessons that anybody is told, and to whom which.
 pub fn select<'n>(
     lessons: &[Lesson],
     domain: &str,
     archetypes: impl IntoIterator<Item = &'n String>,
     policy: &Policy,
-) -> (Vec<Lesson>, BTreeMap<String, Vec<String>>) {
+    past: &mut Past,
+) {
     let mut chosen: BTreeMap<&str, &Lesson> = BTreeMap::new();
-    let mut told = BTreeMap::new();
     for archetype in archetypes {
         let telling = tell(lessons, domain, archetype, &policy.memory, &policy.boundaries);
         chosen.extend(telling.lessons.iter().map(|(lesson, _)| (lesson.id.as_str(), *lesson)));
         let ids: Vec<String> = telling.lessons.iter().map(|(lesson, _)| lesson.id.clone()).collect();
+        if ids.len() < telling.candidates {
+            past.fitted.insert(archetype.clone(), u32::try_from(telling.candidates).unwrap_or(u32::MAX));
+        }
         if !ids.is_empty() {
-            told.insert(archetype.clone(), ids);
+            past.told.insert(archetype.clone(), ids);
         }
     }
-    (chosen.into_values().cloned().collect(), told)
+    past.lessons = chosen.into_values().cloned().collect();
+}
+
+/// What there is to say about it when a run begins: the rule, what it looked at, what was decided.
+pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'static str, String, String)> {
+    let told = |name: &String| Some(format!("{name} {}", past.told.get(name)?.join(" ")));
+    let told: Vec<String> = team.iter().filter_map(told).collect();
+    let mut said = Vec::new();
+    if !told.is_empty() {
+        said.push((
+            "AF-013",
+            format!("{} lessons of earlier runs", past.lessons.len()),
+            format!("told: {}", told.join(", ")),
+        ));
+    }
+    let crowded: Vec<String> = team
+        .iter()
+        .filter_map(|name| Some((name, *past.fitted.get(name)?)))
+        .filter(|(_, fitted)| *fitted > boundaries.lessons_at_most)
+        .map(|(name, fitted)| format!("{fitted} for the {name}"))
+        .collect();
+    if !crowded.is_empty() {
+        let input =
+            format!("lessons that fit: {}, more than {}", crowded.join(", "), boundaries.lessons_at_most);
+        said.push(("AF-156", input, format!("only the {} most frequent are told", boundaries.lessons_kept)));
+    }
+    said
 }
 
 /// The section of a brief; the brief puts it between fences.
