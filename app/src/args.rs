@@ -69,9 +69,15 @@ pub(crate) struct RunArgs {
     /// What is to be done
     #[arg(required_unless_present = "run")]
     pub(crate) task: Option<String>,
-    /// fast, standard or thorough; chosen from the task if not given
+    /// fast, standard, thorough or the name of a workflow file; chosen from the task if not given
     #[arg(long)]
     pub(crate) workflow: Option<String>,
+    /// Who sits: the name of a file in .archeflow/teams
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team: Option<String>,
+    /// Lenses laid over the archetypes, left to right, e.g. security,compliance-gdpr
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) lens: Option<String>,
     /// pdca (cycles) or pipeline (linear); chosen from the task if not given
     #[arg(long)]
     pub(crate) strategy: Option<String>,
@@ -93,7 +99,7 @@ pub(crate) struct RunArgs {
     /// What the run may cost, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
-    /// code, writing or research
+    /// code, writing or research; told by the project's files if not given
     #[arg(long)]
     pub(crate) domain: Option<String>,
     /// The command that decides whether a tree is good
@@ -225,6 +231,21 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
+    /// quick-fix, backend-feature, security-review, writing or research; none for a plain file
+    #[arg(conflicts_with_all = ["from", "save", "list"])]
+    pub(crate) bundle: Option<String>,
+    /// Show the bundles there are
+    #[arg(long, conflicts_with_all = ["from", "save"])]
+    pub(crate) list: bool,
+    /// Keep this project's configuration as a bundle of your own
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub(crate) save: Option<String>,
+    /// Begin with a bundle of your own, or with a folder that holds one
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(crate) from: Option<String>,
+    /// Set a key of the configuration that is written, e.g. costs.budget_usd=3
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// The test command to write; proposed from the project's files if not given
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,

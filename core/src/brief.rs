@@ -21,6 +21,10 @@ pub struct Frame<'a> {
     pub domain: Domain,
     /// The Creator reflects first, where no Explorer ran (AF-051).
     pub mini_reflect: bool,
+    /// What domain, lenses and workflow say to this seat, a paragraph each.
+    pub guide: Vec<String>,
+    /// Files of the project that are put before this seat: heading and content. Data, like everything it is shown.
+    pub readings: Vec<(String, String)>,
     /// What people said to this role when asked.
     pub clarifications: Vec<&'a Clarification>,
     /// Chance, from the host.
@@ -48,10 +52,16 @@ pub fn write(start: &AgentStart, seen: &Seen, frame: &Frame<'_>) -> String {
              restated in one sentence, three assumptions you make, and the single most damaging risk.\n",
         );
     }
+    for paragraph in &frame.guide {
+        let _ = write!(text, "\n{}\n", paragraph.trim());
+    }
     if !start.note.is_empty() {
         let _ = write!(text, "\n## {}\n\n{}\n", note_heading(start.purpose), fenced(&mark, &start.note));
     }
     for (heading, body) in &seen.sections {
+        let _ = write!(text, "\n## {heading}\n\n{}\n", fenced(&mark, body));
+    }
+    for (heading, body) in &frame.readings {
         let _ = write!(text, "\n## {heading}\n\n{}\n", fenced(&mark, body));
     }
     for clarification in &frame.clarifications {
@@ -100,6 +110,7 @@ fn mark(nonce: &str, seen: &Seen, frame: &Frame<'_>, start: &AgentStart) -> Stri
                 .clarifications
                 .iter()
                 .any(|said| said.answer.contains(mark) || said.question.contains(mark))
+            || frame.readings.iter().any(|(_, body)| body.contains(mark))
             || start.note.contains(mark)
     };
     let mut mark = format!("DATA-{nonce}");

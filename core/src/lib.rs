@@ -20,6 +20,7 @@ pub mod rules;
 pub mod brief;
 
 pub mod feedback;
+pub mod guide;
 
 pub mod handoff;
 

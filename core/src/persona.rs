@@ -7,8 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::words::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
 
-/// Every key of the header; each stands exactly once.
-pub const KEYS: [&str; 8] = ["name", "role", "phase", "tier", "virtue", "shadow", "sees", "summary"];
+/// Every key of the header; each stands exactly once, except the last.
+pub const KEYS: [&str; 9] =
+    ["name", "role", "phase", "tier", "virtue", "shadow", "sees", "summary", "combines"];
+
+/// Names two archetypes to be played as one (BX-26). Optional.
+const COMBINES: &str = "combines";
+
+/// What follows from the two that are combined, and so may not be said again.
+const FOLLOWS: [&str; 3] = ["tier", "shadow", "sees"];
 
 /// Names that mean something else wherever an archetype's name is written.
 pub const RESERVED: [&str; 6] = ["default", "env", "mini-explorer", PROGRAM, "system", "user"];
@@ -21,8 +28,13 @@ pub fn built_in(name: &str) -> Option<Persona> {
     parse(text).ok()
 }
 
-/// Reads a whole file. The faults name their lines, counted from 1.
+/// Reads a whole file that stands for itself. The faults name their lines, counted from 1.
 pub fn parse(text: &str) -> Result<Persona, Vec<String>> {
+    parse_with(text, &|_| None)
+}
+
+/// The same for a file that may combine two others, which `find` knows by name.
+pub fn parse_with(text: &str, find: &dyn Fn(&str) -> Option<Persona>) -> Result<Persona, Vec<String>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     let mut faults = unseen(&lines);
@@ -36,13 +48,35 @@ pub fn parse(text: &str) -> Result<Persona, Vec<String>> {
     };
     let header = Header::read(lines.get(1..end).unwrap_or_default(), &mut faults);
     let prompt = lines.get(end + 1..).unwrap_or_default().join("\n").trim().to_owned() + "\n";
-    if prompt.trim().is_empty() {
+    let parts = header.parts(find, &mut faults);
+    if prompt.trim().is_empty() && parts.is_none() {
         faults.push(format!("line {}: there is no prompt after the header", end + 1));
     }
-    match header.archetype(&mut faults) {
-        Some(archetype) if faults.is_empty() => Ok(Persona { archetype, prompt }),
+    match header.archetype(parts.as_deref(), &mut faults) {
+        Some(archetype) if faults.is_empty() => {
+            Ok(Persona { prompt: parts.map_or(prompt.clone(), |parts| together(&parts, &prompt)), archetype })
+        }
         Some(_) | None => Err(faults),
     }
+}
+
+/// The text of a combined archetype: both prompts under headings, then what the file itself adds.
+fn together(parts: &[Persona; 2], own: &str) -> String {
+    let mut text = String::new();
+    for part in parts {
+        text += &format!("# As the {}\n\n{}\n\n", part.archetype.name, part.prompt.trim());
+    }
+    text += "# Both together\n\nGive one answer, in one format, that does justice to both.\n";
+    if !own.trim().is_empty() {
+        text += &format!("\n{}\n", own.trim());
+    }
+    text
+}
+
+/// Whether two roles do the same kind of work, so that one agent can do both at once.
+fn same_kind(a: Role, b: Role) -> bool {
+    let reviews = |role| matches!(role, Role::Gatekeeper | Role::Reviewer);
+    a == b || (reviews(a) && reviews(b))
 }
 
 /// Whether a name can stand in file names, environment variables, tables and logs without further thought.
@@ -139,16 +173,73 @@ impl<'a> Header<'a> {
                 faults.push(format!("line {n}: the key `{key}` has no value"));
             }
         }
+        let combined = found.contains_key(COMBINES);
+        for key in FOLLOWS {
+            if let Some((n, _)) = found.get(key).filter(|_| combined) {
+                faults.push(format!("line {n}: `{key}` follows from what is combined; take the line out"));
+            }
+        }
+        let optional =
+            |key: &str| key == COMBINES || (combined && (key == "virtue" || FOLLOWS.contains(&key)));
         for key in KEYS {
-            if !found.contains_key(key) {
+            if !found.contains_key(key) && !optional(key) {
                 faults.push(format!("line 1: the key `{key}` is missing; the keys are {}", KEYS.join(", ")));
             }
         }
         Header(found)
     }
 
+    /// The two archetypes a combined one is made of.
+    fn parts(
+        &self,
+        find: &dyn Fn(&str) -> Option<Persona>,
+        faults: &mut Vec<String>,
+    ) -> Option<Box<[Persona; 2]>> {
+        let (n, words) = self.get(COMBINES)?;
+        let names: Vec<&str> = words.split(',').map(str::trim).collect();
+        let &[one, two] = names.as_slice() else {
+            let text = format!("line {n}: `combines` is `{}`; allowed: exactly two archetypes", short(words));
+            faults.push(
+                names
+                    .get(2)
+                    .map_or(text.clone(), |third| format!("{text}, and `{}` is the third", short(third))),
+            );
+            return None;
+        };
+        if one == two {
+            faults.push(format!("line {n}: `combines` names `{}` twice", short(one)));
+            return None;
+        }
+        let mut known = |name: &str| {
+            let found = find(name);
+            if found.is_none() {
+                faults.push(format!(
+                    "line {n}: `combines` names `{}`; allowed: archetypes that are known and not combined themselves",
+                    short(name)
+                ));
+            }
+            found
+        };
+        let parts = [known(one), known(two)];
+        let [Some(one), Some(two)] = parts else { return None };
+        let role = self.get("role").and_then(|(_, word)| ROLES.iter().find(|(known, _)| *known == word));
+        for part in [&one, &two] {
+            if let Some((word, role)) = role
+                && !same_kind(*role, part.archetype.role)
+            {
+                faults.push(format!(
+                    "line {n}: `combines` names `{}`, which is a {}; allowed in a {word}: archetypes that do the same \
+                     kind of work",
+                    part.archetype.name,
+                    role_name(part.archetype.role)
+                ));
+            }
+        }
+        Some(Box::new([one, two]))
+    }
+
     /// `None` after a fault that leaves nothing to build from; smaller faults are only noted.
-    fn archetype(&self, faults: &mut Vec<String>) -> Option<Archetype> {
+    fn archetype(&self, parts: Option<&[Persona; 2]>, faults: &mut Vec<String>) -> Option<Archetype> {
         let role = self.one_of("role", faults, &ROLES);
         let phase = self.one_of("phase", faults, &PHASES);
         let tier = self.get("tier").and_then(|(n, word)| {
@@ -168,6 +259,21 @@ impl<'a> Header<'a> {
             let (n, _) = self.get("phase")?;
             let wanted = self::phase(role).name();
             faults.push(format!("line {n}: the phase of a {} is {wanted}", role_name(role)));
+        }
+        if let Some([one, two]) = parts {
+            let (one, two) = (&one.archetype, &two.archetype);
+            let virtue = || format!("{}, {}", one.virtue, two.virtue);
+            let allowed = sights(role);
+            return Some(Archetype {
+                name: self.text("name")?,
+                role,
+                phase,
+                tier: one.tier.max(two.tier),
+                virtue: self.text("virtue").unwrap_or_else(virtue),
+                shadow: one.shadow.clone(),
+                sees: one.sees.union(&two.sees).copied().filter(|sight| allowed.contains(sight)).collect(),
+                summary: self.text("summary")?,
+            });
         }
         Some(Archetype {
             name: self.text("name")?,
@@ -351,6 +457,54 @@ mod tests {
             for (found, wanted) in found.iter().zip(faults) {
                 assert!(found.contains(wanted), "{to}: {found:?}");
             }
+        }
+    }
+
+    const BOTH: &str = "---\nname: warden\nrole: gatekeeper\nphase: check\nsummary: Guards and tends.\n\
+                        combines: guardian, sage\n---\n\nMind the moat.\n";
+
+    #[test]
+    fn bx_26_two_archetypes_play_as_one() {
+        let persona = parse_with(BOTH, &built_in).unwrap();
+        let Archetype { role, tier, shadow, sees, virtue, .. } = &persona.archetype;
+        assert_eq!((*role, *tier, shadow.as_str()), (Role::Gatekeeper, Tier::Sonnet, "paranoid"));
+        assert_eq!(virtue, "threat intuition, maintainability judgment");
+        // The union is diff, risks, proposal and summary; a gatekeeper may see two of them.
+        assert_eq!(sees.iter().map(|sight| sight.name()).collect::<Vec<_>>(), ["risks", "diff"]);
+        let at = |text: &str| persona.prompt.find(text).unwrap();
+        assert!(at("# As the guardian") < at("# As the sage") && at("# As the sage") < at("Mind the moat."));
+        let reviewer = BOTH.replace("gatekeeper", "reviewer").replace("guardian, sage", "trickster, skeptic");
+        let persona = parse_with(&reviewer.replace("\nMind the moat.\n", ""), &built_in).unwrap();
+        let sees: Vec<&str> = persona.archetype.sees.iter().map(|sight| sight.name()).collect();
+        assert_eq!((sees.as_slice(), persona.archetype.tier), (&["proposal", "diff"][..], Tier::Haiku));
+        for (from, to, fault) in [
+            (
+                "guardian, sage",
+                "guardian, sage, skeptic",
+                "line 6: `combines` is `guardian, sage, skeptic`; allowed: exactly two archetypes, and `skeptic` is the \
+                 third",
+            ),
+            (
+                "guardian, sage",
+                "guardian",
+                "line 6: `combines` is `guardian`; allowed: exactly two archetypes",
+            ),
+            ("guardian, sage", "sage, sage", "line 6: `combines` names `sage` twice"),
+            (
+                "guardian, sage",
+                "sage, nobody",
+                "line 6: `combines` names `nobody`; allowed: archetypes that are known",
+            ),
+            (
+                "guardian, sage",
+                "sage, maker",
+                "line 6: `combines` names `maker`, which is a maker; allowed in a gatekeeper",
+            ),
+            ("phase: check", "phase: check\ntier: opus", "line 5: `tier` follows from what is combined"),
+            ("phase: check", "phase: check\nsees: diff", "line 5: `sees` follows from what is combined"),
+        ] {
+            let found = parse_with(&BOTH.replacen(from, to, 1), &built_in).unwrap_err();
+            assert!(found.len() == 1 && found[0].starts_with(fault), "{to}: {found:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Does: the journal, git, processes and configuration behind archeflow. It never prints and never decides.
 //!
 //! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`hands`], and
-//! feeds back what the world reports. [`start`] opens runs; [`world`] is what the hands reach for. Below lie the
+//! feeds back what the world reports. [`start`] opens runs, with who sits in them from `lineup`; [`world`] is what the hands reach for. Below lie the
 //! rooms that know one thing each: [`store`], [`git`], [`proc`], [`config`], [`backends`].
 
 pub mod drive;
@@ -11,6 +11,8 @@ pub mod start;
 pub mod reenter;
 
 pub mod hands;
+
+mod lineup;
 
 pub mod world;
 

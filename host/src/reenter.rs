@@ -54,7 +54,7 @@ impl House {
                 config_file: file.map(PathBuf::from),
                 ..Wanted::default()
             };
-            require(&folder, phase, Some("guardian"))?;
+            require(&folder, phase, self.gatekeeper(&wanted)?.as_deref())?;
             self.named_run(&wanted, id)?
         };
         let report = gather(&driver, &before, &folder, phase)?;
@@ -87,10 +87,10 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
     }
     if phase >= Phase::Do {
         let creator = run.sitting(Role::Creator);
-        report.proposal = Some(import(folder, "plan-creator.md", &creator, Role::Creator)?);
+        report.proposal = Some(import(folder, "plan-creator.md", &creator, Role::Creator, &[])?);
     }
     if phase >= Phase::Check {
-        report.making = Some(import(folder, "do-maker.md", &run.sitting(Role::Maker), Role::Maker)?);
+        report.making = Some(import(folder, "do-maker.md", &run.sitting(Role::Maker), Role::Maker, &[])?);
         let Some(request) = run.request.as_deref() else { return Ok(report) };
         let branch = format!("refs/heads/{}", request.branch);
         let Some(commit) = driver.world.repo.resolve(&branch)? else {
@@ -110,11 +110,12 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
             .filter(|name| name.starts_with("check-") && name.ends_with(".md"))
             .collect();
         names.sort();
+        let categories = run.request.as_ref().map(|request| request.categories.clone()).unwrap_or_default();
         for name in names {
             let archetype = name.trim_start_matches("check-").trim_end_matches(".md").to_owned();
             let first = run.sitting(Role::Gatekeeper) == archetype;
             let role = if first { Role::Gatekeeper } else { Role::Reviewer };
-            let mut imported = import(folder, &name, &archetype, role)?;
+            let mut imported = import(folder, &name, &archetype, role, &categories)?;
             if let Some(change) = &report.change {
                 crate::hands::resolve_citations(&driver.world.repo, &change.commit, &mut imported.answer)?;
             }
@@ -124,9 +125,15 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
     Ok(report)
 }
 
-fn import(folder: &Path, name: &str, archetype: &str, role: Role) -> Result<Imported, Error> {
+fn import(
+    folder: &Path,
+    name: &str,
+    archetype: &str,
+    role: Role,
+    categories: &[String],
+) -> Result<Imported, Error> {
     let bytes = files::read_capped(&folder.join(name), 70_000_000)?;
-    let answer: Answer = read::answer(role, archetype, &bytes);
+    let answer: Answer = read::answer_in(role, archetype, &bytes, categories);
     let artifact = Artifact { name: name.to_owned(), digest: files::digest(&bytes) };
     if let Err((_, why)) = archeflow_core::accept::accept(role, &answer, true) {
         return Err(Error::BadArtifact { path: folder.join(name).display().to_string(), why });

@@ -5,16 +5,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
-use archeflow_core::rules::selection::{self, Wishes};
-use archeflow_core::run::{PIPELINE, Run};
-use archeflow_core::words::{
-    ARCHETYPES, Archetype, Domain, Money, Persona, Role, Shadow, Strategy, Workflow, pipeline_team, team,
-};
+use archeflow_core::run::Run;
+use archeflow_core::words::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow};
 
 use crate::backends::{self, Agent};
 use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, Oid, Repo, runner};
+use crate::lineup::{self, Lineup};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env};
@@ -181,28 +179,12 @@ impl House {
         if wanted.task.trim().is_empty() {
             return Err(Error::NoTask);
         }
-        let settings = self.settings(&wanted.flags, wanted.config_file.as_deref())?;
-        if !settings.withheld().is_empty() {
-            let what: Vec<String> =
-                settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
-            return Err(Error::Untrusted { what: what.join(", ") });
-        }
+        let (settings, found, personas) = self.approved_settings(wanted)?;
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
         let mut policy = settings.policy();
         policy.agents = self.resolved_agents(&policy.agents)?;
         policy.costs.prices = settings.prices();
-        let wishes = Wishes {
-            workflow_flag: wanted.flags.workflow.as_deref().and_then(Workflow::parse),
-            workflow_config: settings.workflow(),
-            strategy_flag: match wanted.flags.strategy.as_deref() {
-                Some("pdca") => Some(Strategy::Pdca),
-                Some("pipeline") => Some(Strategy::Pipeline),
-                Some(_) | None => None,
-            },
-            strategy_config: settings.strategy(),
-        };
-        let (strategy, workflow, chosen) = selection::select(&wanted.task, &wishes);
-        let (found, personas) = self.personas()?;
+        let lineup = self.line_up(wanted, &settings, &policy, &personas)?;
         self.places.make()?;
         let (events, artifacts) = (self.places.events(), self.places.artifacts());
         let journal = match id {
@@ -210,35 +192,27 @@ impl House {
             None => names::free_run_id(&events, &artifacts, &clock::date(clock::now()), &wanted.task)?,
         };
         let run_id = journal.run_id().to_owned();
-        let seats: BTreeMap<String, _> = Workflow::ALL
-            .into_iter()
-            .map(|workflow| (workflow.name().to_owned(), team(workflow)))
-            .chain([(PIPELINE.to_owned(), pipeline_team())])
-            .collect();
-        let key = if strategy == Strategy::Pipeline { PIPELINE } else { workflow.name() };
         let mut request = RunStart {
             task: wanted.task.clone(),
-            workflow,
-            max_cycles: match strategy {
-                Strategy::Pdca => policy.cycles(workflow),
-                Strategy::Pipeline => 1,
-            },
-            strategy,
-            domain: settings.domain().unwrap_or(Domain::Code),
-            team: seats.get(key).into_iter().flatten().map(|seat| seat.archetype.clone()).collect(),
-            seats,
-            tiers: personas.iter().map(|(name, persona)| (name.clone(), persona.archetype.tier)).collect(),
+            workflow: lineup.workflow,
+            max_cycles: lineup.max_cycles,
+            strategy: lineup.strategy,
+            domain: lineup.domain,
+            team: lineup.sitting().iter().map(|seat| seat.archetype.clone()).collect(),
+            seats: lineup.seats,
+            tiers: lineup.tiers,
             personas: found,
             shadows: shadows(&personas),
-            lenses: Vec::new(),
-            categories: Vec::new(),
+            lenses: lineup.lenses,
+            categories: lineup.categories,
+            overlay: lineup.overlay,
             past: self.past(),
             config: policy,
             config_hash: settings.hash().to_owned(),
             base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
             branch: format!("{}{run_id}", settings.branch_prefix()),
             dry_run: wanted.dry_run,
-            chosen,
+            chosen: lineup.chosen,
             format: FORMAT,
             version: self.ground.version.to_owned(),
         };
@@ -251,6 +225,42 @@ impl House {
     fn past(&self) -> Past {
         let today = clock::date(clock::now());
         Past { spent_today_usd: costs::spent_on(self.places.root(), &today), ..Past::default() }
+    }
+
+    /// What is configured, if all of it may be believed, with the archetypes and what lenses say about shadows.
+    fn approved_settings(
+        &self,
+        wanted: &Wanted,
+    ) -> Result<(config::Settings, Digests, BTreeMap<String, Persona>), Error> {
+        let mut settings = self.settings(&wanted.flags, wanted.config_file.as_deref())?;
+        if !settings.withheld().is_empty() {
+            let what: Vec<String> =
+                settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+            return Err(Error::Untrusted { what: what.join(", ") });
+        }
+        let (found, personas) = self.personas()?;
+        lineup::lay_shadows(&mut settings, &shadows(&personas))?;
+        Ok((settings, found, personas))
+    }
+
+    fn line_up(
+        &self,
+        wanted: &Wanted,
+        settings: &config::Settings,
+        policy: &archeflow_core::words::Policy,
+        personas: &BTreeMap<String, Persona>,
+    ) -> Result<Lineup, Error> {
+        let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
+        let tree = (&self.repo, &target.oid);
+        lineup::line_up(settings, &wanted.flags, &wanted.task, policy, personas, tree)
+    }
+
+    /// Who would sit as gatekeeper in a run that is not begun yet.
+    pub(crate) fn gatekeeper(&self, wanted: &Wanted) -> Result<Option<String>, Error> {
+        let (settings, _, personas) = self.approved_settings(wanted)?;
+        let lineup = self.line_up(wanted, &settings, &settings.policy(), &personas)?;
+        let seat = lineup.sitting().iter().find(|seat| seat.role == Role::Gatekeeper);
+        Ok(seat.map(|seat| seat.archetype.clone()))
     }
 
     /// A run that exists, folded from its log and ready to be driven on. Leftovers of its last driver are ended.
@@ -337,10 +347,14 @@ impl House {
     fn personas(&self) -> Result<(Digests, BTreeMap<String, Persona>), Error> {
         let mut digests = BTreeMap::new();
         let mut personas = BTreeMap::new();
-        for (name, _) in ARCHETYPES {
-            let found = self.persona(name)?;
-            digests.insert(name.to_owned(), found.digest);
-            personas.insert(name.to_owned(), found.persona);
+        let brought = match self.approved {
+            true => personas::names(&self.offer.files, &self.user),
+            false => personas::names(&[], &self.user),
+        };
+        for name in ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(brought) {
+            let found = self.persona(&name)?;
+            digests.insert(name.clone(), found.digest);
+            personas.insert(name, found.persona);
         }
         Ok((digests, personas))
     }
@@ -353,12 +367,19 @@ impl House {
             return Err(Error::Frozen { flag: "--test-command", was: tests });
         }
         let workflow = run.request.as_ref().map(|request| request.workflow.name()).unwrap_or_default();
-        if differs(&flags.workflow, workflow) {
+        if differs(&flags.workflow, workflow) && differs(&flags.workflow, &run.overlay().workflow) {
             return Err(Error::Frozen { flag: "--workflow", was: workflow.to_owned() });
         }
         let budget = policy.costs.budget_usd.map_or_else(|| "none".to_owned(), Money::shown);
         if flags.budget.as_deref().is_some_and(|flag| Money::parse(flag) != policy.costs.budget_usd) {
             return Err(Error::Frozen { flag: "--budget", was: budget });
+        }
+        if differs(&flags.team, &run.overlay().team) {
+            return Err(Error::Frozen { flag: "--team", was: run.overlay().team.clone() });
+        }
+        let lenses = run.request.as_ref().map(|request| request.lenses.join(",")).unwrap_or_default();
+        if differs(&flags.lens, &lenses) {
+            return Err(Error::Frozen { flag: "--lens", was: lenses });
         }
         let resolve = |spec: &str| self.checked(spec);
         let mut agents = BTreeMap::new();
@@ -421,9 +442,10 @@ fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
     let mut files = Vec::new();
     let mut wanted: Vec<String> =
         vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
-    for entry in repo.list_dir(commit, config::REPOSITORY_ARCHETYPES.trim_end_matches('/').as_bytes())? {
+    for entry in repo.list_dir(commit, b".archeflow")? {
         let name = String::from_utf8_lossy(&entry.path).into_owned();
-        if name.ends_with(".md") {
+        let persona = name.starts_with(config::REPOSITORY_ARCHETYPES) && name.ends_with(".md");
+        if persona || config::shelf::in_repository(&name).is_some() {
             wanted.push(name);
         }
     }

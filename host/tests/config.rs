@@ -250,7 +250,7 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
     for (flags, wanted) in [
         (
             Flags { workflow: text("quick"), ..Flags::default() },
-            "--workflow: `quick` is not allowed for `workflow`; allowed: fast, standard, thorough",
+            "--workflow: `workflow` is `quick`; allowed: fast, standard, thorough",
         ),
         (
             Flags { agent: text("hal"), ..Flags::default() },
@@ -287,7 +287,7 @@ fn the_hash_is_of_every_byte() {
         Test::new().repo("workflow: fast\n").user("strategy: pdca\n"),
         base().approved(),
         base().flags(Flags { agent: text("cmd:codex"), ..Flags::default() }),
-        base().repo_file(".archeflow/archetypes/sage.md", ""),
+        base().repo_file(".archeflow/archetypes/sage.md", &sage("x")),
     ] {
         assert_ne!(other.settings().hash(), hash);
     }
@@ -339,7 +339,7 @@ fn one_key(key: &Key, value: &str) -> (Test, usize) {
     match path.strip_prefix("hooks.") {
         None => {
             let (text, line) = file_with(&path, value);
-            (Test::new().repo(&text).approved(), line)
+            (Test::new().repo(&text).repo_file(".archeflow/teams/night.yaml", TEAM).approved(), line)
         }
         Some(path) => {
             let (mut text, line) = file_with(path, value);
@@ -350,6 +350,8 @@ fn one_key(key: &Key, value: &str) -> (Test, usize) {
         }
     }
 }
+
+const TEAM: &str = "plan: [creator]\ndo: [maker]\ncheck: [guardian]\n";
 
 fn right(kind: Kind) -> &'static [&'static str] {
     match kind {
@@ -365,6 +367,10 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Command => &["make", "'a | b && c'", "true", "|\n    cargo test"],
         Kind::Agent => &["'cmd:my agent --x'", "script:f"],
         Kind::Variables => &["[]", "[LANG]", "[A_1, _b]"],
+        Kind::Dollars(_) => &["0", "2", "0.5", "1000000", "0.000001"],
+        Kind::Workflow => &["fast", "standard", "thorough"],
+        Kind::Name => &["night"],
+        Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
     }
 }
 
@@ -394,6 +400,9 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
         Kind::Agent => &["hal", "claude", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
+        Kind::Dollars(_) => &["-1", "1e3", "1000000.1", "0.1234567", "'$2'", "02", "1,5", ".5"],
+        Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
+        Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
     }
 }
 
@@ -425,7 +434,11 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Prefix
             | Kind::Command
             | Kind::Agent
-            | Kind::Variables => {}
+            | Kind::Variables
+            | Kind::Dollars(_)
+            | Kind::Workflow
+            | Kind::Name
+            | Kind::Names(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
         for value in values {
@@ -519,7 +532,7 @@ fn unknown_keys_are_named_with_what_is_known() {
         ),
         ("git: [a]\n", "`git` is `[a]`; allowed: the keys"),
         (
-            "patterns:\n  plan: debate\n",
+            "patterns:\n  check: debate\n",
             "config.yaml:1: `patterns` is not supported by this version; known here: version,",
         ),
         (
@@ -845,7 +858,10 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Words(_)
             | Kind::Tier
             | Kind::Release
-            | Kind::Dollars(_) => {}
+            | Kind::Dollars(_)
+            | Kind::Workflow
+            | Kind::Name
+            | Kind::Names(_) => {}
         }
         if key.path.starts_with("hooks.") {
             assert_eq!(key.class, Class::Guarded, "{}", key.path);
@@ -1009,7 +1025,7 @@ fn archetypes_of_files_can_be_configured_and_wait_for_approval() {
     let test = || {
         Test::new()
             .repo("models: {archetypes: {poet: opus}}\n")
-            .repo_file(".archeflow/archetypes/poet.md", &sage("a\nb"))
+            .repo_file(".archeflow/archetypes/poet.md", &sage("a\nb").replace("name: sage", "name: poet"))
             .repo_file(SAGE, &sage("x"))
     };
     let settings = test().settings();

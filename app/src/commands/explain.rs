@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use archeflow_core::words::{ARCHETYPES, Reason, Workflow, pipeline_team, team};
-use archeflow_host::config::personas::Origin;
+use archeflow_host::config::Flags;
+use archeflow_host::config::personas::{self, Origin};
 
 use crate::args::ExplainArgs;
 use crate::commands::{house, print_json};
@@ -14,6 +15,13 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let what = args.what.to_lowercase();
     if ARCHETYPES.iter().any(|(name, _)| *name == what) {
         return archetype(&what, args);
+    }
+    let brought = brought(args);
+    if brought.contains(&what) {
+        return archetype(&what, args);
+    }
+    if let Some(text) = from_shelf(&what, args)? {
+        return told(&what, &text, args);
     }
     let text = if let Some(workflow) = Workflow::parse(&what) {
         let seats: Vec<String> = team(workflow).into_iter().map(|seat| seat.archetype).collect();
@@ -26,7 +34,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     } else if let Some(text) = exit_code(&what) {
         format!("exit code {what}: {text}")
     } else {
-        let names: Vec<&str> = ARCHETYPES.iter().map(|(name, _)| *name).collect();
+        let mut names: Vec<&str> = ARCHETYPES.iter().map(|(name, _)| *name).collect();
+        names.extend(brought.iter().map(String::as_str));
         let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.name()).collect();
         return Err(Failure::usage(
             format!("nothing is known about '{}'", args.what),
@@ -37,12 +46,50 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
             ),
         ));
     };
+    told(&what, &text, args)
+}
+
+fn told(what: &str, text: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         print_json(&serde_json::json!({ "what": what, "text": text }));
     } else {
-        out!("{text}");
+        out!("{}", safe(text));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Archetypes that files bring along, approved or not.
+fn brought(args: &ExplainArgs) -> Vec<String> {
+    let house = house(&args.place, None, false);
+    house.map_or(Vec::new(), |house| personas::names(&house.offer.files, &house.user))
+}
+
+/// A team, a workflow file or a lens of that name. What nobody approved is not in force, and so not explained.
+fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure> {
+    let Ok(house) = house(&args.place, None, false) else { return Ok(None) };
+    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let shelf = settings.shelf();
+    if let Some(team) = shelf.teams.get(what).or_else(|| shelf.workflows.get(what)) {
+        let seats: Vec<&str> = team.seats.iter().map(|seat| seat.archetype.as_str()).collect();
+        let cycles = team.max_cycles.map_or("as the workflow has".to_owned(), |n| n.to_string());
+        return Ok(Some(format!(
+            "{what}: {}; lands on {}; cycles: {cycles} ({})",
+            seats.join(", "),
+            team.exit.name(),
+            team.path
+        )));
+    }
+    Ok(shelf.lenses.get(what).map(|file| {
+        let mut text = format!(
+            "{what}: a lens ({})\ncategories: {}",
+            file.path,
+            file.lens.finding_categories.join(", ")
+        );
+        for (name, attention) in &file.lens.attention {
+            text += &format!("\n{name}: {}", attention.extra_focus);
+        }
+        text
+    }))
 }
 
 fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
@@ -55,6 +102,12 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
                 Origin::Repo { path } => format!("this repository: {path}"),
                 Origin::User { path } => format!("your own: {path}"),
             };
+            if args.eject && !ARCHETYPES.iter().any(|(known, _)| *known == name) {
+                return Err(Failure::usage(
+                    format!("'{name}' is not built in; it stands in a file already"),
+                    format!("Edit it: {origin}"),
+                ));
+            }
             if args.eject {
                 return eject(&house, name, args.place.json);
             }

@@ -1,17 +1,32 @@
-//! `archeflow init`: a first configuration, with a test command proposed from the project's files.
+//! `archeflow init`: a first configuration, with a test command proposed from the project's files; plain, or from a
+//! bundle.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use archeflow_host::config::bundle::{self, Bundle, quoted};
+use archeflow_host::config::{self, Part};
+use archeflow_host::start::House;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;
 use crate::commands::{house, print_json};
+use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, false)?;
     let root = house.places.root().to_path_buf();
+    let bundles = user_bundles(&house);
+    if args.list {
+        return list(args, bundles.as_deref());
+    }
+    if let Some(name) = &args.save {
+        return save(args, name, &root, bundles.as_deref());
+    }
+    if args.bundle.is_some() || args.from.is_some() || !args.set.is_empty() {
+        return from_bundle(args, &house, bundles.as_deref());
+    }
     let proposed = args.test_command.clone().map(|command| (command, "given")).or_else(|| propose(&root));
     let text = text(proposed.as_ref());
     let path = root.join(".archeflow/config.yaml");
@@ -44,6 +59,160 @@ pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where the user's own bundles lie.
+fn user_bundles(house: &House) -> Option<PathBuf> {
+    let variable = |name: &str| {
+        let found = house.ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+        found.map(|(_, value)| PathBuf::from(value))
+    };
+    let folder = config::user::folder(variable("XDG_CONFIG_HOME").as_deref(), variable("HOME").as_deref());
+    folder.map(|folder| folder.join("bundles"))
+}
+
+fn list(args: &InitArgs, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+    let own = bundles.map_or(Ok(Vec::new()), bundle::of_user)?;
+    let rows = bundle::built_in().into_iter().map(|bundle| (bundle, "built in"));
+    let rows: Vec<_> = rows.chain(own.into_iter().map(|bundle| (bundle, "your own"))).collect();
+    let value =
+        |bundle: &Bundle, key: &str| bundle.values.get(key).map(ToString::to_string).unwrap_or_default();
+    if args.place.json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(bundle, origin)| {
+                serde_json::json!({
+                    "name": bundle.name, "description": bundle.description, "origin": origin,
+                    "workflow": value(bundle, "workflow"), "budget_usd": value(bundle, "costs.budget_usd"),
+                })
+            })
+            .collect();
+        print_json(&serde_json::json!({ "bundles": rows }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    out!("{}  {}  {}  {}  FOR", pad("BUNDLE", 16), pad("WORKFLOW", 8), pad("BUDGET", 6), pad("ORIGIN", 8));
+    for (bundle, origin) in &rows {
+        let budget = value(bundle, "costs.budget_usd");
+        let budget = if budget.is_empty() { budget } else { format!("${budget}") };
+        out!(
+            "{}  {}  {}  {}  {}",
+            pad(&safe_line(&bundle.name), 16),
+            pad(&safe_line(&value(bundle, "workflow")), 8),
+            pad(&budget, 6),
+            pad(origin, 8),
+            safe_line(&bundle.description)
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn save(args: &InitArgs, name: &str, root: &Path, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+    let bundles = bundles.ok_or_else(|| {
+        Failure::usage("there is no folder for your own configuration", "Set HOME or XDG_CONFIG_HOME.")
+    })?;
+    let folder = Bundle::save(name, root, bundles)?;
+    if args.place.json {
+        print_json(&serde_json::json!({ "bundle": name, "path": folder.to_string_lossy(), "written": true }));
+    } else {
+        out!("Saved as {}. Use it with: archeflow init --from {name}", folder.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn from_bundle(args: &InitArgs, house: &House, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+    let root = house.places.root();
+    let mut bundle = wanted(args, bundles)?;
+    if let Some(missing) = bundle.requires.iter().find(|file| !root.join(file).exists()) {
+        return Err(Failure::usage(
+            format!("the bundle {} requires {missing}, which this project does not have", bundle.name),
+            "See the others with: archeflow init --list",
+        ));
+    }
+    for pair in &args.set {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--set '{pair}' has no '='"), "Write --set costs.budget_usd=3")
+        })?;
+        bundle.set("--set", key.trim(), value.trim()).map_err(config::Faults::from)?;
+    }
+    if let Some(command) = &args.test_command {
+        bundle.set("--test-command", "test_command", command).map_err(config::Faults::from)?;
+    } else if !bundle.sets("test_command")
+        && let Some((command, why)) = propose(root)
+    {
+        bundle.set(why, "test_command", &command).map_err(config::Faults::from)?;
+    }
+    let laid_out = bundle.laid_out(
+        "# archeflow's configuration for this repository. Read from the commit a run begins with.\n\
+         # Every key and where its value comes from: archeflow config show\n\n",
+    )?;
+    let there: Vec<String> =
+        laid_out.iter().map(|(path, _)| path.clone()).filter(|path| root.join(path).exists()).collect();
+    if !there.is_empty() {
+        return Err(Failure::usage(
+            format!("these exist already and are not overwritten: {}", there.join(", ")),
+            "Edit them, or move them away; see what is in force with: archeflow config show",
+        ));
+    }
+    if !args.dry_run {
+        write_all(house, &laid_out)?;
+    }
+    told(args, &bundle, &laid_out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The bundle that was asked for; an empty one where only keys are set.
+fn wanted(args: &InitArgs, bundles: Option<&Path>) -> Result<Bundle, Failure> {
+    if let Some(from) = &args.from {
+        let own = bundles.map(|bundles| bundles.join(from)).filter(|own| !from.contains('/') && own.is_dir());
+        return Ok(Bundle::load(&own.unwrap_or_else(|| PathBuf::from(from)))?);
+    }
+    let Some(name) = &args.bundle else { return Ok(Bundle::default()) };
+    let known = bundle::built_in();
+    let names: Vec<String> = known.iter().map(|bundle| bundle.name.clone()).collect();
+    known.into_iter().find(|bundle| bundle.name == *name).ok_or_else(|| {
+        Failure::usage(
+            format!("there is no bundle '{name}'; known: {}", names.join(", ")),
+            "Your own ones are used with --from; see all with: archeflow init --list",
+        )
+    })
+}
+
+fn write_all(house: &House, laid_out: &[Part]) -> Result<(), Failure> {
+    house.places.make()?;
+    for (path, bytes) in laid_out {
+        let path = house.places.root().join(path);
+        if let Some(above) = path.parent() {
+            std::fs::create_dir_all(above).map_err(|error| {
+                Failure::new(30, "environment", format!("{}: {error}", above.display()), "")
+            })?;
+        }
+        files::write_new(&path, bytes)?;
+    }
+    Ok(())
+}
+
+fn told(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) {
+    let content = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if args.place.json {
+        let files: serde_json::Map<String, serde_json::Value> =
+            laid_out.iter().map(|(path, bytes)| (path.clone(), content(bytes).into())).collect();
+        print_json(&serde_json::json!({ "bundle": bundle.name, "files": files, "written": !args.dry_run }));
+        return;
+    }
+    for (path, bytes) in laid_out {
+        if args.dry_run {
+            out!("# {path}\n{}", crate::faces::text::safe(&content(bytes)));
+        } else {
+            out!("Wrote {path}");
+        }
+    }
+    if !bundle.sets("test_command") {
+        out!("No test command could be guessed: set test_command in .archeflow/config.yaml.");
+    }
+    if !args.dry_run {
+        out!("\nNext:\n  git add .archeflow && git commit -m 'Configure archeflow'");
+        out!("  archeflow trust          approve what it names\n  archeflow run \"<task>\" --agent <spec>");
+    }
+}
+
 fn text(proposed: Option<&(String, &str)>) -> String {
     let test = match proposed {
         Some((command, why)) => format!("# {why}\ntest_command: {}\n", quoted(command)),
@@ -55,11 +224,6 @@ fn text(proposed: Option<&(String, &str)>) -> String {
          # The command that decides whether a tree is good. It runs on exactly the tree that lands.\n{test}\n\
          # fast, standard or thorough; chosen from the task if not set.\n# workflow: standard\n"
     )
-}
-
-fn quoted(command: &str) -> String {
-    let plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ./_-".contains(c));
-    if plain { command.to_owned() } else { format!("'{}'", command.replace('\'', "''")) }
 }
 
 /// What the project's own files suggest.

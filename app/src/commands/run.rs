@@ -86,6 +86,8 @@ fn flags(args: &RunArgs) -> Result<Flags, Failure> {
         workflow: args.workflow.clone(),
         strategy: args.strategy.clone(),
         domain: args.domain.clone(),
+        team: args.team.clone(),
+        lens: args.lens.clone(),
         agent: args.agent.clone(),
         agent_for,
         test_command: args.test_command.clone(),

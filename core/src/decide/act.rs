@@ -1,12 +1,15 @@
 //! Act: tally, escalate (A1), compare with the cycles before, then land, go round again, or stop.
 
 use crate::event::{
-    CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, WorkflowEscalated,
+    CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
+    WorkflowEscalated,
 };
+use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
 use crate::words::{
-    Disposition, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict, Workflow,
+    Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
+    Workflow,
 };
 
 use super::land::land;
@@ -43,7 +46,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let policy = &run.policy().convergence;
     let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     let back = regressions(run, &mut open);
-    let approved = approved(run, cycle, &weighed);
+    let approved = approved(run, cycle, &weighed, trend.as_ref());
     if run.strategy() == Strategy::Pipeline
         && let Some(events) = targeted_fix(run, cycle, approved, &open)
     {
@@ -146,14 +149,24 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// Nothing that counts stands against it. A rejection whose findings were all found wanting does not block; a
-/// CRITICAL blocks whatever the verdict says. The pipeline lets warnings pass (AF-191).
-fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding]) -> bool {
-    let critical = weighed.iter().any(|finding| finding.severity == Severity::Critical);
-    let rejected_with_reason = weighed.iter().any(|finding| {
-        finding.severity >= Severity::Warning
-            && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
-    });
-    !critical && (run.strategy() == Strategy::Pipeline || !rejected_with_reason)
+/// CRITICAL blocks whatever the verdict says. The pipeline lets warnings pass (AF-191), and a team or workflow may name
+/// another condition.
+fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
+    let critical = |finding: &&Finding| finding.severity == Severity::Critical;
+    let against = Against {
+        critical: weighed.iter().any(|finding| critical(&finding)),
+        critical_by_program: weighed.iter().filter(critical).any(|finding| finding.source == PROGRAM),
+        rejected: weighed.iter().any(|finding| {
+            finding.severity >= Severity::Warning
+                && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
+        }),
+        converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
+    };
+    let exit = match run.strategy() {
+        Strategy::Pdca => run.overlay().exit,
+        Strategy::Pipeline => ExitWhen::NoCritical,
+    };
+    exit::met(exit, against)
 }
 
 /// What happens next, and why it stops if it does. The order is AF-109: convergence first, then the exit logic;
@@ -249,7 +262,7 @@ pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Event> {
     let weighed = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
-    targeted_fix(run, cycle, approved(run, cycle, &weighed), &open)?.pop()
+    targeted_fix(run, cycle, approved(run, cycle, &weighed, None), &open)?.pop()
 }
 
 /// CL-34: a finding that is gone and that somebody says was fixed.

@@ -30,7 +30,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
             Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
         };
     }
-    let downgrades = weigh(cycle);
+    let downgrades = weigh(run, cycle);
     if !downgrades.is_empty() {
         return downgrades;
     }
@@ -40,7 +40,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
 /// What a cycle is never concluded without, also where it was entered after Check.
 pub(super) fn owed(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let mut events = raise(run, cycle);
-    events.extend(weigh(cycle));
+    events.extend(weigh(run, cycle));
     events
 }
 
@@ -122,12 +122,13 @@ fn described(facts: Clearance) -> String {
 }
 
 /// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO. The artifacts stay as they are.
-fn weigh(cycle: &Cycle) -> Vec<Event> {
+fn weigh(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let mut events = Vec::new();
+    let required = &run.overlay().evidence;
     for (name, review) in cycle.reviewers() {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
-            let Some(reason) = evidence::weigh(finding) else { continue };
+            let Some(reason) = evidence::weigh_by(finding, required) else { continue };
             if cycle.downgrades.contains_key(&(name.to_owned(), index)) {
                 continue;
             }

@@ -131,6 +131,10 @@ fn begin(run: &Run) -> Vec<Event> {
         format!("workflow {}, at most {} cycles", request.workflow.name(), request.max_cycles),
     );
     let mut events = vec![strategy, workflow];
+    if !request.chosen.domain_by.is_empty() {
+        let domain = format!("domain {}", request.domain.name());
+        events.push(point(PROGRAM, "AF-004", request.chosen.domain_by.clone(), domain));
+    }
     let lessons = memory::said(&request.past, &request.team, &request.config.boundaries);
     events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
     events.push(enter(run, "start", 1, Phase::Plan));

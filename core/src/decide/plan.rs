@@ -132,6 +132,7 @@ fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Event> {
         .collect();
     let details = vec![
         format!("strategy {}, workflow {}", run.strategy().name(), run.current_workflow().name()),
+        format!("domain {}", in_domain(run)),
         format!("confidence: {}", scores(table)),
         format!("agents still to run per cycle: {} ({})", remaining.len(), remaining.join(", ")),
         format!("cycles at most: {}", run.max_cycles),
@@ -164,6 +165,19 @@ fn estimated(run: &Run) -> String {
         prices::built_in().as_of,
         run.spent.shown()
     )
+}
+
+fn in_domain(run: &Run) -> String {
+    let Some(request) = &run.request else { return String::new() };
+    let lenses = match request.lenses.as_slice() {
+        [] => String::new(),
+        lenses => format!(", seen through {}", lenses.join(", ")),
+    };
+    let by = match request.chosen.domain_by.as_str() {
+        "" => String::new(),
+        by => format!(" ({by})"),
+    };
+    format!("{}{by}{lenses}", request.domain.name())
 }
 
 fn scores(table: Confidence) -> String {

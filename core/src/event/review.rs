@@ -46,6 +46,8 @@ pub enum Unfounded {
     NoEvidence,
     /// It cites a place that is not in the reviewed tree.
     CitationNotFound,
+    /// A lens asks for more than it shows.
+    RequiredEvidenceMissing,
 }
 
 impl Unfounded {
@@ -54,6 +56,7 @@ impl Unfounded {
             Unfounded::HedgeWithoutEvidence => "hedge_without_evidence",
             Unfounded::NoEvidence => "no_evidence",
             Unfounded::CitationNotFound => "citation_not_found",
+            Unfounded::RequiredEvidenceMissing => "required_evidence_missing",
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::words::{
-    Answer, Change, Domain, Lesson, Money, Oid, Phase, Policy, Resolved, Seat, Shadow, Strategy, Tier,
-    Workflow,
+    Answer, Change, Domain, Lesson, Money, Oid, Overlay, Phase, Policy, Resolved, Seat, Shadow, Strategy,
+    Tier, Workflow,
 };
 
 /// The first line: the request with everything a replay needs.
@@ -33,6 +33,9 @@ pub struct RunStart {
     /// Categories the lenses add to [`crate::words::CATEGORIES`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
+    /// What domain, lenses, team and workflow lay over the archetypes.
+    #[serde(default, skip_serializing_if = "Overlay::is_empty")]
+    pub overlay: Overlay,
     /// What earlier runs of this project left behind.
     #[serde(default, skip_serializing_if = "Past::is_empty")]
     pub past: Past,
@@ -87,6 +90,8 @@ pub struct Base {
 pub struct Chosen {
     pub strategy_by: String,
     pub workflow_by: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub domain_by: String,
     /// Signals that pointed elsewhere (CL-21).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<String>,

@@ -30,10 +30,15 @@ pub(crate) struct Found {
     pub verdicts: Vec<(usize, Option<Verdict>)>,
 }
 
-pub(crate) fn findings(source: &str, lines: &[Line], problems: &mut Problems) -> Found {
+pub(crate) fn findings(
+    source: &str,
+    lines: &[Line],
+    categories: &[String],
+    problems: &mut Problems,
+) -> Found {
     let found = Found { findings: Vec::new(), accepted: 0, verdicts: Vec::new() };
     let mut reader =
-        Reader { source, lines, problems, found, rejected: 0, title: String::new(), group: None };
+        Reader { source, lines, categories, problems, found, rejected: 0, title: String::new(), group: None };
     let mut at = 0;
     while at < lines.len() {
         // Every step goes forward, whatever it made of the line.
@@ -67,6 +72,8 @@ enum Form {
 struct Reader<'r, 'a> {
     source: &'r str,
     lines: &'r [Line<'a>],
+    /// Beside the built-in ones.
+    categories: &'r [String],
     problems: &'r mut Problems,
     found: Found,
     rejected: usize,
@@ -112,12 +119,12 @@ impl<'r, 'a> Reader<'r, 'a> {
         let text = unprefixed(unbullet(line.text.trim()));
         let listed = text.len() < line.text.trim().len();
         let form = if listed { Form::Item { indent: line.indent } } else { Form::Line };
-        if let Some(draft) = opening(text) {
+        if let Some(draft) = opening(text, self.categories) {
             return self.block(at, draft, form);
         }
         if let Some(group) = self.group.as_ref().filter(|_| listed && !is_none(text)) {
             let mut draft = Draft::of(group.severity);
-            fill(&mut draft, text);
+            fill(&mut draft, text, self.categories);
             return self.block(at, draft, form);
         }
         self.note_naming(at);
@@ -206,7 +213,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             }
             return at;
         }
-        if let Some(draft) = opening(title) {
+        if let Some(draft) = opening(title, self.categories) {
             return self.block(at, draft, Form::Heading);
         }
         self.title = plain(title);
@@ -299,7 +306,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let inner = unbullet(text);
         let listed = inner.len() < text.len();
         let sibling = matches!(form, Form::Item { indent } if listed && line.indent <= indent);
-        if sibling || opening(unprefixed(inner)).is_some() {
+        if sibling || opening(unprefixed(inner), self.categories).is_some() {
             return false;
         }
         draft.more(inner);

@@ -16,13 +16,13 @@ pub(crate) fn label(text: &str) -> Option<(Field, &str)> {
 }
 
 /// A finding that begins with its severity, or with its place and then its severity.
-pub(crate) fn opening(text: &str) -> Option<Draft> {
+pub(crate) fn opening(text: &str, categories: &[String]) -> Option<Draft> {
     let (place, lead) = naming::opening(text)?;
     let mut draft = Draft::of(lead.severity);
     if let Some(place) = place {
         draft.add(Field::Location, place);
     }
-    fill(&mut draft, lead.rest);
+    fill(&mut draft, lead.rest, categories);
     Some(draft)
 }
 
@@ -31,7 +31,7 @@ fn is_separator(c: char) -> bool {
 }
 
 /// Takes place and category from the front of a text; what remains describes, up to `Fix:` and `Evidence:`.
-pub(crate) fn fill(draft: &mut Draft, text: &str) {
+pub(crate) fn fill(draft: &mut Draft, text: &str, categories: &[String]) {
     let mut rest = text;
     for _ in 0..3 {
         rest = rest.trim_start_matches(is_separator);
@@ -48,7 +48,7 @@ pub(crate) fn fill(draft: &mut Draft, text: &str) {
             draft.add(Field::Category, category);
             rest = behind;
         } else if draft.get(Field::Category).is_empty()
-            && let Some((category, behind)) = leading_category(rest)
+            && let Some((category, behind)) = leading_category(rest, categories)
         {
             draft.add(Field::Category, category);
             rest = behind;
@@ -88,7 +88,7 @@ fn leading_pair(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// `(security)`, `[reliability (test gap)]`, `security:` or `reliability (test gap) —`.
-fn leading_category(text: &str) -> Option<(&str, &str)> {
+fn leading_category<'a>(text: &'a str, categories: &[String]) -> Option<(&'a str, &'a str)> {
     let text = text.trim_start_matches(['*', '_', '`']);
     for (open, close) in [('(', ')'), ('[', ']')] {
         if let Some(inner) = text.strip_prefix(open) {
@@ -102,7 +102,8 @@ fn leading_category(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).unwrap_or(text.len());
     let spaced = text.get(..15).filter(|two| two.eq_ignore_ascii_case("breaking change"));
     let name = spaced.unwrap_or(head(text, end));
-    if !CATEGORIES.contains(&category(name).0.as_str()) {
+    let known = category(name).0;
+    if !CATEGORIES.contains(&known.as_str()) && !categories.contains(&known) {
         return None;
     }
     let behind = tail(text, name.len());

@@ -32,6 +32,11 @@ const MAX_PROBLEMS: usize = 100;
 
 /// Reads one answer, as the given archetype in the given role gave it.
 pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
+    answer_in(role, archetype, bytes, &[])
+}
+
+/// The same in a run whose lenses brought categories of their own.
+pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String]) -> Answer {
     let text = text::decode(bytes);
     let page = Page::new(&text);
     let lines = &page.lines;
@@ -41,7 +46,9 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
     let said = match role {
         Role::Explorer | Role::Maker => Said::Prose,
         Role::Creator => Said::Proposal(proposal::proposal(&page, &mut problems)),
-        Role::Gatekeeper | Role::Reviewer => Said::Review(review::review(archetype, lines, &mut problems)),
+        Role::Gatekeeper | Role::Reviewer => {
+            Said::Review(review::review(archetype, lines, categories, &mut problems))
+        }
     };
     Answer {
         status,

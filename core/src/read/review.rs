@@ -10,7 +10,7 @@ use crate::words::{Review, Verdict};
 /// A line that speaks about the whole review is short.
 const MAX_LINE: usize = 2000;
 
-pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> Review {
+pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], problems: &mut Problems) -> Review {
     let before = problems.count();
     let said: Vec<(usize, &str)> = lines
         .iter()
@@ -18,7 +18,7 @@ pub(crate) fn review(source: &str, lines: &[Line], problems: &mut Problems) -> R
         .filter(|(_, line)| line.kind == Kind::Plain)
         .map(|(at, line)| (at, line.text))
         .collect();
-    let found = findings::findings(source, lines, problems);
+    let found = findings::findings(source, lines, categories, problems);
     let mut verdicts: Vec<_> = said.iter().filter_map(|(at, text)| Some((*at, verdict_on(text)?))).collect();
     verdicts.extend(found.verdicts);
     let verdict = agree_on_verdict(&verdicts, problems);

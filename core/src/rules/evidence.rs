@@ -1,7 +1,9 @@
 //! Which findings count (AF-073, D-05): a claim graver than INFO needs evidence, and what it cites must be there.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::event::Unfounded;
-use crate::words::{Finding, PROGRAM, Severity};
+use crate::words::{Finding, PROGRAM, Proof, Severity};
 
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
@@ -38,6 +40,20 @@ pub fn weigh(finding: &Finding) -> Option<Unfounded> {
         return Some(Unfounded::CitationNotFound);
     }
     Some(Unfounded::NoEvidence)
+}
+
+/// The same where lenses ask for more: every kind of evidence they name for the category has to be there.
+pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>) -> Option<Unfounded> {
+    let shows = |proof: &Proof| match proof {
+        Proof::Line => cites_a_line(finding),
+        Proof::Run => shows_a_run(finding),
+        Proof::Quote => quotes_code(finding),
+    };
+    let exempt = finding.severity == Severity::Info || finding.source == PROGRAM;
+    weigh(finding).or_else(|| {
+        let wanted = required.get(&finding.category).filter(|_| !exempt)?;
+        (!wanted.iter().all(shows)).then_some(Unfounded::RequiredEvidenceMissing)
+    })
 }
 
 /// A line reference that was not found wanting. Where nobody could look, the reference is taken at its word.

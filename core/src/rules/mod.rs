@@ -3,10 +3,13 @@
 
 pub mod attention;
 pub mod convergence;
+pub mod domain;
 pub mod estimate;
 pub mod evidence;
+pub mod exit;
 pub mod gates;
 pub mod ledger;
+pub mod lens;
 pub mod memory;
 pub(crate) mod phrases;
 pub mod pollution;

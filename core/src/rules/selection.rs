@@ -61,7 +61,7 @@ pub struct Wishes {
 pub fn select(task: &str, wishes: &Wishes) -> (Strategy, Workflow, Chosen) {
     let (workflow, workflow_by) = workflow(task, wishes);
     let (strategy, strategy_by, against) = strategy(task, workflow, wishes);
-    (strategy, workflow, Chosen { strategy_by, workflow_by, against })
+    (strategy, workflow, Chosen { strategy_by, workflow_by, domain_by: String::new(), against })
 }
 
 fn workflow(task: &str, wishes: &Wishes) -> (Workflow, String) {

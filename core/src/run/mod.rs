@@ -14,8 +14,8 @@ use crate::event::{
 };
 use crate::persona;
 use crate::words::{
-    Change, HookPoint, Oid, Outcome, Phase, Policy, Role, Seat, Seq, ShadowAction, Strategy, Workflow,
-    pipeline_team, team,
+    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, ShadowAction, Strategy,
+    Workflow, pipeline_team, team,
 };
 
 use causes::{Causes, agent_of};
@@ -147,6 +147,12 @@ impl Run {
     pub fn policy(&self) -> &Policy {
         static DEFAULT: std::sync::LazyLock<Policy> = std::sync::LazyLock::new(Policy::default);
         self.request.as_ref().map_or(&DEFAULT, |request| &request.config)
+    }
+
+    /// What was laid over the archetypes of this run.
+    pub fn overlay(&self) -> &Overlay {
+        static NONE: std::sync::LazyLock<Overlay> = std::sync::LazyLock::new(Overlay::default);
+        self.request.as_ref().map_or(&NONE, |request| &request.overlay)
     }
 
     pub fn strategy(&self) -> Strategy {

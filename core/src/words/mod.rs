@@ -8,6 +8,7 @@ mod finding;
 mod lesson;
 mod number;
 mod outcome;
+mod overlay;
 mod policy;
 mod shadow;
 mod thresholds;
@@ -22,6 +23,7 @@ pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Sev
 pub use lesson::{Lesson, LessonKind, Resolved};
 pub use number::{Money, Share};
 pub use outcome::{Outcome, Reason, RunStatus};
+pub use overlay::{Attention, DOMAINS, ExitWhen, Hundredths, LENSES, Lens, Moment, Overlay, Proof};
 pub use policy::{
     Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,

@@ -50,6 +50,12 @@ pub enum Kind {
     Agent,
     /// A list of names of environment variables.
     Variables,
+    /// A built-in workflow, or the name of a file.
+    Workflow,
+    /// The name of a file.
+    Name,
+    /// A list of at most so many names, their order kept.
+    Names(usize),
 }
 
 /// Whether a repository may set it without having been approved (R1).
@@ -91,10 +97,18 @@ pub static KEYS: &[Key] = &[
     key("version", Kind::Release, Class::Inert, Err("none"), "Release that wrote the file."),
     key(
         "workflow",
-        Kind::Words(&["fast", "standard", "thorough"]),
+        Kind::Workflow,
         Class::Inert,
         Err("chosen from the task"),
         "How many archetypes look at a change, and for how many cycles.",
+    ),
+    key("team", Kind::Name, Class::Inert, Err("that of the workflow"), "Who sits: the name of a team file."),
+    key(
+        "lenses",
+        Kind::Names(MOST_LENSES),
+        Class::Inert,
+        Ok("[]"),
+        "Laid over the archetypes, left to right: built-in ones or files.",
     ),
     key(
         "strategy",
@@ -107,7 +121,7 @@ pub static KEYS: &[Key] = &[
         "domain",
         Kind::Words(&["code", "writing", "research"]),
         Class::Inert,
-        Err("code"),
+        Err("told by the project's files"),
         "What the project is made of; changes terms and review criteria.",
     ),
     key(
@@ -455,6 +469,8 @@ pub static KEYS: &[Key] = &[
         Ok("1000000"),
         "A binary file larger than this counts as `large_binary`.",
     ),
+    key("bundle", Kind::Name, Class::Inert, Err("none"), "Bundle that the file was written from."),
+    key("bundle_version", Kind::Release, Class::Inert, Err("none"), "Release of that bundle."),
     key(
         "boundaries.checkpoint_minutes",
         Kind::Whole(1, 1_440),
@@ -1005,13 +1021,10 @@ const fn key(
 
 /// Keys of the format that belong to features not built yet.
 pub static LATER: &[&str] = &[
-    "bundle",
-    "bundle_version",
     "git.commit_style",
     "git.enabled",
     "git.signing_key",
     "initialized",
-    "lenses",
     "models.mapping",
     "models.ollama",
     "models.provider",
@@ -1211,6 +1224,9 @@ impl Kind {
                 .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
             Kind::Agent => AGENTS.to_owned(),
+            Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
+            Kind::Name => NAMED.to_owned(),
+            Kind::Names(most) => format!("a list of at most {most} names"),
             Kind::Variables => format!(
                 "a list of at most {MOST_VARIABLES} names of environment variables, none beginning with ARCHEFLOW_"
             ),
@@ -1246,6 +1262,14 @@ impl Kind {
             Kind::Prefix => prefix(text).then(|| Setting::Text(text.to_owned())),
             Kind::Command => command(text),
             Kind::Agent => command(text).filter(|_| agent(text.trim())),
+            Kind::Workflow => match Workflow::parse(text) {
+                Some(workflow) => Some(Setting::Word(workflow.name())),
+                None => Kind::Name.read_text(text),
+            },
+            Kind::Name => {
+                archeflow_core::persona::check_name(text).is_ok().then(|| Setting::Text(text.to_owned()))
+            }
+            Kind::Names(_) => self.read_items(&text.split(',').map(str::trim).collect::<Vec<_>>()),
             Kind::Wholes(..) | Kind::Variables => None,
         }
     }
@@ -1261,14 +1285,24 @@ impl Kind {
                 names.dedup();
                 Some(Setting::Names(names))
             }
+            Kind::Names(most) => {
+                let names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+                let fits = |name: &String| archeflow_core::persona::check_name(name).is_ok();
+                let once = |(n, name): (usize, &String)| !names.iter().take(n).any(|other| other == name);
+                let good =
+                    names.len() <= most && names.iter().all(fits) && names.iter().enumerate().all(once);
+                good.then_some(Setting::Names(names))
+            }
             Kind::Wholes(..)
             | Kind::Variables
+            | Kind::Workflow
+            | Kind::Dollars(_)
+            | Kind::Name
             | Kind::Switch
             | Kind::Off(_)
             | Kind::Whole(..)
             | Kind::Limit(..)
             | Kind::Share
-            | Kind::Dollars(_)
             | Kind::Words(_)
             | Kind::Tier
             | Kind::Release
@@ -1293,7 +1327,10 @@ impl Kind {
             | Kind::Prefix
             | Kind::Command
             | Kind::Agent
-            | Kind::Variables => None,
+            | Kind::Variables
+            | Kind::Workflow
+            | Kind::Name
+            | Kind::Names(_) => None,
         }
     }
 }
@@ -1362,6 +1399,8 @@ fn prefix(text: &str) -> bool {
 
 const LONGEST_COMMAND: usize = 4_096;
 const MOST_VARIABLES: usize = 64;
+const MOST_LENSES: usize = 8;
+const NAMED: &str = "the name of a file: a to z, 0 to 9, `-` and `_`, at most 32 characters";
 
 fn command(text: &str) -> Option<Setting> {
     let text = text.trim();

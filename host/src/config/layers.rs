@@ -15,6 +15,7 @@ use archeflow_core::words::{
 };
 
 use super::keys::{self, Class, Found, KEYS, Key, Setting};
+use super::shelf::{self, Kind, LensFile, Shelf, Team};
 use super::yaml::{self, Entry, Value};
 use super::{Fault, Faults, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shadows, shown};
 
@@ -38,6 +39,9 @@ pub struct Flags {
     pub workflow: Option<String>,
     pub strategy: Option<String>,
     pub domain: Option<String>,
+    pub team: Option<String>,
+    /// Names with commas between them.
+    pub lens: Option<String>,
     pub agent: Option<String>,
     /// Archetype and agent.
     pub agent_for: Vec<(String, String)>,
@@ -71,6 +75,19 @@ pub enum Source {
     },
     /// As it is typed, with its dashes; or the name of an environment variable.
     Flag(&'static str),
+}
+
+impl Source {
+    /// Something wrong with what stands there.
+    fn fault(&self, text: String) -> Fault {
+        match self {
+            Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {
+                Fault { path: path.clone(), line: *line, column: 0, text }
+            }
+            Source::BuiltIn => whole_file("configuration", &text),
+            Source::Flag(flag) => whole_file(flag, &text),
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -114,6 +131,7 @@ pub struct Settings {
     values: BTreeMap<String, Set>,
     withheld: Vec<Withheld>,
     no_tests: bool,
+    shelf: Shelf,
     hash: String,
 }
 
@@ -133,12 +151,15 @@ impl Settings {
     pub fn resolve(inputs: &Inputs<'_>) -> Result<Settings, Faults> {
         let mut faults = Vec::new();
         let archetypes = personas::names(inputs.repository, inputs.user);
+        let headers = personas::headers(inputs.repository, inputs.user, &mut faults);
+        let shelf = Shelf::read(inputs.repository, inputs.approved, inputs.user, &headers, &mut faults);
         let mut found = Vec::new();
         for (path, bytes) in inputs.repository {
             let read = match path.as_str() {
                 REPOSITORY_CONFIG => config(path, bytes, &archetypes),
                 REPOSITORY_HOOKS => hooks(path, bytes),
                 _ if personas::name_in_repository(path).is_some() => Ok(Vec::new()),
+                _ if shelf::in_repository(path).is_some() => Ok(Vec::new()),
                 _ => Err(vec![whole_file(path, "this file takes no part in the configuration")]),
             };
             keep(read, &mut found, &mut faults, |path, line| Source::Repo { path, line });
@@ -147,6 +168,7 @@ impl Settings {
         let (mut found, mut withheld) = guard(found, inputs.approved);
         if !inputs.approved {
             withheld.extend(personas::withheld(inputs.repository));
+            withheld.extend(shelf::withheld(inputs.repository));
         }
         for (path, bytes) in inputs.user {
             let read = match path.rsplit('/').next() {
@@ -167,6 +189,7 @@ impl Settings {
             one_agent(&mut values);
         }
         faults.extend(disagreements(&values));
+        faults.extend(strangers(&values, &shelf));
         if !faults.is_empty() {
             return Err(Faults(faults));
         }
@@ -174,7 +197,7 @@ impl Settings {
             held.overruled = values.get(&held.key).map(|set| set.source.clone());
         }
         let no_tests = inputs.flags.no_tests == Some(true);
-        Ok(Settings { values, withheld, no_tests, hash: hash(inputs) })
+        Ok(Settings { values, withheld, no_tests, shelf, hash: hash(inputs) })
     }
 
     /// What the repository asks for and doesn't get until it is approved.
@@ -190,6 +213,45 @@ impl Settings {
     /// `None`: chosen from the task.
     pub fn workflow(&self) -> Option<Workflow> {
         self.word("workflow").and_then(Workflow::parse)
+    }
+
+    /// Everything that can be asked for by name.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// The team that was asked for by name, and the workflow file.
+    pub fn team(&self) -> Option<&Team> {
+        self.shelf.teams.get(&self.text("team")?)
+    }
+
+    pub fn workflow_file(&self) -> Option<&Team> {
+        self.shelf.workflows.get(&self.text("workflow")?)
+    }
+
+    /// The lenses that were asked for, left to right.
+    pub fn lenses(&self) -> Vec<&LensFile> {
+        let names = match self.get("lenses") {
+            Some(Setting::Names(names)) => names,
+            _ => Vec::new(),
+        };
+        names.iter().filter_map(|name| self.shelf.lenses.get(name)).collect()
+    }
+
+    /// What a lens says about a threshold. It takes the place of what is built in; whoever set the key wins.
+    pub fn lay_under(&mut self, key: &str, text: &str, path: &str, line: u32) -> Result<(), Fault> {
+        let fault = |text: String| Fault { path: path.to_owned(), line, column: 0, text };
+        let parts: Vec<&str> = key.split('.').collect();
+        let Found::Key(row) = keys::find(&parts, &[]) else {
+            return Err(fault(format!("unknown key `{}`{}", shown(key), keys::advice(&parts, &[]))));
+        };
+        let Some(value) = row.kind.read_text(text) else {
+            let text = format!("`{key}` is `{}`; allowed: {}", shown(text), row.kind.allowed());
+            return Err(fault(text));
+        };
+        let source = Source::Repo { path: path.to_owned(), line };
+        self.values.entry(key.to_owned()).or_insert(Set { value, source, beaten: Vec::new() });
+        Ok(())
     }
 
     /// `None`: chosen from the task (AF-021).
@@ -734,6 +796,8 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
         ("--workflow", "workflow", &flags.workflow),
         ("--strategy", "strategy", &flags.strategy),
         ("--domain", "domain", &flags.domain),
+        ("--team", "team", &flags.team),
+        ("--lens", "lenses", &flags.lens),
         ("--agent", "agents.default", &flags.agent),
         ("--test-command", "test_command", &flags.test_command),
         ("--budget", "costs.budget_usd", &flags.budget),
@@ -820,6 +884,43 @@ fn one_agent(values: &mut BTreeMap<String, Set>) {
     }
 }
 
+/// Names that nothing is known by.
+fn strangers(values: &BTreeMap<String, Set>, shelf: &Shelf) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (key, kind) in [("team", Kind::Team), ("workflow", Kind::Workflow), ("lenses", Kind::Lens)] {
+        let Some(set) = values.get(key) else { continue };
+        let asked = match &set.value {
+            Setting::Text(name) => std::slice::from_ref(name),
+            Setting::Names(names) => names,
+            Setting::Switch(_)
+            | Setting::Whole(_)
+            | Setting::Wholes(_)
+            | Setting::Millionths(_)
+            | Setting::Money(_)
+            | Setting::Word(_) => &[],
+        };
+        let mut known = shelf.names(kind);
+        if kind == Kind::Workflow {
+            known.splice(0..0, Workflow::ALL.iter().map(|workflow| workflow.name().to_owned()));
+        }
+        for name in asked.iter().filter(|name| !known.contains(name)) {
+            let none = if known.is_empty() { "nothing, for there is no such file" } else { "" };
+            let text = format!("`{key}` is `{}`; allowed: {none}{}", shown(name), known.join(", "));
+            faults.push(set.source.fault(text));
+        }
+    }
+    if let (Some(team), Some(workflow)) = (values.get("team"), values.get("workflow"))
+        && matches!(workflow.value, Setting::Text(_))
+    {
+        let text = format!(
+            "`team` is `{}` and `workflow` is `{}`; allowed: one of them, for both say who sits",
+            team.value, workflow.value
+        );
+        faults.push(team.source.fault(text));
+    }
+    faults
+}
+
 /// Values that are each allowed but make no sense together.
 fn disagreements(values: &BTreeMap<String, Set>) -> Option<Fault> {
     const ABOVE: &str = "convergence.converging_above_percent";
@@ -836,13 +937,7 @@ fn disagreements(values: &BTreeMap<String, Set>) -> Option<Fault> {
         return None;
     }
     let text = format!("`{BELOW}` is `{below}`; allowed: at most `{ABOVE}`, which is `{above}`");
-    let source = &values.get(BELOW).or_else(|| values.get(ABOVE))?.source;
-    Some(match source {
-        Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {
-            Fault { path: path.clone(), line: *line, column: 0, text }
-        }
-        Source::BuiltIn | Source::Flag(_) => whole_file("configuration", &text),
-    })
+    Some(values.get(BELOW).or_else(|| values.get(ABOVE))?.source.fault(text))
 }
 
 fn not_in_force(held: &Withheld) -> String {

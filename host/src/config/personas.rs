@@ -4,7 +4,9 @@
 //! A repository's file is the text an agent is instructed with, so it counts as guarded like a command (D-08).
 
 use archeflow_core::persona::{self, role_name};
-use archeflow_core::words::{ARCHETYPES, Persona};
+use std::collections::BTreeMap;
+
+use archeflow_core::words::{ARCHETYPES, Archetype, Persona};
 
 use super::layers::Withheld;
 use super::yaml::MOST_BYTES;
@@ -34,16 +36,57 @@ pub fn find(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> R
     let theirs = repository.iter().find(|(path, _)| name_in_repository(path) == Some(name));
     let ours = user.iter().find(|(path, _)| name_of_users(path) == Some(name));
     let withheld = theirs.filter(|_| !approved).map(|(path, _)| path.clone());
+    let part = |name: &str| plain(name, repository, approved, user);
     let (persona, origin, digest) = if let Some((path, bytes)) = theirs.filter(|_| approved) {
-        (read(name, path, bytes)?, Origin::Repo { path: path.clone() }, digest(bytes))
+        (read(name, path, bytes, &part)?, Origin::Repo { path: path.clone() }, digest(bytes))
     } else if let Some((path, bytes)) = ours {
-        (read(name, path, bytes)?, Origin::User { path: path.clone() }, digest(bytes))
+        (read(name, path, bytes, &part)?, Origin::User { path: path.clone() }, digest(bytes))
     } else if let Some((_, text)) = ARCHETYPES.iter().find(|(known, _)| *known == name) {
-        (read(name, "built-in", text.as_bytes())?, Origin::BuiltIn, digest(text.as_bytes()))
+        (read(name, "built-in", text.as_bytes(), &part)?, Origin::BuiltIn, digest(text.as_bytes()))
     } else {
         return Err(unknown(name, repository, user, withheld.as_deref()).into());
     };
     Ok(Found { persona, origin, digest, withheld })
+}
+
+/// Every archetype there would be if the repository were approved, by name. Every file is read: a wrong one is an
+/// error whether it sits in the run's team or not.
+pub(super) fn headers(
+    repository: &[Part],
+    user: &[Part],
+    faults: &mut Vec<Fault>,
+) -> BTreeMap<String, Archetype> {
+    let mut found = BTreeMap::new();
+    let built_in = ARCHETYPES.iter().filter_map(|(name, _)| persona::built_in(name));
+    found.extend(built_in.map(|persona| (persona.archetype.name.clone(), persona.archetype)));
+    let part = |name: &str| plain(name, repository, true, user);
+    let ours = user.iter().filter_map(|file| Some((name_of_users(&file.0)?, file)));
+    let theirs = repository.iter().filter_map(|file| Some((name_in_repository(&file.0)?, file)));
+    for (name, (path, bytes)) in ours.chain(theirs) {
+        match check_name(name, path).and_then(|()| read(name, path, bytes, &part)) {
+            Ok(persona) => drop(found.insert(name.to_owned(), persona.archetype)),
+            Err(Faults(more)) => faults.extend(more),
+        }
+    }
+    found
+}
+
+fn check_name(name: &str, path: &str) -> Result<(), Faults> {
+    persona::check_name(name).map_err(|why| {
+        let text = format!("the file's name is `{}`; allowed: {why}", super::shown(name));
+        Fault { path: super::in_full(path), line: 0, column: 0, text }.into()
+    })
+}
+
+/// An archetype that stands for itself, as a part of a combined one.
+fn plain(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> Option<Persona> {
+    let theirs =
+        repository.iter().filter(|_| approved).find(|(path, _)| name_in_repository(path) == Some(name));
+    let ours = || user.iter().find(|(path, _)| name_of_users(path) == Some(name));
+    match theirs.or_else(ours) {
+        Some((path, bytes)) => read(name, path, bytes, &|_| None).ok(),
+        None => persona::built_in(name),
+    }
 }
 
 /// The names of archetypes that files bring along beside the built-in ones, approved or not.
@@ -81,14 +124,20 @@ fn name_of_users(path: &str) -> Option<&str> {
     file.strip_suffix(".md").filter(|_| folder.ends_with("/archetypes"))
 }
 
-fn read(name: &str, path: &str, bytes: &[u8]) -> Result<Persona, Faults> {
+fn read(
+    name: &str,
+    path: &str,
+    bytes: &[u8],
+    part: &dyn Fn(&str) -> Option<Persona>,
+) -> Result<Persona, Faults> {
     let fault = |text: String| Fault { path: path.to_owned(), line: 0, column: 0, text };
     if bytes.len() > MOST_BYTES {
         let text = format!("the file has {} bytes; at most {MOST_BYTES} are read", bytes.len());
         return Err(fault(text).into());
     }
     let text = str::from_utf8(bytes).map_err(|_| fault("the file is not UTF-8 text".to_owned()))?;
-    let persona = persona::parse(text).map_err(|texts| Faults(texts.into_iter().map(&fault).collect()))?;
+    let persona =
+        persona::parse_with(text, part).map_err(|texts| Faults(texts.into_iter().map(&fault).collect()))?;
     if persona.archetype.name != name {
         let text = format!(
             "the header names `{}`, the file `{name}`; they have to be the same",
@@ -119,7 +168,7 @@ fn unknown(name: &str, repository: &[Part], user: &[Part], withheld: Option<&str
     Fault { path: super::shown(name), line: 0, column: 0, text }
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(super) fn digest(bytes: &[u8]) -> String {
     const DIGITS: usize = 32;
     blake3::hash(bytes).to_hex().chars().take(DIGITS).collect()
 }

@@ -39,8 +39,8 @@ pub enum TrustError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     pub root: PathBuf,
-    /// Paths from the root, and bytes, of `.archeflow/config.yaml`, `hooks.yaml` and `archetypes/*.md`, as far as they
-    /// exist in the base commit.
+    /// Paths from the root, and bytes, of everything that configures: `.archeflow/config.yaml`, `hooks.yaml`, archetypes,
+    /// teams, workflows, lenses and domains, as far as they exist in the base commit.
     pub files: Vec<Part>,
 }
 

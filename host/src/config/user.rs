@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::shelf::Kind;
 use super::yaml::MOST_BYTES;
 use super::{Fault, Faults, Part};
 
@@ -16,7 +17,7 @@ pub fn folder(xdg_config_home: Option<&Path>, home: Option<&Path>) -> Option<Pat
     base.or_else(|| home.filter(absolute).map(|home| home.join(".config"))).map(|base| base.join("archeflow"))
 }
 
-/// `config.yaml`, `hooks.yaml` and `archetypes/*.md` of the folder, as far as they exist. A folder inside the
+/// `config.yaml`, `hooks.yaml`, archetypes, teams, workflows, lenses and domains of the folder, as far as they exist. A folder inside the
 /// repository at `root` is refused: a repository must not become its user's voice (T3).
 pub fn read(folder: &Path, root: &Path) -> Result<Vec<Part>, Faults> {
     if inside(folder, root) {
@@ -24,7 +25,10 @@ pub fn read(folder: &Path, root: &Path) -> Result<Vec<Part>, Faults> {
         return Err(fault(folder, text).into());
     }
     let mut paths = vec![folder.join("config.yaml"), folder.join("hooks.yaml")];
-    paths.extend(archetypes(&folder.join("archetypes"))?);
+    paths.extend(listed(&folder.join("archetypes"), &["md"])?);
+    for kind in Kind::ALL {
+        paths.extend(listed(&folder.join(kind.folder()), &["yaml", "yml"])?);
+    }
     let mut parts = Vec::new();
     for path in paths {
         parts.extend(part(&path)?);
@@ -47,7 +51,7 @@ pub fn inside(path: &Path, root: &Path) -> bool {
     real.as_deref().unwrap_or(path).starts_with(root)
 }
 
-fn archetypes(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+fn listed(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, Fault> {
     let wrong = |error: &io::Error| fault(folder, format!("can't be listed: {error}"));
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -57,7 +61,7 @@ fn archetypes(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| wrong(&error))?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
+        if path.extension().is_some_and(|extension| endings.iter().any(|ending| extension == *ending)) {
             paths.push(path);
         }
     }

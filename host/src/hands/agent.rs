@@ -199,7 +199,7 @@ impl Attempt<'_> {
     fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
         let (said, left_out) = self.said();
         let start = &self.errand.start;
-        let mut answer = read::answer(start.role, &start.archetype, &said);
+        let mut answer = read::answer_in(start.role, &start.archetype, &said, &self.errand.categories);
         let silent_after_answer =
             matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
         let empty = said.iter().all(u8::is_ascii_whitespace);

@@ -1,16 +1,21 @@
 //! Lays out what an agent may be shown, from artifacts and git, and writes its brief.
 
+use std::collections::BTreeSet;
+
 use archeflow_core::brief::{self, Frame};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
+use archeflow_core::guide;
+use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::words::{Costs, Destination, Purpose, Role, Seq, Sight};
+use archeflow_core::words::{Costs, Destination, Purpose, Role, Seat, Seq, Sight};
 
 use crate::git::{Oid, change, runner};
+use crate::lineup::READING_AT_MOST;
 use crate::store::files;
 use crate::world::World;
 
@@ -26,6 +31,8 @@ pub(super) struct Errand {
     /// Odd things about the brief.
     pub(super) notes: Vec<String>,
     pub(super) costs: Costs,
+    /// Categories the lenses brought along.
+    pub(super) categories: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +58,9 @@ const ARTIFACT_AT_MOST: u64 = 70_000_000;
 pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
-    let desk = lay_out(world, run, start, &persona.archetype.sees)?;
-    let mut seen = attention::look(start.role, &persona.archetype.sees, &desk);
+    let sees = narrowed(run, start, &persona.archetype.sees);
+    let desk = lay_out(world, run, start, &sees)?;
+    let mut seen = attention::look(start.role, &sees, &desk);
     if let Some(what) = seen.missing.first() {
         return Err(Error::Bare { archetype: start.archetype.clone(), what: what.to_lowercase() });
     }
@@ -63,12 +71,17 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     if let Some(lessons) = past.and_then(|past| memory::told_text(past, &start.archetype)) {
         seen.sections.push(("Lessons from earlier runs", lessons));
     }
+    let request = run.request.as_ref();
+    let categories = request.map(|request| request.categories.clone()).unwrap_or_default();
+    let seat = Seat { archetype: start.archetype.clone(), role: start.role };
     let frame = Frame {
         persona: &persona.prompt,
         run_id: &world.run_id,
         max_cycles: run.max_cycles,
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.reflects_first(),
+        guide: guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories),
+        readings: readings(world, run, start, &persona.archetype.sees)?,
         clarifications: run
             .clarifications
             .iter()
@@ -84,7 +97,6 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         notes
             .push("its brief takes more than half of its memory; examples were left out (AF-156)".to_owned());
     }
-    let request = run.request.as_ref();
     Ok(Errand {
         seq,
         start: start.clone(),
@@ -94,6 +106,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
         costs: run.policy().costs.clone(),
+        categories,
     })
 }
 
@@ -104,13 +117,48 @@ fn window(run: &Run, start: &AgentStart) -> u64 {
     price.map(|price| price.context_window).filter(|window| *window > 0).unwrap_or(CAUTIOUS)
 }
 
-/// Only what this agent may see is fetched at all.
-fn lay_out(
+/// A workflow file may show the archetypes of a phase less than they would see, never more.
+fn narrowed(run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>) -> BTreeSet<Sight> {
+    match run.overlay().inputs.get(&phase(start.role)) {
+        Some(inputs) => sees.intersection(inputs).copied().collect(),
+        None => sees.clone(),
+    }
+}
+
+/// Files of the base commit that lenses, the domain or a voice profile put before this agent.
+fn readings(
     world: &World,
     run: &Run,
     start: &AgentStart,
-    sees: &std::collections::BTreeSet<Sight>,
-) -> Result<Desk, Error> {
+    sees: &BTreeSet<Sight>,
+) -> Result<Vec<(String, String)>, Error> {
+    let overlay = run.overlay();
+    let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let Ok(base) = Oid::parse(base.as_bytes()) else { return Ok(Vec::new()) };
+    let here = overlay.context.iter().filter(|(moment, _)| moment.holds_in(phase(start.role)));
+    let context = here.flat_map(|(_, paths)| paths).map(|path| (format!("Context: {path}"), path));
+    let hears = hears_the_voice(start.role, sees);
+    let voice = overlay.voice.iter().filter(|_| hears).map(|path| (format!("Voice profile: {path}"), path));
+    let mut readings = Vec::new();
+    for (heading, path) in context.chain(voice) {
+        let bytes = world.repo.read_blob(&base, path.as_bytes(), READING_AT_MOST)?;
+        let missing = || Error::Missing { path: path.clone(), why: "not in the base commit".to_owned() };
+        readings.push((heading, String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned()));
+    }
+    Ok(readings)
+}
+
+/// Those who write, and the reviewer who judges text and intention together, as the Sage does.
+fn hears_the_voice(role: Role, sees: &BTreeSet<Sight>) -> bool {
+    match role {
+        Role::Creator | Role::Maker => true,
+        Role::Reviewer => sees.contains(&Sight::Proposal) && sees.contains(&Sight::Diff),
+        Role::Explorer | Role::Gatekeeper => false,
+    }
+}
+
+/// Only what this agent may see is fetched at all.
+fn lay_out(world: &World, run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>) -> Result<Desk, Error> {
     let allowed = attention::allowed(start.role);
     let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
     let cycle = run.cycle();

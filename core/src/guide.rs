@@ -1,0 +1,61 @@
+//! What domain, lenses and workflow tell an agent beside its persona. Program text and approved text only; what a
+//! project's files say is shown as data by [`crate::brief`].
+
+use std::fmt::Write;
+
+use crate::rules::lens;
+use crate::words::{CATEGORIES, Overlay, Phase, Role, Seat};
+
+/// The paragraphs for one seat; empty where nothing was laid over it.
+pub fn paragraphs(overlay: &Overlay, seat: &Seat, phase: Phase, categories: &[String]) -> Vec<String> {
+    let mut all = Vec::new();
+    if !overlay.concepts.is_empty() {
+        let words: Vec<String> =
+            overlay.concepts.iter().map(|(word, meaning)| format!("{word}: {meaning}")).collect();
+        all.push(format!("In this domain, words of programmers mean: {}.", words.join("; ")));
+    }
+    let attention = lens::attention_of(&overlay.attention, seat);
+    if !attention.extra_focus.is_empty() {
+        all.push(format!("Look above all at: {}.", attention.extra_focus.trim_end_matches('.')));
+    }
+    if let Some(weight) = attention.weight {
+        let more = if weight >= 100 { "deeper" } else { "less deep" };
+        all.push(format!(
+            "Your view has weight {} here, where 1 is usual: look {more} than you otherwise would.",
+            decimal(weight)
+        ));
+    }
+    if !overlay.metrics.is_empty() {
+        all.push(format!("Measures that count here: {}.", overlay.metrics.join(", ")));
+    }
+    if matches!(seat.role, Role::Gatekeeper | Role::Reviewer) {
+        all.extend(further(overlay, categories, &attention.extra_categories));
+    }
+    if let Some(words) = overlay.phases.get(&phase) {
+        all.push(words.clone());
+    }
+    all
+}
+
+fn further(overlay: &Overlay, categories: &[String], own: &[String]) -> Option<String> {
+    let mine = |name: &&String| {
+        let elses = overlay.attention.values().any(|other| other.extra_categories.contains(name));
+        !CATEGORIES.contains(&name.as_str()) && (own.contains(name) || !elses)
+    };
+    let names: Vec<&str> = categories.iter().filter(mine).map(String::as_str).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let mut text = format!("Further categories you may use: {}.", names.join(", "));
+    for (category, proofs) in overlay.evidence.iter().filter(|(name, _)| names.contains(&name.as_str())) {
+        let proofs: Vec<&str> = proofs.iter().map(|proof| proof.name()).collect();
+        let _ =
+            write!(text, " A finding of category {category} needs as evidence: {}.", proofs.join(" and "));
+    }
+    Some(text)
+}
+
+fn decimal(hundredths: u32) -> String {
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

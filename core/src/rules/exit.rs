@@ -1,0 +1,25 @@
+//! Whether a cycle is good enough to land, by the condition the team or workflow names.
+
+use crate::words::ExitWhen;
+
+/// What stands against a change at the end of a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Against {
+    /// A CRITICAL of anybody.
+    pub critical: bool,
+    /// A CRITICAL the program itself raised, which nobody can waive (D-07).
+    pub critical_by_program: bool,
+    /// A reviewer rejected, with a WARNING or worse that counts.
+    pub rejected: bool,
+    /// The findings are fewer and fewer: the cycle's trend is `converging`.
+    pub converging: bool,
+}
+
+pub fn met(exit: ExitWhen, against: Against) -> bool {
+    match exit {
+        ExitWhen::AllApproved => !against.critical && !against.rejected,
+        ExitWhen::NoCritical => !against.critical,
+        ExitWhen::Convergence => !against.critical && (!against.rejected || against.converging),
+        ExitWhen::Always => !against.critical_by_program,
+    }
+}
