@@ -20,6 +20,8 @@ mod breaks;
 mod briefs;
 #[path = "e2e/budget.rs"]
 mod budget;
+#[path = "e2e/domains.rs"]
+mod domains;
 #[path = "e2e/entries.rs"]
 mod entries;
 #[path = "e2e/gates.rs"]
