@@ -7,8 +7,8 @@ use crate::event::{
 use crate::feedback;
 use crate::run::{Cycle, Run};
 use crate::words::{
-    Money, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
-    Verdict,
+    Domain, Money, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction,
+    Strategy, Verdict,
 };
 
 /// How a line should feel.
@@ -36,7 +36,7 @@ pub fn header(run: &Run) -> (String, String) {
         Strategy::Pdca => "ArcheFlow Run",
         Strategy::Pipeline => "ArcheFlow Pipeline",
     };
-    let second = match request.strategy {
+    let mut second = match request.strategy {
         Strategy::Pdca => format!(
             "Workflow: {} | Cycle: {}/{}",
             run.current_workflow().name(),
@@ -45,6 +45,15 @@ pub fn header(run: &Run) -> (String, String) {
         ),
         Strategy::Pipeline => "Strategy: pipeline".to_owned(),
     };
+    let overlay = &request.overlay;
+    let named = [overlay.team.as_str(), overlay.workflow.as_str()].into_iter().find(|name| !name.is_empty());
+    second.extend(named.map(|name| format!(" | Team: {name}")));
+    if request.domain != Domain::Code {
+        second.push_str(&format!(" | Domain: {}", request.domain.name()));
+    }
+    if !request.lenses.is_empty() {
+        second.push_str(&format!(" | Lenses: {}", request.lenses.join(", ")));
+    }
     (format!("{what}: {}", one_line(&request.task)), second)
 }
 

@@ -59,7 +59,11 @@ pub(crate) fn lay_shadows(settings: &mut Settings, shadows: &BTreeMap<String, Sh
                 );
                 return Err(Fault { path: file.path.clone(), line, column: 0, text }.into());
             };
-            settings.lay_under(&format!("shadows.{}.{param}", shadow.name()), text, &file.path, line)?;
+            let key = format!("shadows.{}.{param}", shadow.name());
+            settings.lay_under(&key, text, &file.path, line).map_err(|fault| {
+                let text = format!("`shadow_overrides.{archetype}.{param}`: {}", fault.text);
+                Fault { text, ..fault }
+            })?;
         }
     }
     Ok(())

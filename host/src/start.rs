@@ -374,12 +374,14 @@ impl House {
         if flags.budget.as_deref().is_some_and(|flag| Money::parse(flag) != policy.costs.budget_usd) {
             return Err(Error::Frozen { flag: "--budget", was: budget });
         }
-        if differs(&flags.team, &run.overlay().team) {
-            return Err(Error::Frozen { flag: "--team", was: run.overlay().team.clone() });
-        }
         let lenses = run.request.as_ref().map(|request| request.lenses.join(",")).unwrap_or_default();
-        if differs(&flags.lens, &lenses) {
-            return Err(Error::Frozen { flag: "--lens", was: lenses });
+        for (flag, given, was) in
+            [("--team", &flags.team, run.overlay().team.clone()), ("--lens", &flags.lens, lenses)]
+        {
+            if differs(given, &was) {
+                let was = if was.is_empty() { "none".to_owned() } else { was };
+                return Err(Error::Frozen { flag, was });
+            }
         }
         let resolve = |spec: &str| self.checked(spec);
         let mut agents = BTreeMap::new();

@@ -177,16 +177,7 @@ fn wanted(args: &InitArgs, bundles: Option<&Path>) -> Result<Bundle, Failure> {
 
 fn write_all(house: &House, laid_out: &[Part]) -> Result<(), Failure> {
     house.places.make()?;
-    for (path, bytes) in laid_out {
-        let path = house.places.root().join(path);
-        if let Some(above) = path.parent() {
-            std::fs::create_dir_all(above).map_err(|error| {
-                Failure::new(30, "environment", format!("{}: {error}", above.display()), "")
-            })?;
-        }
-        files::write_new(&path, bytes)?;
-    }
-    Ok(())
+    Ok(bundle::lay_down(house.places.root(), laid_out)?)
 }
 
 fn told(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) {

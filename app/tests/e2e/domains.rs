@@ -203,6 +203,11 @@ fn bx_07_a_lens_brings_categories_focus_context_evidence_and_tiers() {
     test.git(["rm", "-q", "docs/castle.md"]);
     test.commit("Tear it down");
     test.go(&["--lens", "castle"]).refused(2, &[".archeflow/lenses/castle.yaml:3", "docs/castle.md"]);
+    let shadow = "shadow_overrides:\n  guardian:\n    nothing: 4\n";
+    let test = approved(Test::new().play(""), &[(".archeflow/lenses/castle.yaml", shadow)]);
+    let words =
+        [".archeflow/lenses/castle.yaml:3", "shadow_overrides.guardian.nothing", "shadows.paranoid.nothing"];
+    test.go(&["--lens", "castle"]).refused(2, &words);
     test.go(&["--lens", "glass"]).refused(2, &["--lens", "`glass`", "castle, compliance-gdpr"]);
 }
 
@@ -325,4 +330,51 @@ fn bx_25_a_saved_bundle_begins_another_project() {
     test.commit("Configure");
     assert_eq!(test.run(&["trust", "--yes"]).code, 0);
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+}
+
+/// What a person says, and where a run is entered again, concerns the seat and not the name.
+#[test]
+fn bx_26_a_team_of_strangers_is_asked_answered_and_entered_again() {
+    let names = ["scout", "architect", "builder", "warden"];
+    let files: Vec<(String, String)> = SEATS
+        .iter()
+        .filter(|(name, ..)| names.contains(name))
+        .map(|(name, role, phase, sees, _)| {
+            (format!(".archeflow/archetypes/{name}.md"), archetype(name, role, phase, sees))
+        })
+        .chain([(
+            ".archeflow/teams/own.yaml".to_owned(),
+            team("[scout, architect]", "[builder]", "[warden]", "max_cycles: 1\n"),
+        )])
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let rest = scenes("scout", "explorer") + &scenes("builder", "maker");
+    let play = proposal("architect attempt=1", ["0.2", "0.9", "0.2"])
+        + &proposal("architect", ["0.9", "0.9", "0.2"])
+        + &rest
+        + &review("warden", "REJECTED", &[WARNS]);
+    let test = approved(Test::new().play(&play), &files);
+    let asked = test.go(&["--team", "own", "--workflow", "standard", "--unattended", "--auto-merge"]);
+    let asked = asked.ended("awaiting_answer", "low_confidence", 10);
+    assert_eq!(asked.events("question.asked")[0]["archetype"], "architect");
+    let stopped = test.run(&["answer", &asked.id, "It is about the line", "--unattended", "--auto-merge"]);
+    let stopped = stopped.ended("stopped", "max_cycles", 14);
+    assert_eq!(
+        stopped.sent(),
+        ["scout/work", "architect/work", "architect/work", "scout/research", "builder/work", "warden/work"],
+        "{stopped}"
+    );
+    assert!(stopped.briefs("architect")[1].contains("It is about the line"));
+    let test = test.play(&(rest + &review("warden", "APPROVED", &[])));
+    let agent = format!("script:{}/agents/agents.play", test.base().display());
+    fs::remove_file(stopped.artifacts.join("check-warden.md")).unwrap();
+    let again = |phase: &str| {
+        test.run(&["run", "--start-from", phase, "--run", &stopped.id, "--agent", &agent, "--auto-merge"])
+    };
+    again("act").refused(2, &["check-warden.md"]);
+    let merged = again("check").ended("merged", "approved", 0);
+    assert_eq!(merged.times("warden"), 2, "{merged}");
+    assert!(merged.briefs("warden")[1].contains("RISK-NAMED"));
+    let other = ["run", "--start-from", "check", "--run", &stopped.id, "--agent", &agent, "--team", "other"];
+    test.run(&other).refused(2, &["--team"]);
 }

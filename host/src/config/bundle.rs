@@ -207,24 +207,34 @@ impl Bundle {
         }
         check(&files)?;
         let folder = bundles.join(name);
-        let failed = |path: &Path, error: &dyn std::fmt::Display| {
-            at(&path.display().to_string(), 0, format!("can't be written: {error}"))
-        };
         if folder.exists() {
-            return Err(failed(&folder, &"a bundle of this name exists already").into());
+            let text = "a bundle of this name exists already".to_owned();
+            return Err(at(&folder.display().to_string(), 0, text).into());
         }
-        for (path, bytes) in &files {
-            let target = folder.join(path.trim_start_matches(".archeflow/"));
-            let above = target.parent().unwrap_or(&folder);
-            fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
-            crate::store::files::write_new(&target, bytes).map_err(|error| failed(&target, &error))?;
-        }
-        let manifest = folder.join(MANIFEST);
-        let text = manifest_of(name, &files);
-        crate::store::files::write_new(&manifest, text.as_bytes())
-            .map_err(|error| failed(&manifest, &error))?;
+        let mut own: Vec<Part> = vec![(MANIFEST.to_owned(), manifest_of(name, &files).into_bytes())];
+        own.extend(
+            files.into_iter().map(|(path, bytes)| (path.trim_start_matches(".archeflow/").to_owned(), bytes)),
+        );
+        lay_down(&folder, &own)?;
         Ok(folder)
     }
+}
+
+/// Writes files that are not there yet, with the folders they need.
+pub fn lay_down(root: &Path, files: &[Part]) -> Result<(), Faults> {
+    for (path, bytes) in files {
+        let target = root.join(path);
+        let failed = |error: &dyn std::fmt::Display| {
+            at(&target.display().to_string(), 0, format!("can't be written: {error}"))
+        };
+        let above = target.parent().unwrap_or(root);
+        if fs::symlink_metadata(above).is_ok_and(|data| data.is_symlink()) {
+            return Err(failed(&"its folder is a symbolic link, which may lead anywhere").into());
+        }
+        fs::create_dir_all(above).map_err(|error| failed(&error))?;
+        crate::store::files::write_new(&target, bytes).map_err(|error| failed(&error))?;
+    }
+    Ok(())
 }
 
 /// What a run would make of these files, were they approved.

@@ -184,12 +184,13 @@ impl Settings {
         }
         flags(inputs.flags, &archetypes, &mut found, &mut faults);
 
+        faults.extend(strangers(&found, &shelf));
         let mut values = lay(found);
         if inputs.flags.agent.is_some() {
             one_agent(&mut values);
         }
         faults.extend(disagreements(&values));
-        faults.extend(strangers(&values, &shelf));
+        faults.extend(two_teams(&values));
         if !faults.is_empty() {
             return Err(Faults(faults));
         }
@@ -884,12 +885,14 @@ fn one_agent(values: &mut BTreeMap<String, Set>) {
     }
 }
 
-/// Names that nothing is known by.
-fn strangers(values: &BTreeMap<String, Set>, shelf: &Shelf) -> Vec<Fault> {
+/// Names that nothing is known by, also where a stronger source says something else.
+fn strangers(found: &[Said], shelf: &Shelf) -> Vec<Fault> {
+    const ASK: [(&str, Kind); 3] =
+        [("team", Kind::Team), ("workflow", Kind::Workflow), ("lenses", Kind::Lens)];
     let mut faults = Vec::new();
-    for (key, kind) in [("team", Kind::Team), ("workflow", Kind::Workflow), ("lenses", Kind::Lens)] {
-        let Some(set) = values.get(key) else { continue };
-        let asked = match &set.value {
+    for said in found {
+        let Some((key, kind)) = ASK.into_iter().find(|(key, _)| *key == said.key) else { continue };
+        let asked = match &said.value {
             Setting::Text(name) => std::slice::from_ref(name),
             Setting::Names(names) => names,
             Setting::Switch(_)
@@ -906,19 +909,21 @@ fn strangers(values: &BTreeMap<String, Set>, shelf: &Shelf) -> Vec<Fault> {
         for name in asked.iter().filter(|name| !known.contains(name)) {
             let none = if known.is_empty() { "nothing, for there is no such file" } else { "" };
             let text = format!("`{key}` is `{}`; allowed: {none}{}", shown(name), known.join(", "));
-            faults.push(set.source.fault(text));
+            faults.push(said.source.fault(text));
         }
     }
-    if let (Some(team), Some(workflow)) = (values.get("team"), values.get("workflow"))
-        && matches!(workflow.value, Setting::Text(_))
-    {
-        let text = format!(
-            "`team` is `{}` and `workflow` is `{}`; allowed: one of them, for both say who sits",
-            team.value, workflow.value
-        );
-        faults.push(team.source.fault(text));
-    }
     faults
+}
+
+/// A team and a workflow file both say who sits.
+fn two_teams(values: &BTreeMap<String, Set>) -> Option<Fault> {
+    let (team, workflow) = (values.get("team")?, values.get("workflow")?);
+    let Setting::Text(name) = &workflow.value else { return None };
+    let text = format!(
+        "`team` is `{}` and `workflow` is `{name}`; allowed: one of them, for both say who sits",
+        team.value
+    );
+    Some(team.source.fault(text))
 }
 
 /// Values that are each allowed but make no sense together.

@@ -135,8 +135,10 @@ const WRITERS: [(&str, &str); 18] = [
 ];
 
 /// `init` and `explain --eject` make files for the user through `store::files`; only the folder is made directly.
-const FOLDER_MAKERS: [(&str, &str); 1] =
-    [("app/src/commands/explain.rs", "the folder of an ejected persona")];
+const FOLDER_MAKERS: [(&str, &str); 2] = [
+    ("app/src/commands/explain.rs", "the folder of an ejected persona"),
+    ("host/src/config/bundle.rs", "the folders of a bundle's files"),
+];
 
 pub(super) fn file_writes(tree: &Tree) -> Vec<Complaint> {
     let mut found = outside(tree, &PROGRAM, &WRITERS, &WRITES, "changes files");
