@@ -273,7 +273,7 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// An archetype (guardian), a workflow (standard), a reason (max_cycles), an exit code (14)
+    /// An archetype (guardian), a workflow (standard), a team, a lens or a domain (security, writing), a reason (max_cycles), an exit code (14)
     pub(crate) what: String,
     /// Copy an archetype's text to .archeflow/archetypes/ for editing
     #[arg(long)]

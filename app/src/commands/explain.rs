@@ -64,7 +64,7 @@ fn brought(args: &ExplainArgs) -> Vec<String> {
     house.map_or(Vec::new(), |house| personas::names(&house.offer.files, &house.user))
 }
 
-/// A team, a workflow file or a lens of that name. What nobody approved is not in force, and so not explained.
+/// A team, a workflow file, a domain or a lens of that name. What nobody approved is not in force, and so not explained.
 fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure> {
     let Ok(house) = house(&args.place, None, false) else { return Ok(None) };
     let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
@@ -78,6 +78,13 @@ fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure>
             team.exit.name(),
             team.path
         )));
+    }
+    if let Some(domain) = shelf.domains.get(what) {
+        let mut text = format!("{what}: a domain\nmeasures: {}", domain.metrics.join(", "));
+        for (word, meaning) in domain.concepts.iter().chain(&domain.review_focus) {
+            text += &format!("\n{word}: {meaning}");
+        }
+        return Ok(Some(text));
     }
     Ok(shelf.lenses.get(what).map(|file| {
         let mut text = format!(

@@ -251,6 +251,12 @@ fn af_004_the_domain_is_told_by_files_and_a_voice_reaches_the_writers() {
         "{brief}"
     );
     assert_eq!(merged.decided("AF-004")["input"], "flag");
+    for (what, words) in
+        [("research", "module: volume"), ("writing", "module: chapter"), ("security", "auth-bypass")]
+    {
+        let explained = test.run(&["explain", what]);
+        assert!(explained.code == 0 && explained.stdout.contains(words), "{explained}");
+    }
     let planned = test.go(&["--dry-run"]).ended("dry_run", "dry_run", 0);
     let asked = planned.events("question.asked")[0]["details"].to_string();
     assert!(asked.contains("domain writing (there is a voice.md)"), "{asked}");
