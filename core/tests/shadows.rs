@@ -49,7 +49,7 @@ fn af_130_to_af_137_cl_15_cl_16_cl_17_cl_20_cl_27_archetype_shadows() {
             assert!(seen.iter().all(|sighting| words.contains(&sighting.detail)), "{words}");
         });
     }
-    for trigger in triggers(&serde_json::to_value(Shadows::default()).unwrap()) {
+    for trigger in triggers(&serde_json::to_value(Shadows::default()).expect("it is there")) {
         assert!(named.contains(&trigger), "docs/rules/shadows.md has no row for {trigger}");
     }
     system_tables(&mut page);
@@ -107,7 +107,7 @@ impl Own {
 /// `name value, name value`: numbers of an answer, a change and a review, in the words of the page.
 fn numbers(row: &Row) -> Own {
     let mut own = Own { task: "Give the discount from 100 euros on".to_owned(), ..Own::default() };
-    let mut traits = serde_json::to_value(Traits::default()).unwrap();
+    let mut traits = serde_json::to_value(Traits::default()).expect("it is there");
     let mut review: Option<Review> = None;
     for part in row.get("answer").split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (name, value) = part.rsplit_once(' ').unwrap_or((part, ""));
@@ -145,19 +145,21 @@ fn numbers(row: &Row) -> Own {
                 review.findings.extend((0..n).map(|_| finding(name)));
             }
             other => {
-                let known: Traits = serde_json::from_value(serde_json::json!({other: n}))
-                    .unwrap_or_else(|_| serde_json::from_value(serde_json::json!({other: true})).unwrap());
-                let set = serde_json::to_value(known).unwrap();
+                let known: Traits =
+                    serde_json::from_value(serde_json::json!({other: n})).unwrap_or_else(|_| {
+                        serde_json::from_value(serde_json::json!({other: true})).expect("it is there")
+                    });
+                let set = serde_json::to_value(known).expect("it is there");
                 let Some(set) = set.as_object().filter(|set| !set.is_empty() || n == 0) else {
                     row.fail(&format!("'{other}' is no number of an answer"))
                 };
                 for (name, value) in set {
-                    traits.as_object_mut().unwrap().insert(name.clone(), value.clone());
+                    traits.as_object_mut().expect("it is there").insert(name.clone(), value.clone());
                 }
             }
         }
     }
-    own.answer.traits = serde_json::from_value(traits).unwrap();
+    own.answer.traits = serde_json::from_value(traits).expect("it is there");
     if let Some(review) = review {
         own.answer.said = Said::Review(review);
     }
@@ -219,9 +221,9 @@ fn finding(kind: &str) -> Finding {
 
 /// `name value` pairs laid over the defaults of the policy; `off` switches a threshold off.
 fn policy(row: &Row) -> Shadows {
-    let mut policy = serde_json::to_value(Shadows::default()).unwrap();
+    let mut policy = serde_json::to_value(Shadows::default()).expect("it is there");
     set(row, &mut policy);
-    serde_json::from_value(policy).unwrap()
+    serde_json::from_value(policy).expect("it is there")
 }
 
 fn set(row: &Row, policy: &mut serde_json::Value) {
@@ -251,16 +253,16 @@ fn system_tables(page: &mut Page) {
         );
         page.check(&heading, |row| system_row(shadow, row));
     }
-    let policy = serde_json::to_value(SystemShadows::default()).unwrap();
+    let policy = serde_json::to_value(SystemShadows::default()).expect("it is there");
     for trigger in triggers(&policy) {
         assert!(named.contains(&trigger), "docs/rules/shadows.md has no row for {trigger}");
     }
 }
 
 fn system_row(shadow: SystemShadow, row: &Row) {
-    let mut policy = serde_json::to_value(SystemShadows::default()).unwrap();
+    let mut policy = serde_json::to_value(SystemShadows::default()).expect("it is there");
     set(row, &mut policy);
-    let policy: SystemShadows = serde_json::from_value(policy).unwrap();
+    let policy: SystemShadows = serde_json::from_value(policy).expect("it is there");
     let world = World::read(row);
     let seen: Vec<Sighting> = world
         .see(&policy)
@@ -308,7 +310,7 @@ impl World {
         let (name, value) =
             part.split_once(':').map_or((part, ""), |(name, value)| (name.trim(), value.trim()));
         let n = value.parse::<u64>().unwrap_or(0);
-        let count = u32::try_from(n).unwrap();
+        let count = u32::try_from(n).expect("it is there");
         match name {
             "guardian" | "skeptic" | "sage" | "trickster" => self.review(name, value),
             "changed" => self.change.get_or_insert_with(change).files.extend(files("src/c", count, "rs")),
@@ -323,7 +325,7 @@ impl World {
             "do ms" => self.numbers[2] = n,
             "explorer starts" => self.numbers[3] = n,
             "deferred" => self.numbers[4] = n,
-            "workflow" => self.workflow = Workflow::parse(value).unwrap(),
+            "workflow" => self.workflow = Workflow::parse(value).expect("it is there"),
             "open critical" => self.open.push(tracked(value, Severity::Critical)),
             "open warning" => self.open.push(tracked(value, Severity::Warning)),
             "fixed" => self.prior.push(Prior { disposition: Disposition::Fixed, text: value.to_owned() }),
@@ -373,12 +375,12 @@ impl World {
             check_ms,
             plan_ms,
             do_ms,
-            explorer_starts: u32::try_from(starts).unwrap(),
+            explorer_starts: u32::try_from(starts).expect("it is there"),
             open_before: &self.open,
             maker_prior: &self.prior,
             lessons: &self.lessons,
             findings: &findings,
-            deferred_warnings: u32::try_from(deferred).unwrap(),
+            deferred_warnings: u32::try_from(deferred).expect("it is there"),
         };
         let mut seen = system::after_do(&now, policy);
         seen.extend(system::after_check(&now, policy));
@@ -484,7 +486,7 @@ fn af_130_to_af_136_sick_answers_show_the_trigger_they_name() {
                 ));
             }
         }
-        let policy = serde_json::to_value(Shadows::default()).unwrap();
+        let policy = serde_json::to_value(Shadows::default()).expect("it is there");
         let ours = triggers(&policy).into_iter().filter(|trigger| trigger.starts_with(shadow.name()));
         // Where one alone is enough it has a name of its own; the corpus is judged by the defaults.
         for trigger in ours.filter(|trigger| trigger != "paralytic.alternatives" && !named.contains(trigger))
@@ -540,7 +542,7 @@ impl Sample {
             let files: Vec<ChangedFile> = list.split(',').map(changed_file).collect();
             let tests = files.iter().filter(|file| is_test_path(&file.path)).count();
             let commits = self.get("commits").map_or(2, |n| n.parse().expect("a number"));
-            Change { files, test_files: u32::try_from(tests).unwrap(), commits, ..change() }
+            Change { files, test_files: u32::try_from(tests).expect("it is there"), commits, ..change() }
         });
         let planned = self.get("planned").map(|list| Proposal {
             files: list.split(',').map(|path| path.trim().to_owned()).collect(),

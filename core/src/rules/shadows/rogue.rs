@@ -115,7 +115,7 @@ pub(crate) fn outside<'a>(change: &'a Change, proposal: &Proposal, wiring_lines:
     paths.map(|file| file.path.trim_matches('"')).filter(|path| !planned.hold(path)).collect()
 }
 
-/// Tests are the Maker's duty, and documents and lock files follow from the work, listed or not.
+/// Tests are the Maker's duty, and documents, pictures and lock files follow from the work, listed or not.
 fn follows(file: &ChangedFile, wiring_lines: u32) -> bool {
     let name = file.path.trim_matches('"').rsplit('/').next().unwrap_or_default();
     let wiring = WIRING.iter().any(|known| name.eq_ignore_ascii_case(known));
@@ -124,7 +124,21 @@ fn follows(file: &ChangedFile, wiring_lines: u32) -> bool {
 }
 
 fn is_companion(name: &str) -> bool {
-    const ENDINGS: [&str; 8] = [".md", ".rst", ".adoc", ".lock", ".sum", ".snap", "-lock.json", "-lock.yaml"];
+    const ENDINGS: [&str; 13] = [
+        ".md",
+        ".rst",
+        ".adoc",
+        ".lock",
+        ".sum",
+        ".snap",
+        "-lock.json",
+        "-lock.yaml",
+        ".png",
+        ".jpg",
+        ".gif",
+        ".svg",
+        ".webp",
+    ];
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
