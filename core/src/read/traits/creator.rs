@@ -188,8 +188,8 @@ const SUFFIXES: [&str; 15] = [
 ];
 
 /// Words after which an abstraction is one that is there already.
-const OLD: [&str; 21] = [
-    "the", "existing", "this", "its", "our", "that", "in", "into", "from", "of", "to", "per", "each", "no",
+const OLD: [&str; 20] = [
+    "the", "existing", "this", "its", "our", "in", "into", "from", "of", "to", "per", "each", "no",
     "without", "not", "any", "inside", "behind", "current", "for",
 ];
 
@@ -207,7 +207,9 @@ pub(super) fn traits(page: &Page<'_>) -> Traits {
         let text = placed.line.text;
         let mut bits = 0;
         phrases.each(text, |at, bit| {
-            let denied = (bit == FUTURE || bit == PACKAGE) && negated(text, at);
+            // A word in quotation marks is spoken about, not said.
+            let quoted = text.get(..at).is_some_and(|before| before.ends_with(['"', '“', '„', '\'']));
+            let denied = (bit == FUTURE || bit == PACKAGE) && (quoted || negated(text, at));
             bits |= if denied { 0 } else { bit };
         });
         traits.future_proof += u32::from(bits & FUTURE != 0);
@@ -241,14 +243,16 @@ fn note_abstractions(text: &str, found: &mut BTreeSet<String>) {
     for word in text.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
         let lower = bare.to_lowercase();
-        let is_name = word.contains('`') || bare.chars().skip(1).any(char::is_uppercase);
+        let camel = bare.chars().skip(1).any(char::is_uppercase) && bare.chars().any(char::is_lowercase);
+        let is_name = word.contains('`') || camel;
         if NEWNESS.contains(&lower.as_str()) {
             fresh = NEAR;
             name = None;
         } else if OLD.contains(&lower.as_str()) {
             fresh = 0;
         } else if fresh > 0 {
-            let singular = lower.strip_suffix('s').unwrap_or(&lower);
+            let known = ABSTRACTIONS.contains(&lower.as_str());
+            let singular = if known { &lower } else { lower.strip_suffix('s').unwrap_or(&lower) };
             let plain = ABSTRACTIONS.contains(&singular) && !(singular == "class" && name.is_none());
             if is_name && SUFFIXES.iter().any(|suffix| bare.ends_with(suffix)) {
                 found.insert(bare.to_owned());
@@ -284,7 +288,8 @@ fn note_packages(text: &str, bits: u32, found: &mut BTreeSet<String>) {
             found.insert(text.trim().to_owned());
         }
     }
-    if bits & NEW != 0 {
+    let words = || text.split(|c: char| !c.is_alphanumeric());
+    if bits & NEW != 0 && words().any(|word| word == "new" || word == "New") && !text.contains("no new") {
         files::each(text, |file| {
             if is_manifest(file) && file.contains('/') {
                 found.insert(file.to_owned());
