@@ -3,30 +3,36 @@
 
 /// Phrases in lower case, each with the bit it sets. A phrase matches where a word begins.
 pub(crate) struct Phrases {
-    by_letter: [Vec<(&'static str, u32)>; 26],
-    /// Which pairs of first letters there are: passes most words by.
-    pairs: [u32; 26],
+    /// Sorted by their first two letters.
+    all: Vec<(usize, &'static str, u32)>,
+    /// Where the phrases of each pair of letters begin in `all`; they end where the next pair's begin.
+    starts: [u16; PAIRS + 1],
 }
+
+/// Letters, and one place for everything that is none.
+const SECONDS: usize = 27;
+const PAIRS: usize = 26 * SECONDS;
 
 impl Phrases {
     pub(crate) fn new(groups: &[(u32, &[&'static str])]) -> Phrases {
-        let mut phrases = Phrases { by_letter: std::array::from_fn(|_| Vec::new()), pairs: [0; 26] };
-        for (bit, group) in groups {
-            for phrase in *group {
-                phrases.add(phrase, *bit);
+        let of_group = |(bit, group): &(u32, &[&'static str])| {
+            let bit = *bit;
+            group
+                .iter()
+                .filter_map(move |phrase| Some((pair_of(phrase.as_bytes())?, *phrase, bit)))
+                .collect::<Vec<_>>()
+        };
+        let mut all: Vec<(usize, &'static str, u32)> = groups.iter().flat_map(of_group).collect();
+        all.sort_unstable();
+        let mut starts = [0; PAIRS + 1];
+        let mut at = 0;
+        for (pair, start) in starts.iter_mut().enumerate() {
+            while all.get(at).is_some_and(|(of, _, _)| *of < pair) {
+                at += 1;
             }
+            *start = u16::try_from(at).unwrap_or(u16::MAX);
         }
-        phrases
-    }
-
-    fn add(&mut self, phrase: &'static str, bit: u32) {
-        let mut letters = phrase.bytes();
-        let (first, second) = (letters.next().and_then(letter), letters.next());
-        let (Some(first), Some(second)) = (first, second) else { return };
-        if let (Some(bucket), Some(pairs)) = (self.by_letter.get_mut(first), self.pairs.get_mut(first)) {
-            bucket.push((phrase, bit));
-            *pairs |= pair(second);
-        }
+        Phrases { all, starts }
     }
 
     /// Calls back with every match: where it begins, and its bit.
@@ -34,23 +40,23 @@ impl Phrases {
         let bytes = text.as_bytes();
         let mut inside = false;
         for (at, two) in bytes.windows(2).enumerate() {
-            let &[first, second] = two else { continue };
             let begins = !inside;
-            inside = is_word(first);
+            inside = two.first().is_some_and(|first| is_word(*first));
             if !begins || !inside {
                 continue;
             }
-            let Some(first) = letter(first) else { continue };
-            if self.pairs.get(first).is_none_or(|pairs| pairs & pair(second) == 0) {
-                continue;
-            }
-            for (phrase, bit) in self.by_letter.get(first).into_iter().flatten() {
+            for (_, phrase, bit) in pair_of(two).map_or(&[][..], |pair| self.of(pair)) {
                 let here = bytes.get(at..at + phrase.len());
                 if here.is_some_and(|here| here.eq_ignore_ascii_case(phrase.as_bytes())) {
                     found(at, *bit);
                 }
             }
         }
+    }
+
+    fn of(&self, pair: usize) -> &[(usize, &'static str, u32)] {
+        let start = |pair: usize| self.starts.get(pair).map_or(0, |start| usize::from(*start));
+        self.all.get(start(pair)..start(pair + 1)).unwrap_or_default()
     }
 
     /// The bits of all that a text holds.
@@ -75,14 +81,15 @@ pub(crate) fn negated(text: &str, at: usize) -> bool {
     words.any(|word| NO.iter().any(|no| word.eq_ignore_ascii_case(no)))
 }
 
+/// The number of the first two letters of a word.
+fn pair_of(word: &[u8]) -> Option<usize> {
+    let &[first, second, ..] = word else { return None };
+    Some(letter(first)? * SECONDS + letter(second).unwrap_or(SECONDS - 1))
+}
+
 fn letter(byte: u8) -> Option<usize> {
     let lower = byte | 0x20;
     lower.is_ascii_lowercase().then(|| usize::from(lower - b'a'))
-}
-
-/// One bit for each letter, and one for everything else.
-fn pair(byte: u8) -> u32 {
-    letter(byte).map_or(1 << 26, |letter| 1 << letter)
 }
 
 fn is_word(byte: u8) -> bool {

@@ -235,6 +235,12 @@ pub(super) fn traits(page: &Page<'_>) -> Traits {
 
 /// `48 passed`, `OK, 12 tests`, `ok 3 - opens`, `PASS: limit`, `3/3`.
 fn counts_results(line: &str) -> bool {
+    let may = line.bytes().any(|b| b.is_ascii_digit() || b >= 0x80)
+        || line.contains("PASS")
+        || line.contains("ok ");
+    if !may && !line.contains("OK ") {
+        return false;
+    }
     let mut before = "";
     for word in
         line.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | ':' | '*' | '`'))

@@ -331,16 +331,35 @@ mod alike {
     ];
 
     pub(super) fn most_often(findings: &[Finding]) -> u32 {
+        let mut common: Vec<u32> = COMMON.iter().map(|word| hash(word.as_bytes())).collect();
+        common.sort_unstable();
         let mut concerns: Vec<Concern<'_>> = findings
             .iter()
             .take(MOST_FINDINGS)
-            .map(Concern::of)
+            .map(|finding| Concern::of(finding, &common))
             .filter(|c| c.stems.len() >= FEWEST_WORDS)
             .collect();
+        // One file after the other, so that a concern is compared with its own file only.
         concerns.sort_by(|a, b| (a.file, a.text).cmp(&(b.file, b.text)));
-        let again =
-            concerns.iter().map(|one| concerns.iter().filter(|other| one.is_reworded_in(other)).count());
-        super::number(again.max().unwrap_or(0))
+        let in_file = concerns.chunk_by(|a, b| a.file == b.file);
+        super::number(in_file.map(most_alike).max().unwrap_or(0))
+    }
+
+    /// The most concerns of one file that one of them is like, itself left out.
+    fn most_alike(concerns: &[Concern<'_>]) -> usize {
+        let mut alike = vec![0; concerns.len()];
+        for (i, one) in concerns.iter().enumerate() {
+            for (j, other) in concerns.iter().enumerate().skip(i + 1) {
+                if one.is_reworded_in(other) {
+                    for at in [i, j] {
+                        if let Some(count) = alike.get_mut(at) {
+                            *count += 1;
+                        }
+                    }
+                }
+            }
+        }
+        alike.into_iter().max().unwrap_or(0)
     }
 
     struct Concern<'a> {
@@ -353,10 +372,13 @@ mod alike {
     }
 
     impl<'a> Concern<'a> {
-        fn of(finding: &'a Finding) -> Concern<'a> {
+        fn of(finding: &'a Finding, common: &[u32]) -> Concern<'a> {
             let text = beginning(&finding.description);
-            let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() >= STEM - 2);
-            let mut stems: Vec<u32> = words.filter_map(stem).take(MOST_WORDS).collect();
+            let words = text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric() && *byte < 0x80);
+            let words = words.filter(|word| word.len() >= STEM - 2);
+            let stems = words.map(|word| hash(word.get(..STEM).unwrap_or(word)));
+            let mut stems: Vec<u32> =
+                stems.filter(|stem| common.binary_search(stem).is_err()).take(MOST_WORDS).collect();
             stems.sort_unstable();
             stems.dedup();
             let mask = stems.iter().fold(0, |mask, stem| mask | 1 << (stem % 64));
@@ -365,26 +387,32 @@ mod alike {
 
         fn is_reworded_in(&self, other: &Concern<'_>) -> bool {
             let of = self.stems.len().min(other.stems.len());
-            let apart = self.file != other.file || self.text == other.text;
+            let same = self.text == other.text;
             // Different stems can share a bit, so only too few shared bits say something.
             let bits = usize::try_from((self.mask & other.mask).count_ones()).unwrap_or(0);
             let lost = self.stems.len() - usize::try_from(self.mask.count_ones()).unwrap_or(0);
-            if apart || (bits + lost) * 5 < of * 3 {
+            if same || (bits + lost) * 5 < of * 3 {
                 return false;
             }
-            let shared = self.stems.iter().filter(|stem| other.stems.binary_search(stem).is_ok()).count();
-            shared * 5 >= of * 3
+            shared(&self.stems, &other.stems) * 5 >= of * 3
         }
     }
 
-    /// The number of a word's first letters.
-    fn stem(word: &str) -> Option<u32> {
-        let stem = word.get(..STEM).unwrap_or(word);
-        if COMMON.iter().any(|common| stem.eq_ignore_ascii_case(common)) {
-            return None;
-        }
-        let hash =
-            |hash: u32, byte: u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(16_777_619);
-        Some(stem.bytes().fold(2_166_136_261, hash))
+    /// How many numbers two sorted lists have in common.
+    fn shared(a: &[u32], b: &[u32]) -> usize {
+        let mut b = b.iter().peekable();
+        a.iter()
+            .filter(|one| {
+                while b.next_if(|other| other < one).is_some() {}
+                b.next_if_eq(one).is_some()
+            })
+            .count()
+    }
+
+    /// The number of a word's first letters, whatever their case.
+    fn hash(stem: &[u8]) -> u32 {
+        let mix =
+            |hash: u32, byte: &u8| (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(16_777_619);
+        stem.iter().fold(2_166_136_261, mix)
     }
 }

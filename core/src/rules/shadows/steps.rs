@@ -11,7 +11,7 @@ pub(crate) const STEPS: [&str; 40] = [
     "delete ", "twice", "then ", "first ", "after ", "yields", "produces", "crashes", "kill ",
 ];
 
-const READ: usize = 600;
+const READ: usize = 400;
 
 /// Steps stand under `Evidence`, or the description says what was done and what came of it: two such words, or an
 /// arrow between the two.
