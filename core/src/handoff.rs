@@ -161,7 +161,10 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
             ]
         }
         Reason::Budget => {
-            vec![choice("Give it more, and go on", format!("{go_on} --one-more-cycle --budget 5"))]
+            let most = run.limits().iter().map(|limit| limit.cap).chain([run.spent, Money::DOLLAR]).max();
+            let budget = most.unwrap_or(Money::DOLLAR).0.div_ceil(1_000_000) * 2;
+            let command = format!("{go_on} --one-more-cycle --budget {budget}");
+            vec![choice("Give the whole run so many dollars, and go on", command)]
         }
         Reason::ShadowStrikes => {
             vec![

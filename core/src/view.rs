@@ -7,8 +7,8 @@ use crate::event::{
 use crate::feedback;
 use crate::run::{Cycle, Run};
 use crate::words::{
-    Domain, Money, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction,
-    Strategy, Verdict,
+    Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
+    Verdict,
 };
 
 /// How a line should feel.
@@ -364,12 +364,6 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
     let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
-    let more = || {
-        let most = run.limits().iter().map(|limit| limit.cap).chain([run.spent, Money::DOLLAR]).max();
-        let budget = most.unwrap_or(Money::DOLLAR).0.div_ceil(1_000_000) * 2;
-        let command = format!("archeflow continue {run_id} --one-more-cycle --budget {budget}");
-        (command, "go on with so many dollars for the whole run")
-    };
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
     let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
@@ -385,8 +379,8 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::Stopped, Reason::ProviderBusy) => vec![resume(), show()],
         (RunStatus::WiggumBreak, trigger) => {
             let choices = crate::handoff::choices(run_id, run, trigger);
-            let mut steps = vec![show()];
-            steps.extend(choices.into_iter().map(|choice| (choice.command, choice.what)));
+            let mut steps: Vec<_> = choices.into_iter().map(|choice| (choice.command, choice.what)).collect();
+            steps.push(show());
             steps
         }
         (RunStatus::Stopped, _) if has_work => {

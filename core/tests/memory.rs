@@ -300,7 +300,7 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         count_in_cycle: 1,
         sightings: Vec::new(),
         detail: detail.to_owned(),
-        start_seq: 0,
+        looked_at: 0,
         target: detail.split(':').next().unwrap_or_default().to_owned(),
         stop: None,
     };

@@ -367,7 +367,6 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Command => &["make", "'a | b && c'", "true", "|\n    cargo test"],
         Kind::Agent => &["'cmd:my agent --x'", "script:f"],
         Kind::Variables => &["[]", "[LANG]", "[A_1, _b]"],
-        Kind::Dollars(_) => &["0", "2", "0.5", "1000000", "0.000001"],
         Kind::Workflow => &["fast", "standard", "thorough"],
         Kind::Name => &["night"],
         Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
@@ -400,7 +399,6 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
         Kind::Agent => &["hal", "claude", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
-        Kind::Dollars(_) => &["-1", "1e3", "1000000.1", "0.1234567", "'$2'", "02", "1,5", ".5"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
     }
@@ -435,7 +433,6 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Command
             | Kind::Agent
             | Kind::Variables
-            | Kind::Dollars(_)
             | Kind::Workflow
             | Kind::Name
             | Kind::Names(_) => {}

@@ -203,7 +203,6 @@ fn reason_text(reason: Reason) -> &'static str {
         }
         Reason::SystemShadow => "the process itself keeps going wrong in the same way: a person must decide",
         Reason::Checkpoint => "at a checkpoint, going on was not worth it (soft break)",
-        Reason::Budget => "the budget is spent; the work is kept",
         Reason::AgentFailures => "agents failed and could not be replaced",
         Reason::Budget => "the budget is used up, or has no room for what would come next; the work is kept",
         Reason::ProviderBusy => "the agent asked again and again to be tried later",

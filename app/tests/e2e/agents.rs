@@ -81,7 +81,7 @@ fn m_c2_a_failed_run_can_be_resumed_when_the_agent_works_again() {
 
 #[test]
 fn m_c5_m_c6_work_is_kept_committed_or_not() {
-    let test = Test::new().play(&format!("== maker ==\n{MADE}sh echo TOKEN-A > a.txt\n{DONE}"));
+    let test = Test::new().unshadowed().play(&format!("== maker ==\n{MADE}sh echo TOKEN-A > a.txt\n{DONE}"));
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.events("agent.complete")[1]["change"]["uncommitted"], serde_json::json!(true));
     assert_eq!(test.read("a.txt"), "TOKEN-A\n");
@@ -89,7 +89,7 @@ fn m_c5_m_c6_work_is_kept_committed_or_not() {
     // A failed attempt's commits and loose files are reachable, and the next attempt starts from the base.
     let scenes = "== maker attempt=1 ==\nwrite b.txt <<END\nTOKEN-B\nEND\ncommit Good work\n\
                   write c.txt <<END\nTOKEN-C\nEND\nexit 3\n\n";
-    let test = Test::new().play(scenes);
+    let test = Test::new().unshadowed().play(scenes);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     let all = test.git(["log", "--all", "-p"]);
     assert!(all.contains("TOKEN-B") && all.contains("TOKEN-C"), "I2");
@@ -171,7 +171,8 @@ fn m_c24_an_agent_that_edits_the_users_git_directory_stops_everything() {
         "sh mkdir -p '{repo}/.git/info'; echo '* filter=x' > '{repo}/.git/info/attributes'",
     ] {
         let scenes = format!("== maker ==\n{MADE}{action}\n{DONE}");
-        let test = Test::new().play(&scenes).meanwhile(&["git:config", "git:hooks/", "git:info/"]);
+        let test =
+            Test::new().unshadowed().play(&scenes).meanwhile(&["git:config", "git:hooks/", "git:info/"]);
         let main = test.git(["rev-parse", "main"]);
         let stopped = test.go(&["--auto-merge"]).refused(21, &["changed the git configuration"]);
         assert!(!test.base().join("pwned").exists(), "nothing of it runs\n{stopped}");
@@ -189,7 +190,7 @@ fn m_c24_an_agent_that_edits_the_users_git_directory_stops_everything() {
     let scenes = format!(
         "== maker ==\nsh git config core.fsmonitor 'touch {{base}}/pwned'; git config filter.x.clean 'touch {{base}}/pwned; cat'; echo '* filter=x' > .git/info/attributes; git config core.hooksPath \"$PWD/h\"; mkdir h; printf '#!/bin/sh\\ntouch {{base}}/pwned\\n' > h/pre-commit; chmod +x h/pre-commit; rm -rf '{{base}}/pwned'\n{MADE}{DONE}"
     );
-    let test = Test::new().play(&scenes);
+    let test = Test::new().unshadowed().play(&scenes);
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(!test.base().join("pwned").exists());
 }

@@ -35,7 +35,7 @@ fn af155_af159_the_page_of_a_break_can_be_acted_upon() {
         "## What it cost",
         "| guardian | 3 |",
         &format!("archeflow continue {} --ruling", broke.id),
-        &format!("--accept README.md:dependency"),
+        "--accept README.md:dependency",
         &format!("archeflow discard {}", broke.id),
         &format!("archeflow/{}", broke.id),
     ] {
@@ -101,20 +101,20 @@ fn af159_a_new_scope_reaches_the_agents() {
 
 #[test]
 fn af154_findings_that_rise_twice_break_softly() {
-    let row = |n: u32, words: &str| {
-        format!("src/app.txt:{n} | WARNING | reliability | {words} | Guard it | `src/app.txt:{n}`")
+    let row = |n: u32, category: &str, words: &str| {
+        format!("src/app.txt:{n} | WARNING | {category} | {words} | Guard it | `src/app.txt:{n}`")
     };
     let rows: Vec<String> = [
-        "first line breaks parser",
-        "second value overflows counter",
-        "empty record loses header",
-        "unicode name truncates label",
-        "timeout leaves stale socket",
-        "duplicate keys shadow defaults",
+        ("reliability", "first line breaks parser"),
+        ("security", "second value overflows counter"),
+        ("quality", "empty record loses header"),
+        ("testing", "unicode name truncates label"),
+        ("design", "timeout leaves stale socket"),
+        ("consistency", "duplicate keys shadow defaults"),
     ]
     .iter()
     .zip(1..)
-    .map(|(words, n)| row(n * 15, words))
+    .map(|((category, words), n)| row(n, category, words))
     .collect();
     let pick = |from: usize, to: usize| rows[from..to].iter().map(String::as_str).collect::<Vec<_>>();
     let scenes = review("guardian cycle=1", "REJECTED", &pick(0, 1))

@@ -103,8 +103,11 @@ echo 'STATUS: DONE'
 
 #[test]
 fn interfaces3_a_ten_line_shell_script_is_an_agent() {
-    let test =
-        Test::new().cmd(TEN_LINES).env("SECRET_CANARY", "do-not-leak").env("AWS_SECRET_ACCESS_KEY", "no");
+    let test = Test::new()
+        .unshadowed()
+        .cmd(TEN_LINES)
+        .env("SECRET_CANARY", "do-not-leak")
+        .env("AWS_SECRET_ACCESS_KEY", "no");
     let merged = test.go(&["--workflow", "thorough", "--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.json["cost_usd"], serde_json::json!(0.07));
     assert!(test.read("src/app.txt").ends_with("more\n"), "not committed by the agent, landed all the same");
@@ -171,7 +174,7 @@ fn interfaces3_attempts_and_purposes_are_counted() {
 
 #[test]
 fn r3_a_relative_command_is_the_file_the_user_sees_and_not_one_the_maker_writes() {
-    let test = Test::new().cmd(TEN_LINES);
+    let test = Test::new().unshadowed().cmd(TEN_LINES);
     let folder = test.base().join("agents");
     let script = std::fs::read_to_string(folder.join("agent.sh")).unwrap().replace(
         "maker) ",

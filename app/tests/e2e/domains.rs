@@ -139,7 +139,7 @@ fn bx_26_a_workflow_file_says_who_sits_and_when_it_is_good_enough() {
         ("always", critical, "merged", "approved", 0),
     ] {
         let guardian = review("guardian", "REJECTED", &[WARNS]);
-        let test = Test::new().play(&(guardian + &review("sage", "REJECTED", &[finding])));
+        let test = Test::new().unshadowed().play(&(guardian + &review("sage", "REJECTED", &[finding])));
         let test = approved(test, &[(".archeflow/workflows/own.yaml", &workflow(exit))]);
         let ended = test.go(&["--workflow", "own", "--auto-merge"]).ended(status, reason, code);
         assert_eq!(ended.sent(), ["creator/work", "maker/work", "guardian/work", "sage/work"], "{exit}");
@@ -152,7 +152,10 @@ fn bx_26_a_workflow_file_says_who_sits_and_when_it_is_good_enough() {
             "{brief}"
         );
     }
-    let test = approved(Test::new().play(""), &[(".archeflow/workflows/own.yaml", &workflow("always"))]);
+    let test = approved(
+        Test::new().unshadowed().play(""),
+        &[(".archeflow/workflows/own.yaml", &workflow("always"))],
+    );
     test.go(&["--workflow", "own", "--strategy", "pipeline"]).refused(2, &["own.yaml", "pdca"]);
 }
 

@@ -17,7 +17,7 @@ fn a2_a_clean_guardian_spares_the_others_but_not_in_the_first_thorough_cycle() {
         // D-02, D-04: no fast path on an answer without a token.
         ("standard", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0"), &all),
     ] {
-        let merged = Test::new().play(&guardian).go(&["--workflow", workflow, "--auto-merge"]);
+        let merged = Test::new().unshadowed().play(&guardian).go(&["--workflow", workflow, "--auto-merge"]);
         let merged = merged.ended("merged", "approved", 0);
         let mut sent: Vec<String> = merged
             .events("agent.start")
@@ -187,7 +187,7 @@ fn d07_what_the_program_sees_no_model_can_waive() {
         ),
     ];
     each(rows, |(actions, sign)| {
-        let test = Test::new().play(&maker(actions));
+        let test = Test::new().unshadowed().play(&maker(actions));
         test.file("tests/old_test.py", "def test_a():\n    assert True\n");
         test.commit("Tests");
         let stopped = test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);

@@ -317,6 +317,11 @@ impl Test {
     }
 
     /// For repositories in which the auditor's own git can't look around.
+    /// For tests about other things, whose made-up agents would not pass for healthy ones.
+    pub(crate) fn unshadowed(self) -> Test {
+        self.env("ARCHEFLOW_SHADOWS", "off")
+    }
+
     pub(crate) fn unaudited(mut self) -> Test {
         self.unaudited = true;
         self

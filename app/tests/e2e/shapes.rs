@@ -207,7 +207,7 @@ fn m_e30_repository_paths_of_every_kind() {
 fn m_e28_the_makers_file_names_are_kept_exactly_and_shown_safely() {
     let scene = "== maker ==\nsh printf x > 'a b.txt'; printf x > 'ünï.txt'; printf x > \"$(printf 'new\\nline.txt')\"; printf x > \"$(printf 'latin\\351.txt')\"; printf x > \"$(printf 'esc\\033]0;owned\\007.txt')\"; printf x > ./-dash; echo y >> tests/check_test.sh\n\
                  commit Names\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().play(scene);
+    let test = Test::new().unshadowed().play(scene);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     for name in [
         &b"a b.txt"[..],
@@ -229,14 +229,14 @@ fn m_e28_the_makers_file_names_are_kept_exactly_and_shown_safely() {
 fn m_e27_type_and_mode_changes_land_or_are_raised() {
     let scene = "== maker ==\nsh chmod +x src/app.txt; git mv README.md docs.md; echo y >> tests/check_test.sh\n\
                  commit Modes\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().play(scene);
+    let test = Test::new().unshadowed().play(scene);
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(test.repo.join("docs.md").exists() && !test.repo.join("README.md").exists());
     let mode = fs::metadata(test.repo.join("src/app.txt")).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
     let scene = "== maker ==\nsh rm README.md; mkdir README.md; echo x > README.md/x; echo y >> tests/check_test.sh\n\
                  commit Type\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().play(scene);
+    let test = Test::new().unshadowed().play(scene);
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(test.repo.join("README.md/x").exists());
 }
@@ -285,7 +285,7 @@ fn runs_from_a_linked_worktree_land_there() {
 fn two_runs_side_by_side_both_land_or_say_why() {
     let scene = "== maker ==\nsh echo \"$ARCHEFLOW_RUN_ID\" > \"made-$ARCHEFLOW_RUN_ID.txt\"; echo y > \"tests/$ARCHEFLOW_RUN_ID.test.sh\"\n\
                  commit Work\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-    let test = Test::new().play(scene);
+    let test = Test::new().unshadowed().play(scene);
     let arguments = test.arguments(TASK, &["--auto-merge"]);
     let start = || {
         test.command(env!("CARGO_BIN_EXE_archeflow"))

@@ -88,7 +88,7 @@ fn strike(
             count_in_cycle,
             sightings,
             detail,
-            start_seq: answered.start_seq,
+            looked_at: answered.start_seq,
             target: String::new(),
             stop: breaks,
         }

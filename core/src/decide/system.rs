@@ -4,7 +4,8 @@ use crate::event::{Event, Hardness, ShadowDetected, Stop};
 use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
 use crate::words::{
-    Finding, Phase, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, SystemShadow, Verdict,
+    Finding, Phase, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
+    Workflow,
 };
 
 /// Scope creep, gold plating, analysis paralysis.
@@ -46,7 +47,11 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, findings: &'a [Finding]) -> Sit
     let maker = seat(run, Role::Maker);
     let past = run.request.as_ref().map(|request| &request.past);
     Situation {
-        workflow: run.current_workflow(),
+        // The pipeline is as light as a fast run: one look each, in line.
+        workflow: match run.strategy() {
+            Strategy::Pdca => run.current_workflow(),
+            Strategy::Pipeline => Workflow::Fast,
+        },
         check_ms: wall_time(run, cycle),
         reviews,
         change: run.work.as_ref(),
@@ -179,7 +184,7 @@ fn detected(
         count_in_cycle,
         sightings: vec![sighting],
         detail,
-        start_seq: 0,
+        looked_at: 0,
         target,
         stop: breaks,
     }

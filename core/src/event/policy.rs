@@ -25,7 +25,7 @@ pub struct ShadowDetected {
     pub detail: String,
     /// The attempt whose answer was looked at; 0 for a shadow of the system.
     #[serde(default)]
-    pub start_seq: u64,
+    pub looked_at: u64,
     /// For a shadow of the system: who is sent again, or the lesson concerned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,

@@ -87,7 +87,7 @@ impl Run {
             return;
         }
         match seen.action {
-            ShadowAction::Note | ShadowAction::Break => drop(cycle.passed.insert(seen.start_seq)),
+            ShadowAction::Note | ShadowAction::Break => drop(cycle.passed.insert(seen.looked_at)),
             action @ (ShadowAction::Correct | ShadowAction::Replace | ShadowAction::Escalate) => {
                 cycle.set_aside(&seen.archetype, action, &seen.detail);
             }

@@ -1,8 +1,8 @@
 //! The Guardian's shadow (AF-133, CL-16): vigilance that blocks everything.
 //!
 //! **Immune:** a genuine CRITICAL, which is one that cites a line in a changed file, says what to do and shows
-//! evidence. It counts towards no ratio, however many there are; and a review whose findings above INFO are all
-//! genuine is not the third refusal in a row but the third time it is right. An approval blocks nobody, so
+//! evidence. It counts towards no ratio, however many there are; and a review with a
+//! genuine finding above INFO is not the third refusal in a row but the third time it is right. An approval blocks nobody, so
 //! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
 //! quotes code.
 
@@ -51,8 +51,10 @@ fn no_approvals(
     policy: &Paranoid,
 ) -> Option<Sighting> {
     let (limit, reviews) = (policy.no_approvals?, facts.reviews_without_approval);
-    let mut grave = review.findings.iter().filter(|finding| finding.severity > Severity::Info).peekable();
-    let right = grave.peek().is_some() && grave.all(|finding| is_genuine(finding, changed));
+    let right = review
+        .findings
+        .iter()
+        .any(|finding| finding.severity > Severity::Info && is_genuine(finding, changed));
     (reviews >= limit.max(1) && !right).then(|| {
         let detail = format!("{reviews} reviews in this run and no approval among them");
         sighting("no_approvals", reviews, limit, detail)
