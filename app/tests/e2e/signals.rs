@@ -102,7 +102,7 @@ fn m_h8_a_signal_while_landing_lets_the_landing_finish() {
     for delay in [0, 5, 15, 30, 60] {
         let scene = "== maker ==\nsh i=0; mkdir many; while [ $i -lt 300 ]; do echo $i > many/$i.txt; i=$((i+1)); done; echo y >> tests/check_test.sh\n\
                      commit Many\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
-        let test = Test::new().play(scene);
+        let test = Test::new().unshadowed().play(scene);
         let arguments = args(&test);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let ended = test.during(&arguments, |child| {
