@@ -177,6 +177,9 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
     };
     if has_findings {
         choices.push(accept());
+        if !matches!(trigger, Reason::Oscillation | Reason::Budget) && choices.len() < 3 {
+            choices.push(once_more());
+        }
     } else if run.work.is_some() && trigger != Reason::AgentFailures {
         choices.push(merge());
     }
@@ -340,8 +343,11 @@ fn tried_section(text: &mut String, log: &[Entry]) {
                 if complete.change.is_some()
                     || complete.artifacts.iter().any(|name| name.contains("creator")) =>
             {
-                let said = one_line(&complete.answer.summary);
-                let _ = writeln!(text, "- {}: {said}", capital(&complete.archetype));
+                let said =
+                    format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
+                if !text.ends_with(&said) {
+                    text.push_str(&said);
+                }
             }
             Event::ShadowDetected(seen) if seen.action != ShadowAction::Note => {
                 let who = if seen.archetype == SYSTEM { "the process" } else { seen.archetype.as_str() };

@@ -57,7 +57,10 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     }
     if let Some(page) = handoff::page(&args.id, &run, &entries) {
         out!("");
-        page.lines().for_each(|line| out!("{}", safe_line(line)));
+        for line in page.lines() {
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            out!("{}{}", " ".repeat(indent), safe_line(line));
+        }
     }
     if let Some(outcome) = &run.outcome {
         summary::print(&args.id, &run, outcome, run.last.saturating_sub(run.began));

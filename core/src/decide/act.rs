@@ -212,8 +212,12 @@ fn next(
     }
     if last {
         let detail = format!(
-            "{} findings are still open after {} of {} cycles",
-            open.len(),
+            "{} still open after {} of {} cycles",
+            if open.len() == 1 {
+                "one finding is".to_owned()
+            } else {
+                format!("{} findings are", open.len())
+            },
             cycle.number,
             run.max_cycles
         );

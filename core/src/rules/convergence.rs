@@ -252,7 +252,16 @@ pub fn stop(trend: &Trend, earlier: &[&Trend], policy: &Convergence) -> Option<S
         if trend.stuck_kind == Some(StuckKind::AllPersistent) {
             return soft(
                 Reason::StopIdenticalFindings,
-                format!("the {open} findings are the same as in the cycle before: nothing was resolved"),
+                match open {
+                    1 => {
+                        "the one finding is the same as in the cycle before: nothing was resolved".to_owned()
+                    }
+                    open => {
+                        format!(
+                            "the {open} findings are the same as in the cycle before: nothing was resolved"
+                        )
+                    }
+                },
             );
         }
         return soft(
