@@ -97,6 +97,10 @@ impl Own {
             answer: &self.answer,
             change: self.change.as_ref(),
             proposal: self.proposal.as_ref(),
+            items: self
+                .proposal
+                .as_ref()
+                .map_or(0, |proposal| u32::try_from(proposal.files.len()).unwrap_or(u32::MAX)),
             task: &self.task,
             domain: self.domain,
             reviews_without_approval: self.reviews,

@@ -85,6 +85,7 @@ Refuse an empty name.
 ## Files
 
 - `greet.sh`: a check (2 minutes)
+- `old.txt`: goes (1 minute)
 
 ## Alternatives
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
+use crate::persona::phase;
 use crate::rules::shadows::{self, Facts};
 use crate::run::{Answered, Cycle, Key, Run};
 use crate::words::{
@@ -18,6 +19,9 @@ use super::{asks, point};
 /// The shadow of an answer that nobody has looked at yet (AF-158: after each agent).
 pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Event>> {
     let policy = &run.policy().shadows;
+    if phase(answered.role) < cycle.phase {
+        return None;
+    }
     let imported = answered.seq == answered.start_seq;
     let asks = matches!(answered.answer.status, Status::NeedsContext | Status::Blocked);
     let judged = cycle.verdicts.contains_key(name) || cycle.is_passed(answered.start_seq);
@@ -25,12 +29,13 @@ pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) ->
         return None;
     }
     let shadow = *run.request.as_ref()?.shadows.get(name)?;
-    let task = run.task();
-    let sightings = shadows::check(shadow, &facts(run, cycle, name, answered, &task), policy);
+    let (task, plan) = (run.task(), run.plan());
+    let facts = Facts { task: &task, proposal: plan.as_ref(), ..facts(run, cycle, name, answered) };
+    let sightings = shadows::check(shadow, &facts, policy);
     (!sightings.is_empty()).then(|| strike(run, cycle, name, shadow, answered, sightings))
 }
 
-fn facts<'a>(run: &'a Run, cycle: &'a Cycle, name: &str, answered: &'a Answered, task: &'a str) -> Facts<'a> {
+fn facts<'a>(run: &'a Run, cycle: &Cycle, name: &str, answered: &'a Answered) -> Facts<'a> {
     let approves = match &answered.answer.said {
         Said::Review(review) => review.verdict == Some(Verdict::Approved),
         Said::Prose | Said::Proposal(_) => false,
@@ -39,8 +44,9 @@ fn facts<'a>(run: &'a Run, cycle: &'a Cycle, name: &str, answered: &'a Answered,
     Facts {
         answer: &answered.answer,
         change: run.work.as_ref().filter(|_| !plans),
-        proposal: cycle.proposal(),
-        task,
+        proposal: None,
+        items: cycle.proposal().map_or(0, |plan| u32::try_from(plan.files.len()).unwrap_or(u32::MAX)),
+        task: "",
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         reviews_without_approval: if approves { 0 } else { run.reviews_without_approval(name) },
     }

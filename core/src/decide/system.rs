@@ -4,21 +4,23 @@ use crate::event::{Event, Hardness, ShadowDetected, Stop};
 use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
 use crate::words::{
-    Finding, Phase, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
-    Workflow,
+    Finding, Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow,
+    Verdict, Workflow,
 };
 
 /// Scope creep, gold plating, analysis paralysis.
 pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
-    let findings = Vec::new();
-    let seen = system::after_do(&situation(run, cycle, &findings), &run.policy().system_shadows);
+    let (plan, findings) = (run.plan(), Vec::new());
+    let situation = situation(run, cycle, plan.as_ref(), &findings);
+    let seen = system::after_do(&situation, &run.policy().system_shadows);
     act_upon(run, cycle, seen)
 }
 
 /// Tunnel vision, echo chamber, cargo cult.
 pub(super) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     let findings = cycle.weighed();
-    let seen = system::after_check(&situation(run, cycle, &findings), &run.policy().system_shadows);
+    let situation = situation(run, cycle, None, &findings);
+    let seen = system::after_check(&situation, &run.policy().system_shadows);
     act_upon(run, cycle, seen)
 }
 
@@ -28,7 +30,7 @@ pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Event> {
         return vec![];
     }
     let findings = Vec::new();
-    let mut situation = situation(run, cycle, &findings);
+    let mut situation = situation(run, cycle, None, &findings);
     situation.deferred_warnings += warnings;
     system::at_end(&situation, &run.policy().system_shadows)
         .into_iter()
@@ -37,7 +39,12 @@ pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Event> {
         .collect()
 }
 
-fn situation<'a>(run: &'a Run, cycle: &'a Cycle, findings: &'a [Finding]) -> Situation<'a> {
+fn situation<'a>(
+    run: &'a Run,
+    cycle: &'a Cycle,
+    plan: Option<&'a Proposal>,
+    findings: &'a [Finding],
+) -> Situation<'a> {
     let worked = |phase: Phase| cycle.worked.get(&phase).copied().unwrap_or(0);
     let reviews: Vec<_> = cycle
         .reviewers()
@@ -55,7 +62,7 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, findings: &'a [Finding]) -> Sit
         check_ms: wall_time(run, cycle),
         reviews,
         change: run.work.as_ref(),
-        proposal: cycle.proposal(),
+        proposal: plan,
         plan_ms: worked(Phase::Plan),
         do_ms: worked(Phase::Do),
         explorer_starts: cycle.explored,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{RunContinued, ShadowDetected, Stop, Tracked};
-use crate::words::{Role, SYSTEM, Seq, ShadowAction, SystemShadow};
+use crate::words::{Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow};
 
 use super::{Answered, Clarification, Run};
 
@@ -33,6 +33,9 @@ pub struct Corrections {
     pub cycles_at_checkpoint: u32,
     /// Why this cycle is the last one, whatever comes of it.
     pub winding_down: Option<Stop>,
+    /// Files that proposals of earlier cycles listed, or that were in the work when this cycle began: nobody leaves the plan
+    /// by keeping them.
+    pub planned: BTreeSet<String>,
     /// Findings a person accepted as they are.
     pub accepted: Vec<Tracked>,
     /// The scope a person gave the task after a break.
@@ -66,6 +69,23 @@ impl Run {
         (known.count + 1, in_cycle + 1, if follows { known.in_a_row + 1 } else { 1 })
     }
 
+    /// The proposal of this cycle, with all that was planned or let pass before.
+    pub fn plan(&self) -> Option<Proposal> {
+        let mut plan = self.cycle()?.proposal()?.clone();
+        let earlier = self.corrections.planned.iter().filter(|file| !plan.files.contains(file));
+        let earlier: Vec<String> = earlier.cloned().collect();
+        plan.files.extend(earlier);
+        Some(plan)
+    }
+
+    /// A new cycle begins: what the last one planned and made is the ground it stands on.
+    pub(super) fn keep_the_plan(&mut self) {
+        let planned = self.cycle().and_then(|cycle| cycle.proposal()).map(|proposal| proposal.files.clone());
+        self.corrections.planned.extend(planned.unwrap_or_default());
+        let made = self.work.iter().flat_map(|work| &work.files).map(|file| file.path.clone());
+        self.corrections.planned.extend(made);
+    }
+
     /// The task, in the scope a person may have given it since.
     pub fn task(&self) -> String {
         let task = self.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
@@ -77,11 +97,13 @@ impl Run {
 
     pub(super) fn apply_shadow(&mut self, seen: &ShadowDetected) {
         let key = (seen.archetype.clone(), seen.shadow.clone());
-        let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
-        let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
-        self.corrections.strikes.insert(key.clone(), Strikes { count, in_a_row, at });
+        if seen.action != ShadowAction::Note {
+            let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
+            let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
+            self.corrections.strikes.insert(key.clone(), Strikes { count, in_a_row, at });
+            self.cycle_mut().strikes.insert(key.clone(), in_cycle);
+        }
         let cycle = self.cycle_mut();
-        cycle.strikes.insert(key.clone(), in_cycle);
         if seen.archetype == SYSTEM {
             self.apply_system_shadow(key, seen);
             return;

@@ -455,6 +455,7 @@ impl Run {
     }
 
     fn begin_cycle(&mut self, number: u32) {
+        self.keep_the_plan();
         if let Some(last) = self.cycles.last_mut() {
             last.close();
         }

@@ -410,7 +410,7 @@ impl World {
             commit: format!("work{}", self.delivered),
             tree: format!("tree{}", self.delivered),
             kept_as: "refs/archeflow/keep".to_owned(),
-            files: (0..self.changed_files)
+            files: (0..self.spread())
                 .map(|n| ChangedFile {
                     path: if n == 0 { "src/a.rs".to_owned() } else { format!("src/extra_{n}.rs") },
                     status: FileStatus::Modified,
@@ -425,6 +425,12 @@ impl World {
             signs: Signs { seen: signs.collect() },
             notes: Vec::new(),
         }
+    }
+
+    /// A change that spreads triples with every cycle.
+    fn spread(&self) -> u32 {
+        let cycles = u32::try_from(self.delivered.saturating_sub(1)).unwrap_or(0);
+        if self.changed_files > 1 { self.changed_files * 3_u32.pow(cycles) } else { self.changed_files }
     }
 
     /// The Maker says of everything the round before had and this one has not that it is fixed.

@@ -35,6 +35,8 @@ pub struct Facts<'a> {
     pub change: Option<&'a Change>,
     /// Of this cycle.
     pub proposal: Option<&'a Proposal>,
+    /// What this cycle's proposal lists; `proposal` may hold what earlier ones did as well.
+    pub items: u32,
     pub task: &'a str,
     pub domain: Domain,
     /// Reviews this archetype has completed in this run without ever approving, this one included; 0 once it approved.

@@ -83,7 +83,7 @@ fn no_test_run(facts: &Facts<'_>, code: u32, policy: &Rogue) -> Option<Sighting>
 
 fn one_commit(facts: &Facts<'_>, change: &Change, code: u32, policy: &Rogue) -> Option<Sighting> {
     let limit = policy.one_commit?;
-    let items = facts.proposal.map_or(0, |proposal| number(proposal.files.len()));
+    let items = facts.items;
     let squeezed = change.commits == 1 && code >= limit && items >= limit;
     (squeezed && !preserves_behaviour(facts.task)).then(|| {
         let detail = format!("{items} items of the proposal and {code} code files in a single commit");
