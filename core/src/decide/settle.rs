@@ -17,14 +17,14 @@ use super::{point, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
 pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
-    if run.failures_in_a_row >= run.policy().retries.failures_in_a_row {
+    let failing = run.failing_in_a_row();
+    if failing >= run.policy().retries.failures_in_a_row {
         let told: Vec<String> = cycle
             .last_failure
             .values()
             .map(|failed| format!("{}: {}", failed.archetype, failed.reason))
             .collect();
-        let detail =
-            format!("{} agent failures in a row; the last: {}", run.failures_in_a_row, told.join("; "));
+        let detail = format!("{failing} agent failures in a row; the last: {}", told.join("; "));
         return Some(break_off(run, Reason::AgentFailures, detail));
     }
     let seats = run.seats();

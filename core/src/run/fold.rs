@@ -42,6 +42,10 @@ impl Run {
         match order {
             Event::AgentStart(start) => {
                 self.agents_total += 1;
+                if self.begins_a_step(&start.archetype) {
+                    self.failures_in_a_row = self.failing_in_a_row();
+                    self.ended.clear();
+                }
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
                 cycle.lost.remove(&start.archetype);
@@ -196,6 +200,7 @@ impl Run {
                 self.allow(continued.budget_usd);
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
+                self.ended.clear();
                 self.apply_ruling(continued);
                 self.questions.clear();
                 self.hooks.retain(|_, done| done.ok);
@@ -326,7 +331,6 @@ impl Run {
         cycle.explored += u32::from(start.role == Role::Explorer);
         if start.purpose == Purpose::Research {
             cycle.mini_explorer = Some(answered);
-            self.count_attempts();
             return;
         }
         if start.role == Role::Maker {
@@ -343,7 +347,6 @@ impl Run {
         cycle.verdicts.remove(&name);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
         cycle.answers.insert(name, answered);
-        self.count_attempts();
     }
 
     fn apply_failure(&mut self, failed: &AgentFailed) {
@@ -358,7 +361,6 @@ impl Run {
         let tally = if busy { &mut cycle.busy } else { &mut cycle.failures };
         *tally.entry(failed.archetype.clone()).or_default() += 1;
         cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
-        self.count_attempts();
     }
 
     fn worked(&mut self, duration_ms: u64) {
@@ -367,13 +369,11 @@ impl Run {
         *cycle.worked.entry(cycle.phase).or_default() += duration_ms;
     }
 
-    /// CL-28, counted in one order once all of them are back.
-    fn count_attempts(&mut self) {
-        if self.open_agents().next().is_none() && self.stragglers().is_empty() {
-            for good in std::mem::take(&mut self.ended).into_values() {
-                self.failures_in_a_row = if good { 0 } else { self.failures_in_a_row + 1 };
-            }
-        }
+    /// Whether everybody of the step before is home and heard, and this agent begins another one. Whoever was lost, or
+    /// has to answer anew beside the others, still belongs to theirs.
+    fn begins_a_step(&self, archetype: &str) -> bool {
+        self.open_agents().next().is_none()
+            && self.stragglers().iter().all(|seat| seat.archetype != archetype)
     }
 
     /// What a person's answer means depends on the question.

@@ -49,9 +49,10 @@ pub struct Run {
     /// A person let the confidence gate pass as it is.
     pub waved_through: bool,
     pub dry_run_passed: bool,
-    /// Attempts that ended since nobody was out last, by archetype: so that the order they come back in, or are sent
-    /// again in after a crash, does not matter.
+    /// How the last attempt of each archetype ended in the step under way. Reviewers side by side are one step, their
+    /// corrections included: so that the order they come back in, or are sent again in after a crash, does not matter.
     pub ended: BTreeMap<String, bool>,
+    /// Before the step under way.
     pub failures_in_a_row: u32,
     pub agents_total: u32,
     pub fixes_total: u32,
@@ -229,6 +230,11 @@ impl Run {
         };
         seats.retain(|seat| (!sent(seat) || lost(seat)) && !cycle.absent.contains_key(&seat.archetype));
         seats
+    }
+
+    /// CL-28: failed attempts with none between them that went well, those of one step in one order.
+    pub fn failing_in_a_row(&self) -> u32 {
+        self.ended.values().fold(self.failures_in_a_row, |row, good| if *good { 0 } else { row + 1 })
     }
 
     pub fn finished_cycles(&self) -> u32 {
