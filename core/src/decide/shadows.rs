@@ -22,10 +22,9 @@ pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) ->
     if phase(answered.role) < cycle.phase {
         return None;
     }
-    let imported = answered.seq == answered.start_seq;
     let asks = matches!(answered.answer.status, Status::NeedsContext | Status::Blocked);
     let judged = cycle.verdicts.contains_key(name) || cycle.is_passed(answered.start_seq);
-    if !policy.enabled || imported || asks || judged {
+    if !policy.enabled || answered.is_imported() || asks || judged {
         return None;
     }
     let shadow = *run.request.as_ref()?.shadows.get(name)?;

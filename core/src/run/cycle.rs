@@ -23,6 +23,8 @@ pub struct Cycle {
     pub mini_explorer: Option<Answered>,
     pub mini_explorer_gone: bool,
     pub starts: BTreeMap<String, u32>,
+    /// Sent at least once since the cycle began or was re-entered.
+    pub sent: BTreeSet<String>,
     pub failures: BTreeMap<String, u32>,
     pub busy: BTreeMap<String, u32>,
     pub last_failure: BTreeMap<String, AgentFailed>,
@@ -75,6 +77,13 @@ pub struct Answered {
     pub notes: Vec<String>,
 }
 
+impl Answered {
+    /// Brought along at a re-entry, not sent for.
+    pub fn is_imported(&self) -> bool {
+        self.seq == self.start_seq
+    }
+}
+
 impl Cycle {
     pub(super) fn new(number: u32) -> Cycle {
         Cycle {
@@ -84,6 +93,7 @@ impl Cycle {
             mini_explorer: None,
             mini_explorer_gone: false,
             starts: BTreeMap::new(),
+            sent: BTreeSet::new(),
             failures: BTreeMap::new(),
             busy: BTreeMap::new(),
             last_failure: BTreeMap::new(),

@@ -48,6 +48,7 @@ impl Run {
                 }
                 let cycle = self.cycle_mut();
                 *cycle.starts.entry(start.archetype.clone()).or_default() += 1;
+                cycle.sent.insert(start.archetype.clone());
                 cycle.lost.remove(&start.archetype);
                 cycle.owed.remove(&start.archetype);
                 if matches!(start.purpose, Purpose::Tests | Purpose::Fix) {

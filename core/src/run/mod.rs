@@ -217,9 +217,11 @@ impl Run {
             let name = seat.archetype.as_str();
             out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
         };
+        // A review that a person brought along was never beside anybody.
+        let brought = |name: &str| cycle.answers.get(name).is_some_and(Answered::is_imported);
         let begun = |seat: &Seat| {
             let name = &seat.archetype;
-            sent(seat) || cycle.lost.contains(name) || cycle.shadowed.contains_key(name)
+            (sent(seat) && !brought(name)) || cycle.lost.contains(name) || cycle.shadowed.contains_key(name)
         };
         if !seats.iter().any(begun) {
             return Vec::new();
@@ -255,10 +257,7 @@ impl Run {
         }
         seats.retain(|seat| {
             let name = &seat.archetype;
-            seat.role == Role::Reviewer
-                && cycle.starts.contains_key(name)
-                && !cycle.settled(name)
-                && !waits(name)
+            seat.role == Role::Reviewer && cycle.sent.contains(name) && !cycle.settled(name) && !waits(name)
         });
         seats
     }
