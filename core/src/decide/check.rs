@@ -86,10 +86,20 @@ fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> 
     let clean =
         cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
     match waiting.first() {
-        Some(seat) if seat.archetype == "skeptic" && clean => vec![
-            point(gatekeeper, "AF-190", "the Guardian has no findings".to_owned(), "no Skeptic".to_owned()),
-            skip("skeptic", "the Guardian has no findings (AF-190)", false),
-        ],
+        // Who has reviewed already and answers anew is not spared: its findings would be gone.
+        Some(seat)
+            if seat.archetype == "skeptic" && clean && !cycle.shadowed.contains_key(&seat.archetype) =>
+        {
+            vec![
+                point(
+                    gatekeeper,
+                    "AF-190",
+                    "the Guardian has no findings".to_owned(),
+                    "no Skeptic".to_owned(),
+                ),
+                skip("skeptic", "the Guardian has no findings (AF-190)", false),
+            ]
+        }
         Some(seat) => vec![send(run, cycle, seat, Purpose::Work, String::new())],
         None => vec![],
     }

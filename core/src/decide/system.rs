@@ -136,8 +136,10 @@ fn target(run: &Run, cycle: &Cycle, shadow: SystemShadow, sighting: &Sighting) -
     match shadow {
         SystemShadow::TunnelVision => {
             let gatekeeper = seat(run, Role::Gatekeeper);
-            let others = cycle.reviewers().into_iter().map(|(name, _)| name.to_owned());
-            others.filter(|name| *name != gatekeeper).min().unwrap_or(gatekeeper)
+            // A review brought along may be by somebody who has no seat here and can't be sent.
+            let mut others: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+            others.retain(|name| *name != gatekeeper && cycle.review(name).is_some());
+            others.into_iter().min().unwrap_or(gatekeeper)
         }
         SystemShadow::EchoChamber => seat(run, Role::Gatekeeper),
         SystemShadow::GoldPlating | SystemShadow::ScopeCreep => seat(run, Role::Maker),

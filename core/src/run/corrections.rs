@@ -97,13 +97,14 @@ impl Run {
 
     pub(super) fn apply_shadow(&mut self, seen: &ShadowDetected) {
         let key = (seen.archetype.clone(), seen.shadow.clone());
-        if seen.action != ShadowAction::Note {
-            let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
-            let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
+        let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
+        let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
+        // What is only told about the system is no step of its ladder (CL-04, AF-147).
+        if seen.archetype != SYSTEM || seen.action != ShadowAction::Note {
             self.corrections.strikes.insert(key.clone(), Strikes { count, in_a_row, at });
-            self.cycle_mut().strikes.insert(key.clone(), in_cycle);
         }
         let cycle = self.cycle_mut();
+        cycle.strikes.insert(key.clone(), in_cycle);
         if seen.archetype == SYSTEM {
             self.apply_system_shadow(key, seen);
             return;
@@ -156,6 +157,8 @@ impl Run {
             "accept" | "go on" | "proceed" | "continue" | "yes" | "y" | "ok" => self.tolerate(key),
             // Nobody else can be gone without.
             "skip" | "without" if self.is_reviewer(&archetype) => {
+                // It is back in the next cycle, and the ladder begins anew.
+                self.forget_strikes(&key);
                 let cycle = self.cycle_mut();
                 if cycle.shadowed.remove(&archetype).is_some() {
                     cycle.absent.insert(archetype, "a person goes on without it".to_owned());
@@ -166,9 +169,8 @@ impl Run {
                 self.corrections.due.insert(key, Stop { reason, detail, breaks: None });
             }
             _ => {
-                self.corrections.strikes.remove(&key);
+                self.forget_strikes(&key);
                 let cycle = self.cycle_mut();
-                cycle.strikes.remove(&key);
                 if let Some(shadowed) = cycle.shadowed.get_mut(&archetype) {
                     shadowed.action = ShadowAction::Replace;
                 }
@@ -180,6 +182,15 @@ impl Run {
                 });
             }
         }
+    }
+
+    /// The ladder begins anew, but for the system's: a person was its second step, and the third ends the run (AF-147).
+    fn forget_strikes(&mut self, key: &Key) {
+        if key.0 == SYSTEM {
+            return;
+        }
+        self.corrections.strikes.remove(key);
+        self.cycle_mut().strikes.remove(key);
     }
 
     fn is_reviewer(&self, archetype: &str) -> bool {
