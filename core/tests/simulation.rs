@@ -61,7 +61,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use archeflow_core::event::{Entry, Event, Failure, QuestionKind};
-use archeflow_core::words::{Purpose, Reason};
+use archeflow_core::words::{Purpose, Reason, SYSTEM, ShadowAction};
 
 use sim::chance::{Chance, word};
 use sim::corrections;
@@ -186,6 +186,16 @@ impl Seen {
                 | Event::RevertRefused(_)
                 | Event::RunReentered(_)
                 | Event::FixApplied(_) => entry.event.name().to_owned(),
+                Event::ShadowDetected(seen) if seen.archetype == SYSTEM => {
+                    format!("system shadow {:?}", seen.action)
+                }
+                Event::ShadowDetected(seen) => format!("shadow {:?}", seen.action),
+                Event::PolicyCheckpoint(checkpoint) if checkpoint.stops.is_some() => {
+                    "checkpoint that stops".to_owned()
+                }
+                Event::PolicyCheckpoint(_) => "checkpoint that goes on".to_owned(),
+                Event::DecisionPoint(point) if point.rule == "AF-138" => "restored".to_owned(),
+                Event::RunContinued(continued) if !continued.accept.is_empty() => "accepted".to_owned(),
                 Event::RunContinued(_) | Event::MergeRequested(_) | Event::QuestionDeferred(_) => {
                     entry.event.name().to_owned()
                 }
@@ -236,7 +246,23 @@ impl Seen {
             Purpose::Fix,
         ];
         wanted.extend(purposes.iter().map(|purpose| format!("purpose {purpose:?}")));
+        let actions = [
+            ShadowAction::Note,
+            ShadowAction::Correct,
+            ShadowAction::Replace,
+            ShadowAction::Escalate,
+            ShadowAction::Break,
+        ];
+        wanted.extend(actions.iter().map(|action| format!("shadow {action:?}")));
+        // The system's third strike needs a person who says more at the second; that is too rare for a few runs.
+        let rare = |action: &ShadowAction| *action == ShadowAction::Break && cfg!(debug_assertions);
+        let of_system = actions.iter().filter(|action| !rare(action));
+        wanted.extend(of_system.map(|action| format!("system shadow {action:?}")));
         let others = [
+            "checkpoint that stops",
+            "checkpoint that goes on",
+            "restored",
+            "accepted",
             "escalated A1",
             "escalated A3",
             "spared",

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    AgentStart, Entry, Event, NextAction, QuestionKind, RunStart, ShadowDetected, Verb,
+    AgentStart, Entry, Event, Hardness, NextAction, QuestionKind, RunStart, ShadowDetected, Verb, WiggumBreak,
 };
-use archeflow_core::words::{Phase, Purpose, Role, SYSTEM, ShadowAction};
+use archeflow_core::words::{Phase, Purpose, Reason, Role, RunStatus, SYSTEM, ShadowAction};
 
 type Kept = Result<(), String>;
 type Key<'a> = (&'a str, &'a str);
@@ -42,12 +42,17 @@ struct Auditor<'a> {
     sent: BTreeSet<&'a str>,
     seen_in_cycle: BTreeSet<&'a str>,
     checkpoints: u32,
+    worked_ms: u64,
     winding_down: bool,
+    /// The last boundary stopped for a checkpoint; a person who goes on without another cycle changes nothing.
+    wound_down: bool,
+    attended: bool,
 }
 
 impl<'a> Auditor<'a> {
     fn line(&mut self, entry: &'a Entry) -> Kept {
         if let Some(order) = entry.event.answers()
+            && !matches!(entry.event, Event::QuestionDeferred(_))
             && !self.open.remove(&order)
         {
             return Ok(());
@@ -57,14 +62,23 @@ impl<'a> Auditor<'a> {
         }
         match &entry.event {
             Event::RunStart(start) => self.request = Some(start),
-            Event::PhaseTransition(transition) if transition.to == Phase::Plan => {
+            Event::SessionStart(session) => self.attended = session.attended,
+            Event::QuestionDeferred(_) => self.attended = false,
+            Event::PhaseTransition(transition) => {
+                self.onward()?;
+                if transition.to != Phase::Plan {
+                    return Ok(());
+                }
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
                 self.due.clear();
                 self.sent.clear();
             }
             Event::AgentStart(start) => return self.sent(start),
+            Event::AgentFailed(failed) => self.worked_ms += failed.duration_ms,
+            Event::AgentTimeout(failed) => self.worked_ms += failed.0.duration_ms,
             Event::AgentComplete(complete) => {
+                self.worked_ms += complete.duration_ms;
                 *self.answers.entry(&complete.archetype).or_default() += 1;
                 self.due.remove(complete.archetype.as_str());
             }
@@ -96,21 +110,59 @@ impl<'a> Auditor<'a> {
                 self.open.clear();
                 self.overruled();
                 self.due.clear();
+                self.sent.clear();
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
             }
             Event::PolicyCheckpoint(checkpoint) => {
                 self.checkpoints += 1;
                 holds(checkpoint.number == self.checkpoints, "checkpoints are counted")?;
+                holds(checkpoint.worked_ms == self.worked_ms, "a checkpoint counts the work since the last")?;
+                self.worked_ms = 0;
                 self.winding_down |= checkpoint.stops.is_some();
             }
             Event::CycleBoundary(boundary) => {
                 let again = boundary.next_action == NextAction::CycleBack;
                 holds(!(self.winding_down && again), "no cycle begins after a checkpoint that says stop")?;
+                let why = boundary.stop.as_ref().map(|stop| stop.reason);
+                self.wound_down = why == Some(Reason::Checkpoint);
+                holds(!self.wound_down || self.winding_down, "a cycle winds down after a checkpoint")?;
+                holds(self.due.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
+                return self.onward();
+            }
+            Event::WiggumBreak(stop) => return self.broke(stop),
+            Event::RunComplete(complete) => {
+                let ends = !matches!(complete.status, RunStatus::Merged | RunStatus::AwaitingAnswer);
+                holds(!self.broken || ends, "a strike that breaks is the end")?;
+                let waits = complete.question.is_some_and(|question| self.asked.contains(&question));
+                let ends = ends || waits || complete.status == RunStatus::AwaitingAnswer;
+                holds(self.escalated.is_empty() || ends, "nothing lands while a person decides")?;
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// A step that comes only when everything before it is settled.
+    fn onward(&self) -> Kept {
+        holds(!self.broken, "nothing goes on after a strike that breaks")?;
+        holds(self.escalated.is_empty(), "nothing goes on while a person decides")?;
+        let limit = self.request.ok_or("run.start comes first")?.config.boundaries.checkpoint_ms;
+        holds(self.worked_ms < limit, "no checkpoint is passed over")
+    }
+
+    fn broke(&self, stop: &WiggumBreak) -> Kept {
+        let policy = &self.request.ok_or("run.start comes first")?.config.shadows;
+        let struck = self.in_cycle.keys().filter(|(who, _)| *who != SYSTEM).count();
+        let many = policy.distinct_breaks && struck >= policy.distinct_in_cycle as usize;
+        let fair = match (stop.trigger, stop.hardness) {
+            (Reason::ShadowStrikes, Hardness::Hard) => self.broken || many,
+            (Reason::ShadowStrikes, Hardness::Soft) => !self.escalated.is_empty() && !self.attended,
+            (Reason::SystemShadow, _) => self.broken,
+            (Reason::Checkpoint, hardness) => self.wound_down && hardness == Hardness::Soft,
+            _ => true,
+        };
+        holds(fair, "a break has its strike, or its checkpoint")
     }
 
     /// A person takes over.
@@ -168,6 +220,9 @@ impl<'a> Auditor<'a> {
         holds(!seen.sightings.is_empty() && !seen.detail.is_empty(), "a detection says what was seen")?;
         let tolerated = self.tolerated.contains(&key);
         if seen.archetype == SYSTEM {
+            if seen.action == ShadowAction::Note {
+                self.in_run.insert(key, count - 1);
+            }
             holds(
                 self.seen_in_cycle.insert(&seen.shadow),
                 "a shadow of the system is acted upon once a cycle",
@@ -215,12 +270,17 @@ impl<'a> Auditor<'a> {
                 self.tolerated.insert(key);
                 self.due.remove(key.0);
             }
-            "skip" if matches!(key.0, "skeptic" | "sage" | "trickster") => drop(self.due.remove(key.0)),
             "stop" => self.broken = true,
-            _ => {
-                self.in_run.remove(&key);
-                self.in_cycle.remove(&key);
-                self.in_a_row.remove(&key);
+            // Whoever is skipped is back in the next cycle; whoever is told more begins anew.
+            said => {
+                if said == "skip" && matches!(key.0, "skeptic" | "sage" | "trickster") {
+                    self.due.remove(key.0);
+                }
+                if key.0 != SYSTEM {
+                    self.in_run.remove(&key);
+                    self.in_cycle.remove(&key);
+                    self.in_a_row.remove(&key);
+                }
             }
         }
     }

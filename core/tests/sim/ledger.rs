@@ -21,6 +21,8 @@ pub(crate) struct Ledger {
     pub(crate) fence: u32,
     ended: bool,
     pub(crate) cycle: u32,
+    /// Findings open at the end of the present cycle, by id.
+    pub(crate) open: Vec<String>,
 }
 
 impl Ledger {
@@ -55,10 +57,22 @@ impl Ledger {
             | Event::RunDiscarded(_)
             | Event::MergeRequested(_)
             | Event::RunReentered(_)
-            | Event::QuestionAnswered(_) => self.acts += u64::from(std::mem::take(&mut self.ended)),
+            | Event::QuestionAnswered(_) => {
+                self.acts += u64::from(std::mem::take(&mut self.ended));
+                if matches!(entry.event, Event::RunReentered(_)) {
+                    self.open.clear();
+                }
+            }
+            Event::FindingRaised(_) => self.open.clear(),
             Event::RunMerged(merged) => self.landed = Some(merged.commit.clone()),
             Event::RunReverted(_) => self.landed = None,
-            Event::PhaseTransition(transition) => self.cycle = transition.cycle,
+            Event::PhaseTransition(transition) => {
+                self.cycle = transition.cycle;
+                self.open.clear();
+            }
+            Event::CycleBoundary(boundary) => {
+                self.open = boundary.open.iter().map(|found| found.id.clone()).collect();
+            }
             _ => {}
         }
         if entry.event.verb() == Verb::Reported {

@@ -56,6 +56,18 @@ fn decision(event: &Event) -> Option<(String, bool)> {
         Event::WiggumBreak(body) => {
             format!("break {:?} {:?} {}", body.trigger, body.hardness, sorted(&body.unresolved_findings))
         }
+        Event::ShadowDetected(body) => format!(
+            "shadow {} {} {:?} {} {} {} of {}: {}",
+            body.archetype,
+            body.shadow,
+            body.action,
+            body.target,
+            body.cycle,
+            body.count_in_cycle,
+            body.count,
+            body.detail
+        ),
+        Event::PolicyCheckpoint(body) => format!("{body:?}"),
         Event::CycleBoundary(body) => return Some((format!("{body:?}"), true)),
         Event::RunComplete(body) => {
             return Some((

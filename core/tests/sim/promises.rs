@@ -53,7 +53,8 @@ struct Auditor<'a> {
     /// The archetype a person has to decide about.
     escalation: BTreeSet<&'a str>,
     research_over: bool,
-    accepted: bool,
+    /// What a person accepted as it is.
+    accepted: Vec<&'a Tracked>,
     /// The last failures came one after the other, nobody else being out.
     alone_and_failing: u32,
     landing: Landing<'a>,
@@ -254,7 +255,9 @@ impl<'a> Auditor<'a> {
                 for name in std::mem::take(&mut self.escalation) {
                     self.cycle.restore(name);
                 }
-                self.accepted |= !continued.accept.is_empty();
+                let open = self.boundaries.get(&self.cycle.number).filter(|_| self.cycle.boundary.is_some());
+                let open = open.into_iter().flat_map(|boundary| &boundary.open);
+                self.accepted.extend(open.filter(|found| continued.accept.contains(&found.id)));
                 if continued.cycles == 0 && !continued.accept.is_empty() {
                     self.cycle.boundary = None;
                     self.boundaries.remove(&self.cycle.number);
@@ -524,7 +527,9 @@ impl<'a> Auditor<'a> {
             "A3: the Maker never starts on a misunderstood task",
         )?;
         holds(!request.dry_run || self.dry_run_passed, "a dry run builds nothing")?;
-        let once_more = self.cycle.no_tests_came && matches!(start.purpose, Purpose::Retry | Purpose::Tests);
+        // A correction may fail and be tried again after that; it is another errand.
+        let retried = start.purpose == Purpose::Retry && self.cycle.errand.is_some();
+        let once_more = self.cycle.no_tests_came && (retried || start.purpose == Purpose::Tests);
         holds(!once_more, "the Maker is asked for tests once (AF-063)")?;
         let cycle = &mut self.cycle;
         match start.purpose {
@@ -654,6 +659,7 @@ impl<'a> Auditor<'a> {
                 (self.anchor, self.completed) = (entry.seq, Vec::new());
                 self.together = None;
                 holds(self.open.is_empty(), "a phase ends when everybody is back")?;
+                holds(self.broke.is_none(), "no phase and no cycle begins after a break, hard or soft")?;
                 if transition.to != Phase::Plan {
                     return holds(transition.cycle == self.cycle.number, "phases follow within a cycle");
                 }
@@ -839,15 +845,33 @@ impl<'a> Auditor<'a> {
                 holds(heard, &format!("every reviewer is heard or excused ({role:?})"))?;
             }
         }
-        let weighed: Vec<(&str, Severity)> = self
+        holds(self.cycle.shadowed.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
+        let weighed: Vec<(&str, Severity, &Finding)> = self
             .findings()
-            .map(|(name, finding)| (name, if founded(finding) { finding.severity } else { Severity::Info }))
-            .chain(self.cycle.raised.iter().map(|(_, finding)| ("program", finding.severity)))
+            .map(|(name, found)| (name, if founded(found) { found.severity } else { Severity::Info }, found))
+            .chain(self.cycle.raised.iter().map(|(_, found)| ("program", found.severity, *found)))
             .collect();
-        let tally = |severity| weighed.iter().filter(|(_, found)| *found == severity).count();
-        let counts = [boundary.critical, boundary.warning, boundary.info].map(|n| n as usize);
-        let counted = [tally(Severity::Critical), tally(Severity::Warning), tally(Severity::Info)];
-        holds(counts == counted || self.accepted, "what counts is counted")?;
+        // Which findings are the accepted ones is a matter of words; where they are is not.
+        let elsewhere = |found: &Finding| {
+            self.accepted.iter().all(|known| known.file != found.file || known.category != found.category)
+        };
+        for (severity, told) in [
+            (Severity::Critical, boundary.critical),
+            (Severity::Warning, boundary.warning),
+            (Severity::Info, boundary.info),
+        ] {
+            let alike = weighed.iter().filter(|(_, found, _)| *found == severity);
+            let (most, told) = (alike.clone().count(), told as usize);
+            let least = alike.filter(|(.., found)| elsewhere(found)).count();
+            holds((least..=most).contains(&told), "what counts is counted")?;
+        }
+        let still = |known: &&Tracked| {
+            boundary.open.iter().any(|found| {
+                (&found.file, &found.category, &found.description)
+                    == (&known.file, &known.category, &known.description)
+            })
+        };
+        holds(!self.accepted.iter().any(still), "what a person accepted stands in nobody's way")?;
         let signs = self.work.map_or(&[][..], |work| &work.signs.seen);
         let raised = |sign| self.cycle.raised.iter().any(|(raised, _)| *raised == sign);
         holds(signs.iter().all(|seen| raised(seen.sign)), "what the program sees is raised")?;
@@ -871,10 +895,12 @@ impl<'a> Auditor<'a> {
         match boundary.next_action {
             NextAction::Merge => {
                 holds(boundary.critical == 0, "nothing CRITICAL lands")?;
-                let against = weighed.iter().any(|(name, severity)| {
-                    *severity > Severity::Info && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
+                let against = weighed.iter().any(|(name, severity, found)| {
+                    *severity > Severity::Info
+                        && elsewhere(found)
+                        && self.cycle.verdicts.get(name) == Some(&Verdict::Rejected)
                 });
-                holds(self.pipeline() || !against || self.accepted, "no founded rejection is passed over")?;
+                holds(self.pipeline() || !against, "no founded rejection is passed over")?;
             }
             NextAction::CycleBack => {
                 holds(boundary.cycle < self.max_cycles, "cycles never exceed their number")?;

@@ -383,13 +383,14 @@ impl World {
                 Reason::LowConfidence => QuestionKind::LowConfidence,
                 Reason::NeedsContext => QuestionKind::NeedsContext,
                 Reason::DryRun => QuestionKind::DryRun,
+                Reason::ShadowStrikes | Reason::SystemShadow => QuestionKind::Shadow,
                 _ => QuestionKind::Merge,
             };
             return Some(answered(&mut chance, question, kind));
         }
         Some(match chance.below(20) {
-            0..8 => RunContinued { cycles: 1, ..RunContinued::default() }.into(),
-            8..10 => RunContinued { cycles: 0, ..RunContinued::default() }.into(),
+            0..8 => continued(&mut chance, ledger, 1).into(),
+            8..10 => continued(&mut chance, ledger, 0).into(),
             10..14 if worked => MergeRequested {}.into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
             18 => RunDiscarded { kept_as: Vec::new() }.into(),
@@ -424,6 +425,14 @@ impl World {
             reviews: if phase == Phase::Act { reviews } else { Vec::new() },
         }
     }
+}
+
+/// Some people accept some of what is open.
+fn continued(chance: &mut Chance, ledger: &Ledger, cycles: u32) -> RunContinued {
+    let mut accept = ledger.open.clone();
+    let share = chance.pick(&[0, 0, 50, 100]);
+    accept.retain(|_| chance.percent(share));
+    RunContinued { cycles, accept, ..RunContinued::default() }
 }
 
 fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
