@@ -44,6 +44,11 @@
 //! | failures counted as they come back | 1366 | a crash changes no decision (I6), and D-13 |
 //! | a dry run builds | 844 | a dry run builds nothing |
 //! | MaxCycles exits with 10 | 286 | the exit code matches the outcome |
+//! | strikes in a row are never reset | 89337 | the ladder (AF-138, CL-03) |
+//! | an escalation is ignored where nobody is there | 286 | nobody is sent while a person decides |
+//! | the answer in its shadow counts, not the corrected one | 7 | no approval that was not said |
+//! | an answer that counts after all is lost | 9 | no reviewer before the gatekeeper |
+//! | a checkpoint's stop is ignored | 1996 | no cycle begins after a checkpoint that says stop |
 //!
 //! Two more changed nothing at all and tell of lines that are not needed: `raised.clear()` when the Maker comes back,
 //! and `.max(number())` when a person continues.
