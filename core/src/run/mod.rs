@@ -14,8 +14,8 @@ use crate::event::{
 };
 use crate::persona;
 use crate::words::{
-    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, ShadowAction, Strategy,
-    Workflow, pipeline_team, team,
+    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow,
+    pipeline_team, team,
 };
 
 use causes::{Causes, agent_of};
@@ -207,11 +207,7 @@ impl Run {
         if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
             return Vec::new();
         }
-        let waits = |seat: &Seat| {
-            let shadowed = cycle.shadowed.get(&seat.archetype);
-            shadowed.is_some_and(|shadowed| shadowed.action == ShadowAction::Escalate)
-        };
-        seats.retain(|seat| seat.role == Role::Reviewer && !waits(seat));
+        seats.retain(|seat| seat.role == Role::Reviewer && !self.waits(&seat.archetype));
         let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
         let sent = |seat: &Seat| {
             let name = seat.archetype.as_str();
@@ -244,12 +240,15 @@ impl Run {
         u32::try_from(finished).unwrap_or(u32::MAX)
     }
 
+    /// Whether a person still has to decide about this archetype, or has and it stops the run.
+    fn waits(&self, archetype: &str) -> bool {
+        let Corrections { escalated, due, .. } = &self.corrections;
+        escalated.keys().chain(due.keys()).any(|(who, _)| who == archetype)
+    }
+
     /// Reviewers who were sent beside one another in this cycle and have neither answered for good nor been given up.
     pub fn unheard_reviewers(&self) -> Vec<Seat> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
-        let waits = |name: &str| {
-            cycle.shadowed.get(name).is_some_and(|shadowed| shadowed.action == ShadowAction::Escalate)
-        };
         let mut seats = self.seats();
         let gate = |seat: &Seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
         if self.strategy() == Strategy::Pipeline || seats.iter().any(gate) {
@@ -257,7 +256,10 @@ impl Run {
         }
         seats.retain(|seat| {
             let name = &seat.archetype;
-            seat.role == Role::Reviewer && cycle.sent.contains(name) && !cycle.settled(name) && !waits(name)
+            seat.role == Role::Reviewer
+                && cycle.sent.contains(name)
+                && !cycle.settled(name)
+                && !self.waits(name)
         });
         seats
     }
