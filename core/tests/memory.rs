@@ -230,9 +230,20 @@ fn af_177_what_is_told_to_whom_is_frozen_and_fits() {
     assert_eq!(past.told["sage"][..3], ["m-013", "m-014", "m-001"]);
     assert_eq!(past.lessons.len(), 12, "whatever anybody is told, once");
     assert_eq!(past.fitted["maker"], 12);
-    let text = told_text(&past, "sage").unwrap_or_default();
+    let none = BTreeSet::new();
+    let text = told_text(&past, "sage", &none).unwrap_or_default();
     assert!(text.contains("- m-013 (seen 3 times): lesson number 13\n- m-014"), "{text}");
-    assert_eq!(told_text(&past, "guardian"), None);
+    assert_eq!(told_text(&past, "guardian", &none), None);
+}
+
+#[test]
+fn af_145_what_did_not_help_in_this_run_is_not_told_again() {
+    let told = vec!["m-001".to_owned(), "m-002".to_owned()];
+    let mut past = Past { lessons: vec![lesson("m-001", 2), lesson("m-002", 2)], ..Past::default() };
+    past.told.insert("maker".to_owned(), told.clone());
+    let rest = told_text(&past, "maker", &BTreeSet::from(["m-001".to_owned()])).unwrap_or_default();
+    assert!(!rest.contains("m-001") && rest.contains("m-002"), "{rest}");
+    assert_eq!(told_text(&past, "maker", &told.into_iter().collect()), None);
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         seen.sections.push(("Your earlier answer", artifact_text(world, earlier)?));
     }
     let past = run.request.as_ref().map(|request| &request.past);
-    if let Some(lessons) = past.and_then(|past| memory::told_text(past, &start.archetype)) {
+    let useless = &run.corrections.ineffective;
+    if let Some(lessons) = past.and_then(|past| memory::told_text(past, &start.archetype, useless)) {
         seen.sections.push(("Lessons from earlier runs", lessons));
     }
     let request = run.request.as_ref();

@@ -1,7 +1,7 @@
 //! Which lessons an archetype is told (AF-013, BX-30, AF-156).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::GENERAL;
@@ -122,11 +122,16 @@ pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'sta
     said
 }
 
-/// The section of a brief; the brief puts it between fences.
-pub fn told_text(past: &Past, archetype: &str) -> Option<String> {
-    let ids = past.told.get(archetype).filter(|ids| !ids.is_empty())?;
+/// The section of a brief; the brief puts it between fences. What this run has shown to be of no help is not told
+/// again (AF-145).
+pub fn told_text(past: &Past, archetype: &str, ineffective: &BTreeSet<String>) -> Option<String> {
+    let ids: Vec<&String> =
+        past.told.get(archetype)?.iter().filter(|id| !ineffective.contains(*id)).collect();
+    if ids.is_empty() {
+        return None;
+    }
     let mut text = String::from("What earlier runs of this project ran into, the most frequent first:\n");
-    for lesson in ids.iter().filter_map(|id| past.lessons.iter().find(|lesson| lesson.id == *id)) {
+    for lesson in ids.into_iter().filter_map(|id| past.lessons.iter().find(|lesson| lesson.id == *id)) {
         let often = match (lesson.kind, lesson.frequency) {
             (LessonKind::Preference, _) => "the user prefers this".to_owned(),
             (_, 1) => "seen once".to_owned(),
