@@ -56,7 +56,8 @@ pub fn write(start: &AgentStart, seen: &Seen, frame: &Frame<'_>) -> String {
         let _ = write!(text, "\n{}\n", paragraph.trim());
     }
     if !start.note.is_empty() {
-        let _ = write!(text, "\n## {}\n\n{}\n", note_heading(start.purpose), fenced(&mark, &start.note));
+        let (heading, lead) = (note_heading(start.purpose), note_lead(start.purpose));
+        let _ = write!(text, "\n## {heading}\n\n{lead}{}\n", fenced(&mark, &start.note));
     }
     for (heading, body) in &seen.sections {
         let _ = write!(text, "\n## {heading}\n\n{}\n", fenced(&mark, body));
@@ -86,6 +87,19 @@ fn note_heading(purpose: Purpose) -> &'static str {
         Purpose::Tests => "Tests are missing",
         Purpose::Research => "Only this",
         Purpose::Fix => "Fix this",
+    }
+}
+
+/// A note quotes what others wrote, so it is data; that it has to be acted upon is said outside of its fence.
+fn note_lead(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Correct => {
+            "Your earlier answer was not taken. Do what is asked for here, and give the whole answer again.\n\n"
+        }
+        Purpose::Replace => {
+            "An answer to this assignment was not taken. Begin afresh, and do what is asked for here.\n\n"
+        }
+        Purpose::Work | Purpose::Retry | Purpose::Tests | Purpose::Research | Purpose::Fix => "",
     }
 }
 

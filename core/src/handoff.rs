@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::event::{Entry, Event, Hardness, Money, PolicyCheckpoint, ReviewVerdict, Tracked, WiggumBreak};
 use crate::rules::convergence;
 use crate::run::Run;
-use crate::view::{capital, one_line, seconds};
+use crate::view::{capital, follows, one_line, seconds};
 use crate::words::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 
 /// More findings than this are counted, not told.
@@ -350,14 +350,15 @@ fn tried_section(text: &mut String, log: &[Entry]) {
                 }
             }
             Event::ShadowDetected(seen) if seen.action != ShadowAction::Note => {
-                let who = if seen.archetype == SYSTEM { "the process" } else { seen.archetype.as_str() };
+                let who =
+                    if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
                 let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
                 let _ = writeln!(
                     text,
-                    "- Shadow of {who}, {}: {} ({})",
+                    "- Shadow of the {who}, {}: {} ({})",
                     seen.shadow.replace('_', " "),
                     one_line(&what.join("; ")),
-                    seen.action.name()
+                    follows(seen.action)
                 );
             }
             Event::AgentFailed(failed) => {

@@ -220,21 +220,33 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
 
 fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> Line {
     let what: Vec<&str> = seen.sightings.iter().map(|sighting| sighting.detail.as_str()).collect();
-    let who = if seen.archetype == SYSTEM { "the process".to_owned() } else { capital(&seen.archetype) };
-    let follows = match seen.action {
+    let who = if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
+    let acts = matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace);
+    let follows =
+        if acts && seen.archetype == SYSTEM { remedied(run, seen) } else { follows(seen.action).to_owned() };
+    Line {
+        tag: tag(run, phase, &seen.archetype),
+        doing: format!("Shadow of the {who}: {}", seen.shadow.replace('_', " ")),
+        outcome: format!("{follows}: {}", one_line(&what.join("; "))),
+        tone: if seen.action < ShadowAction::Escalate { Tone::Caution } else { Tone::Bad },
+    }
+}
+
+/// What is done about a shadow, in a few words.
+pub(crate) fn follows(action: ShadowAction) -> &'static str {
+    match action {
         ShadowAction::Note => "noted",
-        ShadowAction::Correct if seen.target.is_empty() && seen.archetype == SYSTEM => "acted upon",
         ShadowAction::Correct => "corrected",
         ShadowAction::Replace => "replaced by a fresh one",
         ShadowAction::Escalate => "a person has to decide",
         ShadowAction::Break => "the run breaks",
-    };
-    Line {
-        tag: tag(run, phase, &seen.archetype),
-        doing: format!("Shadow of {who}: {}", seen.shadow.replace('_', " ")),
-        outcome: format!("{follows}: {}", one_line(&what.join("; "))),
-        tone: if seen.action < ShadowAction::Escalate { Tone::Caution } else { Tone::Bad },
     }
+}
+
+/// Who has to make up for a shadow of the process; a lesson or the next plan is nobody.
+fn remedied(run: &Run, seen: &ShadowDetected) -> String {
+    let sent = run.seats().iter().any(|seat| seat.archetype == seen.target);
+    if sent { format!("the {} is sent again", capital(&seen.target)) } else { "acted upon".to_owned() }
 }
 
 /// AF-121: said first, because somebody has paid for it already.

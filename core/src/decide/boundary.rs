@@ -1,6 +1,7 @@
 //! Boundaries of policy that are asked about between steps: checkpoints, and findings that only grow (AF-150, CL-26).
 
 use crate::event::{Event, Hardness, PolicyCheckpoint, Stop};
+use crate::rules::shadows::counted;
 use crate::run::Run;
 use crate::view::seconds;
 use crate::words::Reason;
@@ -16,7 +17,7 @@ pub(super) fn checkpoint(run: &Run) -> Option<Event> {
     let why = if corrections.worked_ms >= policy.checkpoint_ms {
         format!("{} of work since the last checkpoint", seconds(corrections.worked_ms))
     } else if finished >= policy.checkpoint_cycles {
-        format!("{finished} cycles since the last checkpoint")
+        format!("{} since the last checkpoint", counted(finished, "cycle"))
     } else {
         return None;
     };
@@ -26,7 +27,7 @@ pub(super) fn checkpoint(run: &Run) -> Option<Event> {
     let stops = if percent.is_some_and(|percent| percent > SPENT_PERCENT) {
         Some(format!("{}% of the budget is spent at a checkpoint", percent.unwrap_or(0)))
     } else if counts.len() > 1 && last > first {
-        Some(format!("quality falls: {first} findings above INFO at first, {last} now"))
+        Some(format!("quality falls: {} above INFO at first, {last} now", counted(first, "finding")))
     } else {
         None
     };

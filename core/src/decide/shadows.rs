@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::persona::phase;
-use crate::rules::shadows::{self, Facts};
+use crate::rules::shadows::{self, Facts, counted};
 use crate::run::{Answered, Cycle, Key, Run};
 use crate::words::{
     Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
@@ -64,12 +64,21 @@ fn strike(
     let action = step(run, &key);
     let seen: Vec<&str> = sightings.iter().map(|sighting| sighting.detail.as_str()).collect();
     let seen = seen.join("; ");
-    let told = format!("the {name} is in its shadow ({}): {seen}", shadow.name().replace('_', " "));
+    let fell = format!("the {name} fell into its shadow ({})", shadow.name().replace('_', " "));
     let detail = match action {
-        ShadowAction::Correct | ShadowAction::Replace => shadows::correction(shadow, &sightings),
-        ShadowAction::Note => format!("{told}; a person lets it pass"),
-        ShadowAction::Escalate => format!("{told}; {count} times in this run, correcting did not help"),
-        ShadowAction::Break => format!("{told}; {count_in_cycle} times in this cycle, {in_a_row} in a row"),
+        ShadowAction::Correct | ShadowAction::Replace => {
+            shadows::correction(shadow, &sightings, action == ShadowAction::Replace)
+        }
+        ShadowAction::Note => format!("{fell}, which a person lets pass: {seen}"),
+        ShadowAction::Escalate => {
+            format!("{fell} {} in this run, and correcting did not help: {seen}", counted(count, "time"))
+        }
+        ShadowAction::Break => {
+            let in_cycle = count_in_cycle >= run.policy().shadows.strikes_in_cycle;
+            let (often, within) =
+                if in_cycle { (count_in_cycle, "cycle") } else { (in_a_row, "run, in a row") };
+            format!("{fell} {} in this {within}: {seen}", counted(often, "time"))
+        }
     };
     let breaks = (action == ShadowAction::Break).then(|| Stop {
         reason: Reason::ShadowStrikes,

@@ -173,7 +173,7 @@ fn detected(
             format!("{name} again, after it was acted upon once: {}", sighting.detail)
         }
         ShadowAction::Break => {
-            format!("{name} for the {count}th time, a systemic issue: {}", sighting.detail)
+            format!("{name} {count} times in this run, a systemic issue: {}", sighting.detail)
         }
     };
     let breaks = (action == ShadowAction::Break).then(|| Stop {

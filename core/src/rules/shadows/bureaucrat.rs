@@ -4,7 +4,7 @@
 //! a fix, for these are the work; a demand for a test in a test file that was not changed; advice (INFO) outside of
 //! the change; a "consider" that names what to do; documentation of what is public, unsafe or can fail.
 
-use super::{Facts, Places, count, number, review, sighting};
+use super::{Facts, Places, at_most, count, counted, number, review, sighting};
 use crate::rules::signs::is_test_path;
 use crate::words::{Bureaucrat, Change, Finding, Review, Sighting};
 
@@ -33,8 +33,9 @@ fn words(facts: &Facts<'_>, review: &Review, changed: &Places<'_>, policy: &Bure
     let limit = lines.saturating_mul(ratio);
     (words > policy.words_floor && words > limit).then(|| {
         let detail = format!(
-            "{words} words beside findings in the change that say what to do, for a diff of {lines} lines: more than \
-             {ratio} for each"
+            "{} beside findings in the change that say what to do, for a diff of {}: more than {ratio} for each",
+            counted(words, "word"),
+            counted(lines, "line")
         );
         sighting("words", words, limit, detail)
     })
@@ -65,7 +66,7 @@ fn outside(review: &Review, changed: &Places<'_>, policy: &Bureaucrat) -> Option
     let (outside, first) = (number(strays.len()), strays.first()?);
     (outside >= limit.max(1)).then(|| {
         let place = &first.location;
-        let detail = format!("{outside} findings outside of the changed files, such as {place}");
+        let detail = format!("{} outside of the changed files, such as {place}", counted(outside, "finding"));
         sighting("outside", outside, limit, detail)
     })
 }
@@ -73,7 +74,7 @@ fn outside(review: &Review, changed: &Places<'_>, policy: &Bureaucrat) -> Option
 fn considers(facts: &Facts<'_>, policy: &Bureaucrat) -> Option<Sighting> {
     let (limit, found) = (policy.considers?, facts.answer.traits.considers);
     (found > limit).then(|| {
-        let detail = format!("{found} times \"consider\" without an action, where at most {limit} are fine");
+        let detail = format!("{} \"consider\" without an action, {}", counted(found, "time"), at_most(limit));
         sighting("considers", found, limit, detail)
     })
 }
@@ -81,7 +82,7 @@ fn considers(facts: &Facts<'_>, policy: &Bureaucrat) -> Option<Sighting> {
 fn trivial_docs(facts: &Facts<'_>, policy: &Bureaucrat) -> Option<Sighting> {
     let (limit, found) = (policy.trivial_docs?, facts.answer.traits.trivial_docs);
     (found >= limit.max(1)).then(|| {
-        let detail = format!("{found} demands to document what explains itself");
+        let detail = format!("{} to document what explains itself", counted(found, "demand"));
         sighting("trivial_docs", found, limit, detail)
     })
 }

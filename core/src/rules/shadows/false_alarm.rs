@@ -5,7 +5,7 @@
 //! log does not hold all changed files, every place.
 
 use super::steps::shows_steps;
-use super::{Facts, Places, count, number, review, sighting};
+use super::{Facts, Places, at_most, count, counted, number, review, sighting};
 use crate::words::{Change, FalseAlarm, Review, Sighting};
 
 pub(super) const CORRECTION: &str = "Delete every finding outside of the diff and every scenario that can't happen to a real \
@@ -32,7 +32,8 @@ fn untouched(review: &Review, changed: &Places<'_>, policy: &FalseAlarm) -> Opti
     let (outside, first) = (number(strays.len()), strays.first()?);
     (outside >= limit.max(1)).then(|| {
         let place = &first.location;
-        let detail = format!("{outside} findings in files that were not changed, such as {place}");
+        let detail =
+            format!("{} in files that were not changed, such as {place}", counted(outside, "finding"));
         sighting("untouched", outside, limit, detail)
     })
 }
@@ -52,8 +53,10 @@ fn findings(
     let loose = count(&review.findings, |finding| !(changed.touch(finding) && shows_steps(finding)));
     (loose > limit).then(|| {
         let detail = format!(
-            "{loose} findings for {files} changed files that are not both in the change and reproducible, where at most \
-             {limit} are fine"
+            "{} for {}, not both in the change and reproducible, {}",
+            counted(loose, "finding"),
+            counted(files, "changed file"),
+            at_most(limit)
         );
         sighting("findings", loose, limit, detail)
     })
@@ -62,7 +65,7 @@ fn findings(
 fn impossible(facts: &Facts<'_>, policy: &FalseAlarm) -> Option<Sighting> {
     let (limit, found) = (policy.impossible?, facts.answer.traits.impossible);
     (found >= limit.max(1)).then(|| {
-        let detail = format!("{found} scenarios that can't happen to a real user");
+        let detail = format!("{} that can't happen to a real user", counted(found, "scenario"));
         sighting("impossible", found, limit, detail)
     })
 }
@@ -70,8 +73,7 @@ fn impossible(facts: &Facts<'_>, policy: &FalseAlarm) -> Option<Sighting> {
 fn without_steps(facts: &Facts<'_>, policy: &FalseAlarm) -> Option<Sighting> {
     let (limit, found) = (policy.without_steps?, facts.answer.traits.without_steps);
     (found > limit).then(|| {
-        let detail =
-            format!("{found} findings without steps that lead to them, where at most {limit} are fine");
+        let detail = format!("{} without steps to reproduce, {}", counted(found, "finding"), at_most(limit));
         sighting("without_steps", found, limit, detail)
     })
 }

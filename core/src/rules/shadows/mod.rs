@@ -59,8 +59,9 @@ pub fn check(shadow: Shadow, facts: &Facts<'_>, policy: &Shadows) -> Vec<Sightin
     }
 }
 
-/// What the agent is told: its shadow by name, what was seen, and what to do now.
-pub fn correction(shadow: Shadow, sightings: &[Sighting]) -> String {
+/// What the agent is told: the shadow by name, what was seen, and what to do now. Whoever is fresh has said nothing yet
+/// and is told of another.
+pub fn correction(shadow: Shadow, sightings: &[Sighting], fresh: bool) -> String {
     let (name, action) = match shadow {
         Shadow::RabbitHole => ("rabbit hole", rabbit_hole::CORRECTION),
         Shadow::OverArchitect => ("over-architect", over_architect::CORRECTION),
@@ -70,11 +71,13 @@ pub fn correction(shadow: Shadow, sightings: &[Sighting]) -> String {
         Shadow::FalseAlarm => ("false alarm", false_alarm::CORRECTION),
         Shadow::Bureaucrat => ("bureaucrat", bureaucrat::CORRECTION),
     };
-    let mut text = format!("Your answer shows the shadow of your role: {name}. What was seen:\n\n");
+    let whose = if fresh { "The answer before yours showed" } else { "Your answer shows" };
+    let mut text = format!("{whose} the shadow of your role: {name}. What was seen:\n\n");
     for sighting in sightings {
         text += &format!("- {}\n", sighting.detail);
     }
-    text + "\n" + action + "\n"
+    text += if fresh { "\nWhat was asked for then holds for you from the start:\n\n" } else { "\n" };
+    text + action + "\n"
 }
 
 /// A trigger that fired.
@@ -117,6 +120,16 @@ fn begins(word: &str, stem: &str) -> bool {
 
 fn count<'a>(findings: &'a [Finding], wanted: impl Fn(&&'a Finding) -> bool) -> u32 {
     number(findings.iter().filter(wanted).count())
+}
+
+/// A number and what it counts: `1 file`, `2 files`.
+pub(crate) fn counted(n: u32, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// How many would have been no shadow.
+pub(crate) fn at_most(limit: u32) -> String {
+    format!("where at most {limit} {} fine", if limit == 1 { "is" } else { "are" })
 }
 
 pub(crate) fn number(n: usize) -> u32 {

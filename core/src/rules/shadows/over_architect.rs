@@ -4,7 +4,7 @@
 //! its alternatives or risks, or with a "no" in front; what it leaves for later; a plan with many files, for
 //! size is the task's business.
 
-use super::{Facts, sighting};
+use super::{Facts, at_most, counted, sighting};
 use crate::words::{OverArchitect, Sighting};
 
 pub(super) const CORRECTION: &str = "Plan for the present order of magnitude only. Remove every abstraction, package \
@@ -52,7 +52,7 @@ pub(super) fn check(facts: &Facts<'_>, policy: &OverArchitect) -> Vec<Sighting> 
 fn abstractions(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
     let (limit, new) = (policy.abstractions?, facts.answer.traits.abstractions);
     (new > limit && !asks_for(facts.task, &STRUCTURE)).then(|| {
-        let detail = format!("{new} new abstractions for one task, where at most {limit} are fine");
+        let detail = format!("{} for one task, {}", counted(new, "new abstraction"), at_most(limit));
         sighting("abstractions", new, limit, detail)
     })
 }
@@ -61,7 +61,8 @@ fn future_proof(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
     let (limit, reasons) = (policy.future_proof?, facts.answer.traits.future_proof);
     (reasons >= limit && !asks_for(facts.task, &FUTURE)).then(|| {
         let detail = format!(
-            "{reasons} reasons that lie in the future (\"future-proof\"), where the task lies in the present"
+            "{} out of the future (\"future-proof\"), where the task lies in the present",
+            counted(reasons, "reason")
         );
         sighting("future_proof", reasons, limit, detail)
     })
@@ -75,7 +76,7 @@ fn scope(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
     (beyond > u64::from(limit) * needed).then(|| {
         let percent = u32::try_from(beyond / needed.max(1)).unwrap_or(u32::MAX);
         let detail = format!(
-            "{} of {} items go beyond the task by the plan's own account: {percent} % on top, where {limit} % are fine",
+            "{} of {} items beyond the task by the plan's own account: {percent} % on top, where {limit} % are fine",
             traits.items_beyond, traits.items
         );
         sighting("scope", percent, limit, detail)
@@ -85,7 +86,7 @@ fn scope(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
 fn packages(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
     let (limit, new) = (policy.packages?, facts.answer.traits.packages);
     (new > limit && !asks_for(facts.task, &PACKAGES)).then(|| {
-        let detail = format!("{new} new packages, where at most {limit} is fine");
+        let detail = format!("{}, {}", counted(new, "new package"), at_most(limit));
         sighting("packages", new, limit, detail)
     })
 }

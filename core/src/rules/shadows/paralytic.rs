@@ -4,7 +4,7 @@
 //! same flaw at several files, which is one finding for each; a place outside of the plan whose line is quoted or
 //! which cites a planned file too, since the fact against a plan often lies elsewhere.
 
-use super::{Facts, Places, count, number, review, sighting};
+use super::{Facts, Places, at_most, count, counted, number, review, sighting};
 use crate::words::{Finding, Paralytic, Review, Severity, Sighting};
 
 pub(super) const CORRECTION: &str = "Rank your challenges by what happens if you are right. Keep the three gravest, each \
@@ -28,14 +28,15 @@ fn challenges(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Vec<Sig
     if !policy.any {
         let both = many.zip(bare).map(|(many, bare)| {
             let detail = format!(
-                "{found} challenges, more than {many}, and alternatives for {with} of them, fewer than {bare} %"
+                "{}, more than {many}, and alternatives for {with} of them, fewer than {bare} %",
+                counted(found, "challenge")
             );
             sighting("challenges", found, many, detail)
         });
         return both.into_iter().collect();
     }
     let many = many.map(|limit| {
-        sighting("challenges", found, limit, format!("{found} challenges, where at most {limit} are fine"))
+        sighting("challenges", found, limit, format!("{}, {}", counted(found, "challenge"), at_most(limit)))
     });
     let bare = bare.filter(|_| found >= policy.alternatives_floor).map(|limit| {
         let detail = format!("alternatives for {with} of {found} challenges, fewer than {limit} %");
@@ -47,7 +48,7 @@ fn challenges(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Vec<Sig
 fn reworded(facts: &Facts<'_>, policy: &Paralytic) -> Option<Sighting> {
     let (limit, again) = (policy.reworded?, facts.answer.traits.reworded);
     (again >= limit.max(1)).then(|| {
-        let detail = format!("one concern is said {again} more times in other words");
+        let detail = format!("one concern is said {} in other words", counted(again, "more time"));
         sighting("reworded", again, limit, detail)
     })
 }
@@ -66,7 +67,9 @@ fn out_of_scope(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Optio
     let outside = count(&review.findings, strays);
     (outside > limit).then(|| {
         let detail = format!(
-            "{outside} findings in files the proposal does not touch, where at most {limit} are fine"
+            "{} in files the proposal does not touch, {}",
+            counted(outside, "finding"),
+            at_most(limit)
         );
         sighting("out_of_scope", outside, limit, detail)
     })

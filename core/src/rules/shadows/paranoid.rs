@@ -6,7 +6,7 @@
 //! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
 //! quotes code.
 
-use super::{Facts, Places, count, review, sighting};
+use super::{Facts, Places, count, counted, review, sighting};
 use crate::words::{Finding, Paranoid, Review, Severity, Sighting, Verdict};
 
 pub(super) const CORRECTION: &str = "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
@@ -36,8 +36,9 @@ fn criticals(review: &Review, changed: &Places<'_>, policy: &Paranoid) -> Option
     let heavy = u64::from(criticals) > u64::from(policy.ratio) * u64::from(warnings);
     (criticals >= limit.max(1) && heavy).then(|| {
         let detail = format!(
-            "{criticals} CRITICALs that lack a line in the change, a fix or evidence, against {warnings} WARNINGs: more \
-             than {} to 1",
+            "{} without a line in the change, a fix or evidence, against {}: more than {} to 1",
+            counted(criticals, "CRITICAL"),
+            counted(warnings, "WARNING"),
             policy.ratio
         );
         sighting("criticals", criticals, limit, detail)
@@ -56,7 +57,7 @@ fn no_approvals(
         .iter()
         .any(|finding| finding.severity > Severity::Info && is_genuine(finding, changed));
     (reviews >= limit.max(1) && !right).then(|| {
-        let detail = format!("{reviews} reviews in this run and no approval among them");
+        let detail = format!("{} in this run and no approval among them", counted(reviews, "review"));
         sighting("no_approvals", reviews, limit, detail)
     })
 }
@@ -69,7 +70,7 @@ fn fixes(facts: &Facts<'_>, review: &Review, policy: &Paranoid) -> Option<Sighti
     let few = u64::from(fixed) * 100 < u64::from(limit) * u64::from(grave);
     let blocks = review.verdict != Some(Verdict::Approved) && grave >= policy.fixes_floor;
     (blocks && few).then(|| {
-        let detail = format!("{fixed} of {grave} findings above INFO have a fix, fewer than {limit} %");
+        let detail = format!("a fix for {fixed} of {grave} findings above INFO, fewer than {limit} %");
         sighting("fixes", fixed * 100 / grave.max(1), limit, detail)
     })
 }
@@ -77,8 +78,10 @@ fn fixes(facts: &Facts<'_>, review: &Review, policy: &Paranoid) -> Option<Sighti
 fn compromised(facts: &Facts<'_>, policy: &Paranoid) -> Option<Sighting> {
     let (limit, found) = (policy.compromised?, facts.answer.traits.compromised);
     (found >= limit.max(1)).then(|| {
-        let detail =
-            format!("{found} findings presuppose a system that is already taken over, and show nothing");
+        let detail = format!(
+            "{} about a system that is already taken over, and no evidence",
+            counted(found, "finding")
+        );
         sighting("compromised", found, limit, detail)
     })
 }

@@ -5,7 +5,7 @@
 //! or that is parked under a heading of its own; a recommendation that comes first, in an answer that is not
 //! long; and an answer that ends with a question to a person instead of a recommendation.
 
-use super::{Facts, sighting};
+use super::{Facts, at_most, counted, sighting};
 use crate::words::{RabbitHole, Sighting, Status};
 
 pub(super) const CORRECTION: &str = "Stop exploring. Answer again with your three most important findings and \
@@ -37,8 +37,10 @@ fn files(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
     // With a recommendation at the end, files that each have their reason were read for it.
     let astray = if traits.recommendation { traits.bare_files } else { traits.files };
     (astray > limit && !traits.patterns).then(|| {
-        let detail =
-            format!("{astray} files named and no pattern among them, where more than {limit} need one");
+        let detail = format!(
+            "{} named and no pattern among them, where more than {limit} need one",
+            counted(astray, "file")
+        );
         sighting("files", astray, limit, detail)
     })
 }
@@ -46,7 +48,8 @@ fn files(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
 fn tangents(facts: &Facts<'_>, policy: &RabbitHole) -> Option<Sighting> {
     let (limit, tangents) = (policy.tangents?, facts.answer.traits.tangents);
     (tangents > limit).then(|| {
-        let detail = format!("{tangents} tangents by your own account, where at most {limit} are fine");
+        let detail =
+            format!("{} by the answer's own account, {}", counted(tangents, "tangent"), at_most(limit));
         sighting("tangents", tangents, limit, detail)
     })
 }

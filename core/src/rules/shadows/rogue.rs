@@ -5,7 +5,7 @@
 //! files and documents that the plan forgot to list; a module list or manifest with a few lines that wire a
 //! planned file in; a file that had to change, if the Maker says which and why; and prose.
 
-use super::{Facts, Places, is_code, number, sighting};
+use super::{Facts, Places, counted, is_code, number, sighting};
 use crate::rules::signs::is_test_path;
 use crate::words::{Change, ChangedFile, Domain, FileStatus, Proposal, Rogue, Sighting, Status};
 
@@ -67,7 +67,8 @@ fn no_tests(facts: &Facts<'_>, change: &Change, code: u32, policy: &Rogue) -> Op
     let lacks = code >= limit && change.test_files == 0 && facts.domain != Domain::Writing;
     let covered = facts.answer.traits.test_run && preserves_behaviour(facts.task);
     (lacks && !covered).then(|| {
-        let detail = format!("{code} code files changed and no test file, where {limit} need one");
+        let detail =
+            format!("{} changed and no test file, where {limit} call for one", counted(code, "code file"));
         sighting("no_tests", code, limit, detail)
     })
 }
@@ -76,7 +77,8 @@ fn no_test_run(facts: &Facts<'_>, code: u32, policy: &Rogue) -> Option<Sighting>
     let limit = policy.no_test_run?;
     let unseen = code >= limit && facts.domain == Domain::Code && !facts.answer.traits.test_run;
     unseen.then(|| {
-        let detail = format!("{code} code files changed and no sign in the answer that tests were run");
+        let detail =
+            format!("{} changed and no sign in the answer that tests were run", counted(code, "code file"));
         sighting("no_test_run", code, limit, detail)
     })
 }
@@ -86,7 +88,11 @@ fn one_commit(facts: &Facts<'_>, change: &Change, code: u32, policy: &Rogue) -> 
     let items = facts.items;
     let squeezed = change.commits == 1 && code >= limit && items >= limit;
     (squeezed && !preserves_behaviour(facts.task)).then(|| {
-        let detail = format!("{items} items of the proposal and {code} code files in a single commit");
+        let detail = format!(
+            "{} of the proposal and {} in a single commit",
+            counted(items, "item"),
+            counted(code, "code file")
+        );
         sighting("one_commit", code, limit, detail)
     })
 }
@@ -97,7 +103,8 @@ fn outside_files(facts: &Facts<'_>, change: &Change, policy: &Rogue) -> Option<S
     let unexplained = number(outside.len()).saturating_sub(facts.answer.traits.deviations);
     (unexplained >= limit.max(1)).then(|| {
         let detail = format!(
-            "{unexplained} files changed that the proposal does not list and no reason is given for, such as {}",
+            "{} changed that the proposal does not list and no reason is given for, such as {}",
+            counted(unexplained, "file"),
             outside.first().copied().unwrap_or_default()
         );
         sighting("outside_files", unexplained, limit, detail)

@@ -2,7 +2,7 @@
 //! one for which nothing was done yet.
 
 use super::Situation;
-use crate::rules::shadows::sighting;
+use crate::rules::shadows::{counted, sighting};
 use crate::words::{AnalysisParalysis, Sighting};
 
 pub(super) const REMEDY: &str =
@@ -35,7 +35,7 @@ fn explorer_starts(now: &Situation<'_>, policy: &AnalysisParalysis) -> Option<Si
             "explorer_starts",
             starts,
             limit,
-            format!("The Explorer was sent {starts} times in this run"),
+            format!("The Explorer was sent {} in this cycle", counted(starts, "time")),
         )
     })
 }

@@ -1,7 +1,7 @@
 //! AF-146: what every run leaves for the next one.
 
 use super::Situation;
-use crate::rules::shadows::sighting;
+use crate::rules::shadows::{counted, sighting};
 use crate::words::Sighting;
 
 pub(super) const REMEDY: &str = "Plan a run that does nothing but clear them up, before the next feature.";
@@ -9,7 +9,8 @@ pub(super) const REMEDY: &str = "Plan a run that does nothing but clear them up,
 pub(super) fn check(now: &Situation<'_>, limit: Option<u32>) -> Option<Sighting> {
     let (limit, left) = (limit?, now.deferred_warnings);
     (left >= limit.max(1)).then(|| {
-        let detail = format!("{left} WARNINGs were left open by runs of this project one after the other");
+        let detail =
+            format!("{} left open by runs of this project one after the other", counted(left, "WARNING"));
         sighting("broken_window", left, limit, detail)
     })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::Situation;
 use crate::event::Tracked;
 use crate::rules::convergence::keywords;
-use crate::rules::shadows::{number, sighting};
+use crate::rules::shadows::{counted, number, sighting};
 use crate::words::{Destination, Disposition, Prior, Severity, Sighting};
 
 pub(super) const REMEDY: &str =
@@ -40,7 +40,8 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>) -> Option<Sighting>
     let polished = number(fixed.iter().filter(unasked).count());
     (polished >= limit.max(1)).then(|| {
         let detail = format!(
-            "The Maker fixed {polished} things nobody had to fix, while the CRITICAL {} is open",
+            "The Maker fixed {} nobody had to fix, while the CRITICAL {} is open",
+            counted(polished, "thing"),
             burning.id
         );
         sighting("gold_plating", polished, limit, detail)

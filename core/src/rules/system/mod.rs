@@ -29,7 +29,7 @@ pub struct Situation<'a> {
     pub check_ms: u64,
     pub plan_ms: u64,
     pub do_ms: u64,
-    /// In the run, the mini-Explorer included.
+    /// In the cycle, the mini-Explorer included.
     pub explorer_starts: u32,
     /// Open at the end of the last cycle.
     pub open_before: &'a [Tracked],

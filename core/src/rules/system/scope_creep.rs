@@ -3,7 +3,7 @@
 //! wiring) counts at neither.
 
 use super::Situation;
-use crate::rules::shadows::{number, outside, sighting};
+use crate::rules::shadows::{counted, number, outside, sighting};
 use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting};
 
 pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
@@ -28,8 +28,8 @@ fn double(change: &Change, proposal: &Proposal, outside: &[&str], policy: &Scope
     let creeps = listed > 0 && changed > limit && !outside.is_empty();
     creeps.then(|| {
         let detail = format!(
-            "{changed} files were changed and {listed} planned: more than {factor} times as many, {} of them outside of the \
-             plan",
+            "{} changed and {listed} planned: more than {factor} times as many, {} of them outside of the plan",
+            counted(changed, "file"),
             outside.len()
         );
         sighting("double", changed, limit, detail)
@@ -44,7 +44,7 @@ fn outside_files(outside: &[&str], policy: &ScopeCreep) -> Option<Sighting> {
             "outside_files",
             found,
             limit,
-            format!("{found} files lie outside of the plan, such as {first}"),
+            format!("{} outside of the plan, such as {first}", counted(found, "file")),
         )
     })
 }
