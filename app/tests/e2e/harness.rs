@@ -316,12 +316,12 @@ impl Test {
         self
     }
 
-    /// For repositories in which the auditor's own git can't look around.
     /// For tests about other things, whose made-up agents would not pass for healthy ones.
     pub(crate) fn unshadowed(self) -> Test {
         self.env("ARCHEFLOW_SHADOWS", "off")
     }
 
+    /// For repositories in which the auditor's own git can't look around.
     pub(crate) fn unaudited(mut self) -> Test {
         self.unaudited = true;
         self
@@ -486,6 +486,22 @@ pub(crate) fn each<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl F
             });
         }
     });
+}
+
+/// What stands in a brief outside of every fence, and inside.
+pub(crate) fn inside_and_outside(brief: &str) -> (String, String) {
+    let mark = brief.split("Text between `<<<").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+    let (open, close) = (format!("<<<{mark}\n"), format!("\n{mark}>>>"));
+    let (_, mut rest) = brief.split_once("instructions.\n").unwrap();
+    let (mut inside, mut outside) = (String::new(), String::new());
+    while let Some((before, fenced)) = rest.split_once(&open) {
+        outside.push_str(before);
+        let (body, after) = fenced.split_once(&close).unwrap();
+        inside.push_str(body);
+        rest = after;
+    }
+    outside.push_str(rest);
+    (inside, outside)
 }
 
 /// Sends a signal to the program and everything in its process group, as a terminal does.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, review};
+use crate::harness::{Outcome, Test, inside_and_outside, review};
 
 const LEAK: &str = "src/app.txt:3 | WARNING | security | The session token is written to the third line | Mask it | `src/app.txt:3`";
 const LESSON: &str = "The session token is written to the third line";
@@ -28,22 +28,6 @@ fn json(test: &Test, arguments: &[&str]) -> Value {
     let outcome = test.run(&[&["memory"], arguments, &["--json"]].concat());
     assert_eq!(outcome.code, 0, "{outcome}");
     outcome.json
-}
-
-/// What stands in a brief outside of every fence, and inside.
-fn inside_and_outside(brief: &str) -> (String, String) {
-    let mark = brief.split("Text between `<<<").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
-    let (open, close) = (format!("<<<{mark}\n"), format!("\n{mark}>>>"));
-    let (_, mut rest) = brief.split_once("instructions.\n").unwrap();
-    let (mut inside, mut outside) = (String::new(), String::new());
-    while let Some((before, fenced)) = rest.split_once(&open) {
-        outside.push_str(before);
-        let (body, after) = fenced.split_once(&close).unwrap();
-        inside.push_str(body);
-        rest = after;
-    }
-    outside.push_str(rest);
-    (inside, outside)
 }
 
 #[test]
