@@ -5,6 +5,7 @@ use crate::event::{
     WorkflowEscalated,
 };
 use crate::rules::exit::{self, Against};
+use crate::rules::shadows::counted;
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
 use crate::words::{
@@ -20,7 +21,7 @@ pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
         (NextAction::Merge, _) => land(run, cycle),
-        (NextAction::CycleBack, _) => match budget::last_cycle(run) {
+        (NextAction::CycleBack, _) => match budget::last_cycle(run).or_else(|| wind_down(run)) {
             Some(why) => stop(run, &why),
             None => vec![enter(run, "act", cycle.number + 1, Phase::Plan)],
         },
@@ -212,14 +213,10 @@ fn next(
     }
     if last {
         let detail = format!(
-            "{} still open after {} of {} cycles",
-            if open.len() == 1 {
-                "one finding is".to_owned()
-            } else {
-                format!("{} findings are", open.len())
-            },
+            "{} still open after {} of {}",
+            counted(count(open.len()), "finding"),
             cycle.number,
-            run.max_cycles
+            counted(run.max_cycles, "cycle")
         );
         return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
     }

@@ -128,6 +128,7 @@ impl World {
             "takes" => self.takes = Some(u64::from(number(value))),
             "changed files" => self.changed_files = number(value),
             "rising" => self.policy.boundaries.rising_cycles = number(value),
+            "checkpoint cycles" => self.policy.boundaries.checkpoint_cycles = number(value),
             "diverging" => self.policy.convergence.diverging_cycles = number(value),
             "attended" => self.attended = true,
             "asks before merging" => self.auto_merge = false,
