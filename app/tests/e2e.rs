@@ -34,6 +34,8 @@ mod looking;
 mod memory;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
+#[path = "e2e/process.rs"]
+mod process;
 #[path = "e2e/shadows.rs"]
 mod shadows;
 #[path = "e2e/shapes.rs"]

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::harness::{Outcome, Test, each, inside_and_outside, review};
 
 /// Everybody agrees at once in these plays, which would be a shadow of its own.
-const NO_ECHO: &str = "system_shadows:\n  echo_chamber:\n    fast_consensus: off\n";
+pub(crate) const NO_ECHO: &str = "system_shadows:\n  echo_chamber:\n    fast_consensus: off\n";
 
 /// One archetype that falls into its shadow.
-struct Fall {
-    who: &'static str,
+pub(crate) struct Fall {
+    pub(crate) who: &'static str,
     shadow: &'static str,
     trigger: &'static str,
     measured: u64,
@@ -33,7 +33,7 @@ fn table(count: usize, rows: &str) -> String {
     )
 }
 
-fn falls() -> Vec<Fall> {
+pub(crate) fn falls() -> Vec<Fall> {
     let base = Fall {
         who: "",
         shadow: "",
@@ -53,13 +53,14 @@ fn falls() -> Vec<Fall> {
         .zip(1..)
         .map(|(what, n)| format!("| src/app.txt:{n} | WARNING | design | What about {what}? |  |  |\n"))
         .collect();
-    let claims: String = ["has no header", "has two blank lines", "is named badly"]
-        .iter()
-        .zip(1..)
-        .map(|(what, n)| {
-            format!("| src/app.txt:{n} | CRITICAL | quality | The part {what}. | Mend it. |  |\n")
-        })
-        .collect();
+    let claims: String =
+        [("quality", "has no header"), ("design", "has two blank lines"), ("testing", "is bad")]
+            .iter()
+            .zip(1..)
+            .map(|((kind, what), n)| {
+                format!("| src/app.txt:{n} | CRITICAL | {kind} | The part {what}. | Mend it. |  |\n")
+            })
+            .collect();
     let elsewhere =
         "| README.md:1 | WARNING | quality | The title is dull. | Write a better one. | Line 1 |\n";
     vec![
@@ -150,7 +151,7 @@ fn falls() -> Vec<Fall> {
 
 impl Fall {
     /// A scene in which the archetype is sick.
-    fn sick(&self, when: &str, mark: &str) -> String {
+    pub(crate) fn sick(&self, when: &str, mark: &str) -> String {
         let scene = format!(
             "== {} {when} ==\n{}say <<END\n{}\nSTATUS: DONE\nEND\n\n",
             self.who, self.deed, self.answer
@@ -175,7 +176,7 @@ impl Fall {
 }
 
 /// The lines `shadow.detected`: who, and what was done.
-fn actions(outcome: &Outcome) -> Vec<String> {
+pub(crate) fn actions(outcome: &Outcome) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let seen = outcome.events("shadow.detected");
     seen.iter().map(|seen| format!("{} {}", word(&seen["archetype"]), word(&seen["action"]))).collect()
@@ -271,5 +272,83 @@ fn af153_the_third_strike_in_a_cycle_breaks_hard_and_keeps_the_work() {
             assert!(kept.contains("tests/check_test.sh"), "{who}: {kept}");
         }
         assert!(broke.events("run.merged").is_empty(), "{who}");
+    });
+}
+
+#[test]
+fn af138_the_third_time_in_a_run_is_for_a_person() {
+    // Once in each of three cycles, with a clean answer in between.
+    let claims = falls().into_iter().find(|fall| fall.who == "guardian").unwrap();
+    let open = [
+        "src/app.txt:1 | WARNING | reliability | First line breaks empty input parsing | Guard it | `src/app.txt:1`",
+        "src/app.txt:2 | WARNING | design | Second value overflows its counter | Widen it | `src/app.txt:2`",
+    ];
+    let scenes = review("guardian cycle=4", "APPROVED", &[])
+        + &claims.sick("purpose=work", "SICK")
+        + &review("guardian cycle=1", "REJECTED", &open[..1])
+        + &review("guardian cycle=2", "REJECTED", &open[1..]);
+    let config = format!("{NO_ECHO}boundaries:\n  checkpoint_cycles: 50\n");
+    let test = Test::new().play(&scenes).config(&config);
+    let broke = test.go(&["--workflow", "thorough", "--auto-merge", "--unattended"]);
+    let broke = broke.ended("wiggum_break", "shadow_strikes", 10);
+    let ladder = ["guardian correct", "guardian replace", "guardian escalate"];
+    assert_eq!(actions(&broke), ladder, "{broke}");
+    assert_eq!(broke.events("wiggum.break")[0]["hard"], json!(false), "nobody is there: a soft break");
+    let page = broke.artifact("wiggum-break.md");
+    let told =
+        "**The guardian fell into its shadow (paranoid) 3 times in this run, and correcting did not help: ";
+    assert!(page.contains(told) && page.contains("Take the answer as it is"), "{page}");
+    let before = broke.events("review.verdict").len();
+    let merged = test.run(&["continue", &broke.id, "--one-more-cycle"]).ended("merged", "approved", 0);
+    assert_eq!(merged.json["cycles"], 4, "the answer counted, and one more cycle answered to it\n{merged}");
+    let counted = merged.events("review.verdict")[before];
+    assert_eq!(
+        (&counted["archetype"], &counted["verdict"]),
+        (&json!("guardian"), &json!("REJECTED")),
+        "{merged}"
+    );
+    assert_eq!(actions(&merged), ladder, "{merged}");
+}
+
+#[test]
+fn cl03_three_archetypes_in_one_cycle_break_if_so_configured() {
+    let sick: String = falls()
+        .iter()
+        .filter(|fall| ["explorer", "creator", "guardian"].contains(&fall.who))
+        .map(|fall| fall.sick("purpose=work", "SICK"))
+        .collect();
+    let standard = ["--workflow", "standard", "--auto-merge"];
+    let told = Test::new().play(&sick).go(&standard).ended("merged", "approved", 0);
+    assert!(told.decided("CL-03")["decision"].as_str().unwrap().contains("broken down"), "{told}");
+    let test = Test::new().play(&sick).config("shadows:\n  distinct_breaks: true\n");
+    let broke = test.go(&standard).ended("wiggum_break", "shadow_strikes", 10);
+    assert_eq!(broke.events("wiggum.break")[0]["hard"], json!(true));
+    assert!(broke.artifact("wiggum-break.md").contains("3 archetypes fell into their shadows"), "{broke}");
+}
+
+#[test]
+fn af137_healthy_agents_cast_no_shadow() {
+    let test = Test::new().unaudited();
+    let folder = test.base().join("demo");
+    let demo = test.run(&["demo", "--quick", "--dir", folder.to_str().unwrap(), "--json"]);
+    assert_eq!(demo.json["status"], "merged", "{demo}");
+    let artifacts = demo.json["artifacts"].as_str().unwrap();
+    let journal = artifacts.replace("/artifacts/", "/events/") + ".jsonl";
+    let told = std::fs::read_to_string(journal).unwrap();
+    assert!(told.contains("\"run.complete\"") && !told.contains("\"shadow.detected\""), "{demo}");
+    for workflow in ["fast", "standard"] {
+        let merged = Test::new().play("").go(&["--workflow", workflow, "--auto-merge"]);
+        assert_eq!(actions(&merged.ended("merged", "approved", 0)), Vec::<String>::new(), "{workflow}");
+    }
+}
+
+#[test]
+fn shadows_can_be_switched_off_for_one_start() {
+    each(falls().into_iter().filter(|fall| fall.who != "guardian"), |fall| {
+        let test = Test::new().play(&fall.sick("cycle=1", "SICK")).unshadowed();
+        let run = test.go(&["--workflow", fall.workflow, "--auto-merge"]);
+        assert_eq!(actions(&run), Vec::<String>::new(), "{}\n{run}", fall.who);
+        let again = run.sent().iter().any(|sent| sent.ends_with("/correct") || sent.ends_with("/replace"));
+        assert!(run.times(fall.who) > 0 && !again, "{}\n{run}", fall.who);
     });
 }
