@@ -44,6 +44,8 @@ struct Auditor<'a> {
     checkpoints: u32,
     worked_ms: u64,
     winding_down: bool,
+    /// The last cycle ended because of one; that stays so until another cycle.
+    wound_down: bool,
     attended: bool,
 }
 
@@ -123,8 +125,8 @@ impl<'a> Auditor<'a> {
                 let again = boundary.next_action == NextAction::CycleBack;
                 holds(!(self.winding_down && again), "no cycle begins after a checkpoint that says stop")?;
                 let why = boundary.stop.as_ref().map(|stop| stop.reason);
-                let wound_down = why == Some(Reason::Checkpoint);
-                holds(!wound_down || self.winding_down, "a cycle winds down after a checkpoint")?;
+                self.wound_down = why == Some(Reason::Checkpoint);
+                holds(!self.wound_down || self.winding_down, "a cycle winds down after a checkpoint")?;
                 holds(self.due.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
                 return self.onward();
             }
@@ -157,7 +159,9 @@ impl<'a> Auditor<'a> {
             (Reason::ShadowStrikes, Hardness::Hard) => self.broken || many,
             (Reason::ShadowStrikes, Hardness::Soft) => !self.escalated.is_empty() && !self.attended,
             (Reason::SystemShadow, _) => self.broken,
-            (Reason::Checkpoint, hardness) => self.winding_down && hardness == Hardness::Soft,
+            (Reason::Checkpoint, hardness) => {
+                (self.winding_down || self.wound_down) && hardness == Hardness::Soft
+            }
             _ => true,
         };
         holds(fair, "a break has its strike, or its checkpoint")

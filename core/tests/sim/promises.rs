@@ -789,6 +789,10 @@ impl<'a> Auditor<'a> {
             Event::WiggumBreak(stop) => {
                 holds(self.broke.is_none(), "one break for one end")?;
                 self.broke = Some((stop.trigger, stop.hardness));
+                // A checkpoint lies between a boundary and the cycle it asks for, and may say that there is none.
+                if stop.trigger == Reason::Checkpoint {
+                    self.cycle.boundary = self.cycle.boundary.map(|_| NextAction::Stop);
+                }
                 Ok(())
             }
             Event::RunComplete(complete) => self.completed_run(complete),
@@ -944,10 +948,8 @@ impl<'a> Auditor<'a> {
         holds(complete.cycles == self.cycle.number, "cycles are counted")?;
         holds(self.discarded == (complete.reason == Reason::Discarded), "discarded is discarded")?;
         holds(!self.wish || self.discarded, "a wish to land is tried")?;
-        // A checkpoint lies between a boundary and the cycle it asks for, and may say that there is none.
-        let checked = complete.reason == Reason::Checkpoint;
         holds(
-            self.cycle.boundary != Some(NextAction::CycleBack) || self.discarded || checked,
+            self.cycle.boundary != Some(NextAction::CycleBack) || self.discarded,
             "a cycle back goes back",
         )?;
         self.ended = Some(complete);
