@@ -142,7 +142,7 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     }
     let to = Workflow::Standard;
     let max_cycles = run.policy().cycles(to);
-    let decision = format!("escalate fast to standard, at most {max_cycles} cycles");
+    let decision = format!("escalate fast to standard, at most {}", counted(max_cycles, "cycle"));
     Some(vec![
         point(gatekeeper, "A1", format!("{criticals} CRITICAL in a fast run"), decision),
         WorkflowEscalated { from: Workflow::Fast, to, max_cycles, rule: "A1".to_owned() }.into(),

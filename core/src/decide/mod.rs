@@ -16,6 +16,7 @@ mod system;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
 use crate::rules::memory;
+use crate::rules::shadows::counted;
 use crate::run::{Cycle, Run};
 use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
 
@@ -128,7 +129,7 @@ fn begin(run: &Run) -> Vec<Event> {
         PROGRAM,
         "AF-022",
         request.chosen.workflow_by.clone(),
-        format!("workflow {}, at most {} cycles", request.workflow.name(), request.max_cycles),
+        format!("workflow {}, at most {}", request.workflow.name(), counted(request.max_cycles, "cycle")),
     );
     let mut events = vec![strategy, workflow];
     if !request.chosen.domain_by.is_empty() {
