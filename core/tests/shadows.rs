@@ -391,7 +391,7 @@ impl World {
             open_before: &self.open,
             maker_prior: &self.prior,
             lessons: &self.lessons,
-            findings: &findings,
+            grave: findings.iter().filter(|finding| finding.severity > Severity::Info).collect(),
             deferred_warnings: u32::try_from(deferred).expect("it is there"),
         };
         let mut seen = system::after_do(&now, policy);

@@ -4,23 +4,27 @@ use crate::event::{Event, Hardness, ShadowDetected, Stop};
 use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
 use crate::words::{
-    Finding, Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow,
-    Verdict, Workflow,
+    Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
+    Workflow,
 };
 
 /// Scope creep, gold plating, analysis paralysis.
 pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
-    let (plan, findings) = (run.plan(), Vec::new());
-    let situation = situation(run, cycle, plan.as_ref(), &findings);
+    if !run.policy().shadows.enabled {
+        return None;
+    }
+    let plan = run.plan();
+    let situation = situation(run, cycle, plan.as_ref());
     let seen = system::after_do(&situation, &run.policy().system_shadows);
     act_upon(run, cycle, seen)
 }
 
 /// Tunnel vision, echo chamber, cargo cult.
 pub(super) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
-    let findings = cycle.weighed();
-    let situation = situation(run, cycle, None, &findings);
-    let seen = system::after_check(&situation, &run.policy().system_shadows);
+    if !run.policy().shadows.enabled {
+        return None;
+    }
+    let seen = system::after_check(&situation(run, cycle, None), &run.policy().system_shadows);
     act_upon(run, cycle, seen)
 }
 
@@ -29,8 +33,7 @@ pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Event> {
     if !run.policy().shadows.enabled {
         return vec![];
     }
-    let findings = Vec::new();
-    let mut situation = situation(run, cycle, None, &findings);
+    let mut situation = situation(run, cycle, None);
     situation.deferred_warnings += warnings;
     system::at_end(&situation, &run.policy().system_shadows)
         .into_iter()
@@ -39,12 +42,7 @@ pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Event> {
         .collect()
 }
 
-fn situation<'a>(
-    run: &'a Run,
-    cycle: &'a Cycle,
-    plan: Option<&'a Proposal>,
-    findings: &'a [Finding],
-) -> Situation<'a> {
+fn situation<'a>(run: &'a Run, cycle: &'a Cycle, plan: Option<&'a Proposal>) -> Situation<'a> {
     let worked = |phase: Phase| cycle.worked.get(&phase).copied().unwrap_or(0);
     let reviews: Vec<_> = cycle
         .reviewers()
@@ -69,7 +67,7 @@ fn situation<'a>(
         open_before: run.history().last().copied().unwrap_or(&[]),
         maker_prior: cycle.answers.get(&maker).map_or(&[], |answered| answered.answer.prior.as_slice()),
         lessons: past.map_or(&[], |past| past.lessons.as_slice()),
-        findings,
+        grave: cycle.grave(),
         deferred_warnings: past.map_or(0, |past| past.deferred_warnings),
     }
 }
@@ -89,9 +87,6 @@ fn seat(run: &Run, role: Role) -> String {
 
 /// Each shadow at most once a cycle: what is done about it needs time to work.
 fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Option<Vec<Event>> {
-    if !run.policy().shadows.enabled {
-        return None;
-    }
     let (shadow, sighting) = seen.into_iter().find(|(shadow, sighting)| {
         !cycle.system.contains(shadow.name()) && !is_settled(run, *shadow, sighting)
     })?;

@@ -22,6 +22,8 @@ mod text;
 mod traits;
 
 pub use sections::section;
+#[doc(hidden)]
+pub use traits::Untold;
 
 use crate::words::{Answer, Role, Said};
 use lines::{Kind, Line};
@@ -53,13 +55,25 @@ pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String
     Answer {
         status,
         remark: status::remark(status, last, &page),
-        words: u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX),
+        words: page.lines.iter().map(|line| words(line.text)).sum(),
         summary: summary(lines, &said),
         traits: traits::traits(role, &page, &said),
         said,
         prior: proposal::prior(&page, &mut problems),
         problems: problems.into_vec(),
     }
+}
+
+/// The words of a line. Nearly all text is ASCII, where a word ends at a byte before white space.
+fn words(line: &str) -> u32 {
+    if !line.is_ascii() {
+        return u32::try_from(line.split_whitespace().count()).unwrap_or(u32::MAX);
+    }
+    let bytes = line.as_bytes();
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let pairs = bytes.iter().zip(bytes.iter().skip(1));
+    let ends: u32 = pairs.map(|(one, next)| u32::from(!is_space(one) & is_space(next))).sum();
+    ends + u32::from(bytes.last().is_some_and(|last| !is_space(last)))
 }
 
 /// The first line of prose, without its markup. A review without prose is summed up by its first finding.

@@ -2,6 +2,7 @@
 //! and its table stands in `docs/rules`.
 
 pub mod attention;
+pub(crate) mod bag;
 pub mod convergence;
 pub mod domain;
 pub mod estimate;

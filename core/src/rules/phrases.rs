@@ -1,17 +1,18 @@
 //! Finds many phrases in one pass over a text, whatever their case. Answers can be long and phrases are many, so a
 //! text must not be read once for each.
 
-/// Phrases in lower case, each with the bit it sets. A phrase matches where a word begins.
+/// Phrases in lower case, each with the bit it sets. A phrase begins with a letter, has at least three bytes, and matches
+/// where a word begins.
 pub(crate) struct Phrases {
-    /// Sorted by their first two letters.
+    /// Sorted by the number of their first three bytes.
     all: Vec<(usize, &'static str, u32)>,
-    /// Where the phrases of each pair of letters begin in `all`; they end where the next pair's begin.
-    starts: [u16; PAIRS + 1],
+    /// Where the phrases of each number begin in `all`; they end where the next number's begin.
+    starts: Vec<u16>,
 }
 
-/// Letters, and one place for everything that is none.
-const SECONDS: usize = 27;
-const PAIRS: usize = 26 * SECONDS;
+/// Numbers that the beginning of a word can have. Far more than there are phrases, so that most words end a search at
+/// once.
+const NUMBERS: usize = 4096;
 
 impl Phrases {
     pub(crate) fn new(groups: &[(u32, &[&'static str])]) -> Phrases {
@@ -19,44 +20,58 @@ impl Phrases {
             let bit = *bit;
             group
                 .iter()
-                .filter_map(move |phrase| Some((pair_of(phrase.as_bytes())?, *phrase, bit)))
+                .filter_map(move |phrase| Some((number_of(phrase.as_bytes())?, *phrase, bit)))
                 .collect::<Vec<_>>()
         };
         let mut all: Vec<(usize, &'static str, u32)> = groups.iter().flat_map(of_group).collect();
+        debug_assert_eq!(all.len(), groups.iter().map(|(_, group)| group.len()).sum::<usize>());
+        debug_assert!(all.iter().all(|(_, phrase, _)| phrase.starts_with(|c: char| c.is_ascii_alphabetic())));
         all.sort_unstable();
-        let mut starts = [0; PAIRS + 1];
         let mut at = 0;
-        for (pair, start) in starts.iter_mut().enumerate() {
-            while all.get(at).is_some_and(|(of, _, _)| *of < pair) {
+        let starts = (0..=NUMBERS).map(|number| {
+            while all.get(at).is_some_and(|(of, _, _)| *of < number) {
                 at += 1;
             }
-            *start = u16::try_from(at).unwrap_or(u16::MAX);
-        }
-        Phrases { all, starts }
+            u16::try_from(at).unwrap_or(u16::MAX)
+        });
+        Phrases { starts: starts.collect(), all }
     }
 
     /// Calls back with every match: where it begins, and its bit.
     pub(crate) fn each(&self, text: &str, mut found: impl FnMut(usize, u32)) {
         let bytes = text.as_bytes();
-        let mut inside = false;
-        for (at, two) in bytes.windows(2).enumerate() {
-            let begins = !inside;
-            inside = two.first().is_some_and(|first| is_word(*first));
-            if !begins || !inside {
-                continue;
+        let (eights, rest) = bytes.as_chunks::<8>();
+        let mut inside = 0;
+        let mut base = 0;
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
+        for eight in eights.iter().chain(std::iter::once(&last)) {
+            let words = words(u64::from_le_bytes(*eight));
+            // A word begins at a byte of one that does not stand behind another; the last byte of the eight before
+            // comes in from below.
+            let mut begins = words & !(words << 8 | inside);
+            inside = words >> 63 << 7;
+            while begins != 0 {
+                self.at(bytes, base + begins.trailing_zeros() as usize / 8, &mut found);
+                begins &= begins - 1;
             }
-            for (_, phrase, bit) in pair_of(two).map_or(&[][..], |pair| self.of(pair)) {
-                let here = bytes.get(at..at + phrase.len());
-                if here.is_some_and(|here| here.eq_ignore_ascii_case(phrase.as_bytes())) {
-                    found(at, *bit);
-                }
-            }
+            base += 8;
         }
     }
 
-    fn of(&self, pair: usize) -> &[(usize, &'static str, u32)] {
-        let start = |pair: usize| self.starts.get(pair).map_or(0, |start| usize::from(*start));
-        self.all.get(start(pair)..start(pair + 1)).unwrap_or_default()
+    /// The phrases that stand at the beginning of a word.
+    fn at(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
+        let Some(number) = bytes.get(at..).and_then(number_of) else { return };
+        let Some(&[start, end]) = self.starts.get(number..number + 2) else { return };
+        if start == end {
+            return;
+        }
+        for (_, phrase, bit) in self.all.get(usize::from(start)..usize::from(end)).unwrap_or_default() {
+            let here = bytes.get(at..at + phrase.len());
+            if here.is_some_and(|here| here.eq_ignore_ascii_case(phrase.as_bytes())) {
+                found(at, *bit);
+            }
+        }
     }
 
     /// The bits of all that a text holds.
@@ -81,17 +96,75 @@ pub(crate) fn negated(text: &str, at: usize) -> bool {
     words.any(|word| NO.iter().any(|no| word.eq_ignore_ascii_case(no)))
 }
 
-/// The number of the first two letters of a word.
-fn pair_of(word: &[u8]) -> Option<usize> {
-    let &[first, second, ..] = word else { return None };
-    Some(letter(first)? * SECONDS + letter(second).unwrap_or(SECONDS - 1))
+/// A number for the first three bytes, the same in either case. Different ones can share it.
+fn number_of(word: &[u8]) -> Option<usize> {
+    let &[a, b, c, ..] = word else { return None };
+    let three = u32::from_le_bytes([a | 0x20, b | 0x20, c | 0x20, 0]);
+    usize::try_from(three.wrapping_mul(2_654_435_769) >> 20).ok()
 }
 
-fn letter(byte: u8) -> Option<usize> {
-    let lower = byte | 0x20;
-    lower.is_ascii_lowercase().then(|| usize::from(lower - b'a'))
+/// The top bit of each of eight bytes that is a letter, a digit or part of a character beyond ASCII. Sums of seven bits
+/// stay inside their byte, so that eight comparisons are one addition.
+fn words(bytes: u64) -> u64 {
+    const fn each(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+    let low = bytes & each(0x7f);
+    let lower = low | each(0x20);
+    let letters = (lower + each(0x80 - b'a')) & !(lower + each(0x7f - b'z'));
+    let digits = (low + each(0x80 - b'0')) & !(low + each(0x7f - b'9'));
+    (letters | digits | bytes) & each(0x80)
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte >= 0x80
+#[cfg(test)]
+mod tests {
+    use super::{Phrases, words};
+
+    /// What the fast search must agree with: every phrase at every beginning of a word.
+    fn slowly(phrases: &[(&str, u32)], text: &str) -> Vec<(usize, u32)> {
+        let bytes = text.as_bytes();
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80;
+        let begins = |at: &usize| {
+            bytes.get(*at).is_some_and(is_word)
+                && !at.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(is_word)
+        };
+        let stands = |at: usize, phrase: &str| {
+            bytes.get(at..at + phrase.len()).is_some_and(|here| here.eq_ignore_ascii_case(phrase.as_bytes()))
+        };
+        let at = |at: usize| {
+            phrases.iter().filter(move |(phrase, _)| stands(at, phrase)).map(move |(_, bit)| (at, *bit))
+        };
+        let mut found: Vec<(usize, u32)> = (0..bytes.len()).filter(begins).flat_map(at).collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn af_130_every_byte_is_told_from_a_gap() {
+        for byte in 0..=u8::MAX {
+            let is_word = byte.is_ascii_alphanumeric() || byte >= 0x80;
+            let expected = if is_word { 0x0000_8000_0000_0000 } else { 0 };
+            assert_eq!(words(u64::from(byte) << 40), expected, "{byte}");
+            assert_eq!(words(u64::from_le_bytes([byte; 8])).count_ones(), u32::from(is_word) * 8, "{byte}");
+        }
+    }
+
+    #[test]
+    fn af_130_phrases_are_found_wherever_they_stand() {
+        let (one, two): (&[&str], &[&str]) =
+            (&["run ", "runs ", "api", "i'd ", "grün"], &["run", "ok (", "the import"]);
+        let known: Vec<(&str, u32)> =
+            one.iter().map(|phrase| (*phrase, 1)).chain(two.iter().map(|phrase| (*phrase, 2))).collect();
+        let phrases = Phrases::new(&[(1, one), (2, two)]);
+        let text = "Run it. RUNS twice, überrun, run_api; I'd say: OK (grün), api1 1api the Import é run";
+        for start in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            for end in (start..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+                let part = text.get(start..end).expect("a boundary");
+                let mut found = Vec::new();
+                phrases.each(part, |at, bit| found.push((at, bit)));
+                found.sort_unstable();
+                assert_eq!(found, slowly(&known, part), "{part}");
+            }
+        }
+    }
 }

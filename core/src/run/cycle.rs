@@ -156,6 +156,22 @@ impl Cycle {
         self.answers.keys().filter_map(|name| Some((name.as_str(), self.review(name)?))).collect()
     }
 
+    /// The findings of this cycle that count as more than INFO, in the order of [`Cycle::weighed`].
+    pub fn grave(&self) -> Vec<&Finding> {
+        let mut findings = Vec::new();
+        for (name, review) in self.reviewers() {
+            let of_name = self.downgrades.keys().filter(|(archetype, _)| archetype == name);
+            let advice: BTreeSet<u32> = of_name.map(|(_, index)| *index).collect();
+            let counts = |(index, finding): &(u32, &Finding)| {
+                finding.severity > Severity::Info && !advice.contains(index)
+            };
+            findings.extend((0..).zip(&review.findings).filter(counts).map(|(_, finding)| finding));
+        }
+        let raised = self.raised.iter().map(|(_, finding)| finding);
+        findings.extend(raised.filter(|finding| finding.severity > Severity::Info));
+        findings
+    }
+
     /// Every finding of this cycle with the severity it counts with: downgraded ones as INFO, the program's own too.
     pub fn weighed(&self) -> Vec<Finding> {
         let mut findings = Vec::new();

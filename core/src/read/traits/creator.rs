@@ -3,6 +3,7 @@
 //! What a plan rejects, fears, tests or leaves for later is not part of it.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
 use crate::read::sections::Page;
@@ -193,10 +194,11 @@ const OLD: [&str; 20] = [
     "without", "not", "any", "inside", "behind", "current", "for",
 ];
 
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[(FUTURE, &FUTURES), (NEW, &NEWNESS), (PACKAGE, &PACKAGES), (BEYOND, &BEYONDS)])
+});
+
 pub(super) fn traits(page: &Page<'_>) -> Traits {
-    let newness: Vec<&'static str> = NEWNESS.to_vec();
-    let phrases =
-        Phrases::new(&[(FUTURE, &FUTURES), (NEW, &newness), (PACKAGE, &PACKAGES), (BEYOND, &BEYONDS)]);
     let mut traits = Traits::default();
     let mut abstractions: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();
@@ -206,7 +208,7 @@ pub(super) fn traits(page: &Page<'_>) -> Traits {
         }
         let text = placed.line.text;
         let mut bits = 0;
-        phrases.each(text, |at, bit| {
+        PHRASES.each(text, |at, bit| {
             // A word in quotation marks is spoken about, not said.
             let quoted = text.get(..at).is_some_and(|before| before.ends_with(['"', '“', '„', '\'']));
             let denied = (bit == FUTURE || bit == PACKAGE) && (quoted || negated(text, at));

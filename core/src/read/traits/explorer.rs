@@ -1,8 +1,10 @@
 //! The Explorer: does it come to a point?
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
+use crate::read::lines::Kind;
 use crate::read::sections::Page;
 use crate::read::text::{is_none, unbullet};
 use crate::read::{status, table};
@@ -174,23 +176,26 @@ const PARKED: [&str; 10] = [
     "not looked",
 ];
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
-    let phrases = Phrases::new(&[
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
         (TANGENT, &TANGENTS),
         (TIED, &TIES),
         (PATTERN, &PATTERNS),
         (CONCLUDES, &CONCLUSIONS),
         (RECOMMENDS, &RECOMMENDATIONS),
-    ]);
+    ])
+});
+
+pub(super) fn traits(page: &Page<'_>) -> Traits {
     let mut traits = Traits::default();
     let mut named = Named::default();
-    let mut said = 0;
-    each_said(page, |placed| said += placed.line.text.len());
+    let plain = page.lines.iter().filter(|line| line.kind == Kind::Plain);
+    let said: usize = plain.map(|line| line.text.len()).sum();
     let mut before = 0;
     each_said(page, |placed| {
         before += placed.line.text.len();
         let last_quarter = before * 4 > said * 3;
-        let bits = bits(&phrases, placed.line.text);
+        let bits = bits(placed.line.text);
         named.on(placed.line.text);
         look(placed, bits, last_quarter, &mut traits);
     });
@@ -198,9 +203,9 @@ pub(super) fn traits(page: &Page<'_>) -> Traits {
     traits
 }
 
-fn bits(phrases: &Phrases, text: &str) -> u32 {
+fn bits(text: &str) -> u32 {
     let mut bits = 0;
-    phrases.each(text, |at, bit| {
+    PHRASES.each(text, |at, bit| {
         let denied = bit == PATTERN && negated(text, at);
         bits |= if denied { 0 } else { bit };
     });

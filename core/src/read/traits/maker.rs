@@ -1,6 +1,7 @@
 //! The Maker: did it run the tests, and does it own up to what the plan did not list?
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::{files, number};
 use crate::read::lines::Kind;
@@ -203,20 +204,23 @@ const REASONS: [&str; 22] = [
     "constructs",
 ];
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
-    let phrases = Phrases::new(&[
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
         (RUN, &RUNS),
         (RESULT, &RESULTS),
         (INTENT, &INTENTS),
         (NOT_RUN, &NOT_RUNS),
         (DEVIATES, &DEVIATIONS),
         (REASON, &REASONS),
-    ]);
+    ])
+});
+
+pub(super) fn traits(page: &Page<'_>) -> Traits {
     let (mut ran, mut came_out, mut not_run) = (false, false, false);
     let mut deviations: BTreeSet<&str> = BTreeSet::new();
     // What is shown counts as much as what is said: the output of a run mostly stands in a fence.
     for line in page.lines.iter().filter(|line| !matches!(line.kind, Kind::Blank | Kind::Comment)) {
-        let bits = phrases.all(line.text);
+        let bits = PHRASES.all(line.text);
         let means_it = bits & (INTENT | NOT_RUN) == 0;
         not_run |= bits & NOT_RUN != 0;
         ran |= means_it && bits & RUN != 0;

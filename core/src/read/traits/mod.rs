@@ -11,6 +11,7 @@ mod review;
 
 use super::lines::{Kind, Line};
 use super::sections::Page;
+use super::{Problems, review as reviews};
 use crate::words::{Role, Said, Traits};
 
 pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
@@ -20,6 +21,31 @@ pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
         (Role::Maker, _) => maker::traits(page),
         (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) => review::traits(page, review),
         (Role::Gatekeeper | Role::Reviewer, Said::Prose | Said::Proposal(_)) => Traits::default(),
+    }
+}
+
+/// An answer that is read but for its traits, so that what they cost can be measured alone.
+#[doc(hidden)]
+pub struct Untold<'a> {
+    role: Role,
+    page: Page<'a>,
+    said: Said,
+}
+
+impl<'a> Untold<'a> {
+    pub fn new(role: Role, archetype: &str, text: &'a str) -> Untold<'a> {
+        let page = Page::new(text);
+        let said = match role {
+            Role::Explorer | Role::Creator | Role::Maker => Said::Prose,
+            Role::Gatekeeper | Role::Reviewer => {
+                Said::Review(reviews::review(archetype, &page.lines, &[], &mut Problems::default()))
+            }
+        };
+        Untold { role, page, said }
+    }
+
+    pub fn traits(&self) -> Traits {
+        traits(self.role, &self.page, &self.said)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reviewers: what their findings are like. Each finding is looked at once, and only its beginning: what it is about
 //! stands there.
 
+use std::sync::LazyLock;
+
 use super::number;
 use crate::read::lines::Kind;
 use crate::read::sections::Page;
@@ -189,8 +191,8 @@ const PROMISES: [&str; 14] = [
     "side effect",
 ];
 
-pub(super) fn traits(page: &Page<'_>, review: &Review) -> Traits {
-    let phrases = Phrases::new(&[
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::new(&[
         (COMPROMISED, &COMPROMISES),
         (ALTERNATIVE, &ALTERNATIVES),
         (STEP, &STEPS),
@@ -200,10 +202,13 @@ pub(super) fn traits(page: &Page<'_>, review: &Review) -> Traits {
         (DOCUMENT, &DOCUMENTS),
         (TRIVIAL, &TRIVIALS),
         (PROMISED, &PROMISES),
-    ]);
+    ])
+});
+
+pub(super) fn traits(page: &Page<'_>, review: &Review) -> Traits {
     let mut traits = Traits::default();
     for finding in &review.findings {
-        let seen = look(&phrases, finding);
+        let seen = look(finding);
         add(&seen, finding, &mut traits);
     }
     traits.considers +=
@@ -218,10 +223,10 @@ struct Seen {
     steps: u32,
 }
 
-fn look(phrases: &Phrases, finding: &Finding) -> Seen {
+fn look(finding: &Finding) -> Seen {
     let mut seen = Seen { bits: 0, steps: 0 };
     for text in [beginning(&finding.description), beginning(&finding.fix)] {
-        phrases.each(text, |at, bit| {
+        PHRASES.each(text, |at, bit| {
             let denied = bit & (COMPROMISED | IMPOSSIBLE | THEORETICAL) != 0 && negated(text, at);
             seen.bits |= if denied { 0 } else { bit };
             seen.steps += u32::from(bit == STEP);
@@ -297,7 +302,11 @@ fn only_considers(finding: &Finding) -> bool {
 fn is_vague(line: &&crate::read::lines::Line<'_>) -> bool {
     let text = unbullet(line.text.trim_start()).trim_start_matches(['*', '_', ' ']);
     let vague = ["consider ", "maybe ", "perhaps ", "you might want to", "it would be nice"];
-    vague.iter().any(|word| begins(text, word)) && !table::is_row(line.text) && !names_something(text)
+    let may_be = text.starts_with(['c', 'C', 'm', 'M', 'p', 'P', 'y', 'Y', 'i', 'I']);
+    may_be
+        && vague.iter().any(|word| begins(text, word))
+        && !table::is_row(line.text)
+        && !names_something(text)
 }
 
 fn names_something(text: &str) -> bool {

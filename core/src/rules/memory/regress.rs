@@ -2,6 +2,8 @@
 
 use super::Shared;
 use crate::event::Tracked;
+use crate::rules::bag::Bag;
+use crate::rules::convergence::keywords;
 use crate::words::{Memory, Resolved};
 
 /// A finding, by its id, and the run that had resolved it.
@@ -17,6 +19,7 @@ pub fn regressions(open: &[Tracked], past: &[Resolved], policy: &Memory) -> Vec<
     let same = |found: &Tracked, old: &Resolved| {
         found.file == old.file
             && found.category == old.category
+            && Bag::of(&found.description).may_share(&keywords(&old.description), policy.match_percent)
             && Shared::between(&found.description, &old.description).reaches(policy.match_percent)
     };
     let back = |found: &Tracked| {

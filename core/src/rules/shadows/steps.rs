@@ -1,5 +1,7 @@
 //! Whether a finding tells how to get there.
 
+use std::sync::LazyLock;
+
 use crate::rules::phrases::Phrases;
 use crate::words::Finding;
 
@@ -11,6 +13,8 @@ pub(crate) const STEPS: [&str; 40] = [
     "delete ", "twice", "then ", "first ", "after ", "yields", "produces", "crashes", "kill ",
 ];
 
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&[(1, &STEPS)]));
+
 const READ: usize = 400;
 
 /// Steps stand under `Evidence`, or the description says what was done and what came of it: two such words, or an
@@ -21,7 +25,7 @@ pub(crate) fn shows_steps(finding: &Finding) -> bool {
     }
     let text = beginning(&finding.description);
     let mut said = 0;
-    Phrases::new(&[(1, &STEPS)]).each(text, |_, _| said += 1);
+    PHRASES.each(text, |_, _| said += 1);
     said >= 2 || shows_arrow(text)
 }
 

@@ -4,23 +4,26 @@
 use std::collections::BTreeSet;
 
 use super::Situation;
+use crate::rules::bag::Bag;
 use crate::rules::convergence::keywords;
 use crate::rules::shadows::number;
-use crate::words::{Finding, Lesson, Severity, Sighting};
+use crate::words::{Finding, Lesson, Sighting};
 
 pub(super) const REMEDY: &str = "The lesson did not help: reword it, make it stronger, or forget it.";
 
 pub(super) fn check(now: &Situation<'_>, limit: Option<u32>, percent: u32) -> Vec<Sighting> {
     let Some(limit) = limit.filter(|_| !now.lessons.is_empty()) else { return Vec::new() };
-    let grave = now.findings.iter().filter(|finding| finding.severity > Severity::Info);
-    let findings: Vec<(&Finding, BTreeSet<String>)> =
-        grave.map(|finding| (finding, keywords(&finding.description))).collect();
+    let grave: Vec<(&Finding, Bag)> =
+        now.grave.iter().map(|finding| (*finding, Bag::of(&finding.description))).collect();
+    let is_back = |words: &BTreeSet<String>, finding: &Finding, bag: &Bag| {
+        bag.may_share(words, percent) && alike(words, &keywords(&finding.description), percent)
+    };
     let returned: Vec<(&Lesson, &Finding)> = now
         .lessons
         .iter()
         .filter_map(|lesson| {
             let words = keywords(&lesson.description);
-            let back = findings.iter().find(|(_, other)| alike(&words, other, percent))?;
+            let back = grave.iter().find(|(finding, bag)| is_back(&words, finding, bag))?;
             Some((lesson, back.0))
         })
         .collect();

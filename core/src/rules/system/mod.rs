@@ -37,8 +37,8 @@ pub struct Situation<'a> {
     pub maker_prior: &'a [Prior],
     /// Told in this run.
     pub lessons: &'a [Lesson],
-    /// Of this cycle, weighed.
-    pub findings: &'a [Finding],
+    /// Findings of this cycle that still count as more than advice.
+    pub grave: Vec<&'a Finding>,
     /// WARNINGs left open by the runs just before, and by this one.
     pub deferred_warnings: u32,
 }
