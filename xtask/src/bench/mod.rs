@@ -6,6 +6,7 @@
 mod agent;
 mod engine;
 mod memory;
+mod rules;
 mod startup;
 mod storage;
 mod workspace;
@@ -49,12 +50,13 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 7] = [
     ("startup", startup::measure),
     ("engine", engine::measure),
     ("workspace", workspace::measure),
     ("memory", memory::measure),
     ("fold", storage::measure),
+    ("rules", rules::measure),
     ("size", size),
 ];
 

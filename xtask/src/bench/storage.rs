@@ -85,11 +85,11 @@ fn cpu_time() -> Duration {
 
 /// A world that answers every order at once.
 #[derive(Clone, Copy)]
-struct MadeUp {
+pub(super) struct MadeUp {
     /// Attempts of every agent that fail before one succeeds.
-    failures: u32,
+    pub(super) failures: u32,
     /// Whether the reviewers always find something new, until there are [`LINES`].
-    endless: bool,
+    pub(super) endless: bool,
 }
 
 impl MadeUp {
@@ -113,7 +113,7 @@ impl MadeUp {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are answered")]
-    fn answer(self, seq: Seq, order: &Event) -> Option<Event> {
+    pub(super) fn answer(self, seq: Seq, order: &Event) -> Option<Event> {
         Some(match order {
             Event::AgentStart(start) if start.attempt <= self.failures => AgentFailed {
                 archetype: start.archetype.clone(),
@@ -163,7 +163,7 @@ impl MadeUp {
         })
     }
 
-    fn done(self, seq: Seq, start: &AgentStart) -> AgentComplete {
+    pub(super) fn done(self, seq: Seq, start: &AgentStart) -> AgentComplete {
         let sure = Some(900_000);
         let said = match start.role {
             Role::Explorer | Role::Maker => Said::Prose,
@@ -244,7 +244,7 @@ fn change(cycle: u32) -> Change {
 }
 
 /// A standard run that neither failures nor slow progress can stop.
-fn request() -> RunStart {
+pub(super) fn request() -> RunStart {
     let mut config = Policy { no_tests: true, ..Policy::default() };
     config.retries.attempts = u32::MAX;
     config.retries.failures_in_a_row = u32::MAX;
@@ -275,7 +275,7 @@ fn request() -> RunStart {
     }
 }
 
-fn session() -> SessionStart {
+pub(super) fn session() -> SessionStart {
     SessionStart {
         fence: 1,
         why: "run".to_owned(),
