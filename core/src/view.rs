@@ -353,7 +353,9 @@ pub fn why(entry: &Entry) -> Option<Why> {
                 format!("detection {} in the run, {} in the cycle", seen.count, seen.count_in_cycle);
             let rule = if seen.archetype == SYSTEM { "AF-147" } else { "AF-138" };
             let input = format!("{}, {}; {strikes}", seen.shadow, told.join("; "));
-            why(rule, &seen.archetype, input, format!("{}: {}", seen.action.name(), one_line(&seen.detail)))
+            // What was seen stands in the input already; the last paragraph says what is to be done.
+            let asked = seen.detail.trim().rsplit("\n\n").next().unwrap_or_default();
+            why(rule, &seen.archetype, input, format!("{}: {}", seen.action.name(), one_line(asked)))
         }
         Event::BudgetStep(step) => {
             why("AF-151", "program", format!("limit of the {}", step.limit), budget_step(step))

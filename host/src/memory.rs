@@ -333,7 +333,8 @@ fn clean_up(shelf: &Shelf, lived: &Lived, queue: &Path) -> Result<(), files::Err
     let mark = format!("(noticed in run {})", lived.run_id);
     let there = files::read_capped(queue, 16 << 20).unwrap_or_default();
     if !String::from_utf8_lossy(&there).contains(&mark) {
-        let item = format!("- [ ] Clean up the {warnings} warnings that runs left open {mark} | standard");
+        let what = if warnings == 1 { "warning".to_owned() } else { format!("{warnings} warnings") };
+        let item = format!("- [ ] Clean up the {what} that runs left open {mark} | standard");
         files::append_line_locked(queue, &item)?;
     }
     Ok(())

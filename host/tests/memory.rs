@@ -138,7 +138,7 @@ fn af_175_a_run_teaches_once_however_often_it_ends() {
     desk.live(&run);
     let once = desk.snapshot();
     let queue = fs::read_to_string(desk.queue()).unwrap();
-    assert_eq!(queue, "- [ ] Clean up the 1 warnings that runs left open (noticed in run one) | standard\n");
+    assert_eq!(queue, "- [ ] Clean up the warning that runs left open (noticed in run one) | standard\n");
     desk.live(&run);
     assert_eq!(desk.snapshot(), once);
     assert_eq!(fs::read_to_string(desk.queue()).unwrap(), queue);

@@ -228,6 +228,8 @@ fn af138_who_falls_into_a_shadow_is_corrected_then_replaced_then_lands() {
             format!("{} {} against {}", fall.trigger, fall.measured, fall.threshold),
             "detection 1 in the run, 1 in the cycle".to_owned(),
             "detection 2 in the run, 2 in the cycle".to_owned(),
+            "=> correct: ".to_owned(),
+            "=> replace: ".to_owned(),
         ] {
             assert!(why.contains("AF-138") && why.contains(&words), "'{words}' is not said:\n{why}");
         }
