@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, waitid,
+    waitpid,
 };
 
 use super::signals;
@@ -118,6 +119,14 @@ impl Claim<'_> {
         }
     }
 
+    /// The same from the orphan alone, as far as that goes.
+    fn is_sure_of(&self, orphan: Pid) -> bool {
+        match self {
+            Self::Job { tag, .. } => table::is_tagged(orphan, |value| value == tag.as_bytes()),
+            Self::Unattributed | Self::Everything => true,
+        }
+    }
+
     fn counts(&self, entry: &Entry) -> bool {
         match self {
             Self::Job { leader, forced, .. } => !(*forced && entry.group == *leader),
@@ -157,6 +166,7 @@ fn pass(claim: &Claim, killed: &mut BTreeSet<Name>) -> Pass {
     if !claim.holds() || is_childless() {
         return Pass::Clean;
     }
+    halt(claim, &ours);
     let (dead, rest): (Vec<Entry>, Vec<Entry>) = orphans(&ours).into_iter().partition(|entry| entry.dead);
     // A first thread that ended looks dead while others of its process live on; it cannot be reaped.
     let (reaped, headless): (Vec<Entry>, Vec<Entry>) = dead.into_iter().partition(reap);
@@ -174,6 +184,17 @@ fn pass(claim: &Claim, killed: &mut BTreeSet<Name>) -> Pass {
     let family = kill_families(&claimed);
     killed.extend(family.iter().filter(|entry| claim.counts(entry)).map(Entry::name));
     Pass::Busy
+}
+
+/// Stops at once what is certainly claimed: against what forks without end, every moment between seeing and stopping
+/// counts. The numbers are those of our own children, which keep them until we bury them, and nobody else does.
+fn halt(claim: &Claim, ours: &BTreeSet<u32>) {
+    let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|id| ours.contains(&id));
+    for orphan in table::child_numbers().into_iter().filter(|pid| !is_ours(pid)) {
+        if claim.is_sure_of(orphan) {
+            let _ = kill_process(orphan, Signal::STOP);
+        }
+    }
 }
 
 /// The kernel's exact answer, and the whole price of the sweep when all is well.

@@ -46,6 +46,20 @@ pub(super) fn children() -> Vec<Entry> {
     all().into_iter().filter(|entry| entry.parent == me).collect()
 }
 
+/// The numbers of our own children, at the price of one small read; nothing where the kernel has no such lists.
+pub(super) fn child_numbers() -> Vec<Pid> {
+    if tells_children() { listed_children() } else { Vec::new() }
+}
+
+/// Whether a process was started with a tag that satisfies the condition.
+pub(super) fn is_tagged(pid: Pid, condition: impl Fn(&[u8]) -> bool) -> bool {
+    let Ok(environ) = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())) else { return false };
+    environ.split(|&byte| byte == 0).any(|variable| {
+        let value = variable.strip_prefix(TAG.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(&condition)
+    })
+}
+
 /// The roots and everything that descends from them, as far as it is alive.
 pub(super) fn families(table: &[Entry], roots: &[Entry]) -> Vec<Entry> {
     let mut members: BTreeSet<i32> = roots.iter().map(Entry::number).collect();
@@ -95,11 +109,7 @@ impl Entry {
 
     /// Whether its environment, as it was when its program started, has a tag that satisfies the condition.
     pub(super) fn is_tagged(&self, condition: impl Fn(&[u8]) -> bool) -> bool {
-        let Ok(environ) = fs::read(format!("/proc/{}/environ", self.number())) else { return false };
-        environ.split(|&byte| byte == 0).any(|variable| {
-            let value = variable.strip_prefix(TAG.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-            value.is_some_and(&condition)
-        })
+        is_tagged(self.pid, condition)
     }
 
     pub(super) fn owner(&self) -> Option<u32> {

@@ -68,9 +68,10 @@ enum Hold {
 fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
     let began = Instant::now();
     loop {
-        let mut held = open_transaction(repo, step)?;
-        let Err(error) = held.expect("prepare: ok") else { return Ok(Hold::Held(held)) };
-        drop(held);
+        let error = match prepared(repo, step) {
+            Ok(held) => return Ok(Hold::Held(held)),
+            Err(error) => error,
+        };
         let now = repo.resolve(&step.branch)?;
         if now.as_ref() != Some(&step.old) {
             return Ok(Hold::Refused(Landed::BranchMoved { now }));
@@ -80,6 +81,13 @@ fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
         }
         thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// A git that ended before it was asked says why no better than one that refuses: both are asked again.
+fn prepared(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
+    let mut held = open_transaction(repo, step)?;
+    held.expect("prepare: ok")?;
+    Ok(held)
 }
 
 fn open_transaction(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
