@@ -50,7 +50,8 @@ const IMPORT_DEADLINE: Duration = Duration::from_secs(600);
 const REF_CAP: u64 = 16 * 1024 * 1024;
 
 impl Slot {
-    /// Takes in what is in the working copy, on top of `base`. Repeating it is harmless.
+    /// Takes in what is in the working copy, on top of `base`. Repeating it finds the same commit, not a twin with
+    /// another date that nobody published.
     pub fn collect(
         &mut self,
         base: &Oid,
@@ -72,10 +73,16 @@ impl Slot {
                 stray_heads.insert(0, head);
             }
         }
+        let earlier = self.at().filter(|at| at != base && *at != parent);
         let (tree, skipped, nested) = self.snapshot(&parent, limits, &mut notes)?;
         let uncommitted = tree != self.tree_of(&parent)?;
-        let commit =
-            if uncommitted { self.commit(&tree, &parent, message, identity)? } else { parent.clone() };
+        let commit = if !uncommitted {
+            parent.clone()
+        } else if let Some(earlier) = earlier.filter(|earlier| self.is_made_of(earlier, &tree, &parent)) {
+            earlier
+        } else {
+            self.commit(&tree, &parent, message, identity)?
+        };
         self.set_at(&commit)?;
         let mut strays = Vec::new();
         for head in stray_heads {
@@ -224,6 +231,13 @@ impl Slot {
         let args = ["commit-tree", "-p", parent.as_str(), tree.as_str()];
         let git = by(self.host()?, identity).args(args).input(message);
         Ok(answered(&args, &git.done()?)?)
+    }
+
+    /// Whether `commit` is `tree` on top of `parent` and nothing else.
+    fn is_made_of(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> bool {
+        let Ok(git) = self.host() else { return false };
+        let made = git.args(["show", "-s", "--no-show-signature", "--format=%T %P", commit.as_str()]).done();
+        made.is_ok_and(|made| made.stdout.trim_ascii() == format!("{tree} {parent}").as_bytes())
     }
 
     fn contains(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, Error> {

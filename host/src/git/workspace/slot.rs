@@ -292,7 +292,7 @@ impl Slot {
     }
 
     /// The commit that our index and the working copy were last brought to.
-    fn at(&self) -> Option<Oid> {
+    pub(super) fn at(&self) -> Option<Oid> {
         read_at(&self.dir)
     }
 
