@@ -390,7 +390,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
         (RunStatus::Failed, _) => vec![resume(), show()],
-        (RunStatus::Stopped, Reason::ProviderBusy) => vec![resume(), show()],
+        (RunStatus::Stopped, Reason::ProviderBusy | Reason::NotSignedIn) => vec![resume(), show()],
         (RunStatus::WiggumBreak, trigger) => {
             let choices = crate::handoff::choices(run_id, run, trigger);
             let mut steps: Vec<_> = choices.into_iter().map(|choice| (choice.command, choice.what)).collect();

@@ -161,6 +161,7 @@ fn start() -> AgentStart {
         note: String::new(),
         earlier: None,
         reserved_usd: Money::default(),
+        resumes: None,
     }
 }
 

@@ -99,6 +99,7 @@ fn complete(start_seq: u64, archetype: String, role: Role) -> AgentComplete {
         tokens: None,
         estimated_cost_usd: None,
         cost_source: None,
+        session: None,
         notes: Vec::new(),
     }
 }

@@ -206,6 +206,7 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::AgentFailures => "agents failed and could not be replaced",
         Reason::Budget => "the budget is used up, or has no room for what would come next; the work is kept",
         Reason::ProviderBusy => "the agent asked again and again to be tried later",
+        Reason::NotSignedIn => "the provider turned the agent away: sign in with its own client, then resume",
         Reason::UnparsableReview => "a review could not be read, so it can't count as an approval",
         Reason::NoChange => "there is no change to review or to land",
         Reason::TestsFailed => "the test command fails on the merged tree; the target was not moved",

@@ -26,7 +26,7 @@ pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
 /// A step that failed for reasons outside the change.
 fn can_be_tried_again(outcome: &Outcome) -> bool {
     outcome.status == RunStatus::Failed
-        || matches!(outcome.reason, Reason::ProviderBusy | Reason::AgentFailures)
+        || matches!(outcome.reason, Reason::ProviderBusy | Reason::NotSignedIn | Reason::AgentFailures)
 }
 
 fn ended(id: &str, driver: &Driver, outcome: &Outcome) -> Failure {

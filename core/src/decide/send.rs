@@ -1,6 +1,6 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Artifact, Event};
+use crate::event::{AgentStart, Artifact, Event, Session};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 use crate::words::{Purpose, Role, Seat, ShadowAction, Tier};
@@ -21,7 +21,7 @@ pub(super) fn send_after(
 ) -> Event {
     let policy = run.policy();
     let name = seat.archetype.as_str();
-    let Told { purpose, note, earlier } = told(cycle, name, purpose, note);
+    let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
     let own =
         run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
     let total_ms = match (seat.role, purpose) {
@@ -48,6 +48,7 @@ pub(super) fn send_after(
         note,
         earlier,
         reserved_usd,
+        resumes,
     }
     .into()
 }
@@ -56,23 +57,28 @@ struct Told {
     purpose: Purpose,
     note: String,
     earlier: Option<Artifact>,
+    resumes: Option<Session>,
 }
 
-/// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138).
+/// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138). The
+/// conversation goes on only for the correction itself: a failed one starts over.
 fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
-    let Some(shadowed) = cycle.shadowed.get(name) else { return Told { purpose, note, earlier: None } };
+    let fresh = |purpose, note| Told { purpose, note, earlier: None, resumes: None };
+    let Some(shadowed) = cycle.shadowed.get(name) else { return fresh(purpose, note) };
     let earlier = || Some(shadowed.answered.artifact.clone());
-    let (fresh, earlier) = match shadowed.action {
-        ShadowAction::Correct => (Purpose::Correct, earlier()),
+    let (anew, earlier, session) = match shadowed.action {
+        ShadowAction::Correct => (Purpose::Correct, earlier(), shadowed.answered.session.clone()),
         ShadowAction::Replace | ShadowAction::Escalate | ShadowAction::Break | ShadowAction::Note => {
-            (Purpose::Replace, None)
+            (Purpose::Replace, None, None)
         }
     };
     match purpose {
-        Purpose::Work => Told { purpose: fresh, note: shadowed.note.clone(), earlier },
-        Purpose::Retry => Told { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier },
+        Purpose::Work => Told { purpose: anew, note: shadowed.note.clone(), earlier, resumes: session },
+        Purpose::Retry => {
+            Told { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier, resumes: None }
+        }
         Purpose::Correct | Purpose::Replace | Purpose::Tests | Purpose::Research | Purpose::Fix => {
-            Told { purpose, note, earlier: None }
+            fresh(purpose, note)
         }
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Seat) -> Event {
 fn retry_note(cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> String {
     let errand =
         cycle.errand.as_ref().filter(|_| seat.role == Role::Maker).map_or("", |(_, note)| note.as_str());
-    if failed.kind == Failure::Busy {
+    if failed.kind.is_busy() {
         return errand.to_owned();
     }
     let kept = failed.kept_as.as_ref().map(|kept| format!(" What it had done is kept as {kept}."));
@@ -101,7 +101,14 @@ enum Next {
 fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Next {
     let retries = &run.policy().retries;
     let tried = |tally: &BTreeMap<String, u32>| tally.get(&seat.archetype).copied().unwrap_or(0);
-    if failed.kind == Failure::Busy {
+    // Nobody on the same account would fare better, and asking again only makes it worse.
+    if failed.kind == Failure::Auth {
+        return Next::End(RunStatus::Stopped, Reason::NotSignedIn);
+    }
+    if failed.kind == Failure::Quota {
+        return Next::End(RunStatus::Stopped, Reason::ProviderBusy);
+    }
+    if failed.kind.is_busy() {
         let wait = retries.busy_waits_ms.get((tried(&cycle.busy) as usize).saturating_sub(1));
         return match wait {
             Some(wait_ms) => Next::Again { wait_ms: *wait_ms },

@@ -42,6 +42,19 @@ pub struct AgentStart {
     /// Set aside for it until its cost is known (I4).
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub reserved_usd: Money,
+    /// The conversation it is to go on with, where its client can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<Session>,
+}
+
+/// A conversation a client keeps, so that whoever has to correct an answer still knows how it came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// As the client calls it.
+    pub id: String,
+    /// What the client had counted in it so far. Some go on counting where they stopped (M-G9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Tokens>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +78,9 @@ pub struct AgentComplete {
     /// Odd things seen: processes left behind, files a reader changed, output cut.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The conversation behind this answer, if it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -101,6 +117,46 @@ pub enum Failure {
     TooLong,
     /// Its working copy is gone or can't be read.
     WorkspaceGone,
+    /// The provider does not know us: no key, a wrong one, no login. Nobody else would fare better.
+    Auth,
+    /// What the account may use is used up.
+    Quota,
+    /// Too many requests for the moment.
+    RateLimit,
+    /// The provider has trouble of its own.
+    Overload,
+    /// The brief, or what the agent read on the way, does not fit into its memory.
+    ContextTooLong,
+    /// The provider will not serve this request: a model it does not have, a task it declines.
+    Refused,
+    /// The provider can't be reached, or the line broke for good.
+    Network,
+    /// A Maker that was not allowed to do what it was sent for.
+    PermissionDenied,
+}
+
+impl Failure {
+    /// Nobody's failure: the same again, a little later, may well succeed.
+    pub fn is_busy(self) -> bool {
+        match self {
+            Failure::Busy | Failure::RateLimit | Failure::Overload => true,
+            Failure::NotStarted
+            | Failure::Exit
+            | Failure::Signal
+            | Failure::Empty
+            | Failure::Garbled
+            | Failure::NoWork
+            | Failure::Silence
+            | Failure::TooLong
+            | Failure::WorkspaceGone
+            | Failure::Auth
+            | Failure::Quota
+            | Failure::ContextTooLong
+            | Failure::Refused
+            | Failure::Network
+            | Failure::PermissionDenied => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

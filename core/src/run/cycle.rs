@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{AgentFailed, Artifact, CycleBoundary, Unfounded};
+use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::words::{
     Answer, Finding, Phase, Proposal, Purpose, Reason, Review, Role, SYSTEM, Said, Seq, Severity, Sign,
     Verdict,
@@ -75,6 +75,7 @@ pub struct Answered {
     pub duration_ms: u64,
     pub purpose: Purpose,
     pub notes: Vec<String>,
+    pub session: Option<Session>,
 }
 
 impl Answered {

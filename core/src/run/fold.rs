@@ -1,8 +1,8 @@
 //! Taking in the lines of the log, one by one. Only remembers.
 
 use crate::event::{
-    AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
-    QuestionKind, RunReentered, Verb,
+    AgentComplete, AgentFailed, Artifact, Entry, Event, Imported, NextAction, QuestionAsked, QuestionKind,
+    RunReentered, Verb,
 };
 use crate::words::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
@@ -325,6 +325,7 @@ impl Run {
             duration_ms: complete.duration_ms,
             purpose: start.purpose,
             notes: complete.notes,
+            session: complete.session,
         };
         let cycle = self.cycle_mut();
         cycle.busy.remove(&name);
@@ -354,7 +355,7 @@ impl Run {
         let Some(Event::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
         self.settle_cost(&start, failed.estimated_cost_usd, None);
         self.worked(failed.duration_ms);
-        let busy = failed.kind == Failure::Busy;
+        let busy = failed.kind.is_busy();
         if !busy {
             self.ended.insert(failed.archetype.clone(), false);
         }
@@ -450,6 +451,7 @@ impl Run {
                 duration_ms: 0,
                 purpose: Purpose::Work,
                 notes: Vec::new(),
+                session: None,
             };
             cycle.answers.insert(archetype.clone(), answered);
         }

@@ -47,6 +47,7 @@ pub enum Reason {
     Budget,
     AgentFailures,
     ProviderBusy,
+    NotSignedIn,
     UnparsableReview,
     NoChange,
     TestsFailed,
@@ -67,7 +68,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Reason; 32] = [
+    pub const ALL: [Reason; 33] = [
         Reason::Approved,
         Reason::DryRun,
         Reason::MaxCycles,
@@ -83,6 +84,7 @@ impl Reason {
         Reason::Budget,
         Reason::AgentFailures,
         Reason::ProviderBusy,
+        Reason::NotSignedIn,
         Reason::UnparsableReview,
         Reason::NoChange,
         Reason::TestsFailed,
@@ -119,6 +121,7 @@ impl Reason {
             Reason::Budget => "budget",
             Reason::AgentFailures => "agent_failures",
             Reason::ProviderBusy => "provider_busy",
+            Reason::NotSignedIn => "not_signed_in",
             Reason::UnparsableReview => "unparsable_review",
             Reason::NoChange => "no_change",
             Reason::TestsFailed => "tests_failed",
@@ -160,7 +163,7 @@ impl Outcome {
             (_, Reason::MaxCycles | Reason::UnparsableReview) => 14,
             (RunStatus::Failed, Reason::AgentFailures) => 30,
             (_, Reason::TestCommandBroken | Reason::GitFault) => 30,
-            (_, Reason::ProviderBusy) => 31,
+            (_, Reason::ProviderBusy | Reason::NotSignedIn) => 31,
             (
                 RunStatus::AwaitingMerge
                 | RunStatus::AwaitingAnswer

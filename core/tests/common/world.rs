@@ -349,6 +349,12 @@ impl World {
             "garbled" => Failure::Garbled,
             "busy" => Failure::Busy,
             "no-work" => Failure::NoWork,
+            "auth" => Failure::Auth,
+            "quota" => Failure::Quota,
+            "rate-limit" => Failure::RateLimit,
+            "overload" => Failure::Overload,
+            "context" => Failure::ContextTooLong,
+            "denied" => Failure::PermissionDenied,
             "not-started" => Failure::NotStarted,
             other => panic!("an agent can't end with '{other}'"),
         };
@@ -390,6 +396,7 @@ impl World {
             tokens: None,
             estimated_cost_usd: self.charges.get(&start.archetype).or(self.charges.get("all")).copied(),
             cost_source: None,
+            session: None,
             notes: Vec::new(),
         }
     }

@@ -47,6 +47,8 @@ struct Auditor<'a> {
     /// The last cycle ended because of one; that stays so until another cycle.
     wound_down: bool,
     attended: bool,
+    /// Answers were brought in from elsewhere, without the conversations behind them.
+    imported: bool,
 }
 
 impl<'a> Auditor<'a> {
@@ -107,6 +109,7 @@ impl<'a> Auditor<'a> {
             Event::MergeRequested(_) => self.overruled(),
             Event::RunDiscarded(_) => self.open.clear(),
             Event::RunReentered(_) => {
+                self.imported = true;
                 self.open.clear();
                 self.overruled();
                 self.due.clear();
@@ -183,6 +186,16 @@ impl<'a> Auditor<'a> {
         holds(
             self.escalated.iter().all(|(who, _)| *who != start.archetype),
             "nobody is sent while a person decides",
+        )?;
+        let goes_on = start.resumes.as_ref().map(|session| &session.id);
+        let corrected = start
+            .earlier
+            .as_ref()
+            .filter(|_| start.purpose == Purpose::Correct)
+            .map(|earlier| &earlier.digest);
+        holds(
+            goes_on == corrected || (goes_on.is_none() && self.imported),
+            "a correction, and nothing else, goes on in the conversation of what it corrects",
         )?;
         let due = self.due.get(start.archetype.as_str());
         match start.purpose {

@@ -365,12 +365,12 @@ impl<'a> Auditor<'a> {
     fn failed(&mut self, start: &'a AgentStart, failed: &'a AgentFailed) {
         let name = start.archetype.as_str();
         let tally = match failed.kind {
-            Failure::Busy => &mut self.cycle.busy,
+            kind if kind.is_busy() => &mut self.cycle.busy,
             _ => &mut self.cycle.failures,
         };
         *tally.entry(name).or_default() += 1;
         self.cycle.last_failure.insert(name, failed.kind);
-        if failed.kind != Failure::Busy {
+        if !failed.kind.is_busy() {
             let alone = self.agents_out().next().is_none() && start.role != Role::Reviewer;
             self.alone_and_failing = if alone { self.alone_and_failing + 1 } else { 0 };
         }
@@ -509,7 +509,7 @@ impl<'a> Auditor<'a> {
         let again = self.cycle.last_failure.get(name);
         holds(again.is_some() == (start.purpose == Purpose::Retry), "a retry follows a failure")?;
         let gone_without = start.role == Role::Reviewer
-            && again.is_some_and(|kind| !matches!(kind, Failure::Garbled | Failure::Busy));
+            && again.is_some_and(|kind| *kind != Failure::Garbled && !kind.is_busy());
         holds(!gone_without, "a reviewer that failed is gone without")?;
         let errand = self.cycle.errand.map_or("", |errand| errand.note.as_str());
         holds(
@@ -1019,7 +1019,7 @@ fn exit_code(complete: &RunComplete) -> u8 {
         Reason::MaxCycles | Reason::UnparsableReview => 14,
         Reason::TestCommandBroken | Reason::GitFault => 30,
         Reason::AgentFailures if complete.status == RunStatus::Failed => 30,
-        Reason::ProviderBusy => 31,
+        Reason::ProviderBusy | Reason::NotSignedIn => 31,
         Reason::Budget => 11,
         _ => 10,
     }

@@ -6,7 +6,7 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Event, Failure,
     HookDone, Imported, MergeBuilt, MergeRefused, MergeRequested, QuestionAnswered, QuestionAsked,
     QuestionDeferred, QuestionKind, Refusal, RevertRefused, RunComplete, RunContinued, RunDiscarded,
-    RunMerged, RunReentered, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+    RunMerged, RunReentered, RunReverted, RunStart, Session, SessionStart, Tested, TestsDone,
 };
 use archeflow_core::words::{
     Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw, Hook,
@@ -127,12 +127,13 @@ impl World {
         let changes =
             start.role == Role::Maker && !matches!(answer.status, Status::Blocked | Status::NeedsContext);
         let change = changes.then(|| self.change(&mut chance));
+        let digest = format!("{:x}", chance.next());
         AgentComplete {
             archetype: start.archetype.clone(),
             start_seq: seq,
             duration_ms: 1_000,
             artifacts: vec![format!("{}.md", start.archetype)],
-            digest: format!("{:x}", chance.next()),
+            digest: digest.clone(),
             summary: String::new(),
             model: Tier::Sonnet,
             answer,
@@ -140,6 +141,7 @@ impl World {
             tokens: None,
             estimated_cost_usd: None,
             cost_source: None,
+            session: Some(Session { id: digest, counted: None }),
             notes: Vec::new(),
         }
         .into()
@@ -504,7 +506,15 @@ fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Event {
         | Failure::Garbled
         | Failure::NoWork
         | Failure::Busy
-        | Failure::WorkspaceGone => failed.into(),
+        | Failure::WorkspaceGone
+        | Failure::Auth
+        | Failure::Quota
+        | Failure::RateLimit
+        | Failure::Overload
+        | Failure::ContextTooLong
+        | Failure::Refused
+        | Failure::Network
+        | Failure::PermissionDenied => failed.into(),
     }
 }
 

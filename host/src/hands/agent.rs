@@ -302,6 +302,7 @@ impl Attempt<'_> {
             estimated_cost_usd: counted.map(|(cost, _)| cost),
             cost_source: counted.map(|(_, source)| source),
             notes,
+            session: None,
         };
         Ok(complete.into())
     }

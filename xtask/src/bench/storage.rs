@@ -193,6 +193,7 @@ impl MadeUp {
             tokens: None,
             estimated_cost_usd: None,
             cost_source: None,
+            session: None,
             notes: Vec::new(),
         }
     }
