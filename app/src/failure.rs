@@ -104,7 +104,7 @@ impl From<start::Error> for Failure {
             ),
             start::Error::NoAgent => Failure::usage(
                 message,
-                "Say who plays the archetypes, e.g. --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",
+                "Say who plays the archetypes, e.g. --agent claude or --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",
             ),
             start::Error::NoArtifact { .. } | start::Error::BadArtifact { .. } => {
                 Failure::usage(message, "Nothing was started.")

@@ -111,6 +111,7 @@ impl Driver {
                 self.world.errands.stop();
             }
             if let Some(outcome) = &self.run.outcome {
+                hands::vacate(&self.world, outcome);
                 return Ok(Ended::Outcome(outcome.clone()));
             }
             if self.run.open.is_empty() {

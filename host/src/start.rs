@@ -15,7 +15,7 @@ use crate::git::{self, Oid, Repo, runner};
 use crate::lineup::{self, Lineup};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
-use crate::world::{World, allowed_env};
+use crate::world::{World, allowed_env, client_env};
 use crate::{clock, costs, failpoint, hands, log, memory, proc, projections};
 
 /// The digest of each persona's text, by archetype.
@@ -329,7 +329,8 @@ impl House {
         extra: &[String],
     ) -> Driver {
         let run_id = journal.run_id().to_owned();
-        let env = allowed_env(self.ground.variables.clone(), extra);
+        let own = client_env(self.ground.variables.clone());
+        let env = (allowed_env(self.ground.variables.clone(), extra), own);
         let tag = format!("{run_id}.{}", hands::nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
@@ -396,12 +397,20 @@ impl House {
 
     fn checked(&self, spec: &str) -> Result<String, Error> {
         let agent = Agent::parse(spec, &self.ground.cwd)?;
-        let path =
-            self.ground.variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-        match agent.missing(path) {
+        match agent.missing(self.path()) {
             Some(program) => Err(Error::AgentMissing { program, spec: spec.to_owned() }),
             None => Ok(agent.spec()),
         }
+    }
+
+    fn path(&self) -> Option<&std::ffi::OsStr> {
+        let path = self.ground.variables.iter().find(|(name, _)| name == "PATH");
+        path.map(|(_, value)| value.as_os_str())
+    }
+
+    /// The client that is taken where none is named: the first that is installed.
+    pub fn client_at_hand(&self) -> Option<String> {
+        backends::installed(self.path()).map(|agent| agent.spec())
     }
 
     /// Specs checked and made absolute before anything is spent.
@@ -410,7 +419,8 @@ impl House {
         agents: &archeflow_core::words::Agents,
     ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
-            return Err(Error::NoAgent);
+            let default = self.client_at_hand().ok_or(Error::NoAgent)?;
+            return Ok(archeflow_core::words::Agents { default, ..agents.clone() });
         }
         let resolve = |spec: &str| self.checked(spec);
         let by_archetype = agents

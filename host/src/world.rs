@@ -8,10 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use archeflow_core::words::Persona;
 
+use crate::backends::cli::ALL;
 use crate::git::workspace::{self, Kind, Pool, Slot};
 use crate::git::{Oid, Repo};
 use crate::proc::Watch;
 use crate::store::places::Places;
+
+/// Names and values.
+type Variables = Vec<(OsString, OsString)>;
 
 pub struct World {
     pub repo: Repo,
@@ -26,6 +30,8 @@ pub struct World {
     pub me: PathBuf,
     /// The environment every child starts from.
     pub env: Vec<(OsString, OsString)>,
+    /// What of the user's environment belongs to clients: where their home is, their keys. Each gets its own only.
+    pub own: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
     /// Ends agents only: the rest of the run goes on without them.
@@ -92,6 +98,13 @@ pub fn allowed_env(
     env
 }
 
+/// What clients know themselves by.
+pub fn client_env(all: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let known =
+        |name: &OsString| name == "HOME" || ALL.iter().any(|client| client.own.iter().any(|own| name == own));
+    all.into_iter().filter(|(name, _)| known(name)).collect()
+}
+
 impl World {
     #[expect(clippy::too_many_arguments, reason = "a plain constructor of plain parts")]
     pub fn new(
@@ -101,7 +114,7 @@ impl World {
         run_id: String,
         tag: String,
         me: PathBuf,
-        env: Vec<(OsString, OsString)>,
+        (env, own): (Variables, Variables),
         personas: BTreeMap<String, Persona>,
     ) -> World {
         let pool = Pool::new(&state, &repo);
@@ -115,6 +128,7 @@ impl World {
             tag,
             me,
             env,
+            own,
             personas,
             watch: Watch::new(),
             errands: Watch::new(),

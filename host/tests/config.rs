@@ -254,7 +254,7 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
         ),
         (
             Flags { agent: text("hal"), ..Flags::default() },
-            "--agent: `hal` is not allowed for `agents.default`; allowed: cmd:<command line>",
+            "--agent: `hal` is not allowed for `agents.default`; allowed: claude[:<model>], codex[:<model>], cmd:<command line>",
         ),
         (
             Flags { agent_for: vec![("guardain".to_owned(), "cmd:codex".to_owned())], ..Flags::default() },
@@ -397,7 +397,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
             &["archeflow", "/a/", "../", "a/../b/", "-a/", "+a/", "a//", "x.lock/", "'a b/'", "''", "a/.b/"]
         }
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
-        Kind::Agent => &["hal", "claude", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
+        Kind::Agent => &["hal", "gemini", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],

@@ -6,6 +6,8 @@ use archeflow_core::words::ARCHETYPES;
 use archeflow_host::backends::KNOWN;
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
+use archeflow_host::probe::{self, Found};
+use archeflow_host::world::allowed_env;
 
 use crate::args::Listing;
 use crate::commands::{house, print_json};
@@ -77,7 +79,11 @@ pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
         }
     }
     let known: Vec<&str> = KNOWN.iter().map(|(form, _)| *form).collect();
-    check("agents", Ok(format!("this version drives {}", known.join(" and "))));
+    check("agents", Ok(format!("this version drives {}", known.join(", "))));
+    let env = allowed_env(std::env::vars_os(), &[]);
+    for found in probe::clients(&env) {
+        check(found.client.name, told(&found));
+    }
     let good = checks.iter().all(|check| check.ok);
     if args.place.json {
         let rows: Vec<_> = checks
@@ -96,6 +102,18 @@ pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
         }
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(30) })
+}
+
+fn told(found: &Found) -> Result<String, String> {
+    let dotted = |[a, b, c]: [u32; 3]| format!("{a}.{b}.{c}");
+    let place = found.place.display();
+    let version = dotted(found.version.clone().map_err(|why| format!("{place}: {why}"))?);
+    let tried = dotted(found.client.tried);
+    if found.is_tried() {
+        Ok(format!("{version} at {place}, supported"))
+    } else {
+        Err(format!("{version} at {place} is older than {tried}, the oldest that was tried; update it"))
+    }
 }
 
 /// M-B14: locks, renames and syncs must work where we keep our state.

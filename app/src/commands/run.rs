@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::words::Phase;
+use archeflow_core::words::{Agents, Phase};
 use archeflow_host::config::Flags;
 use archeflow_host::start::{self, Wanted};
 
@@ -19,8 +19,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     let task = args.task.clone().unwrap_or_default();
     notice_dirty(&house);
-    let auto_merge =
-        args.session.auto_merge || house.settings(&flags, args.session.place.config.as_deref())?.auto_merge();
+    let settings = house.settings(&flags, args.session.place.config.as_deref())?;
+    let auto_merge = args.session.auto_merge || settings.auto_merge();
+    notice_agent(&house, &settings.policy().agents);
     let wanted = Wanted {
         task,
         flags,
@@ -48,6 +49,18 @@ fn reenter(args: &RunArgs, flags: &Flags, house: start::House, phase: &str) -> R
         entry.before,
         entry.after,
     )
+}
+
+/// Whoever names no agent gets the one that is installed, and is told.
+fn notice_agent(house: &start::House, agents: &Agents) {
+    if agents.default.is_empty()
+        && agents.by_archetype.is_empty()
+        && let Some(client) = house.client_at_hand()
+    {
+        tell!(
+            "note: no agent was named; {client} is installed and plays all archetypes (--agent says otherwise)"
+        );
+    }
 }
 
 /// M-E9: the run works from the commit, and says so.

@@ -3,11 +3,14 @@
 //!
 //! One file per client, one line in [`KNOWN`].
 
+pub mod cli;
 mod cmd;
 pub mod script;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use cli::Client;
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,22 +20,26 @@ pub struct Invocation {
 }
 
 /// Who plays an archetype.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Agent {
     /// Any command line, through the shell.
     Cmd(String),
     /// A file that plays all roles.
     Script(PathBuf),
+    /// A client with a name of its own, and the model it is to use; empty for what the tier means to it.
+    Cli(&'static Client, String),
 }
 
 /// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 2] = [
+pub const KNOWN: [(&str, &str); 4] = [
+    ("claude[:<model>]", "Claude Code"),
+    ("codex[:<model>]", "Codex"),
     ("cmd:<command line>", "any program that reads the brief on standard input"),
     ("script:<file>", "a play file, for demos and tests"),
 ];
 
 /// Backends the specification names that this version does not drive.
-const LATER: [&str; 8] = ["claude", "codex", "gemini", "opencode", "goose", "anthropic", "openai", "ollama"];
+const LATER: [&str; 6] = ["gemini", "opencode", "goose", "anthropic", "openai", "ollama"];
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
@@ -42,6 +49,8 @@ pub enum Error {
     Later { name: String },
     #[error("'{spec}' names no {what}. Known: {}", known())]
     Empty { spec: String, what: &'static str },
+    #[error("'{model}' is no name of a model for {name}")]
+    Model { name: String, model: String },
     #[error("no play file at {path}. Give the path of an existing file: script:<file>")]
     NoScript { path: String },
 }
@@ -66,14 +75,7 @@ impl Agent {
                 Ok(Agent::Script(path))
             }
             Some(("acp", _)) => Err(Error::Later { name: "acp".to_owned() }),
-            _ => {
-                let name = spec.split([':', '@']).next().unwrap_or(spec).to_owned();
-                if LATER.contains(&name.as_str()) {
-                    Err(Error::Later { name })
-                } else {
-                    Err(Error::Unknown { name })
-                }
-            }
+            _ => named(spec),
         }
     }
 
@@ -82,6 +84,7 @@ impl Agent {
         match self {
             Agent::Cmd(command) => cmd::missing(command, path),
             Agent::Script(_) => None,
+            Agent::Cli(client, _) => cmd::missing(client.program, path),
         }
     }
 
@@ -90,14 +93,77 @@ impl Agent {
         match self {
             Agent::Cmd(command) => format!("cmd:{command}"),
             Agent::Script(path) => format!("script:{}", path.display()),
+            Agent::Cli(client, model) if model.is_empty() => client.name.to_owned(),
+            Agent::Cli(client, model) => format!("{}:{model}", client.name),
         }
     }
 
-    /// The command to start; `me` is this program, which plays the scripts.
+    /// The command to start; `me` is this program, which plays the scripts. What clients need beyond their name is
+    /// said by [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
         match self {
             Agent::Cmd(command) => cmd::invocation(command),
             Agent::Script(path) => script::invocation(path, me),
+            Agent::Cli(client, _) => Invocation { program: client.program.into(), args: Vec::new() },
         }
+    }
+}
+
+/// `<client>` or `<client>:<model>`.
+fn named(spec: &str) -> Result<Agent, Error> {
+    let (name, model) = spec.split_once(':').unwrap_or((spec, ""));
+    if let Some(client) = cli::find(name) {
+        if !model.chars().all(|c| c.is_ascii_alphanumeric() || "._-/[]:".contains(c))
+            || model.starts_with('-')
+        {
+            return Err(Error::Model { name: name.to_owned(), model: model.to_owned() });
+        }
+        return Ok(Agent::Cli(client, model.to_owned()));
+    }
+    let name = spec.split([':', '@']).next().unwrap_or(spec).to_owned();
+    if LATER.contains(&name.as_str()) { Err(Error::Later { name }) } else { Err(Error::Unknown { name }) }
+}
+
+/// The first client that is there, for people who name none.
+pub fn installed(path: Option<&std::ffi::OsStr>) -> Option<Agent> {
+    let there = |client: &&Client| cmd::missing(client.program, path).is_none() && path.is_some();
+    cli::ALL.into_iter().find(there).map(|client| Agent::Cli(client, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Agent, Error, installed};
+    use std::path::Path;
+
+    #[test]
+    fn interfaces_1_a_spec_names_a_client_and_perhaps_a_model() {
+        for (spec, wanted) in [
+            ("claude", Ok("claude")),
+            (" codex ", Ok("codex")),
+            ("claude:opus", Ok("claude:opus")),
+            ("codex:gpt-5.5", Ok("codex:gpt-5.5")),
+            ("claude:", Ok("claude")),
+            ("claude:--dangerously", Err("Model")),
+            ("claude:a b", Err("Model")),
+            ("gemini", Err("Later")),
+            ("goose:x", Err("Later")),
+            ("acp:anything", Err("Later")),
+            ("claudette", Err("Unknown")),
+        ] {
+            let found =
+                Agent::parse(spec, Path::new("/")).map(|agent| agent.spec()).map_err(|error| match error {
+                    Error::Model { .. } => "Model",
+                    Error::Later { .. } => "Later",
+                    Error::Unknown { .. } => "Unknown",
+                    Error::Empty { .. } | Error::NoScript { .. } => "other",
+                });
+            assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");
+        }
+    }
+
+    #[test]
+    fn without_a_client_nobody_is_installed() {
+        assert!(installed(None).is_none());
+        assert!(installed(Some("/no/such/folder".as_ref())).is_none());
     }
 }

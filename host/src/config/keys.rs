@@ -1408,7 +1408,7 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "cmd:<command line> or script:<file>";
+const AGENTS: &str = "claude[:<model>], codex[:<model>], cmd:<command line> or script:<file>";
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {
@@ -1416,7 +1416,7 @@ fn agent(text: &str) -> bool {
     let (head, rest) = text.split_at(end);
     match head {
         "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
-        _ => false,
+        name => crate::backends::cli::find(name).is_some(),
     }
 }
 

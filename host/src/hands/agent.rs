@@ -18,9 +18,11 @@ use archeflow_core::rules::prices;
 use archeflow_core::words::{Answer, Change, Role, Status};
 use serde::{Deserialize, Serialize};
 
+use super::client::{self, Seat};
 use super::desk::Errand;
 use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
+use crate::backends::cli::{Client, Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
@@ -31,6 +33,10 @@ use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
+
+/// Where an attempt's answer stands, and what a client printed around it.
+const ANSWER: &str = "answer.md";
+const STREAM: &str = "stream.jsonl";
 
 /// What is known of a process that has ended, kept beside its output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -58,12 +64,18 @@ struct Attempt<'a> {
     world: &'a World,
     errand: &'a Errand,
     folder: PathBuf,
+    /// The client that is driven, where it is one with a name of its own.
+    seat: Option<Seat<'a>>,
 }
 
 pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
     let folder =
         world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
-    let attempt = Attempt { world, errand, folder };
+    let seat = match Agent::parse(&errand.start.agent, Path::new("/")) {
+        Ok(Agent::Cli(client, model)) => Some(Seat::new(world, &errand.start, (client, model), &folder)),
+        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
+    };
+    let attempt = Attempt { world, errand, folder, seat };
     match attempt.perform(send) {
         Ok(event) => report(send, errand.seq, event),
         Err(Fault::Trouble(trouble)) => {
@@ -146,17 +158,19 @@ impl Attempt<'_> {
         let start = &self.errand.start;
         let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.errand.seq));
         let _ = std::fs::create_dir_all(&scratch);
-        let invocation = match Agent::parse(&start.agent, Path::new("/")) {
-            Ok(agent) => agent.invocation(&self.world.me),
-            Err(error) => return Done::not_started(error.to_string()),
+        let begin = match self.begin(tree) {
+            Ok(begin) => begin,
+            Err(why) => return Done::not_started(why),
         };
+        let mut env = self.env(&scratch);
+        env.extend(begin.env);
         let job = Job {
-            program: invocation.program,
-            args: invocation.args,
-            env: self.env(&scratch),
+            program: begin.invocation.program,
+            args: begin.invocation.args,
+            env,
             cwd: tree.to_path_buf(),
-            stdin: self.errand.brief.clone().into_bytes(),
-            stdout: Sink::file(self.folder.join("answer.md")),
+            stdin: self.told().as_bytes().to_vec(),
+            stdout: Sink::file(self.folder.join(if self.seat.is_some() { STREAM } else { ANSWER })),
             stderr: Sink::file(self.folder.join("stderr.log")),
             limits: Limits {
                 silence: Duration::from_millis(start.silence_ms),
@@ -167,10 +181,34 @@ impl Attempt<'_> {
         };
         failpoint::pass("agent.housed");
         let mut murmur = Murmur { order: self.errand.seq, send, last: None };
-        let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| murmur.hear(stream, bytes));
+        let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.errand.seq, tree, send));
+        let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| match &mut ear {
+            Some(ear) if stream == Stream::Stdout => ear.hear(bytes),
+            Some(_) => {}
+            None => murmur.hear(stream, bytes),
+        });
+        begin.lent.iter().for_each(client::give_back);
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
         Done::of(&ended)
+    }
+
+    fn begin(&self, tree: &Path) -> Result<Start, String> {
+        if let Some(seat) = &self.seat {
+            return seat.house(self.world, tree).map_err(|error| format!("its home can't be made: {error}"));
+        }
+        let agent =
+            Agent::parse(&self.errand.start.agent, Path::new("/")).map_err(|error| error.to_string())?;
+        let invocation = agent.invocation(&self.world.me);
+        Ok(Start { invocation, env: Vec::new(), lent: Vec::new() })
+    }
+
+    /// The whole brief, unless its conversation goes on.
+    fn told(&self) -> &str {
+        match self.seat.as_ref().and_then(Seat::resumes) {
+            Some(_) => &self.errand.correction,
+            None => &self.errand.brief,
+        }
     }
 
     /// The environment of INTERFACES section 3.
@@ -203,41 +241,18 @@ impl Attempt<'_> {
         let silent_after_answer =
             matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
         let empty = said.iter().all(u8::is_ascii_whitespace);
-        let failure = match &done.end {
-            End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
-            End::Exited(0) if left_out > 0 && matches!(start.role, Role::Gatekeeper | Role::Reviewer) => {
-                let reason =
-                    format!("it said {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
-                Some((Failure::Garbled, reason))
-            }
-            End::Exited(0) => None,
-            End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
-            End::Exited(code @ (126 | 127)) => Some((
-                Failure::NotStarted,
-                format!("its command can't be run (exit {code}): {}", self.last_words()),
-            )),
-            End::Exited(code) => {
-                Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words())))
-            }
-            End::Signaled(signal) => Some((Failure::Signal, format!("it was killed by signal {signal}"))),
-            End::Silent | End::TooLong if silent_after_answer => None,
-            End::Silent => {
-                Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000)))
-            }
-            End::TooLong => {
-                Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
-            }
-            End::Stopped => {
-                // A signal stops everything; without one it is the program that called it in.
-                let by_user = self.world.watch.is_stopping();
-                return self.lost(slot, if by_user { "stopped by the user" } else { "called in" });
-            }
-            End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
-        };
+        if matches!(done.end, End::Stopped) {
+            // A signal stops everything; without one it is the program that called it in.
+            let by_user = self.world.watch.is_stopping();
+            return self.lost(slot, if by_user { "stopped by the user" } else { "called in" });
+        }
+        let failure = if silent_after_answer { None } else { self.failure(done, empty, left_out) };
         if let Some((kind, reason)) = failure {
             let kept_as = self.keep(slot)?;
             let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
-            if let (End::NotStarted(_), Event::AgentFailed(failed)) = (&done.end, &mut failed) {
+            let never_began =
+                matches!(done.end, End::NotStarted(_)) || self.seat.as_ref().is_some_and(Seat::never_began);
+            if let (true, Event::AgentFailed(failed)) = (never_began, &mut failed) {
                 // What never began has cost nothing (M-G13).
                 failed.estimated_cost_usd = Some(Money::ZERO);
             }
@@ -253,6 +268,55 @@ impl Attempt<'_> {
             return Ok(self.failed(kind, reason, done.duration_ms, kept_as));
         }
         self.complete(done, silent_after_answer, &said, answer, change)
+    }
+
+    /// Why the process did not bring an answer, as far as its end tells. What a client says of itself comes first:
+    /// its exit code is worth little.
+    fn failure(&self, done: &Done, empty: bool, left_out: u64) -> Option<(Failure, String)> {
+        let start = &self.errand.start;
+        if let Some(seat) = &self.seat {
+            let cut_short = || match &done.end {
+                End::Exited(code) if !seat.heard().finished => {
+                    let words = self.last_words();
+                    let reason = format!("it ended with exit code {code} before it was done: {words}");
+                    Some((Client::cut_short(&words), reason))
+                }
+                End::Exited(_)
+                | End::Signaled(_)
+                | End::Silent
+                | End::TooLong
+                | End::Stopped
+                | End::NotStarted(_) => None,
+            };
+            if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
+                return Some(failure);
+            }
+        }
+        match &done.end {
+            End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
+            End::Exited(0) if left_out > 0 && matches!(start.role, Role::Gatekeeper | Role::Reviewer) => {
+                let reason =
+                    format!("it said {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
+                Some((Failure::Garbled, reason))
+            }
+            End::Exited(0) | End::Stopped => None,
+            End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
+            End::Exited(code @ (126 | 127)) => Some((
+                Failure::NotStarted,
+                format!("its command can't be run (exit {code}): {}", self.last_words()),
+            )),
+            End::Exited(code) => {
+                Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words())))
+            }
+            End::Signaled(signal) => Some((Failure::Signal, format!("it was killed by signal {signal}"))),
+            End::Silent => {
+                Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000)))
+            }
+            End::TooLong => {
+                Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
+            }
+            End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
+        }
     }
 
     fn complete(
@@ -287,7 +351,8 @@ impl Attempt<'_> {
         }
         let usage = self.usage();
         let counted = self.counted(&usage);
-        notes.extend(self.price_note(&usage));
+        let priced = counted.is_some_and(|(_, source)| source == CostSource::Priced);
+        notes.extend(self.price_note(&usage).filter(|_| priced));
         let complete = AgentComplete {
             archetype: start.archetype.clone(),
             start_seq: self.errand.seq,
@@ -302,7 +367,7 @@ impl Attempt<'_> {
             estimated_cost_usd: counted.map(|(cost, _)| cost),
             cost_source: counted.map(|(_, source)| source),
             notes,
-            session: None,
+            session: self.seat.as_ref().and_then(Seat::session),
         };
         Ok(complete.into())
     }
@@ -415,7 +480,10 @@ impl Attempt<'_> {
     }
 
     fn usage(&self) -> Usage {
-        usage::read(&self.folder.join("usage.json"))
+        match &self.seat {
+            Some(seat) => seat.usage(),
+            None => usage::read(&self.folder.join("usage.json")),
+        }
     }
 
     /// What this attempt counts with.
@@ -434,7 +502,10 @@ impl Attempt<'_> {
     /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
     /// kept of it stays in the attempt's folder.
     fn said(&self) -> (Vec<u8>, u64) {
-        let path = self.folder.join("answer.md");
+        let path = self.folder.join(ANSWER);
+        if let Some(seat) = &self.seat {
+            let _ = std::fs::write(&path, &seat.heard().answer);
+        }
         let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
         let mut said = tail(&path, READ_AT_MOST);
         if whole <= READ_AT_MOST {
@@ -457,7 +528,7 @@ impl Attempt<'_> {
     fn write_folder(&self) -> Result<(), Fault> {
         std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
         let brief = self.folder.join("brief.md");
-        std::fs::write(&brief, &self.errand.brief).map_err(|error| self.trouble(&brief, &error))
+        std::fs::write(&brief, self.told()).map_err(|error| self.trouble(&brief, &error))
     }
 
     fn write_done(&self, done: &Done) -> Result<(), Fault> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use archeflow_core::brief::{self, Frame};
-use archeflow_core::event::{AgentStart, Artifact};
+use archeflow_core::event::{AgentStart, Artifact, Failure};
 use archeflow_core::feedback;
 use archeflow_core::guide;
 use archeflow_core::persona::phase;
@@ -24,6 +24,8 @@ pub(super) struct Errand {
     pub(super) seq: Seq,
     pub(super) start: AgentStart,
     pub(super) brief: String,
+    /// What is said instead where its conversation goes on.
+    pub(super) correction: String,
     /// The commit the run began from, and the branch its work goes to.
     pub(super) base: String,
     pub(super) branch: String,
@@ -92,16 +94,18 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     };
     let mut brief = brief::write(start, &seen, &frame);
     let mut notes = Vec::new();
-    if pollution::fills(brief.len(), window(run, start), &run.policy().boundaries) {
+    let fills = pollution::fills(brief.len(), window(run, start), &run.policy().boundaries);
+    if fills || was_too_long(run, start) {
         let persona = pollution::without_examples(frame.persona);
         brief = brief::write(start, &seen, &Frame { persona: &persona, ..frame });
-        notes
-            .push("its brief takes more than half of its memory; examples were left out (AF-156)".to_owned());
+        let why = if fills { "takes more than half of its memory" } else { "did not fit into its memory" };
+        notes.push(format!("its brief {why}; examples were left out (AF-156)"));
     }
     Ok(Errand {
         seq,
         start: start.clone(),
         brief,
+        correction: brief::correction(start, &nonce()),
         notes,
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
@@ -109,6 +113,12 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         costs: run.policy().costs.clone(),
         categories,
     })
+}
+
+/// Its last attempt found no room.
+fn was_too_long(run: &Run, start: &AgentStart) -> bool {
+    let failed = run.cycle().and_then(|cycle| cycle.last_failure.get(&start.archetype));
+    failed.is_some_and(|failed| failed.kind == Failure::ContextTooLong)
 }
 
 /// What the tier's models hold; cautious where nobody said.

@@ -6,6 +6,7 @@
 mod agent;
 mod checks;
 mod citations;
+mod client;
 mod desk;
 mod landing;
 mod looking;
@@ -22,6 +23,7 @@ use crate::clock;
 use crate::world::World;
 
 pub(crate) use citations::resolve as resolve_citations;
+pub(crate) use client::vacate;
 pub use desk::Error as DeskError;
 pub(crate) use desk::nonce;
 pub use looking::change_of;

@@ -1,0 +1,160 @@
+//! Codex: `codex exec --json` with its stream of events.
+//!
+//! What to beware of: an `error` event is an attempt to get over something, only `turn.failed` is the end; without a
+//! network it never ends by itself; it has no prices; in a conversation taken up again it counts all tokens of it.
+
+use archeflow_core::event::{Failure, Tokens};
+use serde_json::Value;
+
+use super::{
+    Client, Errand, Fault, Heard, Lent, Start, TOO_LONG, by_status, first_line, number, speaks_of, text,
+};
+use crate::backends::Invocation;
+
+pub(super) const CLIENT: Client = Client {
+    name: "codex",
+    program: "codex",
+    tried: [0, 166, 0],
+    sign_in: "run `codex login`, or set CODEX_API_KEY",
+    own: &["CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
+    needs: &["apply_patch"],
+    counts_on: true,
+    command,
+    hear,
+};
+
+fn command(errand: &Errand<'_>) -> Start {
+    let sandbox = if errand.writes { "workspace-write" } else { "read-only" };
+    let mut args: Vec<std::ffi::OsString> = Vec::new();
+    args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
+    args.extend(["-C".into(), errand.tree.into(), "-s".into(), sandbox.into()]);
+    args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
+    if !errand.model.is_empty() {
+        args.extend(["-m".into(), errand.model.into()]);
+    }
+    if let Some(url) = errand.variable("OPENAI_BASE_URL").and_then(|url| url.to_str()) {
+        args.extend(["-c".into(), r#"model_provider="archeflow""#.into(), "-c".into(), provider(url).into()]);
+    }
+    if let Some(session) = errand.resumes {
+        args.extend(["resume".into(), session.id.clone().into()]);
+    }
+    args.push("-".into());
+    let mut env = vec![("CODEX_HOME".into(), errand.home.into())];
+    let key = errand.variable("CODEX_API_KEY").or_else(|| errand.variable("OPENAI_API_KEY"));
+    env.extend(key.map(|key| ("CODEX_API_KEY".into(), key.to_owned())));
+    let login = errand.users_folder("CODEX_HOME", ".codex");
+    let lent = login.map(|folder| Lent { from: folder.join("auth.json"), to: errand.home.join("auth.json") });
+    Start {
+        invocation: Invocation { program: CLIENT.program.into(), args },
+        env,
+        lent: lent.into_iter().collect(),
+    }
+}
+
+/// A provider at an address of the user's, asked few times: trying again is our own affair.
+fn provider(url: &str) -> String {
+    let url = toml_text(url);
+    format!(
+        "model_providers.archeflow={{name=\"archeflow\",base_url={url},wire_api=\"responses\",\
+         env_key=\"CODEX_API_KEY\",request_max_retries=1,stream_max_retries=1,stream_idle_timeout_ms=120000}}"
+    )
+}
+
+fn toml_text(text: &str) -> String {
+    // A JSON string is a TOML one, but for control characters, which an address has not.
+    Value::String(text.chars().filter(|c| !c.is_control()).collect()).to_string()
+}
+
+fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+    match text(line, "type") {
+        "thread.started" => {
+            text(line, "thread_id").clone_into(&mut heard.session);
+            None
+        }
+        "item.started" | "item.completed" => {
+            heard.hitch = None;
+            item(line.get("item")?, text(line, "type") == "item.completed", heard)
+        }
+        "error" => {
+            let said = text(line, "message").to_owned();
+            let note = format!("waits for its provider: {said}");
+            heard.hitch = Some(Fault { kind: kind(&said), said });
+            Some(note)
+        }
+        "turn.completed" => {
+            heard.finished = true;
+            heard.tokens = line.get("usage").map(tokens);
+            None
+        }
+        "turn.failed" => {
+            heard.finished = true;
+            let said = line.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+            heard.fault = Some(Fault { kind: kind(said), said: plain(said) });
+            None
+        }
+        _ => None,
+    }
+}
+
+fn item(item: &Value, completed: bool, heard: &mut Heard) -> Option<String> {
+    heard.worked |= text(item, "type") != "error";
+    match (text(item, "type"), completed) {
+        ("agent_message", true) => {
+            text(item, "text").clone_into(&mut heard.answer);
+            first_line(&heard.answer)
+        }
+        ("command_execution", false) => {
+            first_line(shell_line(text(item, "command"))).map(|command| format!("runs {command}"))
+        }
+        ("file_change", false) => Some(format!("edits {}", item.pointer("/changes/0/path")?.as_str()?)),
+        ("file_change", true) if text(item, "status") != "completed" => {
+            heard.denied.push("apply_patch".to_owned());
+            None
+        }
+        ("web_search", false) => Some("searches the web".to_owned()),
+        _ => None,
+    }
+}
+
+/// Commands are shown as the shell gets them.
+fn shell_line(command: &str) -> &str {
+    let inner = command.split_once(" -lc ").map_or(command, |(_, inner)| inner);
+    inner.trim_matches(['\'', '"'])
+}
+
+fn tokens(usage: &Value) -> Tokens {
+    Tokens {
+        input: number(usage, "input_tokens"),
+        output: number(usage, "output_tokens"),
+        cache_read: number(usage, "cached_input_tokens"),
+        cache_write: number(usage, "cache_write_input_tokens"),
+    }
+}
+
+/// It passes on what the provider said, sometimes with the status in the middle of a sentence.
+fn kind(said: &str) -> Failure {
+    let status = ["unexpected status ", "last status: "].iter().find_map(|before| {
+        let (_, rest) = said.split_once(before)?;
+        rest.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    match status {
+        Some(status) => by_status(status, said),
+        None if speaks_of(said, &["environment variable", "not logged in", "log in again"]) => Failure::Auth,
+        None if speaks_of(said, &TOO_LONG) => Failure::ContextTooLong,
+        None if speaks_of(said, &["usage limit", "quota"]) => Failure::Quota,
+        None if speaks_of(said, &["rate limit"]) => Failure::RateLimit,
+        None if speaks_of(said, &["high demand", "overloaded", "at capacity"]) => Failure::Overload,
+        None if speaks_of(said, &["incomplete response"]) => Failure::Garbled,
+        None if speaks_of(said, &["network", "connection", "stream disconnected", "timeout"]) => {
+            Failure::Network
+        }
+        None => Failure::Exit,
+    }
+}
+
+/// Some messages are the provider's JSON as it came.
+fn plain(said: &str) -> String {
+    let value = serde_json::from_str::<Value>(said).ok();
+    let inner = value.as_ref().and_then(|value| value.pointer("/error/message")).and_then(Value::as_str);
+    inner.unwrap_or(said).to_owned()
+}

@@ -1,0 +1,252 @@
+//! Clients people already have, driven without their screens: from an errand to a command line, and from the lines a
+//! client prints to what they mean. Nothing here opens, starts or writes anything; `hands/client.rs` does.
+//!
+//! One file per client, one line in [`ALL`]. What is known about each was seen, and the recordings stand in
+//! `host/tests/captures`; the table of faults in `docs/agents.md` is read against them.
+
+mod claude;
+mod codex;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use archeflow_core::event::{Failure, Session, Tokens};
+use archeflow_core::rules::ledger::{Stated, Usage};
+use archeflow_core::words::Tier;
+use serde_json::Value;
+
+use super::Invocation;
+
+/// A client, as functions without effects.
+#[derive(Debug)]
+pub struct Client {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    pub program: &'static str,
+    /// The version its recordings are from. Older ones were never tried.
+    pub tried: [u32; 3],
+    /// What its user has to do when the provider turns it away.
+    pub sign_in: &'static str,
+    /// Variables of the user's that are the client's own: its keys, its provider, its folder.
+    pub own: &'static [&'static str],
+    /// Tools a Maker can't do without.
+    needs: &'static [&'static str],
+    /// In a conversation taken up again it goes on counting tokens where it stopped.
+    counts_on: bool,
+    command: fn(&Errand<'_>) -> Start,
+    hear: fn(&Value, &mut Heard) -> Option<String>,
+}
+
+pub const ALL: [&Client; 2] = [&claude::CLIENT, &codex::CLIENT];
+
+pub fn find(name: &str) -> Option<&'static Client> {
+    ALL.into_iter().find(|client| client.name == name)
+}
+
+/// All that a command line depends on. The brief is not part of it: every client reads it on standard input.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'a> {
+    /// The Maker changes its working copy; nobody else may.
+    pub writes: bool,
+    pub tier: Tier,
+    /// Asked for by name; empty for whatever the tier means to the client.
+    pub model: &'a str,
+    pub tree: &'a Path,
+    /// A folder of the client's own, in place of the one in the user's home.
+    pub home: &'a Path,
+    pub resumes: Option<&'a Session>,
+    /// The user's variables.
+    pub variables: &'a [(OsString, OsString)],
+}
+
+impl Errand<'_> {
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+        found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// A folder the user keeps in the home directory, unless a variable says where else.
+    fn users_folder(&self, variable: &str, usual: &str) -> Option<PathBuf> {
+        let named = self.variable(variable).map(PathBuf::from);
+        named.or_else(|| self.variable("HOME").map(|home| Path::new(home).join(usual)))
+    }
+}
+
+/// What to start, with which additions to the ordinary environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    pub invocation: Invocation,
+    pub env: Vec<(OsString, OsString)>,
+    pub lent: Vec<Lent>,
+}
+
+/// A file of the user's that is shown to the client in its own folder: the login. A client that renews it renews the
+/// user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lent {
+    pub from: PathBuf,
+    pub to: PathBuf,
+}
+
+/// What a client's lines have said so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// The last thing it said, in full.
+    pub answer: String,
+    /// The line that closes a conversation was there. Without it nothing is finished, whatever the exit code.
+    pub finished: bool,
+    /// The model has answered at least once, so something was used.
+    pub worked: bool,
+    pub session: String,
+    pub model: String,
+    /// As the client counts.
+    pub tokens: Option<Tokens>,
+    pub cost: Stated,
+    /// Tools it wanted and was refused.
+    pub denied: Vec<String>,
+    /// Why it gave up.
+    pub fault: Option<Fault>,
+    /// What it was trying to get over when it was last heard of.
+    pub hitch: Option<Fault>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub kind: Failure,
+    /// The client's own words.
+    pub said: String,
+}
+
+impl Client {
+    pub fn command(&self, errand: &Errand<'_>) -> Start {
+        (self.command)(errand)
+    }
+
+    /// Takes in one line; returns what to tell people who watch. A line that is not ours to read changes nothing.
+    pub fn hear(&self, line: &str, heard: &mut Heard) -> Option<String> {
+        let value = serde_json::from_str::<Value>(line.trim()).ok()?;
+        (self.hear)(&value, heard)
+    }
+
+    /// What an end without a closing line means, by the last words on standard error.
+    pub fn cut_short(last_words: &str) -> Failure {
+        if speaks_of(last_words, &TOO_LONG) { Failure::ContextTooLong } else { Failure::Exit }
+    }
+
+    /// Whether a Maker who is refused this tool can't have done its work.
+    pub fn needs(&self, tool: &str) -> bool {
+        self.needs.contains(&tool)
+    }
+
+    /// What this attempt used. Some count the whole conversation: what was counted before it is taken off.
+    pub fn usage(&self, heard: &Heard, resumes: Option<&Session>) -> Usage {
+        let before = resumes.and_then(|session| session.counted).filter(|_| self.counts_on);
+        let tokens = heard.tokens.map(|tokens| before.map_or(tokens, |before| without(tokens, before)));
+        Usage { tokens, cost: heard.cost, model: heard.model.clone() }
+    }
+
+    /// The conversation, if it can be gone on with.
+    pub fn session(&self, heard: &Heard) -> Option<Session> {
+        let counted = heard.tokens.filter(|_| self.counts_on);
+        (!heard.session.is_empty()).then(|| Session { id: heard.session.clone(), counted })
+    }
+}
+
+fn without(tokens: Tokens, before: Tokens) -> Tokens {
+    Tokens {
+        input: tokens.input.saturating_sub(before.input),
+        output: tokens.output.saturating_sub(before.output),
+        cache_read: tokens.cache_read.saturating_sub(before.cache_read),
+        cache_write: tokens.cache_write.saturating_sub(before.cache_write),
+    }
+}
+
+/// What an HTTP status says, with the text beside it.
+fn by_status(status: u64, said: &str) -> Failure {
+    match status {
+        401 | 403 => Failure::Auth,
+        402 => Failure::Quota,
+        429 if speaks_of(said, &["quota", "usage limit", "credit"]) => Failure::Quota,
+        429 => Failure::RateLimit,
+        _ if speaks_of(said, &TOO_LONG) => Failure::ContextTooLong,
+        400..=499 => Failure::Refused,
+        500..=599 => Failure::Overload,
+        _ => Failure::Exit,
+    }
+}
+
+const TOO_LONG: [&str; 4] = ["too long", "context window", "context_length_exceeded", "maximum length"];
+
+fn speaks_of(said: &str, words: &[&str]) -> bool {
+    let said = said.to_lowercase();
+    words.iter().any(|word| said.contains(word))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(value: &Value, name: &str) -> u64 {
+    value.get(name).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// The first line of what it says, for people who watch.
+fn first_line(said: &str) -> Option<String> {
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(200).collect())
+}
+
+fn pairs(env: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_and_its_text_name_the_fault() {
+        for (status, said, kind) in [
+            (401, "", Failure::Auth),
+            (403, "", Failure::Auth),
+            (402, "", Failure::Quota),
+            (429, "slow down", Failure::RateLimit),
+            (429, "You exceeded your current Quota", Failure::Quota),
+            (400, "prompt is too long", Failure::ContextTooLong),
+            (413, "", Failure::Refused),
+            (404, "no such model", Failure::Refused),
+            (500, "", Failure::Overload),
+            (529, "", Failure::Overload),
+            (302, "", Failure::Exit),
+        ] {
+            assert_eq!(by_status(status, said), kind, "{status} {said}");
+        }
+    }
+
+    #[test]
+    fn last_words_tell_a_brief_that_is_too_long() {
+        for (words, kind) in [
+            (
+                "Error: turn/start failed: Input exceeds the maximum length of 1048576 characters.",
+                Failure::ContextTooLong,
+            ),
+            ("Error: no rollout found for thread id 01a1dca8", Failure::Exit),
+        ] {
+            assert_eq!(Client::cut_short(words), kind, "{words}");
+        }
+    }
+
+    #[test]
+    fn m_g9_what_was_counted_before_is_counted_once() {
+        let tokens = |input, output| Tokens { input, output, ..Tokens::default() };
+        let before = Session { id: "s".to_owned(), counted: Some(tokens(100, 20)) };
+        let heard = Heard { tokens: Some(tokens(150, 25)), session: "s".to_owned(), ..Heard::default() };
+        for (client, used, counted) in
+            [(&codex::CLIENT, tokens(50, 5), Some(tokens(150, 25))), (&claude::CLIENT, tokens(150, 25), None)]
+        {
+            assert_eq!(client.usage(&heard, Some(&before)).tokens, Some(used), "{}", client.name);
+            assert_eq!(client.session(&heard).map(|session| session.counted), Some(counted));
+            assert_eq!(client.usage(&heard, None).tokens, Some(tokens(150, 25)));
+        }
+    }
+}
