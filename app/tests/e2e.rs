@@ -9,6 +9,8 @@
 mod audit;
 #[path = "e2e/harness.rs"]
 mod harness;
+#[path = "e2e/model.rs"]
+mod model;
 
 #[path = "e2e/agents.rs"]
 mod agents;
@@ -20,6 +22,8 @@ mod breaks;
 mod briefs;
 #[path = "e2e/budget.rs"]
 mod budget;
+#[path = "e2e/clients.rs"]
+mod clients;
 #[path = "e2e/domains.rs"]
 mod domains;
 #[path = "e2e/entries.rs"]

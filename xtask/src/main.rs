@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod clients;
 mod test;
 mod tidy;
 
@@ -17,6 +18,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test [--quick] [<step>...]   everything a change must pass; --quick leaves the release steps out
+  clients                      fetches the clients that tests drive for real into target/clients
   tidy                         the rules of the house that no compiler checks
   bench [<name>...]            the goals of the program, measured on a release build
 ";
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test", rest @ ..] => test::run(&root(), rest),
+        ["clients"] => clients::fetch(&root()),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
