@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test};
+use crate::harness::{Outcome, Test, signal};
 use crate::model::{Model, Reply};
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n- `tests/app_test.sh`\n\n\
@@ -146,12 +146,35 @@ fn af_138_a_correction_reaches_the_same_session() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_4_a_limit_that_passes_is_waited_for() {
+    for row in ROWS {
+        let limited = vec![Reply::Status(429); 5];
+        let replies = [limited, vec![say(PROPOSAL)]].concat();
+        let model = Model::new(&[
+            ("creator", &replies),
+            ("maker", &[(row.shell)(WORK), say(MADE)]),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let test = test(&row, &model).config("retries:\n  busy_waits_seconds: [0, 0, 0, 0, 0]\n");
+        let outcome = test.go(&["--agent", row.spec, "--auto-merge"]).ended("merged", "approved", 0);
+        let failed = lines(&outcome, "agent.failed", "creator");
+        assert!(
+            !failed.is_empty() && failed.iter().all(|line| line["data"]["kind"] == "rate_limit"),
+            "{outcome}"
+        );
+        assert_eq!(failed[0]["data"]["estimated_cost_usd"], 0.0, "what never began has cost nothing");
+    }
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
 fn issue_4_faults_of_a_provider_are_told_apart_within_our_clocks() {
     for row in ROWS {
         for (what, replies, (status, reason, code), kind) in [
             ("401", vec![Reply::Status(401)], ("stopped", "not_signed_in", 31), "auth"),
             ("429 for ever", vec![Reply::Status(429)], ("stopped", "provider_busy", 31), "rate_limit"),
             ("500 for ever", vec![Reply::Status(500)], ("stopped", "provider_busy", 31), "overload"),
+            ("too long", vec![Reply::TooLong], ("failed", "agent_failures", 30), "context_too_long"),
             ("hangs", vec![Reply::Hang], ("failed", "agent_failures", 30), "silence"),
         ] {
             let began = Instant::now();
@@ -163,5 +186,47 @@ fn issue_4_faults_of_a_provider_are_told_apart_within_our_clocks() {
             assert!(ends.count() > 0, "{} {what}: {outcome}", row.spec);
             assert!(began.elapsed() < Duration::from_secs(60), "{} {what}: {:?}", row.spec, began.elapsed());
         }
+    }
+}
+
+/// Whether any process on the machine has this word in its command line.
+fn alive(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(word))
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_4_a_stopped_client_leaves_nothing_running() {
+    for row in ROWS {
+        let word = format!("left-behind-{}-{}", std::process::id(), row.spec.len());
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            (
+                "maker",
+                &[
+                    (row.shell)(&format!("{WORK}; touch {word}; setsid tail -f {word} & tail -f {word}")),
+                    (row.shell)(WORK),
+                    say(MADE),
+                ],
+            ),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let test = test(&row, &model);
+        let arguments = test.arguments("Add a line", &["--agent", row.spec, "--auto-merge"]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let stopped = test.during(&arguments, |child| {
+            let begun = Instant::now();
+            while !alive(&format!("-f\0{word}")) {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{}: no command ran", row.spec);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            signal(child, "TERM");
+        });
+        assert_eq!(stopped.code, 143, "{stopped}");
+        assert!(!alive(&word), "{}: something was left running", row.spec);
+        assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
+        test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Use(&'static str, Value),
     /// The provider refuses with this status.
     Status(u16),
+    /// The request does not fit into the model's memory.
+    TooLong,
     /// No answer at all.
     Hang,
 }
@@ -70,6 +72,14 @@ impl Shared {
             Reply::Status(status) => {
                 let text = json!({"type": "error", "error": {"type": kind(status), "message": "as the script says"}});
                 send(stream, &format!("{status} Refused"), "application/json", &text.to_string());
+            }
+            Reply::TooLong => {
+                let error = json!({
+                    "type": "invalid_request_error", "code": "context_length_exceeded", "param": "input",
+                    "message": "prompt is too long: 250000 tokens > 200000 maximum",
+                });
+                let text = json!({"type": "error", "error": error});
+                send(stream, "400 Bad Request", "application/json", &text.to_string());
             }
             Reply::Say(_) | Reply::Use(..) if path.contains("/messages/count_tokens") => {
                 send(stream, "200 OK", "application/json", "{\"input_tokens\": 10}");
@@ -161,7 +171,7 @@ fn message(reply: &Reply) -> Value {
             "tool_use",
         ),
         Reply::Say(text) => (json!({"type": "text", "text": text}), "end_turn"),
-        Reply::Status(_) | Reply::Hang => (Value::Null, "end_turn"),
+        Reply::Status(_) | Reply::TooLong | Reply::Hang => (Value::Null, "end_turn"),
     };
     json!({
         "id": format!("msg_{}", fresh()), "type": "message", "role": "assistant", "model": "scripted",
@@ -186,7 +196,7 @@ fn message_events(reply: &Reply) -> Vec<Value> {
             empty["text"] = json!("");
             json!({"type": "text_delta", "text": text})
         }
-        Reply::Status(_) | Reply::Hang => Value::Null,
+        Reply::Status(_) | Reply::TooLong | Reply::Hang => Value::Null,
     };
     vec![
         json!({"type": "message_start", "message": opened}),
@@ -212,7 +222,7 @@ fn response_events(reply: &Reply) -> Vec<Value> {
             "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }),
-        Reply::Status(_) | Reply::Hang => Value::Null,
+        Reply::Status(_) | Reply::TooLong | Reply::Hang => Value::Null,
     };
     let usage = json!({
         "input_tokens": USED.0, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": USED.1,

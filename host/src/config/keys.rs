@@ -1408,7 +1408,7 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], cmd:<command line> or script:<file>";
+const AGENTS: &str = "claude[:<model>], codex[:<model>], cmd:<command line> or script:<file>; other clients are not driven by this version";
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {
