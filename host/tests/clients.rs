@@ -136,7 +136,7 @@ fn issue_4_people_see_what_a_client_does() -> Result {
 
 /// What no attempt may be charged for: the provider never let it begin.
 #[test]
-fn m_g13_an_attempt_that_was_turned_away_has_not_worked() -> Result {
+fn i4_an_attempt_that_was_turned_away_has_not_worked() -> Result {
     for (name, recording, worked) in [
         ("claude", "e401-r1", false),
         ("claude", "e429-r1", false),

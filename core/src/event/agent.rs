@@ -52,7 +52,7 @@ pub struct AgentStart {
 pub struct Session {
     /// As the client calls it.
     pub id: String,
-    /// What the client had counted in it so far. Some go on counting where they stopped (M-G9).
+    /// What the client had counted in it so far. Some go on counting where they stopped (I4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Tokens>,
 }

@@ -99,9 +99,12 @@ impl<'a> Seat<'a> {
         Some((*kind, self.told(*kind, &said)))
     }
 
-    /// The provider never let it begin: nothing was used.
+    /// The provider turned it away before the model had said a word: nothing was used. A line that broke proves no
+    /// such thing.
     pub(super) fn never_began(&self) -> bool {
-        !self.heard().worked && self.fault().is_some()
+        use Failure::{Auth, ContextTooLong, Quota, RateLimit, Refused};
+        let turned_away = |kind| matches!(kind, Auth | Quota | RateLimit | ContextTooLong | Refused);
+        !self.heard().worked && self.heard().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
     }
 
     fn told(&self, kind: Failure, said: &str) -> String {

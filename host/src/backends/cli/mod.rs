@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn m_g9_what_was_counted_before_is_counted_once() {
+    fn i4_what_was_counted_before_is_counted_once() {
         let tokens = |input, output| Tokens { input, output, ..Tokens::default() };
         let before = Session { id: "s".to_owned(), counted: Some(tokens(100, 20)) };
         let heard = Heard { tokens: Some(tokens(150, 25)), session: "s".to_owned(), ..Heard::default() };
