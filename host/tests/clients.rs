@@ -162,7 +162,8 @@ fn start(
     let variables: Vec<(OsString, OsString)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let (tree, home, tier) = (Path::new("/tree"), Path::new("/its/own"), Tier::Haiku);
-    let errand = Errand { writes, tier, model, tree, home, resumes, variables: &variables };
+    let errand =
+        Errand { writes, tier, model, tree, home, me: Path::new("/me"), resumes, variables: &variables };
     Ok(cli::find(name).ok_or("no such client")?.command(&errand))
 }
 

@@ -113,9 +113,7 @@ impl Agent {
 fn named(spec: &str) -> Result<Agent, Error> {
     let (name, model) = spec.split_once(':').unwrap_or((spec, ""));
     if let Some(client) = cli::find(name) {
-        if !model.chars().all(|c| c.is_ascii_alphanumeric() || "._-/[]:".contains(c))
-            || model.starts_with('-')
-        {
+        if !client.rest.takes(model) {
             return Err(Error::Model { name: name.to_owned(), model: model.to_owned() });
         }
         return Ok(Agent::Cli(client, model.to_owned()));

@@ -200,7 +200,7 @@ impl Attempt<'_> {
         let agent =
             Agent::parse(&self.errand.start.agent, Path::new("/")).map_err(|error| error.to_string())?;
         let invocation = agent.invocation(&self.world.me);
-        Ok(Start { invocation, env: Vec::new(), lent: Vec::new() })
+        Ok(Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() })
     }
 
     /// The whole brief, unless its conversation goes on.

@@ -55,10 +55,15 @@ impl<'a> Seat<'a> {
             model: &self.model,
             tree,
             home: &self.home,
+            me: &world.me,
             resumes,
             variables: &world.own,
         });
         start.lent.iter().try_for_each(lend)?;
+        for (path, text) in &start.files {
+            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            std::fs::write(path, text)?;
+        }
         Ok(start)
     }
 
@@ -94,7 +99,7 @@ impl<'a> Seat<'a> {
     pub(super) fn fault(&self) -> Option<(Failure, String)> {
         let heard = self.heard();
         let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
-        let Fault { kind, said } = heard.fault.as_ref().or_else(hitch)?;
+        let Fault { kind, said, .. } = heard.fault.as_ref().or_else(hitch)?;
         let said: String = said.chars().take(500).collect();
         Some((*kind, self.told(*kind, &said)))
     }

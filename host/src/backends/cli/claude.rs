@@ -10,13 +10,15 @@ use archeflow_core::words::{Money, Tier};
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Start, by_status, first_line, number, pairs, speaks_of, text,
+    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "claude",
+    vendor: "Anthropic",
     program: "claude",
+    rest: Rest::Model,
     tried: [2, 1, 325],
     sign_in: "run `claude` and sign in with /login, or set ANTHROPIC_API_KEY",
     own: &[
@@ -72,6 +74,7 @@ fn command(errand: &Errand<'_>) -> Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
         lent: lent.into_iter().collect(),
+        files: Vec::new(),
     }
 }
 
@@ -89,7 +92,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
                 status => by_status(status, &said),
             };
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault { kind, said });
+            heard.hitch = Some(Fault::new(kind, said));
             Some(note)
         }
         ("system", "permission_denied") => Some(format!("was refused {}", text(line, "tool_name"))),
@@ -136,7 +139,7 @@ fn close(line: &Value, heard: &mut Heard) {
         Some(fault(line))
     } else {
         (text(line, "stop_reason") == "refusal")
-            .then(|| Fault { kind: Failure::Refused, said: "the model declined the task".to_owned() })
+            .then(|| Fault::new(Failure::Refused, "the model declined the task"))
     };
 }
 
@@ -177,5 +180,5 @@ fn fault(line: &Value) -> Fault {
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, said),
     };
-    Fault { kind, said: said.to_owned() }
+    Fault::new(kind, said)
 }

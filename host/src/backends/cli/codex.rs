@@ -7,13 +7,15 @@ use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Start, TOO_LONG, by_status, first_line, number, speaks_of, text,
+    Client, Errand, Fault, Heard, Lent, Rest, Start, TOO_LONG, by_status, first_line, number, speaks_of, text,
 };
 use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "codex",
+    vendor: "OpenAI",
     program: "codex",
+    rest: Rest::Model,
     tried: [0, 166, 0],
     sign_in: "run `codex login`, or set CODEX_API_KEY",
     own: &["CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
@@ -48,6 +50,7 @@ fn command(errand: &Errand<'_>) -> Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
         lent: lent.into_iter().collect(),
+        files: Vec::new(),
     }
 }
 
@@ -78,7 +81,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         "error" => {
             let said = text(line, "message").to_owned();
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault { kind: kind(&said), said });
+            heard.hitch = Some(Fault::new(kind(&said), said));
             Some(note)
         }
         "turn.completed" => {
@@ -89,7 +92,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         "turn.failed" => {
             heard.finished = true;
             let said = line.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
-            heard.fault = Some(Fault { kind: kind(said), said: plain(said) });
+            heard.fault = Some(Fault::new(kind(said), plain(said)));
             None
         }
         _ => None,

@@ -6,6 +6,7 @@
 
 mod claude;
 mod codex;
+pub mod own;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,12 @@ use super::Invocation;
 pub struct Client {
     /// The name it is asked for by.
     pub name: &'static str,
+    /// Who makes it, and so who plays the role.
+    pub vendor: &'static str,
+    /// Empty for the clients that are part of this program ([`own`]).
     pub program: &'static str,
+    /// What may follow its name and a colon.
+    pub rest: Rest,
     /// The version its recordings are from. Older ones were never tried.
     pub tried: [u32; 3],
     /// What its user has to do when the provider turns it away.
@@ -35,6 +41,34 @@ pub struct Client {
     counts_on: bool,
     command: fn(&Errand<'_>) -> Start,
     hear: fn(&Value, &mut Heard) -> Option<String>,
+}
+
+/// What follows the colon in a spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// A model, or nothing for what the tier means to the client.
+    Model,
+    /// A model, and behind an `@` where it is served; each may be left out.
+    ModelAt,
+    /// A command line.
+    Command,
+}
+
+impl Rest {
+    /// Whether this can follow the colon. What looks like a flag could be taken for one.
+    pub fn takes(self, rest: &str) -> bool {
+        let word = |text: &str, more: &str| {
+            !text.starts_with('-') && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+        };
+        match self {
+            Rest::Model => word(rest, "._-/[]:"),
+            Rest::ModelAt => {
+                let (model, place) = rest.split_once('@').unwrap_or((rest, ""));
+                word(model, "._-/[]:") && word(place, "._-/[]:%~")
+            }
+            Rest::Command => !rest.trim().is_empty(),
+        }
+    }
 }
 
 pub const ALL: [&Client; 2] = [&claude::CLIENT, &codex::CLIENT];
@@ -54,6 +88,8 @@ pub struct Errand<'a> {
     pub tree: &'a Path,
     /// A folder of the client's own, in place of the one in the user's home.
     pub home: &'a Path,
+    /// This program, for the clients that are part of it.
+    pub me: &'a Path,
     pub resumes: Option<&'a Session>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
@@ -78,6 +114,8 @@ pub struct Start {
     pub invocation: Invocation,
     pub env: Vec<(OsString, OsString)>,
     pub lent: Vec<Lent>,
+    /// Settings of its own, written before it starts. They lie in its home.
+    pub files: Vec<(PathBuf, String)>,
 }
 
 /// A file of the user's that is shown to the client in its own folder: the login. A client that renews it renews the
@@ -99,6 +137,8 @@ pub struct Heard {
     pub worked: bool,
     pub session: String,
     pub model: String,
+    /// The client's own version, if it says so.
+    pub version: String,
     /// As the client counts.
     pub tokens: Option<Tokens>,
     pub cost: Stated,
@@ -115,6 +155,14 @@ pub struct Fault {
     pub kind: Failure,
     /// The client's own words.
     pub said: String,
+    /// In how many seconds the provider will serve again, if it says so.
+    pub reopens: Option<u64>,
+}
+
+impl Fault {
+    pub fn new(kind: Failure, said: impl Into<String>) -> Fault {
+        Fault { kind, said: said.into(), reopens: None }
+    }
 }
 
 impl Client {

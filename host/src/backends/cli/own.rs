@@ -1,0 +1,73 @@
+//! The lines printed by clients that are part of this program: the bridge to agents that speak a protocol, and the loop
+//! around a model without a client. They run as processes of their own, so that limits, kills and sweeps are the same
+//! for everybody.
+
+use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::rules::ledger::Stated;
+use archeflow_core::words::Money;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Fault, Heard};
+
+/// One line. Later ones stand over earlier ones; the answer comes last and closes the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Line {
+    /// Where this conversation can be taken up again.
+    Session { id: String },
+    /// Who answers, as the other side calls itself.
+    Player { model: String, version: String },
+    /// What it is doing, for people who watch.
+    Note { text: String },
+    /// All that this attempt has used up to here.
+    Used { tokens: Tokens, cost_usd: Option<Money> },
+    /// A tool it wanted and was refused.
+    Denied { tool: String },
+    /// What it is trying to get over.
+    Hitch { kind: Failure, said: String, reopens: Option<u64> },
+    /// Why it gave up.
+    Fault { kind: Failure, said: String, reopens: Option<u64> },
+    /// The whole answer.
+    Answer { text: String },
+}
+
+impl Line {
+    /// As it is printed, with its end.
+    pub fn print(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+}
+
+pub fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+    match Line::deserialize(line).ok()? {
+        Line::Session { id } => heard.session = id,
+        Line::Player { model, version } => (heard.model, heard.version) = (model, version),
+        Line::Note { text } => {
+            heard.hitch = None;
+            return Some(text);
+        }
+        Line::Used { tokens, cost_usd } => {
+            heard.worked = true;
+            heard.tokens = Some(tokens);
+            heard.cost = cost_usd.map_or(Stated::Nothing, Stated::Amount);
+        }
+        Line::Denied { tool } => {
+            let note = format!("was refused {tool}");
+            heard.denied.push(tool);
+            return Some(note);
+        }
+        Line::Hitch { kind, said, reopens } => {
+            let note = format!("waits for its provider: {said}");
+            heard.hitch = Some(Fault { kind, said, reopens });
+            return Some(note);
+        }
+        Line::Fault { kind, said, reopens } => heard.fault = Some(Fault { kind, said, reopens }),
+        Line::Answer { text } => {
+            heard.answer = text;
+            heard.finished = true;
+            heard.hitch = None;
+        }
+    }
+    None
+}
