@@ -157,6 +157,7 @@ fn start() -> AgentStart {
         at: String::new(),
         silence_ms: 1,
         total_ms: 1,
+        account: String::new(),
         wait_ms: 0,
         note: String::new(),
         earlier: None,

@@ -327,6 +327,7 @@ fn af_145_af_146_the_log_says_what_there_is_to_learn() {
         merged_oid: None,
         question: None,
         unresolved: Vec::new(),
+        reopens_at: None,
     };
     let boundary = |open: Vec<Tracked>| CycleBoundary {
         cycle: 1,

@@ -199,7 +199,7 @@ impl Light {
                 DecisionPoint { archetype, rule, input, decision, confidence: Share::ONE }.into()
             }),
             "review.verdict" => Said::deserialize(data).map(|Said { archetype, verdict }| {
-                ReviewVerdict { archetype, verdict, findings: Vec::new() }.into()
+                ReviewVerdict { archetype, verdict, findings: Vec::new(), same_model: false }.into()
             }),
             "phase.transition" => Transition::deserialize(data).map(|Transition { to, cycle }| {
                 PhaseTransition { from: String::new(), to, cycle, artifacts_so_far: Vec::new() }.into()

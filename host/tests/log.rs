@@ -56,6 +56,9 @@ fn a_run() -> (Run, Vec<Entry>) {
                 duration_ms: 3,
                 kept_as: None,
                 estimated_cost_usd: None,
+                reopens_in_ms: None,
+                played: None,
+                brief_chars: 0,
             })
         } else {
             complete(seq, start.archetype, start.role).into()
@@ -100,6 +103,8 @@ fn complete(start_seq: u64, archetype: String, role: Role) -> AgentComplete {
         estimated_cost_usd: None,
         cost_source: None,
         session: None,
+        played: None,
+        brief_chars: 0,
         notes: Vec::new(),
     }
 }
@@ -136,5 +141,6 @@ fn session() -> SessionStart {
         version: "0".to_owned(),
         tag: "a-run.0".to_owned(),
         agents: BTreeMap::new(),
+        accounts: BTreeMap::new(),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Only this room decides. It is pure: deciding twice on the same facts gives the same answer twice.
 
+mod accounts;
 mod act;
 mod boundary;
 mod budget;
@@ -15,8 +16,8 @@ mod shadows;
 mod system;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
-use crate::rules::memory;
 use crate::rules::shadows::counted;
+use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
 use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
 
@@ -27,7 +28,7 @@ use settle::{asks, finish, hook, line, stop};
 ///
 /// An empty answer means: wait for the world. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Event> {
-    budget::admit(run, follows(run))
+    budget::admit(run, accounts::admit(run, follows(run)))
 }
 
 fn follows(run: &Run) -> Vec<Event> {
@@ -53,7 +54,8 @@ fn follows(run: &Run) -> Vec<Event> {
         return events;
     }
     let landing = run.landing.agreed && run.work.is_some();
-    let stragglers = run.stragglers();
+    let mut stragglers = run.stragglers();
+    stragglers.retain(|seat| !accounts::must_wait(run, cycle, seat));
     if !stragglers.is_empty() && !landing {
         return stragglers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
     }
@@ -156,7 +158,9 @@ fn judge(run: &Run, cycle: &Cycle) -> Vec<Event> {
                 (Some(Verdict::Approved), true) | (Some(Verdict::Rejected) | None, _) => Verdict::Rejected,
             };
             let findings = review.findings.iter().map(line).collect();
-            events.push(ReviewVerdict { archetype: name.clone(), verdict, findings }.into());
+            let same_model =
+                run.author.as_ref().is_some_and(|author| players::same_model(author, &answered.author));
+            events.push(ReviewVerdict { archetype: name.clone(), verdict, findings, same_model }.into());
         }
         if cycle.noted.contains(name) {
             continue;

@@ -8,17 +8,6 @@ use crate::words::{Purpose, Role, Seat, ShadowAction, Tier};
 use super::budget;
 
 pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
-    send_after(run, cycle, seat, purpose, note, 0)
-}
-
-pub(super) fn send_after(
-    run: &Run,
-    cycle: &Cycle,
-    seat: &Seat,
-    purpose: Purpose,
-    note: String,
-    wait_ms: u64,
-) -> Event {
     let policy = run.policy();
     let name = seat.archetype.as_str();
     let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
@@ -30,7 +19,7 @@ pub(super) fn send_after(
         (Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer, _) => policy.limits.other_ms,
     };
     let resolved = tiers::resolve(&policy.models, run.current_workflow(), name, own);
-    let (model, agent) = (budget::tier(run, seat.role, resolved), agent(run, name));
+    let (model, agent) = (budget::tier(run, seat.role, resolved), run.agent_for(name));
     let reserved_usd = budget::reserve(run, &agent, seat.role, model);
     AgentStart {
         archetype: name.to_owned(),
@@ -40,11 +29,12 @@ pub(super) fn send_after(
         purpose,
         attempt: cycle.starts.get(name).copied().unwrap_or(0) + 1,
         cycle: cycle.number,
+        account: run.account_of(&agent),
         agent,
         at: run.tip(),
         silence_ms: policy.limits.silence_ms.min(total_ms),
         total_ms,
-        wait_ms,
+        wait_ms: 0,
         note,
         earlier,
         reserved_usd,
@@ -81,14 +71,6 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
             fresh(purpose, note)
         }
     }
-}
-
-/// The agent named on this session's command line, else the one frozen with the request.
-fn agent(run: &Run, archetype: &str) -> String {
-    let anew = run.session.as_ref().map(|session| &session.agents);
-    anew.and_then(|agents| agents.get(archetype).or_else(|| agents.get("")))
-        .cloned()
-        .unwrap_or_else(|| run.policy().agents.of(archetype).to_owned())
 }
 
 fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {

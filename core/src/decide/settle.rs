@@ -1,22 +1,25 @@
 //! What ends or interrupts a run: failures and their retries, status tokens, questions, breaks, hooks, the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete,
     Stop, WiggumBreak,
 };
+use crate::rules::breaker::Verdict;
 use crate::run::{Cycle, Run};
 use crate::words::{
     FailAction, Finding, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity,
     Status,
 };
 
-use super::send::send_after;
-use super::{point, skip};
+use super::{accounts, point, send, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
 pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+    if let Some(handed_over) = hand_over(run, cycle) {
+        return Some(vec![handed_over]);
+    }
     let failing = run.failing_in_a_row();
     if failing >= run.policy().retries.failures_in_a_row {
         let told: Vec<String> = cycle
@@ -29,6 +32,7 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
     }
     let seats = run.seats();
     let (mut events, mut starts) = (Vec::new(), Vec::new());
+    let mut asked = BTreeSet::new();
     for seat in &seats {
         let name = &seat.archetype;
         let Some(failed) = cycle.last_failure.get(name).filter(|_| owes(cycle, seat)) else { continue };
@@ -38,10 +42,11 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
             continue;
         }
         match verdict_on(run, cycle, seat, failed) {
-            Next::Again { wait_ms } => {
-                events.push(point(name, "CL-12", failed.reason.clone(), "tried again".to_owned()));
+            Next::Again if accounts::is_held(run, name, &mut asked) => {}
+            Next::Again => {
+                events.push(point(name, "CL-12", failed.reason.clone(), tried_again(failed)));
                 let note = retry_note(cycle, seat, failed);
-                starts.push(send_after(run, cycle, seat, Purpose::Retry, note, wait_ms));
+                starts.push(send(run, cycle, seat, Purpose::Retry, note));
             }
             Next::Without if cycle.shadowed.contains_key(name) => {
                 let decision = "no corrected answer came; the earlier one counts".to_owned();
@@ -56,6 +61,10 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
                 let detail = format!("the {name} failed: {}", failed.reason);
                 return Some(finish(run, status, reason, detail));
             }
+            Next::Park(after_ms) => {
+                let detail = format!("the {name} failed: {}", failed.reason);
+                return Some(accounts::park(run, &run.account_of(&run.agent_for(name)), detail, after_ms));
+            }
         }
     }
     events.append(&mut starts);
@@ -65,13 +74,37 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 /// What a crash took away is sent as it was.
 pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Seat) -> Event {
     let Some(failed) = cycle.last_failure.get(&seat.archetype) else {
-        return send_after(run, cycle, seat, Purpose::Work, String::new(), 0);
+        return send(run, cycle, seat, Purpose::Work, String::new());
     };
-    let wait_ms = match verdict_on(run, cycle, seat, failed) {
-        Next::Again { wait_ms } => wait_ms,
-        Next::Without | Next::End(..) => 0,
-    };
-    send_after(run, cycle, seat, Purpose::Retry, retry_note(cycle, seat, failed), wait_ms)
+    send(run, cycle, seat, Purpose::Retry, retry_note(cycle, seat, failed))
+}
+
+/// C6: where an account can't serve and somebody else is there to take over, they do.
+fn hand_over(run: &Run, cycle: &Cycle) -> Option<Event> {
+    run.seats().iter().filter(|seat| owes(cycle, seat)).find_map(|seat| {
+        let failed = cycle.last_failure.get(&seat.archetype)?;
+        let out_of_reach = match verdict_on(run, cycle, seat, failed) {
+            Next::Park(_) => true,
+            Next::Without | Next::End(..) => is_of_account(failed.kind),
+            Next::Again => false,
+        };
+        accounts::hand_over(run, &seat.archetype, &failed.reason).filter(|_| out_of_reach)
+    })
+}
+
+/// Somebody on another account may fare better.
+fn is_of_account(kind: Failure) -> bool {
+    kind.is_busy() || matches!(kind, Failure::Auth | Failure::NotStarted)
+}
+
+fn tried_again(failed: &AgentFailed) -> String {
+    match (failed.kind, failed.brief_chars) {
+        (Failure::ContextTooLong, 0) => "tried again with a shorter brief (AF-156)".to_owned(),
+        (Failure::ContextTooLong, chars) => {
+            format!("tried again with a shorter brief than the {chars} characters of the last (AF-156)")
+        }
+        (_, _) => "tried again".to_owned(),
+    }
 }
 
 /// What went wrong, and the errand the Maker is still on.
@@ -93,27 +126,35 @@ fn owes(cycle: &Cycle, seat: &Seat) -> bool {
 }
 
 enum Next {
-    Again { wait_ms: u64 },
+    Again,
     Without,
     End(RunStatus, Reason),
+    /// The account is out of reach, for so long where that is known.
+    Park(Option<u64>),
 }
 
 fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Next {
     let retries = &run.policy().retries;
     let tried = |tally: &BTreeMap<String, u32>| tally.get(&seat.archetype).copied().unwrap_or(0);
+    if is_of_account(failed.kind) && accounts::is_replaced(run, &seat.archetype) {
+        return Next::Again;
+    }
     // Nobody on the same account would fare better, and asking again only makes it worse.
     if failed.kind == Failure::Auth {
         return Next::End(RunStatus::Stopped, Reason::NotSignedIn);
     }
-    if failed.kind == Failure::Quota {
-        return Next::End(RunStatus::Stopped, Reason::ProviderBusy);
-    }
     if failed.kind.is_busy() {
-        let wait = retries.busy_waits_ms.get((tried(&cycle.busy) as usize).saturating_sub(1));
-        return match wait {
-            Some(wait_ms) => Next::Again { wait_ms: *wait_ms },
-            None => Next::End(RunStatus::Stopped, Reason::ProviderBusy),
+        return match accounts::refused(run, &seat.archetype, failed, tried(&cycle.busy)) {
+            Verdict::Wait(_) => Next::Again,
+            Verdict::Park(after_ms) => Next::Park(after_ms),
         };
+    }
+    // The same brief would not fit a third time either (M-G5).
+    if failed.kind == Failure::ContextTooLong
+        && tried(&cycle.cramped) <= 1
+        && tried(&cycle.failures) <= retries.attempts
+    {
+        return Next::Again;
     }
     let needed = match seat.role {
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
@@ -126,8 +167,8 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     if failed.kind == Failure::NotStarted {
         return Next::End(RunStatus::Failed, Reason::AgentFailures);
     }
-    if tried(&cycle.failures) <= retries.attempts {
-        return Next::Again { wait_ms: 0 };
+    if tried(&cycle.failures) <= retries.attempts && failed.kind != Failure::ContextTooLong {
+        return Next::Again;
     }
     match (seat.role, failed.kind) {
         (Role::Gatekeeper | Role::Reviewer, Failure::Garbled | Failure::Empty) => {
@@ -186,6 +227,14 @@ pub(super) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason
 pub(super) fn park(run: &Run, seq: Seq, question: &QuestionAsked) -> Vec<Event> {
     let mut complete = completed(run, question.unanswered.clone());
     complete.question = Some(seq);
+    with_last_hook(run, complete)
+}
+
+/// The account is out of reach: the run ends here, and can go on once it serves again.
+pub(super) fn park_until(run: &Run, detail: String, reopens_at: Option<u64>) -> Vec<Event> {
+    let outcome = Outcome { status: RunStatus::Stopped, reason: Reason::ProviderBusy, detail };
+    let mut complete = completed(run, outcome);
+    complete.reopens_at = reopens_at;
     with_last_hook(run, complete)
 }
 
@@ -262,6 +311,7 @@ fn completed(run: &Run, outcome: Outcome) -> RunComplete {
         merged_oid,
         question: None,
         unresolved: unresolved(run),
+        reopens_at: None,
     }
 }
 

@@ -26,11 +26,14 @@ pub struct AgentStart {
     pub cycle: u32,
     /// The program that plays it.
     pub agent: String,
+    /// The provider account behind that program; agents on one account share its limits (C6).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub account: String,
     /// The commit its working copy shows.
     pub at: Oid,
     pub silence_ms: u64,
     pub total_ms: u64,
-    /// Wait before starting: the last attempt found the agent busy.
+    /// Wait before starting: the account is limited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wait_ms: u64,
     /// What this attempt is told beyond its ordinary brief.
@@ -81,6 +84,25 @@ pub struct AgentComplete {
     /// The conversation behind this answer, if it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<Player>,
+    /// How long the brief was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub brief_chars: u64,
+}
+
+/// Who really played a role. What nobody says is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Player {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub vendor: String,
+    /// As its vendor calls it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Of the client.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -136,10 +158,11 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Nobody's failure: the same again, a little later, may well succeed.
+    /// Nobody's failure: the account has no room for us, and the same again may well succeed once it has. Opens the
+    /// breaker of the account (C6).
     pub fn is_busy(self) -> bool {
         match self {
-            Failure::Busy | Failure::RateLimit | Failure::Overload => true,
+            Failure::Busy | Failure::RateLimit | Failure::Overload | Failure::Quota => true,
             Failure::NotStarted
             | Failure::Exit
             | Failure::Signal
@@ -150,11 +173,32 @@ impl Failure {
             | Failure::TooLong
             | Failure::WorkspaceGone
             | Failure::Auth
-            | Failure::Quota
             | Failure::ContextTooLong
             | Failure::Refused
             | Failure::Network
             | Failure::PermissionDenied => false,
+        }
+    }
+
+    /// The attempt was no use, but the account served it: its breaker has no reason to stay open.
+    pub fn was_served(self) -> bool {
+        match self {
+            Failure::Garbled | Failure::NoWork | Failure::PermissionDenied => true,
+            Failure::NotStarted
+            | Failure::Exit
+            | Failure::Signal
+            | Failure::Empty
+            | Failure::Busy
+            | Failure::Silence
+            | Failure::TooLong
+            | Failure::WorkspaceGone
+            | Failure::Auth
+            | Failure::Quota
+            | Failure::RateLimit
+            | Failure::Overload
+            | Failure::ContextTooLong
+            | Failure::Refused
+            | Failure::Network => false,
         }
     }
 }
@@ -171,6 +215,13 @@ pub struct AgentFailed {
     pub kept_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
+    /// In which time the provider says it will serve again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopens_in_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<Player>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub brief_chars: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -186,6 +186,9 @@ pub struct RunComplete {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Seq>,
     pub unresolved: Vec<FindingLine>,
+    /// When the account that stopped the run serves again, in milliseconds since 1970: the run is parked until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopens_at: Option<u64>,
 }
 
 impl RunComplete {

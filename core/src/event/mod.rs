@@ -19,7 +19,8 @@ use crate::words::{Phase, Seq};
 pub use crate::words::{Money, Share};
 
 pub use agent::{
-    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Session, Tokens,
+    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Player, Session,
+    Tokens,
 };
 pub use cycle::{
     CycleBoundary, DecisionPoint, FixApplied, Hardness, NextAction, PhaseTransition, RunComplete, Stop,

@@ -9,6 +9,9 @@ pub struct ReviewVerdict {
     pub archetype: String,
     pub verdict: Verdict,
     pub findings: Vec<FindingLine>,
+    /// The model that wrote the change also judged it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_model: bool,
 }
 
 /// A finding as other programs read it.

@@ -3,6 +3,7 @@
 
 pub mod attention;
 pub(crate) mod bag;
+pub mod breaker;
 pub mod convergence;
 pub mod domain;
 pub mod estimate;
@@ -13,6 +14,7 @@ pub mod ledger;
 pub mod lens;
 pub mod memory;
 pub(crate) mod phrases;
+pub mod players;
 pub mod pollution;
 pub mod prices;
 pub mod raised;

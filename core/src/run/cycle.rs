@@ -8,7 +8,7 @@ use crate::words::{
     Verdict,
 };
 
-use super::{Key, Shadowed};
+use super::{Author, Key, Shadowed};
 
 /// What a run ends with that a shadow of this archetype ends.
 pub(crate) fn reason_of(archetype: &str) -> Reason {
@@ -28,6 +28,8 @@ pub struct Cycle {
     pub failures: BTreeMap<String, u32>,
     pub busy: BTreeMap<String, u32>,
     pub last_failure: BTreeMap<String, AgentFailed>,
+    /// How often the brief of each archetype was too long for it.
+    pub cramped: BTreeMap<String, u32>,
     /// Spared or given up, with the reason.
     pub absent: BTreeMap<String, String>,
     pub verdicts: BTreeMap<String, Verdict>,
@@ -76,6 +78,7 @@ pub struct Answered {
     pub purpose: Purpose,
     pub notes: Vec<String>,
     pub session: Option<Session>,
+    pub author: Author,
 }
 
 impl Answered {
@@ -98,6 +101,7 @@ impl Cycle {
             failures: BTreeMap::new(),
             busy: BTreeMap::new(),
             last_failure: BTreeMap::new(),
+            cramped: BTreeMap::new(),
             absent: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             downgrades: BTreeMap::new(),
@@ -209,6 +213,7 @@ impl Cycle {
         self.failures.clear();
         self.busy.clear();
         self.last_failure.clear();
+        self.cramped.clear();
         self.verdicts.clear();
         self.downgrades.clear();
         self.raised.clear();

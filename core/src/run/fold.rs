@@ -1,12 +1,12 @@
 //! Taking in the lines of the log, one by one. Only remembers.
 
 use crate::event::{
-    AgentComplete, AgentFailed, Artifact, Entry, Event, Imported, NextAction, QuestionAsked, QuestionKind,
-    RunReentered, Verb,
+    AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
+    QuestionKind, RunReentered, Verb,
 };
 use crate::words::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
-use super::{Answered, Clarification, Cycle, Landing, Merged, Run, is_yes};
+use super::{Answered, Author, Clarification, Cycle, Landing, Merged, Run, is_yes};
 
 impl Run {
     /// Takes in a line that is on disk already, or about to be.
@@ -33,7 +33,7 @@ impl Run {
                 self.open.insert(entry.seq, order);
             }
             (Verb::Decided, decision) => self.apply_decision(entry.seq, &decision),
-            (Verb::Reported, report) => self.apply_report(entry.seq, &report),
+            (Verb::Reported, report) => self.apply_report(entry.seq, entry.at, &report),
         }
     }
 
@@ -42,6 +42,7 @@ impl Run {
         match order {
             Event::AgentStart(start) => {
                 self.agents_total += 1;
+                self.note_account(start);
                 if self.begins_a_step(&start.archetype) {
                     self.failures_in_a_row = self.failing_in_a_row();
                     self.ended.clear();
@@ -128,6 +129,7 @@ impl Run {
                     }
                 }
                 "AF-138" => self.cycle_mut().restore(&point.archetype),
+                "C6" => self.give_up_account(&point.archetype),
                 "AF-040" | "D-02" => {
                     let archetype = point.archetype.clone();
                     self.cycle_mut().noted.insert(archetype);
@@ -180,6 +182,7 @@ impl Run {
             Event::WiggumBreak(_) => self.broke = Some(seq),
             Event::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
+                self.note_end(complete.reason);
                 self.complete = Some(complete.clone());
             }
             _ => {}
@@ -187,7 +190,7 @@ impl Run {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_report(&mut self, seq: Seq, report: &Event) {
+    fn apply_report(&mut self, seq: Seq, at: u64, report: &Event) {
         match report {
             Event::RunStart(start) => {
                 self.workflow = Some(start.workflow);
@@ -199,6 +202,7 @@ impl Run {
             Event::RunContinued(continued) => {
                 self.reopen();
                 self.allow(continued.budget_usd);
+                self.accounts.given_up.clear();
                 self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
                 self.failures_in_a_row = 0;
                 self.ended.clear();
@@ -212,6 +216,7 @@ impl Run {
                 cycle.failures.clear();
                 cycle.busy.clear();
                 cycle.last_failure.clear();
+                cycle.cramped.clear();
                 cycle.lost.clear();
                 cycle.owed.clear();
                 let waiting: Vec<String> = cycle
@@ -243,8 +248,8 @@ impl Run {
                 self.landing = Landing { agreed: true, ..Landing::default() };
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
             }
-            Event::AgentFailed(failed) => self.apply_failure(failed),
-            Event::AgentTimeout(failed) => self.apply_failure(&failed.0),
+            Event::AgentFailed(failed) => self.apply_failure(seq, at, failed),
+            Event::AgentTimeout(failed) => self.apply_failure(seq, at, &failed.0),
             Event::AgentLost(lost) => {
                 if let Some(Event::AgentStart(start)) = self.open.remove(&lost.start_seq) {
                     let at_least = Some(start.reserved_usd).filter(|money| *money > Money::ZERO);
@@ -309,8 +314,11 @@ impl Run {
         *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
         self.worked(complete.duration_ms);
         self.settle_cost(&start, complete.estimated_cost_usd, complete.tokens);
+        self.note_served(&start, complete.start_seq);
+        let author = Author { agent: start.agent, player: complete.played };
         if complete.change.is_some() {
             self.work = complete.change;
+            self.author = Some(author.clone());
         }
         let name = complete.archetype;
         let answered = Answered {
@@ -326,10 +334,12 @@ impl Run {
             purpose: start.purpose,
             notes: complete.notes,
             session: complete.session,
+            author,
         };
         let cycle = self.cycle_mut();
         cycle.busy.remove(&name);
         cycle.last_failure.remove(&name);
+        cycle.cramped.remove(&name);
         cycle.explored += u32::from(start.role == Role::Explorer);
         if start.purpose == Purpose::Research {
             cycle.mini_explorer = Some(answered);
@@ -351,18 +361,30 @@ impl Run {
         cycle.answers.insert(name, answered);
     }
 
-    fn apply_failure(&mut self, failed: &AgentFailed) {
+    fn apply_failure(&mut self, seq: Seq, at: u64, failed: &AgentFailed) {
         let Some(Event::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
         self.settle_cost(&start, failed.estimated_cost_usd, None);
         self.worked(failed.duration_ms);
+        self.note_failure(&start);
         let busy = failed.kind.is_busy();
-        if !busy {
+        // A key that is not accepted is not the agent's failing either (M-G2, M-G18).
+        if !busy && failed.kind != Failure::Auth {
             self.ended.insert(failed.archetype.clone(), false);
         }
         let cycle = self.cycle_mut();
         let tally = if busy { &mut cycle.busy } else { &mut cycle.failures };
-        *tally.entry(failed.archetype.clone()).or_default() += 1;
+        let times = tally.entry(failed.archetype.clone()).or_default();
+        *times += 1;
+        let times = *times;
+        if failed.kind == Failure::ContextTooLong {
+            *cycle.cramped.entry(failed.archetype.clone()).or_default() += 1;
+        }
         cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
+        if busy {
+            self.note_limit(&start, seq, at, failed, times);
+        } else if failed.kind.was_served() {
+            self.note_served(&start, failed.start_seq);
+        }
     }
 
     fn worked(&mut self, duration_ms: u64) {
@@ -415,6 +437,7 @@ impl Run {
         self.overrule();
         self.settle_open();
         self.open.clear();
+        self.accounts.given_up.clear();
         self.landing = Landing::default();
         self.failures_in_a_row = 0;
         self.questions.clear();
@@ -427,6 +450,7 @@ impl Run {
         }
         if let Some(change) = &reentered.change {
             self.work = Some(change.clone());
+            self.author = None;
         }
         let changed = self.work.is_some();
         let gatekeeper = self.seat(Role::Gatekeeper).map(|seat| seat.archetype);
@@ -452,6 +476,7 @@ impl Run {
                 purpose: Purpose::Work,
                 notes: Vec::new(),
                 session: None,
+                author: Author::default(),
             };
             cycle.answers.insert(archetype.clone(), answered);
         }

@@ -1,5 +1,6 @@
 //! The state of a run: a fold over its log. It remembers; it never decides.
 
+mod accounts;
 mod causes;
 mod corrections;
 mod cycle;
@@ -20,6 +21,7 @@ use crate::words::{
 
 use causes::{Causes, agent_of};
 
+pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
@@ -60,6 +62,9 @@ pub struct Run {
     pub spent: Money,
     pub corrections: Corrections,
     pub ledger: Ledger,
+    pub accounts: Accounts,
+    /// Who made the work as it is now, where that is known.
+    pub author: Option<Author>,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,

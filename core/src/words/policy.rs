@@ -82,6 +82,12 @@ pub struct Agents {
     pub default: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_archetype: BTreeMap<String, String>,
+    /// Who takes over, in this order, where an account can't serve.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// The provider account behind each of these programs, where that is not the program itself (C6).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, String>,
 }
 
 impl Agents {
@@ -124,8 +130,12 @@ pub struct Retries {
     pub attempts: u32,
     /// So many failures in a row, over all roles, are a hard break (CL-28).
     pub failures_in_a_row: u32,
-    /// Waits, in milliseconds, before a busy agent (exit 75) is tried again; after the last the run stops.
+    /// Waits, in milliseconds, before a busy account is tried again; after the last the run stops.
     pub busy_waits_ms: Vec<u64>,
+    /// Up to so much is added to each of these waits, so that runs do not come back all at once (C6).
+    pub jitter_percent: u32,
+    /// A longer wait is not waited for: the run is parked.
+    pub park_after_ms: u64,
     /// Times a candidate is rebuilt and tested anew because the target moved meanwhile.
     pub moved_base: u32,
     /// Times the same question may be asked.
@@ -138,6 +148,8 @@ impl Default for Retries {
             attempts: 1,
             failures_in_a_row: 3,
             busy_waits_ms: vec![2_000, 10_000, 30_000, 60_000, 120_000],
+            jitter_percent: 20,
+            park_after_ms: 300_000,
             moved_base: 3,
             questions: 3,
         }

@@ -222,6 +222,7 @@ impl World {
             version: String::new(),
             tag: String::new(),
             agents: BTreeMap::new(),
+            accounts: BTreeMap::new(),
         }
     }
 
@@ -323,6 +324,9 @@ impl World {
             duration_ms: 1,
             kept_as: None,
             estimated_cost_usd: None,
+            reopens_in_ms: None,
+            played: None,
+            brief_chars: 0,
         };
         let kind = match kind.as_str() {
             "fine" => return self.done(seq, start).into(),
@@ -397,6 +401,8 @@ impl World {
             estimated_cost_usd: self.charges.get(&start.archetype).or(self.charges.get("all")).copied(),
             cost_source: None,
             session: None,
+            played: None,
+            brief_chars: 0,
             notes: Vec::new(),
         }
     }

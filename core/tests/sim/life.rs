@@ -14,6 +14,11 @@ use super::world::{Reply, World};
 const LINES_AT_MOST: usize = 4_000;
 const CRASHES_AT_MOST: u32 = 8;
 
+/// Time passes only while people think: some come back before an account serves again, some after.
+fn later(ledger: &Ledger) -> u64 {
+    1_000 + ledger.acts * 250_000
+}
+
 pub(crate) enum Schedule {
     /// Answers come in the order they were asked for.
     Calm,
@@ -28,6 +33,9 @@ pub(crate) struct Life {
     pub(crate) log: Vec<Entry>,
     /// What happened to the program itself, by kind.
     pub(crate) mishaps: BTreeMap<&'static str, u32>,
+    /// A crash took an agent whose account was limited meanwhile: it can't be sent again as it was, so this life may go
+    /// another way than a calm one.
+    pub(crate) parted: bool,
     run: Run,
     ledger: Ledger,
     schedule: Schedule,
@@ -43,6 +51,7 @@ impl Life {
             world,
             log: Vec::new(),
             mishaps: BTreeMap::new(),
+            parted: false,
             run: Run::default(),
             ledger: Ledger::default(),
             schedule,
@@ -71,7 +80,7 @@ impl Life {
                 };
                 let mut next = self.ledger.clone();
                 next.acts += 1;
-                self.hear(vec![self.world.session(&next).into(), act])?;
+                self.hear_at(later(&next), vec![self.world.session(&next).into(), act])?;
                 continue;
             }
             if self.run.open.is_empty() {
@@ -99,16 +108,20 @@ impl Life {
 
     /// One batch: reports, and everything that follows from them.
     fn hear(&mut self, reports: Vec<Event>) -> Result<(), String> {
+        self.hear_at(later(&self.ledger), reports)
+    }
+
+    fn hear_at(&mut self, at: u64, reports: Vec<Event>) -> Result<(), String> {
         self.batch = self.log.len();
         for report in reports {
-            let entry = self.run.hear(1_000, report);
+            let entry = self.run.hear(at, report);
             self.put(entry);
         }
         self.settle()
     }
 
     fn settle(&mut self) -> Result<(), String> {
-        for entry in self.run.settle(1_000) {
+        for entry in self.run.settle(later(&self.ledger)) {
             if entry.event.verb() == Verb::Reported {
                 return Err(format!("the core never reports: {}", entry.event.name()));
             }
@@ -178,6 +191,9 @@ impl Life {
                     duration_ms: 0,
                     kept_as: None,
                     estimated_cost_usd: None,
+                    reopens_in_ms: None,
+                    played: None,
+                    brief_chars: 0,
                 };
                 failed.into()
             }
@@ -226,7 +242,7 @@ impl Life {
         *self.mishaps.entry(kind).or_default() += 1;
         if kind == "interrupted" && self.run.outcome.is_none() {
             self.batch = lines;
-            let entry = self.run.hear(1_000, SessionEnd { signal: 15 });
+            let entry = self.run.hear(later(&self.ledger), SessionEnd { signal: 15 });
             self.put(entry);
             self.lose(true, false);
         } else {
@@ -240,7 +256,7 @@ impl Life {
         }
         let session = self.world.session(&self.ledger);
         self.batch = self.log.len();
-        let entry = self.run.hear(1_000, session);
+        let entry = self.run.hear(later(&self.ledger), session);
         self.put(entry);
         if piecemeal {
             self.settle()?;
@@ -250,16 +266,23 @@ impl Life {
     }
 
     fn lose(&mut self, all: bool, none: bool) {
-        let out: Vec<(Seq, String)> =
-            self.run.open_agents().map(|(seq, start)| (seq, start.archetype.clone())).collect();
-        for (start_seq, archetype) in out {
+        let out: Vec<(Seq, String, bool)> = self
+            .run
+            .open_agents()
+            .map(|(seq, start)| {
+                let limited = self.run.accounts.open.get(&start.account);
+                (seq, start.archetype.clone(), limited.is_some_and(|limited| limited.since > seq))
+            })
+            .collect();
+        for (start_seq, archetype, limited) in out {
             let Schedule::Crashing(chance) = &mut self.schedule else { return };
             if all || (!none && chance.percent(50)) {
                 *self.mishaps.entry("agent lost").or_default() += 1;
+                self.parted |= limited;
                 let reason = "the program died".to_owned();
                 let lost =
                     AgentLost { archetype, start_seq, reason, kept_as: None, estimated_cost_usd: None };
-                let entry = self.run.hear(1_000, lost);
+                let entry = self.run.hear(later(&self.ledger), lost);
                 self.put(entry);
             }
         }

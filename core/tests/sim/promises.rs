@@ -67,6 +67,19 @@ struct Auditor<'a> {
     completed: Vec<Seq>,
     /// Parent of the agents sent since the last report.
     together: Option<&'a [Seq]>,
+    /// Accounts that turned somebody away and served nobody since.
+    limited: BTreeMap<&'a str, Limited>,
+    /// The account each archetype was last sent to.
+    account: BTreeMap<&'a str, &'a str>,
+}
+
+#[derive(Default)]
+struct Limited {
+    since: Seq,
+    opens: u64,
+    parked: bool,
+    /// How often each archetype was turned away since the run was parked.
+    again: BTreeMap<String, u32>,
 }
 
 #[derive(Default)]
@@ -78,6 +91,7 @@ struct Cycle<'a> {
     failures: BTreeMap<&'a str, u32>,
     busy: BTreeMap<&'a str, u32>,
     last_failure: BTreeMap<&'a str, Failure>,
+    cramped: BTreeMap<&'a str, u32>,
     skipped: BTreeSet<&'a str>,
     shadowed: BTreeMap<&'a str, &'a Answer>,
     verdicts: BTreeMap<&'a str, Verdict>,
@@ -184,10 +198,13 @@ impl<'a> Auditor<'a> {
             match (order, &entry.event) {
                 (Event::AgentStart(start), Event::AgentComplete(complete)) => {
                     self.completed.push(entry.seq);
+                    self.served(start, complete.start_seq);
                     self.complete(start, &complete.answer, complete.change.as_ref());
                 }
-                (Event::AgentStart(start), Event::AgentFailed(failed)) => self.failed(start, failed),
-                (Event::AgentStart(start), Event::AgentTimeout(failed)) => self.failed(start, &failed.0),
+                (Event::AgentStart(start), Event::AgentFailed(failed)) => self.failed(entry, start, failed),
+                (Event::AgentStart(start), Event::AgentTimeout(failed)) => {
+                    self.failed(entry, start, &failed.0);
+                }
                 (Event::AgentStart(start), Event::AgentLost(_)) => {
                     self.cycle.for_tests -= u32::from(start.purpose == Purpose::Tests);
                     self.cycle.for_fix -= u32::from(start.purpose == Purpose::Fix);
@@ -247,6 +264,7 @@ impl<'a> Auditor<'a> {
                 self.cycle.failures.clear();
                 self.cycle.busy.clear();
                 self.cycle.last_failure.clear();
+                self.cycle.cramped.clear();
                 self.cycle.no_tests_came = false;
                 if self.cycle.errand.is_some() {
                     (self.cycle.for_tests, self.cycle.for_fix) = (0, 0);
@@ -349,6 +367,7 @@ impl<'a> Auditor<'a> {
         cycle.failures.remove(name);
         cycle.busy.remove(name);
         cycle.last_failure.remove(name);
+        cycle.cramped.remove(name);
         if start.purpose == Purpose::Research {
             return;
         }
@@ -362,7 +381,31 @@ impl<'a> Auditor<'a> {
         cycle.answers.insert(name, answer);
     }
 
-    fn failed(&mut self, start: &'a AgentStart, failed: &'a AgentFailed) {
+    fn served(&mut self, start: &'a AgentStart, start_seq: Seq) {
+        let account = start.account.as_str();
+        if self.limited.get(account).is_some_and(|limited| limited.since < start_seq) {
+            self.limited.remove(account);
+        }
+    }
+
+    /// C6: the provider's word, and whatever was waited for already.
+    fn turned_away(&mut self, entry: &'a Entry, start: &'a AgentStart, failed: &'a AgentFailed) {
+        let limited = self.limited.entry(&start.account).or_default();
+        let beside = failed.start_seq < limited.since;
+        let opens = entry.at + failed.reopens_in_ms.unwrap_or(0);
+        limited.opens = if beside { limited.opens.max(opens) } else { opens };
+        limited.since = entry.seq;
+        *limited.again.entry(start.archetype.clone()).or_default() += 1;
+    }
+
+    fn failed(&mut self, entry: &'a Entry, start: &'a AgentStart, failed: &'a AgentFailed) {
+        match failed.kind {
+            kind if kind.is_busy() => self.turned_away(entry, start, failed),
+            Failure::Garbled | Failure::NoWork | Failure::PermissionDenied => {
+                self.served(start, failed.start_seq);
+            }
+            _ => {}
+        }
         let name = start.archetype.as_str();
         let tally = match failed.kind {
             kind if kind.is_busy() => &mut self.cycle.busy,
@@ -370,7 +413,10 @@ impl<'a> Auditor<'a> {
         };
         *tally.entry(name).or_default() += 1;
         self.cycle.last_failure.insert(name, failed.kind);
-        if !failed.kind.is_busy() {
+        if failed.kind == Failure::ContextTooLong {
+            *self.cycle.cramped.entry(name).or_default() += 1;
+        }
+        if !failed.kind.is_busy() && failed.kind != Failure::Auth {
             let alone = self.agents_out().next().is_none() && start.role != Role::Reviewer;
             self.alone_and_failing = if alone { self.alone_and_failing + 1 } else { 0 };
         }
@@ -457,6 +503,7 @@ impl<'a> Auditor<'a> {
             self.alone_and_failing < request.config.retries.failures_in_a_row,
             "failures in a row are a hard break",
         )?;
+        self.on_account(entry, request, start)?;
         self.retried(request, start)?;
         match start.role {
             Role::Explorer => {}
@@ -479,6 +526,30 @@ impl<'a> Auditor<'a> {
         }
         self.together = Some(&entry.parent);
         self.agents += 1;
+        Ok(())
+    }
+
+    /// C6: nobody goes to a limited account before it serves again, and then only one.
+    fn on_account(&mut self, entry: &'a Entry, request: &'a RunStart, start: &'a AgentStart) -> Kept {
+        let (name, account) = (start.archetype.as_str(), start.account.as_str());
+        if let Some(limited) = self.limited.get(account) {
+            holds(entry.at + start.wait_ms >= limited.opens, "no agent starts into an open breaker (C6)")?;
+            let alone = self.agents_out().all(|out| out.account != account);
+            holds(alone, "one attempt finds out whether an account serves again (C6)")?;
+            let again = limited.again.get(name).copied().unwrap_or(0);
+            holds(
+                !limited.parked || again < 2,
+                "who comes back from a break is turned away twice at most (C6)",
+            )?;
+            let wait = start.wait_ms <= request.config.retries.park_after_ms;
+            holds(wait, "what is too far off is not waited for (C6)")?;
+        } else {
+            holds(start.wait_ms == 0, "nobody waits for nothing")?;
+        }
+        if self.account.insert(name, account).is_some_and(|before| before != account) {
+            self.cycle.busy.remove(name);
+            self.cycle.failures.remove(name);
+        }
         Ok(())
     }
 
@@ -508,8 +579,15 @@ impl<'a> Auditor<'a> {
         }
         let again = self.cycle.last_failure.get(name);
         holds(again.is_some() == (start.purpose == Purpose::Retry), "a retry follows a failure")?;
-        let gone_without = start.role == Role::Reviewer
-            && again.is_some_and(|kind| *kind != Failure::Garbled && !kind.is_busy());
+        let cramped = self.cycle.cramped.get(name).copied().unwrap_or(0);
+        holds(cramped <= 1, "a brief is shortened once (M-G5)")?;
+        let another = |kind: &Failure| {
+            matches!(kind, Failure::Garbled | Failure::ContextTooLong)
+                || kind.is_busy()
+                || (!request.config.agents.fallback.is_empty()
+                    && matches!(kind, Failure::Auth | Failure::NotStarted))
+        };
+        let gone_without = start.role == Role::Reviewer && again.is_some_and(|kind| !another(kind));
         holds(!gone_without, "a reviewer that failed is gone without")?;
         let errand = self.cycle.errand.map_or("", |errand| errand.note.as_str());
         holds(
@@ -797,6 +875,16 @@ impl<'a> Auditor<'a> {
             }
             Event::RunComplete(complete) => self.completed_run(complete),
             Event::DecisionPoint(point) => {
+                if point.rule == "C6" {
+                    holds(
+                        !self.request()?.config.agents.fallback.is_empty(),
+                        "somebody is there to take over",
+                    )?;
+                    let kind = self.cycle.last_failure.get(point.archetype.as_str());
+                    if kind == Some(&Failure::NotStarted) {
+                        self.alone_and_failing = self.alone_and_failing.saturating_sub(1);
+                    }
+                }
                 if point.rule == "AF-138" {
                     self.cycle.restore(&point.archetype);
                 }
@@ -952,6 +1040,15 @@ impl<'a> Auditor<'a> {
             self.cycle.boundary != Some(NextAction::CycleBack) || self.discarded,
             "a cycle back goes back",
         )?;
+        let busy = complete.reason == Reason::ProviderBusy;
+        holds(busy || complete.reopens_at.is_none(), "only a limited account says when it serves again")?;
+        holds(!busy || !self.limited.is_empty(), "an account that serves stops nobody")?;
+        if busy {
+            for limited in self.limited.values_mut() {
+                limited.parked = true;
+                limited.again.clear();
+            }
+        }
         self.ended = Some(complete);
         Ok(())
     }

@@ -40,6 +40,7 @@ struct Mood {
     red: u64,
     people: u64,
     shadow: u64,
+    provider: u64,
 }
 
 /// What a person does with an open question.
@@ -76,8 +77,11 @@ impl World {
             red: chance.pick(&[0, 10, 40]),
             people: chance.pick(&[10, 40, 80]),
             shadow: chance.pick(&[0, 0, 10, 40, 90]),
+            // A stream of its own: what else happens in a seed stays as it was.
+            provider: Chance::keyed(seed, &[word("mood")]).pick(&[0, 0, 0, 6, 25]),
         };
-        let request = request(&mut chance);
+        let mut request = request(&mut chance);
+        accounts(&mut Chance::keyed(seed, &[word("accounts")]), &mut request.config);
         World { seed, request, mood, shuffled: None }
     }
 
@@ -101,6 +105,7 @@ impl World {
             version: "0".to_owned(),
             tag: "sim".to_owned(),
             agents: BTreeMap::new(),
+            accounts: BTreeMap::new(),
         }
     }
 
@@ -116,7 +121,12 @@ impl World {
     }
 
     pub(crate) fn agent(&self, seq: Seq, start: &AgentStart, nth: u64) -> Event {
-        let mut chance = self.chance("agent", &[u64::from(start.cycle), word(&start.archetype), nth]);
+        let key = [u64::from(start.cycle), word(&start.archetype), nth];
+        let provider = &mut self.chance("provider", &key);
+        if provider.percent(self.mood.provider) {
+            return turned_away(provider, seq, start).into();
+        }
+        let mut chance = self.chance("agent", &key);
         if chance.percent(self.mood.failing) {
             return failure(&mut chance, seq, start);
         }
@@ -142,6 +152,8 @@ impl World {
             estimated_cost_usd: None,
             cost_source: None,
             session: Some(Session { id: digest, counted: None }),
+            played: None,
+            brief_chars: 0,
             notes: Vec::new(),
         }
         .into()
@@ -474,7 +486,50 @@ fn failed(seq: Seq, start: &AgentStart, kind: Failure) -> AgentFailed {
         duration_ms: 1,
         kept_as: None,
         estimated_cost_usd: None,
+        reopens_in_ms: None,
+        played: None,
+        brief_chars: 0,
     }
+}
+
+/// What a provider or the way to it does to an attempt.
+fn turned_away(chance: &mut Chance, seq: Seq, start: &AgentStart) -> AgentFailed {
+    let mut kinds = vec![
+        Failure::RateLimit,
+        Failure::RateLimit,
+        Failure::RateLimit,
+        Failure::Overload,
+        Failure::Overload,
+        Failure::Quota,
+        Failure::Auth,
+        Failure::ContextTooLong,
+        Failure::ContextTooLong,
+        Failure::Refused,
+        Failure::Network,
+    ];
+    if start.role == Role::Maker {
+        kinds.push(Failure::PermissionDenied);
+    }
+    let kind = chance.pick(&kinds);
+    let told = chance.pick(&[None, None, Some(0), Some(30), Some(400_000), Some(2_000_000)]);
+    AgentFailed { reopens_in_ms: told.filter(|_| kind.is_busy()), ..failed(seq, start, kind) }
+}
+
+/// One account for everybody, or several, and perhaps somebody to take over.
+fn accounts(chance: &mut Chance, policy: &mut Policy) {
+    let agents = &mut policy.agents;
+    agents.default = "one".to_owned();
+    for name in ["maker", "skeptic", "sage", "trickster"] {
+        if chance.percent(30) {
+            let other = chance.pick(&["one:large", "two"]);
+            agents.by_archetype.insert(name.to_owned(), other.to_owned());
+        }
+    }
+    agents.accounts = [("one:large".to_owned(), "one".to_owned())].into();
+    let fallback = chance.pick(&[&[][..], &[][..], &["three"][..], &["two", "three"][..]]);
+    agents.fallback = fallback.iter().map(|agent| (*agent).to_owned()).collect();
+    policy.retries.park_after_ms = chance.pick(&[300_000, 300_000, 20]);
+    policy.retries.jitter_percent = chance.pick(&[0, 20, 100]);
 }
 
 fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Event {

@@ -123,6 +123,9 @@ impl MadeUp {
                 duration_ms: 1_250,
                 kept_as: None,
                 estimated_cost_usd: None,
+                reopens_in_ms: None,
+                played: None,
+                brief_chars: 0,
             }
             .into(),
             Event::AgentStart(start) => self.done(seq, start).into(),
@@ -194,6 +197,8 @@ impl MadeUp {
             estimated_cost_usd: None,
             cost_source: None,
             session: None,
+            played: None,
+            brief_chars: 0,
             notes: Vec::new(),
         }
     }
@@ -240,6 +245,8 @@ fn change(cycle: u32) -> Change {
         commits: 1,
         uncommitted: false,
         signs: Signs { seen: Vec::new() },
+        played: None,
+        brief_chars: 0,
         notes: Vec::new(),
     }
 }
@@ -285,5 +292,6 @@ pub(super) fn session() -> SessionStart {
         version: String::new(),
         tag: String::new(),
         agents: BTreeMap::new(),
+        accounts: BTreeMap::new(),
     }
 }

@@ -1,0 +1,60 @@
+//! How long nobody goes to an account that has turned somebody away, and when that is too long to be waited for (C6,
+//! M-G3, M-G4). There is no clock and no chance in it: what looks like chance is drawn from the name of the run and how
+//! often it was turned away.
+
+use crate::words::Retries;
+
+/// What an account's refusal comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Somebody tries again after so many milliseconds.
+    Wait(u64),
+    /// The run ends, and can go on after so long, where that is known.
+    Park(Option<u64>),
+}
+
+/// What is known of a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The account has nothing left, rather than no time.
+    pub quota: bool,
+    /// In which time the provider says it will serve again.
+    pub told_ms: Option<u64>,
+    /// How often in a row, this time included, the same seat was turned away.
+    pub times: u32,
+    /// The account has ended this run before, and served nobody since.
+    pub parked: bool,
+}
+
+pub fn verdict(refusal: Refusal, retries: &Retries, salt: u64) -> Verdict {
+    let waits = u32::try_from(retries.busy_waits_ms.len()).unwrap_or(u32::MAX);
+    // Who comes back from a break gets one more chance, not the whole ramp again.
+    let patience = if refusal.parked { waits.min(1) } else { waits };
+    if refusal.quota || refusal.times > patience {
+        return Verdict::Park(refusal.told_ms);
+    }
+    let wait = wait(refusal, retries, salt);
+    if wait > retries.park_after_ms { Verdict::Park(Some(wait)) } else { Verdict::Wait(wait) }
+}
+
+/// The provider's word, but never less than our own ramp: a provider that says "at once" again and again is not to be
+/// believed.
+pub fn wait(refusal: Refusal, retries: &Retries, salt: u64) -> u64 {
+    let step = refusal.times.saturating_sub(1) as usize;
+    let own = retries.busy_waits_ms.get(step).map_or(0, |wait| jittered(*wait, retries.jitter_percent, salt));
+    refusal.told_ms.unwrap_or(0).max(own)
+}
+
+/// Up to so many percent more.
+fn jittered(wait: u64, percent: u32, salt: u64) -> u64 {
+    let most = wait.saturating_mul(u64::from(percent)) / 100;
+    wait.saturating_add(if most == 0 { 0 } else { salt % (most + 1) })
+}
+
+/// A number that is the same for the same run and refusal, and differs between runs (FNV-1a).
+pub fn salt(name: &str, times: u32) -> u64 {
+    let bytes = name.bytes().chain(times.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

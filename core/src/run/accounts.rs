@@ -1,0 +1,135 @@
+//! Provider accounts: which program works with which, which of them are limited, and which were given up (C6). Only
+//! remembers; `rules/breaker.rs` says how long to keep away, and `decide/accounts.rs` what follows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{AgentFailed, AgentStart, Failure, Player};
+use crate::words::{Reason, Seq};
+
+use super::Run;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Accounts {
+    /// Open breakers, by account. A closed one is not there.
+    pub open: BTreeMap<String, Breaker>,
+    /// Accounts others have taken over from, until a person opens the run again.
+    pub given_up: BTreeSet<String>,
+    /// The account each archetype was last sent to.
+    pub last: BTreeMap<String, String>,
+    /// The account on which each archetype last failed.
+    pub failed: BTreeMap<String, String>,
+}
+
+/// What is known of an account that turned somebody away, and has served nobody since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breaker {
+    /// The line that opened it.
+    pub since: Seq,
+    pub at: u64,
+    pub quota: bool,
+    /// In which time the provider said it would serve again.
+    pub told_ms: Option<u64>,
+    /// How often in a row whoever opened it was turned away.
+    pub times: u32,
+    /// It has ended the run before: the next attempt is the one that finds out.
+    pub parked: bool,
+}
+
+/// The program behind an answer, and who really played.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Author {
+    pub agent: String,
+    pub player: Option<Player>,
+}
+
+impl Run {
+    /// The account behind a program, as it was told when the run or its session began.
+    pub fn account_of(&self, agent: &str) -> String {
+        let anew = self.session.as_ref().and_then(|session| session.accounts.get(agent));
+        anew.or_else(|| self.policy().agents.accounts.get(agent)).map_or(agent, String::as_str).to_owned()
+    }
+
+    /// Who would play this archetype now: the agent named on this session's command line, else the one frozen with the
+    /// request, else whoever takes over from it.
+    pub fn agent_for(&self, archetype: &str) -> String {
+        let line = self.line_of(archetype);
+        let serves = |agent: &&String| !self.accounts.given_up.contains(&self.account_of(agent));
+        line.iter().find(serves).or(line.first()).cloned().unwrap_or_default()
+    }
+
+    /// Everybody who can play this archetype, in order.
+    pub(crate) fn line_of(&self, archetype: &str) -> Vec<String> {
+        let agents = &self.policy().agents;
+        let anew = self.session.as_ref().map(|session| &session.agents);
+        let own = anew
+            .and_then(|agents| agents.get(archetype).or_else(|| agents.get("")))
+            .cloned()
+            .unwrap_or_else(|| agents.of(archetype).to_owned());
+        [own].into_iter().chain(agents.fallback.iter().cloned()).collect()
+    }
+
+    /// Somebody on another account begins with a clean sheet.
+    pub(super) fn note_account(&mut self, start: &AgentStart) {
+        let account = self.billed(start);
+        let before = self.accounts.last.insert(start.archetype.clone(), account.clone());
+        if before.is_some_and(|before| before != account) {
+            let cycle = self.cycle_mut();
+            cycle.busy.remove(&start.archetype);
+            cycle.failures.remove(&start.archetype);
+        }
+    }
+
+    pub(super) fn note_failure(&mut self, start: &AgentStart) {
+        let account = self.billed(start);
+        self.accounts.failed.insert(start.archetype.clone(), account);
+    }
+
+    /// Somebody was turned away. Of several who went side by side, the one with the longest way back counts.
+    pub(super) fn note_limit(
+        &mut self,
+        start: &AgentStart,
+        seq: Seq,
+        at: u64,
+        failed: &AgentFailed,
+        times: u32,
+    ) {
+        let account = self.billed(start);
+        let known = self.accounts.open.get(&account);
+        let beside = known.filter(|known| failed.start_seq < known.since);
+        let breaker = Breaker {
+            since: seq,
+            at,
+            quota: failed.kind == Failure::Quota || beside.is_some_and(|known| known.quota),
+            told_ms: failed.reopens_in_ms.max(beside.and_then(|known| known.told_ms)),
+            times: times.max(beside.map_or(0, |known| known.times)),
+            parked: known.is_some_and(|known| known.parked),
+        };
+        self.accounts.open.insert(account, breaker);
+    }
+
+    /// The account has served somebody who went after its breaker had opened. Whoever was out before proves nothing.
+    pub(super) fn note_served(&mut self, start: &AgentStart, start_seq: Seq) {
+        let account = self.billed(start);
+        if self.accounts.open.get(&account).is_some_and(|breaker| breaker.since < start_seq) {
+            self.accounts.open.remove(&account);
+        }
+    }
+
+    /// Somebody else plays this archetype, and everybody on the same account, from now on.
+    pub(super) fn give_up_account(&mut self, archetype: &str) {
+        let account = self.account_of(&self.agent_for(archetype));
+        self.accounts.given_up.insert(account);
+        self.ended.remove(archetype);
+    }
+
+    pub(super) fn note_end(&mut self, reason: Reason) {
+        if reason == Reason::ProviderBusy {
+            self.accounts.open.values_mut().for_each(|breaker| breaker.parked = true);
+        }
+    }
+
+    /// Whose limits an attempt goes by; logs of old do not say.
+    pub fn billed(&self, start: &AgentStart) -> String {
+        if start.account.is_empty() { self.account_of(&start.agent) } else { start.account.clone() }
+    }
+}
