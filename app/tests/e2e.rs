@@ -11,6 +11,8 @@ mod audit;
 mod harness;
 #[path = "e2e/model.rs"]
 mod model;
+#[path = "e2e/wire.rs"]
+mod wire;
 
 #[path = "e2e/agents.rs"]
 mod agents;

@@ -1,31 +1,70 @@
-//! A model that says what it is told to: a small server on the loopback that speaks as much of the Anthropic Messages
-//! and OpenAI Responses interfaces as clients need. Who is asking is told from the brief in the request, so the order
-//! of requests does not matter. Requests without tools are side errands of a client and get a word.
+//! A model that says what it is told to: a small server on the loopback that speaks as much of five interfaces as
+//! clients need ([`wire`](crate::wire) has their words). Who is asking is told from the brief in the request, so the
+//! order of requests does not matter. Requests without tools are side errands of a client and get a word.
+//!
+//! It keeps its own book of what it was asked and what it charged, so that a test can hold the program's against it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+
+use crate::wire::{self, Interface};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Say(String),
-    /// Wants a tool used, with this input.
+    /// Wants a tool used, with this input. Text as input is for the tools of Codex that take no JSON.
     Use(&'static str, Value),
     /// The provider refuses with this status.
     Status(u16),
+    /// The same, and says in how many seconds it will serve again.
+    Later(u16, u64),
+    /// The account has nothing left.
+    Quota,
     /// The request does not fit into the model's memory.
     TooLong,
-    /// No answer at all.
+    /// No answer at all, not even a head.
     Hang,
+    /// The stream begins and then says nothing more.
+    Stall,
+    /// The stream begins, and the line is cut.
+    Drop,
 }
 
-/// Replies by archetype, in order; the last one stays.
+/// Replies by archetype, in order; the last one stays. The archetype `*` is anybody who has no replies of its own.
 type Script = BTreeMap<String, VecDeque<Reply>>;
+
+/// Tokens the model charged for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Charged {
+    pub(crate) requests: u64,
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+}
+
+/// How a request was dealt with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Answered in full.
+    Answered,
+    /// Begun and cut off or left hanging; a provider charges for what it had read and said by then.
+    Begun,
+    /// A side errand of the client's, answered with a word.
+    Aside,
+    /// Turned away or left without an answer: nothing is charged.
+    Refused,
+}
+
+struct Asked {
+    who: String,
+    body: Value,
+    kind: Kind,
+}
 
 pub(crate) struct Model {
     pub(crate) address: String,
@@ -34,7 +73,8 @@ pub(crate) struct Model {
 
 struct Shared {
     script: Mutex<Script>,
-    asked: Mutex<Vec<(String, Value)>>,
+    asked: Mutex<Vec<Asked>>,
+    closed: AtomicBool,
 }
 
 impl Model {
@@ -43,10 +83,14 @@ impl Model {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let script =
             script.iter().map(|(who, replies)| ((*who).to_owned(), replies.iter().cloned().collect()));
-        let shared = Arc::new(Shared { script: Mutex::new(script.collect()), asked: Mutex::default() });
+        let script = Mutex::new(script.collect());
+        let shared = Arc::new(Shared { script, asked: Mutex::default(), closed: AtomicBool::new(false) });
         let answering = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                if answering.closed.load(Ordering::SeqCst) {
+                    return;
+                }
                 let shared = Arc::clone(&answering);
                 std::thread::spawn(move || shared.serve(&stream));
             }
@@ -54,59 +98,117 @@ impl Model {
         Model { address, shared }
     }
 
+    /// An address at which nobody listens, and nobody else will as long as this is kept.
+    pub(crate) fn nobody() -> Nobody {
+        let bound = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = bound.local_addr().unwrap().port();
+        // The other end of a connection holds the port without listening on it.
+        let other = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (held, _) = bound.accept().unwrap();
+        Nobody { address: format!("http://127.0.0.1:{port}"), _held: (held, other) }
+    }
+
     /// What this archetype's clients have sent, in order.
     pub(crate) fn asked_by(&self, who: &str) -> Vec<Value> {
-        let asked = self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.iter().filter(|(asking, _)| asking == who).map(|(_, body)| body.clone()).collect()
+        let asked = self.shared.asked();
+        let main = asked.iter().filter(|asked| asked.who == who && asked.kind != Kind::Aside);
+        main.map(|asked| asked.body.clone()).collect()
+    }
+
+    /// What this archetype was charged with, for requests of these kinds.
+    pub(crate) fn charged(&self, who: &str, kinds: &[Kind]) -> Charged {
+        let asked = self.shared.asked();
+        let fitting = asked.iter().filter(|asked| asked.who == who && kinds.contains(&asked.kind));
+        fitting.fold(Charged::default(), |sum, asked| {
+            let (input, output) = match asked.kind {
+                Kind::Answered => wire::USED,
+                Kind::Begun => (wire::USED.0, 1),
+                Kind::Aside => (1, 1),
+                Kind::Refused => (0, 0),
+            };
+            Charged { requests: sum.requests + 1, input: sum.input + input, output: sum.output + output }
+        })
     }
 }
 
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address.trim_start_matches("http://"));
+    }
+}
+
+pub(crate) struct Nobody {
+    pub(crate) address: String,
+    _held: (TcpStream, TcpStream),
+}
+
 impl Shared {
+    fn asked(&self) -> MutexGuard<'_, Vec<Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn serve(&self, stream: &TcpStream) {
         let Some((path, body)) = request(stream) else { return };
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-        let reply = if main { self.next(&body) } else { Reply::Say("ok".to_owned()) };
-        match reply {
-            Reply::Hang => std::thread::sleep(Duration::from_secs(600)),
-            Reply::Status(status) => {
-                let text = json!({"type": "error", "error": {"type": kind(status), "message": "as the script says"}});
-                send(stream, &format!("{status} Refused"), "application/json", &text.to_string());
+        let Some((interface, streams)) = Interface::of(&path, &body) else {
+            return send(stream, "200 OK", "application/json", &wire::beside(&path).to_string());
+        };
+        let reply = self.next(&body);
+        match &reply {
+            Reply::Hang => wait_for_end(stream),
+            Reply::Stall | Reply::Drop => {
+                let whole = interface.stream(&Reply::Say("This is never said in full.".to_owned()));
+                let events = whole.concat();
+                let begun = whole.get(..2).unwrap_or(&whole).concat();
+                let head = head("200 OK", interface.kind(true), events.len(), "");
+                write(stream, &(head + &begun));
+                if matches!(reply, Reply::Stall) {
+                    wait_for_end(stream);
+                }
             }
-            Reply::TooLong => {
-                let error = json!({
-                    "type": "invalid_request_error", "code": "context_length_exceeded", "param": "input",
-                    "message": "prompt is too long: 250000 tokens > 200000 maximum",
-                });
-                let text = json!({"type": "error", "error": error});
-                send(stream, "400 Bad Request", "application/json", &text.to_string());
+            Reply::Status(_) | Reply::Later(..) | Reply::Quota | Reply::TooLong => {
+                let (status, text) = interface.refusal(&reply);
+                let mut later = String::new();
+                if let Reply::Later(_, seconds) = reply {
+                    later = format!("retry-after: {seconds}\r\n");
+                }
+                let text = text.to_string();
+                let head = head(&format!("{status} Refused"), "application/json", text.len(), &later);
+                write(stream, &(head + &text));
             }
-            Reply::Say(_) | Reply::Use(..) if path.contains("/messages/count_tokens") => {
-                send(stream, "200 OK", "application/json", "{\"input_tokens\": 10}");
+            Reply::Say(_) | Reply::Use(..) if streams => {
+                send(stream, "200 OK", interface.kind(true), &interface.stream(&reply).concat());
             }
-            Reply::Say(_) | Reply::Use(..) if path.contains("/messages") && body["stream"] != true => {
-                send(stream, "200 OK", "application/json", &message(&reply).to_string());
+            Reply::Say(_) | Reply::Use(..) => {
+                send(stream, "200 OK", interface.kind(false), &interface.whole(&reply).to_string());
             }
-            Reply::Say(_) | Reply::Use(..) if path.contains("/messages") => {
-                send(stream, "200 OK", "text/event-stream", &events(&message_events(&reply)));
-            }
-            Reply::Say(_) | Reply::Use(..) if path.contains("/responses") => {
-                send(stream, "200 OK", "text/event-stream", &events(&response_events(&reply)));
-            }
-            Reply::Say(_) | Reply::Use(..) => send(stream, "200 OK", "application/json", "{}"),
         }
     }
 
+    /// What the script has for whoever is asking, and a line in the book.
     fn next(&self, body: &Value) -> Reply {
         let text = body.to_string();
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        let who = script.keys().find(|who| text.contains(&format!("you are the {who}."))).cloned();
-        let who = who.unwrap_or_default();
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push((who.clone(), body.clone()));
-        let Some(replies) = script.get_mut(&who) else { return Reply::Status(400) };
-        let last = replies.len() == 1;
-        let reply = if last { replies.front().cloned() } else { replies.pop_front() };
-        reply.unwrap_or(Reply::Status(400))
+        let known = script.keys().find(|who| text.contains(&format!("you are the {who}."))).cloned();
+        let who = known.unwrap_or_else(|| "*".to_owned());
+        let main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let reply = match script.get_mut(&who) {
+            _ if !main => Reply::Say("ok".to_owned()),
+            Some(replies) if replies.len() > 1 => replies.pop_front().unwrap_or(Reply::Status(400)),
+            Some(replies) => replies.front().cloned().unwrap_or(Reply::Status(400)),
+            None => Reply::Status(400),
+        };
+        let kind = match &reply {
+            _ if !main => Kind::Aside,
+            Reply::Say(_) | Reply::Use(..) => Kind::Answered,
+            Reply::Stall | Reply::Drop => Kind::Begun,
+            Reply::Status(_) | Reply::Later(..) | Reply::Quota | Reply::TooLong | Reply::Hang => {
+                Kind::Refused
+            }
+        };
+        self.asked().push(Asked { who, body: body.clone(), kind });
+        reply
     }
 }
 
@@ -116,7 +218,7 @@ fn request(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let path = line.split(' ').nth(1)?.to_owned();
-    let mut length = 0;
+    let (mut length, mut chunked) = (0, false);
     loop {
         line.clear();
         reader.read_line(&mut line).ok()?;
@@ -124,120 +226,114 @@ fn request(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
         if header.is_empty() {
             break;
         }
+        chunked |= header.starts_with("transfer-encoding:") && header.contains("chunked");
         if let Some(value) = header.strip_prefix("content-length:") {
             length = value.trim().parse().ok()?;
         }
+    }
+    if chunked {
+        return Some((path, chunks(&mut reader)?));
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     Some((path, body))
 }
 
-fn send(mut stream: &TcpStream, status: &str, kind: &str, body: &str) {
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
-}
-
-fn kind(status: u16) -> &'static str {
-    match status {
-        401 => "authentication_error",
-        429 => "rate_limit_error",
-        _ => "api_error",
+fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let length = usize::from_str_radix(line.trim().split(';').next()?, 16).ok()?;
+        let mut chunk = vec![0; length];
+        reader.read_exact(&mut chunk).ok()?;
+        reader.read_line(&mut line).ok()?;
+        if length == 0 {
+            return Some(body);
+        }
+        body.extend(chunk);
     }
 }
 
-fn events(events: &[Value]) -> String {
-    let one =
-        |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
-    events.iter().map(one).collect()
+fn send(stream: &TcpStream, status: &str, kind: &str, body: &str) {
+    write(stream, &(head(status, kind, body.len(), "") + body));
 }
 
-/// One number for every block, call and answer: unique as long as the process lives.
-fn fresh() -> u64 {
-    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+fn head(status: &str, kind: &str, length: usize, more: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}connection: close\r\n\r\n"
+    )
 }
 
-/// Every answer uses the same, so that sums are told at a glance.
-const USED: (u64, u64) = (100, 20);
-
-fn message(reply: &Reply) -> Value {
-    let (block, stop) = match reply {
-        Reply::Use(name, input) => (
-            json!({"type": "tool_use", "id": format!("toolu_{}", fresh()), "name": name, "input": input}),
-            "tool_use",
-        ),
-        Reply::Say(text) => (json!({"type": "text", "text": text}), "end_turn"),
-        Reply::Status(_) | Reply::TooLong | Reply::Hang => (Value::Null, "end_turn"),
-    };
-    json!({
-        "id": format!("msg_{}", fresh()), "type": "message", "role": "assistant", "model": "scripted",
-        "content": [block], "stop_reason": stop, "stop_sequence": null,
-        "usage": {"input_tokens": USED.0, "output_tokens": USED.1},
-    })
+fn write(mut stream: &TcpStream, text: &str) {
+    let _ = stream.write_all(text.as_bytes());
 }
 
-fn message_events(reply: &Reply) -> Vec<Value> {
-    let whole = message(reply);
-    let mut opened = whole.clone();
-    opened["content"] = json!([]);
-    opened["stop_reason"] = Value::Null;
-    opened["usage"]["output_tokens"] = json!(1);
-    let mut empty = whole["content"][0].clone();
-    let delta = match reply {
-        Reply::Use(_, input) => {
-            empty["input"] = json!({});
-            json!({"type": "input_json_delta", "partial_json": input.to_string()})
-        }
-        Reply::Say(text) => {
-            empty["text"] = json!("");
-            json!({"type": "text_delta", "text": text})
-        }
-        Reply::Status(_) | Reply::TooLong | Reply::Hang => Value::Null,
-    };
-    vec![
-        json!({"type": "message_start", "message": opened}),
-        json!({"type": "content_block_start", "index": 0, "content_block": empty}),
-        json!({"type": "content_block_delta", "index": 0, "delta": delta}),
-        json!({"type": "content_block_stop", "index": 0}),
-        json!({
-            "type": "message_delta", "usage": {"output_tokens": USED.1},
-            "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": null},
-        }),
-        json!({"type": "message_stop"}),
-    ]
+/// Until the other side has had enough.
+fn wait_for_end(mut stream: &TcpStream) {
+    let mut byte = [0];
+    while stream.read(&mut byte).is_ok_and(|read| read > 0) {}
 }
 
-fn response_events(reply: &Reply) -> Vec<Value> {
-    let id = fresh();
-    let item = match reply {
-        Reply::Use(name, input) => json!({
-            "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "name": name,
-            "arguments": input.to_string(), "status": "completed",
-        }),
-        Reply::Say(text) => json!({
-            "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }),
-        Reply::Status(_) | Reply::TooLong | Reply::Hang => Value::Null,
-    };
-    let usage = json!({
-        "input_tokens": USED.0, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": USED.1,
-        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": USED.0 + USED.1,
-    });
-    let response = |status: &str, output: Value, usage: &Value| {
-        json!({
-            "id": format!("resp_{id}"), "object": "response", "status": status, "model": "scripted",
-            "output": output, "usage": usage,
-        })
-    };
-    vec![
-        json!({"type": "response.created", "response": response("in_progress", json!([]), &Value::Null)}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
-        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
-        json!({"type": "response.completed", "response": response("completed", json!([item]), &usage)}),
-    ]
+/// The server is a test's only witness, so it is looked at itself.
+#[test]
+fn issue_4_the_scripted_model_speaks_five_interfaces_and_keeps_its_book() {
+    let asks = |text: &str| json!({"stream": true, "tools": [{"name": "t"}], "text": text});
+    let brief = asks("you are the maker. Go.");
+    for (path, wanted) in [
+        ("/v1/messages?beta=true", "\"text_delta\""),
+        ("/v1/responses", "response.completed"),
+        ("/v1/chat/completions", "chat.completion.chunk"),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", "usageMetadata"),
+        ("/api/chat", "\"done\":true"),
+    ] {
+        let model = Model::new(&[
+            (
+                "maker",
+                &[Reply::Status(401), Reply::Later(429, 7), Reply::Drop, Reply::Say("Said.".to_owned())],
+            ),
+            ("*", &[Reply::Say("Anybody.".to_owned())]),
+        ]);
+        let ask = |body: &Value| ask(&model.address, path, body);
+        assert!(ask(&brief).starts_with("HTTP/1.1 401"), "{path}");
+        assert!(ask(&brief).contains("retry-after: 7\r\n"), "{path}");
+        let cut = ask(&brief);
+        let (head, body) = cut.split_once("\r\n\r\n").unwrap();
+        let promised = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+        assert!(!body.is_empty() && body.len() < promised.parse::<usize>().unwrap(), "{path}: {cut}");
+        let said = ask(&brief);
+        assert!(said.contains("Said.") && said.contains(wanted), "{path}: {said}");
+        assert!(ask(&asks("no brief")).contains("Anybody."), "{path}");
+        assert!(ask(&json!({"stream": true, "text": "you are the maker."})).contains("ok"), "{path}");
+        let book = |kinds: &[Kind]| model.charged("maker", kinds);
+        assert_eq!(book(&[Kind::Refused]), Charged { requests: 2, input: 0, output: 0 });
+        assert_eq!(book(&[Kind::Begun]), Charged { requests: 1, input: 100, output: 1 });
+        assert_eq!(book(&[Kind::Answered]), Charged { requests: 1, input: 100, output: 20 });
+        assert_eq!(book(&[Kind::Aside]).requests, 1);
+        assert_eq!(model.asked_by("maker").len(), 4, "{path}");
+    }
+    let model = Model::new(&[("maker", &[Reply::Quota, Reply::TooLong, Reply::Stall])]);
+    assert!(ask(&model.address, "/v1/chat/completions", &brief).contains("exceeded your current quota"));
+    assert!(ask(&model.address, "/v1/chat/completions", &brief).contains("context_length_exceeded"));
+    let mut stalled = TcpStream::connect(model.address.trim_start_matches("http://")).unwrap();
+    post(&stalled, "/v1/chat/completions", &brief);
+    stalled.read_exact(&mut [0; 200]).unwrap();
+    drop(stalled);
+    assert_eq!(model.charged("maker", &[Kind::Begun]).requests, 1);
+    let nobody = Model::nobody();
+    assert!(TcpStream::connect(nobody.address.trim_start_matches("http://")).is_err());
+}
+
+/// One request, as the simplest of clients makes it.
+fn ask(address: &str, path: &str, body: &Value) -> String {
+    let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
+    post(&stream, path, body);
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+fn post(stream: &TcpStream, path: &str, body: &Value) {
+    let body = body.to_string();
+    write(stream, &format!("POST {path} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
 }
