@@ -17,10 +17,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test [--quick] [<step>...]   everything a change must pass; --quick leaves the release steps out
-  clients                      fetches the clients that tests drive for real into target/clients
-  tidy                         the rules of the house that no compiler checks
-  bench [<name>...]            the goals of the program, measured on a release build
+  test [<flag>...] [<step>...]   everything a change must pass; --quick leaves the release steps out,
+                                 --without-clients the real clients (2 GB to fetch, minutes to drive)
+  clients                        fetches the clients that tests drive for real into target/clients
+  tidy                           the rules of the house that no compiler checks
+  bench [<name>...]              the goals of the program, measured on a release build
 ";
 
 fn main() -> ExitCode {
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test", rest @ ..] => test::run(&root(), rest),
-        ["clients"] => clients::fetch(&root()),
+        ["clients"] => clients::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),

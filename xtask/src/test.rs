@@ -12,17 +12,26 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::tidy;
+use crate::{clients, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
 
 struct Step {
     name: &'static str,
-    /// Needs a release build.
-    release: bool,
+    needs: Needs,
     what: &'static str,
     run: fn(&Path, &mut Count) -> Result<Done, String>,
+}
+
+/// What a step needs beyond this repository and a debug build, and so when it can be left out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    /// A release build.
+    Release,
+    /// Real clients, which are large.
+    Clients,
 }
 
 pub(crate) enum Done {
@@ -38,31 +47,82 @@ struct Count {
     failed: u64,
 }
 
-const STEPS: [Step; 9] = [
-    Step { name: "tools", release: false, what: "what the tests need is there", run: tools },
-    Step { name: "tidy", release: false, what: "the rules of the house", run: tidy_step },
-    Step { name: "fmt", release: false, what: "formatting", run: fmt },
-    Step { name: "clippy", release: false, what: "lints, warnings denied", run: clippy },
-    Step { name: "doc", release: false, what: "documentation, warnings denied", run: doc },
-    Step { name: "tests", release: false, what: "all tests", run: tests },
-    Step { name: "simulation", release: true, what: "20,000 made-up runs", run: simulation },
-    Step { name: "demo", release: true, what: "the release binary plays a whole run", run: demo },
-    Step { name: "deny", release: false, what: "licences and sources of dependencies", run: deny },
+const STEPS: [Step; 11] = [
+    Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
+    Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
+    Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
+    Step { name: "clippy", needs: Needs::Nothing, what: "lints, warnings denied", run: clippy },
+    Step { name: "doc", needs: Needs::Nothing, what: "documentation, warnings denied", run: doc },
+    Step { name: "tests", needs: Needs::Nothing, what: "all tests", run: tests },
+    Step {
+        name: "clients",
+        needs: Needs::Clients,
+        what: "real clients, about 2 GB the first time",
+        run: fetch,
+    },
+    Step {
+        name: "matrix",
+        needs: Needs::Clients,
+        what: "real clients against a scripted model",
+        run: matrix,
+    },
+    Step { name: "simulation", needs: Needs::Release, what: "20,000 made-up runs", run: simulation },
+    Step { name: "demo", needs: Needs::Release, what: "the release binary plays a whole run", run: demo },
+    Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
-pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
-    let quick = args.contains(&"--quick");
-    let named: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--quick").collect();
-    if let Some(unknown) = named.iter().find(|name| !STEPS.iter().any(|step| step.name == **name)) {
-        let known = STEPS.map(|step| step.name).join(", ");
-        eprintln!("xtask test: no step is called '{unknown}'. Known: {known}");
-        return ExitCode::from(2);
+/// The flags, each with what it leaves out.
+const FLAGS: [(&str, Needs); 2] = [("--quick", Needs::Release), ("--without-clients", Needs::Clients)];
+
+/// What was asked for.
+struct Asked<'a> {
+    named: Vec<&'a str>,
+    left_out: Vec<(&'static str, Needs)>,
+}
+
+impl Asked<'_> {
+    fn read<'a>(args: &[&'a str]) -> Result<Asked<'a>, String> {
+        let (flags, named): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
+        if let Some(unknown) = flags.iter().find(|arg| !FLAGS.iter().any(|(flag, _)| flag == *arg)) {
+            return Err(format!(
+                "no flag is called '{unknown}'. Known: {}",
+                FLAGS.map(|(flag, _)| flag).join(", ")
+            ));
+        }
+        if let Some(unknown) = named.iter().find(|name| !STEPS.iter().any(|step| step.name == **name)) {
+            let known = STEPS.map(|step| step.name).join(", ");
+            return Err(format!("no step is called '{unknown}'. Known: {known}"));
+        }
+        let left_out = FLAGS.into_iter().filter(|(flag, _)| flags.contains(flag)).collect();
+        Ok(Asked { named, left_out })
     }
-    let wanted = |step: &&Step| named.contains(&step.name) || (named.is_empty() && !(quick && step.release));
+
+    fn wants(&self, step: &Step) -> bool {
+        self.named.is_empty() || self.named.contains(&step.name)
+    }
+
+    /// The flag that leaves this step out.
+    fn without(&self, step: &Step) -> Option<&'static str> {
+        self.left_out.iter().find(|(_, needs)| *needs == step.needs).map(|(flag, _)| *flag)
+    }
+}
+
+pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
+    let asked = match Asked::read(args) {
+        Ok(asked) => asked,
+        Err(why) => {
+            eprintln!("xtask test: {why}");
+            return ExitCode::from(2);
+        }
+    };
     let mut count = Count::default();
     let mut told: Vec<(&Step, String, Duration)> = Vec::new();
     let mut good = true;
-    for step in STEPS.iter().filter(wanted) {
+    for step in STEPS.iter().filter(|step| asked.wants(step)) {
+        if let Some(flag) = asked.without(step) {
+            told.push((step, format!("left out: {flag}"), Duration::ZERO));
+            continue;
+        }
         println!("\n==> {}: {}", step.name, step.what);
         let begun = Instant::now();
         let result = (step.run)(root, &mut count);
@@ -130,7 +190,7 @@ fn install(package: &str) {
     }
 }
 
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
@@ -163,6 +223,17 @@ fn doc(root: &Path, _: &mut Count) -> Result<Done, String> {
 
 fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
     counted(root, &["cargo", "test", "--workspace", "--no-fail-fast"], &[], count)
+}
+
+fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
+    clients::fetch(root).map(|()| Done::Well)
+}
+
+/// The tests that plain `cargo test` ignores. They mostly wait, so there are more of them at a time than cores.
+fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
+    let words = ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--"];
+    let words: Vec<&str> = words.into_iter().chain(["--ignored", "--test-threads=4"]).collect();
+    counted(root, &words, &[], count)
 }
 
 fn simulation(root: &Path, count: &mut Count) -> Result<Done, String> {
@@ -282,6 +353,26 @@ impl Count {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn flags_leave_steps_out_and_unknown_words_are_errors() {
+        let plan = |args: &[&str]| {
+            let asked = Asked::read(args)?;
+            let run = STEPS.iter().filter(|step| asked.wants(step) && asked.without(step).is_none());
+            Ok::<_, String>(run.map(|step| step.name).collect::<Vec<_>>())
+        };
+        let all = STEPS.map(|step| step.name).to_vec();
+        let without =
+            |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+        assert_eq!(plan(&[]), Ok(all.clone()));
+        assert_eq!(plan(&["--without-clients"]), Ok(without(&["clients", "matrix"])));
+        assert_eq!(plan(&["--quick"]), Ok(without(&["simulation", "demo"])));
+        assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
+        for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {
+            let why = plan(&[unknown]).err().unwrap_or_default();
+            assert!(why.contains(unknown) && why.contains(words), "{unknown}: {why}");
+        }
+    }
 
     #[test]
     fn results_are_counted() {

@@ -1,18 +1,24 @@
-//! Real clients against a scripted model: whole runs through the front door. They need the clients that `cargo xtask
-//! clients` fetches into `target/clients`, so they are asked for by name:
+//! Real clients against a scripted model: whole runs through the front door, and everything a provider can do wrong.
+//! They need the clients that `cargo xtask clients` fetches into `target/clients`, so they are asked for by name:
 //!
 //! ```sh
-//! cargo xtask clients && cargo test -p archeflow --test e2e clients -- --ignored
+//! cargo xtask test clients matrix
+//! ARCHEFLOW_CASE=401 cargo test -p archeflow --test e2e claude_goes -- --ignored
 //! ```
+//!
+//! One test per client, which goes through its cases one after the other and prints a line for each. So no client
+//! ever waits for another of its kind, and a slow one does not hold up the rest.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::harness::{Outcome, Test, signal};
-use crate::model::{Model, Reply};
+use crate::model::{Kind, Model, Reply};
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n- `tests/app_test.sh`\n\n\
     ## Alternatives\n\n- none: rejected\n\n## Test strategy\n\n- the line is there\n\n## Confidence\n\n\
@@ -23,210 +29,362 @@ const APPROVED: &str = "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n";
 const WORK: &str = "echo made >> src/app.txt; echo 'grep -q made src/app.txt' > tests/app_test.sh";
 const EVIL: &str = "echo evil > evil.txt; echo evil > src/evil.txt";
 
-/// A client as the tests start it: its spec, its program below `target/clients`, and how it is told to run a command.
+/// A client as the tests start it: its spec, its program below `target/clients`, and the tools its model asks for.
 struct Row {
     spec: &'static str,
     program: &'static str,
     shell: fn(&str) -> Reply,
-    /// How it would write a file, if it could.
-    write: fn() -> Reply,
+    /// How it writes a file: the path, which is relative, and the text.
+    write: fn(&str, &str) -> Reply,
+    /// Where its model is, in the words of its user's environment.
+    model: fn(&str) -> Vec<(&'static str, String)>,
+    /// Longer than it takes to ask the model for the first time, on a busy machine.
+    start_seconds: u64,
+    /// Cases that end in another way than they usually do.
+    differs: &'static [(&'static str, &'static [&'static str])],
 }
 
-const ROWS: [Row; 2] = [
-    Row {
-        spec: "claude",
-        program: "claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
-        shell: |command| Reply::Use("Bash", json!({"command": command, "description": "work"})),
-        write: || Reply::Use("Write", json!({"file_path": "evil.txt", "content": "evil"})),
+const CLAUDE: Row = Row {
+    spec: "claude",
+    program: "claude/node_modules/@anthropic-ai/claude-code-linux-{arch}/claude",
+    shell: |command| Reply::Use("Bash", json!({"command": command, "description": "work"})),
+    write: |path, text| Reply::Use("Write", json!({"file_path": path, "content": text})),
+    model: |address| {
+        vec![("ANTHROPIC_API_KEY", "test".to_owned()), ("ANTHROPIC_BASE_URL", address.to_owned())]
     },
-    Row {
-        spec: "codex:gpt-5.5",
-        program: "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
-        shell: |command| Reply::Use("exec_command", json!({"cmd": command})),
-        write: || Reply::Use("exec_command", json!({"cmd": EVIL})),
+    start_seconds: 15,
+    differs: &[],
+};
+
+const CODEX: Row = Row {
+    spec: "codex:gpt-5.5",
+    program: "codex/node_modules/@openai/codex-linux-{arch}/vendor/{triple}-unknown-linux-musl/bin/codex",
+    shell: |command| Reply::Use("exec_command", json!({"cmd": command})),
+    write: |path, text| {
+        let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
+        let patch = format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n");
+        Reply::Use("apply_patch", json!(patch))
     },
+    model: |address| vec![("CODEX_API_KEY", "test".to_owned()), ("OPENAI_BASE_URL", format!("{address}/v1"))],
+    start_seconds: 15,
+    differs: &[],
+};
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_4_claude_goes_through_everything() {
+    CLAUDE.goes_through_everything();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_4_codex_goes_through_everything() {
+    CODEX.goes_through_everything();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_4_author_and_judge_may_be_of_different_houses() {
+    let model = Model::new(&[
+        ("creator", &[say(PROPOSAL)]),
+        ("maker", &[(CLAUDE.shell)(WORK), say(MADE)]),
+        ("guardian", &[(CODEX.shell)("cat src/app.txt"), say(APPROVED)]),
+    ]);
+    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::of(&CODEX));
+    let mixed = ["--agent", CLAUDE.spec, "--agent-for", "guardian=codex:gpt-5.5", "--auto-merge"];
+    let outcome = test.go(&mixed).ended("merged", "approved", 0);
+    let has = |who: &str, field: &str| model.asked_by(who).iter().all(|body| body[field].is_array());
+    assert!(
+        has("maker", "messages") && has("guardian", "input"),
+        "each asks in its own house's way\n{outcome}"
+    );
+    assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
+}
+
+/// What happens, what the model does, and how the run ends: status, reason and exit code, and what stands in the
+/// journal as the kind of the failure.
+struct Fault {
+    what: &'static str,
+    replies: &'static [Reply],
+    ends: (&'static str, &'static str, i32),
+    kinds: &'static [&'static str],
+}
+
+const FAILED: (&str, &str, i32) = ("failed", "agent_failures", 30);
+const BUSY: (&str, &str, i32) = ("stopped", "provider_busy", 31);
+
+const FAULTS: [Fault; 9] = [
+    Fault {
+        what: "401",
+        replies: &[Reply::Status(401)],
+        ends: ("stopped", "not_signed_in", 31),
+        kinds: &["auth"],
+    },
+    Fault { what: "429 for ever", replies: &[Reply::Later(429, 1)], ends: BUSY, kinds: &["rate_limit"] },
+    Fault { what: "nothing left", replies: &[Reply::Quota], ends: BUSY, kinds: &["quota"] },
+    Fault { what: "500 for ever", replies: &[Reply::Status(500)], ends: BUSY, kinds: &["overload"] },
+    Fault { what: "too long", replies: &[Reply::TooLong], ends: FAILED, kinds: &["context_too_long"] },
+    Fault { what: "hangs", replies: &[Reply::Hang], ends: FAILED, kinds: &["silence", "network"] },
+    Fault { what: "stalls", replies: &[Reply::Stall], ends: FAILED, kinds: &["silence", "network"] },
+    Fault { what: "drops", replies: &[Reply::Drop], ends: FAILED, kinds: &["network"] },
+    Fault { what: "nobody there", replies: &[], ends: FAILED, kinds: &["network"] },
 ];
+
+impl Row {
+    fn goes_through_everything(&self) {
+        let mut failed: Vec<&str> = Vec::new();
+        failed.extend(self.told("a whole run lands", || self.lands()));
+        failed.extend(self.told("a correction reaches the same session", || self.is_corrected()));
+        failed.extend(self.told("429, then recovery", || self.recovers("rate_limit", Reply::Status(429))));
+        failed.extend(self.told("a dropped stream, then recovery", || self.recovers("network", Reply::Drop)));
+        failed.extend(self.told("stopped in the middle of a command", || self.is_stopped()));
+        for fault in &FAULTS {
+            failed.extend(self.told(fault.what, || self.suffers(fault)));
+        }
+        assert!(failed.is_empty(), "{}: {}", self.spec, failed.join(", "));
+    }
+
+    /// Goes through one case and says so, past the capture of the test: whoever waits sees that it goes on.
+    fn told(&self, what: &'static str, case: impl FnOnce()) -> Option<&'static str> {
+        let only = std::env::var("ARCHEFLOW_CASE").unwrap_or_default();
+        if !what.contains(&only) {
+            return None;
+        }
+        let begun = Instant::now();
+        let good = catch_unwind(AssertUnwindSafe(case)).is_ok();
+        let word = if good { "ok" } else { "FAILED" };
+        let line = format!("  {}: {what}: {word} ({:.1} s)\n", self.spec, begun.elapsed().as_secs_f64());
+        let _ = std::io::stdout().write_all(line.as_bytes());
+        (!good).then_some(what)
+    }
+
+    fn test(&self, model: &Model, clocks: &Clocks) -> Test {
+        test_of(&[self], &model.address, clocks)
+    }
+
+    fn lands(&self) {
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            (
+                "maker",
+                &[
+                    (self.shell)("echo made >> src/app.txt"),
+                    (self.write)("tests/app_test.sh", "grep -q made src/app.txt\n"),
+                    say(MADE),
+                ],
+            ),
+            ("guardian", &[(self.write)("evil.txt", "evil\n"), (self.shell)(EVIL), say(APPROVED)]),
+        ]);
+        let test = self.test(&model, &Clocks::of(self));
+        let outcome = test.go(&self.arguments()).ended("merged", "approved", 0);
+        assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
+        assert_eq!(test.read("tests/app_test.sh"), "grep -q made src/app.txt\n", "{outcome}");
+        assert!(!test.repo.join("evil.txt").exists() && !test.repo.join("src/evil.txt").exists());
+        assert!(!test.git(["log", "--all", "-p"]).contains("evil"), "it was not even kept");
+        assert_eq!(model.asked_by("guardian").len(), 3, "{}: it did try", self.spec);
+        for who in ["creator", "maker", "guardian"] {
+            let complete = lines(&outcome, "agent.complete", who);
+            let [complete] = complete.as_slice() else { panic!("{who}: {outcome}") };
+            let charged = model.charged(who, &[Kind::Answered]);
+            let tokens = json!({"input": charged.input, "output": charged.output});
+            assert_eq!(complete["data"]["tokens"], tokens, "{who}");
+            assert!(complete["data"]["session"]["id"].is_string(), "{who}");
+            let notes = complete["data"]["notes"].to_string();
+            assert!(!notes.contains("read-only"), "{who} changed its checkout: {notes}");
+        }
+        self.is_counted(&model, &outcome);
+        let left: Vec<_> =
+            std::fs::read_dir(test.home()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+        assert!(
+            left.iter().all(|name| name == ".config" || name == ".local"),
+            "in the user's home: {left:?}"
+        );
+        let config: Vec<_> = std::fs::read_dir(test.home().join(".config")).unwrap().flatten().collect();
+        assert_eq!(config.len(), 1, "only our own settings: {config:?}");
+    }
+
+    fn is_corrected(&self) {
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            (
+                "maker",
+                &[
+                    (self.shell)(&format!("{WORK}; echo stray > src/stray.txt")),
+                    say(MADE),
+                    (self.shell)("rm src/stray.txt"),
+                    say(MADE),
+                ],
+            ),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let test = self.test(&model, &Clocks::of(self));
+        let outcome = test.go(&self.arguments()).ended("merged", "approved", 0);
+        let complete = lines(&outcome, "agent.complete", "maker");
+        let [first, corrected] = complete.as_slice() else { panic!("{outcome}") };
+        let starts = lines(&outcome, "agent.start", "maker");
+        assert_eq!(starts[1]["data"]["purpose"], "correct");
+        assert_eq!(starts[1]["data"]["resumes"], first["data"]["session"], "{}", self.spec);
+        assert_eq!(first["data"]["session"]["id"], corrected["data"]["session"]["id"], "{}", self.spec);
+        assert_eq!(
+            corrected["data"]["tokens"],
+            json!({"input": 200, "output": 40}),
+            "its own only\n{outcome}"
+        );
+        let last = model.asked_by("maker").pop().unwrap().to_string();
+        assert!(last.contains("stray > src/stray.txt") && last.contains("# Correction"), "one conversation");
+        assert!(!test.repo.join("src/stray.txt").exists());
+        self.is_counted(&model, &outcome);
+    }
+
+    /// A fault more often than the client tries by itself, and then an answer.
+    fn recovers(&self, kind: &str, fault: Reply) {
+        let replies = [vec![fault; 5], vec![say(PROPOSAL)]].concat();
+        let model = Model::new(&[
+            ("creator", &replies),
+            ("maker", &[(self.shell)(WORK), say(MADE)]),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let clocks = Clocks { attempts: 5, busy: "[0, 0, 0, 0, 0]", ..Clocks::of(self) };
+        let outcome = self.test(&model, &clocks).go(&self.arguments()).ended("merged", "approved", 0);
+        let failed = lines(&outcome, "agent.failed", "creator");
+        assert!(failed.iter().all(|line| line["data"]["kind"] == kind), "{outcome}");
+        let turned_away = model.charged("creator", &[Kind::Begun]).requests == 0;
+        let free = failed.iter().all(|line| line["data"]["estimated_cost_usd"] == 0.0);
+        assert!(!turned_away || free, "what never began has cost nothing\n{outcome}");
+        self.is_counted(&model, &outcome);
+    }
+
+    fn suffers(&self, fault: &Fault) {
+        let model = Model::new(&[("creator", fault.replies)]);
+        let nobody = Model::nobody();
+        let refused = fault.replies.is_empty();
+        let address = if refused { &nobody.address } else { &model.address };
+        let test = test_of(&[self], address, &Clocks::of(self));
+        let begun = Instant::now();
+        let outcome = test.go(&self.arguments());
+        let ends = fault.ends;
+        let outcome = outcome.ended(ends.0, ends.1, ends.2);
+        let differs = self.differs.iter().find(|(what, _)| *what == fault.what);
+        let kinds = differs.map_or(fault.kinds, |(_, kinds)| *kinds);
+        let failed = outcome
+            .journal
+            .iter()
+            .filter(|line| line["data"]["kind"].is_string() && line["agent"] == "creator");
+        let found: Vec<&str> = failed.filter_map(|line| line["data"]["kind"].as_str()).collect();
+        assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{found:?}\n{outcome}");
+        assert!(refused || !model.asked_by("creator").is_empty(), "it never asked\n{outcome}");
+        let longest = Duration::from_secs(LONGEST_ATTEMPT_SECONDS * found.len() as u64 + 30);
+        assert!(begun.elapsed() < longest, "{:?}: our clocks did not strike\n{outcome}", begun.elapsed());
+        if fault.what == "401" {
+            assert!(outcome.stdout.contains("To sign in"), "the remedy is told\n{outcome}");
+        }
+        self.is_counted(&model, &outcome);
+    }
+
+    fn is_stopped(&self) {
+        let word = format!("left-behind-{}-{}", std::process::id(), self.name());
+        let command = format!("{WORK}; touch {word}; setsid tail -f {word} & tail -f {word}");
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            ("maker", &[(self.shell)(&command), (self.shell)(WORK), say(MADE)]),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let test = self.test(&model, &Clocks::of(self));
+        let arguments = test.arguments("Add a line", &self.arguments());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let stopped = test.during(&arguments, |child| {
+            let begun = Instant::now();
+            while alive(&format!("-f\0{word}")) < 2 {
+                assert!(begun.elapsed() < Duration::from_secs(120), "no command ran");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            signal(child, "TERM");
+        });
+        assert_eq!(stopped.code, 143, "{stopped}");
+        assert_eq!(alive(&word), 0, "something was left running");
+        assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
+        self.is_counted(&model, &stopped);
+        let outcome = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+        self.is_counted(&model, &outcome);
+    }
+
+    /// I4: never less than the model charged, at the price of the cheapest model any client here works with.
+    fn is_counted(&self, model: &Model, outcome: &Outcome) {
+        let all =
+            ["creator", "maker", "guardian"].map(|who| model.charged(who, &[Kind::Answered, Kind::Begun]));
+        let charged: f64 =
+            all.iter().map(|used| 0.3e-6 * used.input as f64 + 2.5e-6 * used.output as f64).sum();
+        let counted = outcome.json["cost_usd"].as_f64().unwrap_or_default();
+        assert!(counted >= charged, "{}: counted {counted}, charged {charged}\n{outcome}", self.spec);
+    }
+
+    fn name(&self) -> &'static str {
+        self.spec.split(':').next().unwrap_or_default()
+    }
+
+    fn arguments(&self) -> [&'static str; 5] {
+        ["--agent", self.spec, "--auto-merge", "--budget", "50"]
+    }
+}
+
+/// The limits a case runs under.
+struct Clocks {
+    silence: u64,
+    attempts: u32,
+    busy: &'static str,
+}
+
+/// The shortest limit there is, which is a minute.
+const LONGEST_ATTEMPT_SECONDS: u64 = 60;
+
+impl Clocks {
+    fn of(row: &Row) -> Clocks {
+        Clocks { silence: row.start_seconds, attempts: 0, busy: "[0]" }
+    }
+}
 
 fn say(text: &str) -> Reply {
     Reply::Say(text.to_owned())
 }
 
-/// A test whose user has just this client, and a key that the model takes.
-fn test(row: &Row, model: &Model) -> Test {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients").join(row.program);
-    assert!(place.is_file(), "{} is not there: run `cargo xtask clients`", place.display());
-    let test = Test::new().config("retries:\n  busy_waits_seconds: [0]\nlimits:\n  silence_seconds: 5\n");
+/// A test whose user has just these clients, and a key that the model takes.
+fn test_of(rows: &[&Row], address: &str, clocks: &Clocks) -> Test {
+    let Clocks { silence, attempts, busy } = clocks;
+    let test = Test::new().config(&format!(
+        "retries:\n  attempts: {attempts}\n  failures_in_a_row: 20\n  busy_waits_seconds: {busy}\n\
+         limits:\n  silence_seconds: {silence}\n  other_minutes: 1\n  maker_minutes: 2\n"
+    ));
     let bin = test.base().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    std::os::unix::fs::symlink(place, bin.join(row.spec.split(':').next().unwrap())).unwrap();
+    for row in rows {
+        std::os::unix::fs::symlink(fetched(row.program), bin.join(row.name())).unwrap();
+    }
+    let node = clients().join("node22/node_modules/node/bin");
     let mut path: OsString = bin.into();
-    path.push(":/usr/local/bin:/usr/bin:/bin");
-    test.env("PATH", path)
-        .env("ANTHROPIC_API_KEY", "test")
-        .env("ANTHROPIC_BASE_URL", &model.address)
-        .env("CODEX_API_KEY", "test")
-        .env("OPENAI_BASE_URL", format!("{}/v1", model.address))
+    path.push(format!(":{}:/usr/local/bin:/usr/bin:/bin", node.display()));
+    let variables = rows.iter().flat_map(|row| (row.model)(address));
+    variables.fold(test.env("PATH", path), |test, (name, value)| test.env(name, value))
+}
+
+fn clients() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients")
+}
+
+/// The place of a program, which npm and Rust call after the machine in different ways.
+fn fetched(program: &str) -> PathBuf {
+    let (arch, triple) = if cfg!(target_arch = "aarch64") { ("arm64", "aarch64") } else { ("x64", "x86_64") };
+    let place = clients().join(program.replace("{arch}", arch).replace("{triple}", triple));
+    assert!(place.is_file(), "{} is not there: run `cargo xtask clients`", place.display());
+    place
 }
 
 fn lines<'a>(outcome: &'a Outcome, kind: &str, who: &str) -> Vec<&'a Value> {
     outcome.journal.iter().filter(|line| line["type"] == kind && line["agent"] == who).collect()
 }
 
-#[test]
-#[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_a_whole_run_lands_and_a_reviewer_can_write_nothing() {
-    for row in ROWS {
-        let model = Model::new(&[
-            ("creator", &[say(PROPOSAL)]),
-            ("maker", &[(row.shell)(WORK), say(MADE)]),
-            ("guardian", &[(row.write)(), (row.shell)(EVIL), say(APPROVED)]),
-        ]);
-        let test = test(&row, &model);
-        let outcome = test.go(&["--agent", row.spec, "--auto-merge"]).ended("merged", "approved", 0);
-        assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
-        assert!(!test.repo.join("evil.txt").exists() && !test.repo.join("src/evil.txt").exists());
-        assert_eq!(model.asked_by("guardian").len(), 3, "{}: it did try", row.spec);
-        for who in ["creator", "maker", "guardian"] {
-            let complete = lines(&outcome, "agent.complete", who);
-            let [complete] = complete.as_slice() else { panic!("{who}: {outcome}") };
-            let asked = model.asked_by(who).len() as u64;
-            assert_eq!(
-                complete["data"]["tokens"],
-                json!({"input": 100 * asked, "output": 20 * asked}),
-                "{who}"
-            );
-            assert!(complete["data"]["session"]["id"].is_string(), "{who}");
-            assert!(
-                !complete["data"]["notes"].to_string().contains("read-only"),
-                "{who} changed its checkout"
-            );
-        }
-        for folder in [".claude", ".claude.json", ".codex"] {
-            assert!(!test.home().join(folder).exists(), "{folder} appeared in the user's home");
-        }
-    }
-}
-
-#[test]
-#[ignore = "needs the real clients: cargo xtask clients"]
-fn af_138_a_correction_reaches_the_same_session() {
-    for row in ROWS {
-        let model = Model::new(&[
-            ("creator", &[say(PROPOSAL)]),
-            (
-                "maker",
-                &[
-                    (row.shell)(&format!("{WORK}; echo stray > src/stray.txt")),
-                    say(MADE),
-                    (row.shell)("rm src/stray.txt"),
-                    say(MADE),
-                ],
-            ),
-            ("guardian", &[say(APPROVED)]),
-        ]);
-        let test = test(&row, &model);
-        let outcome = test.go(&["--agent", row.spec, "--auto-merge"]).ended("merged", "approved", 0);
-        let complete = lines(&outcome, "agent.complete", "maker");
-        let [first, corrected] = complete.as_slice() else { panic!("{outcome}") };
-        let starts = lines(&outcome, "agent.start", "maker");
-        assert_eq!(starts[1]["data"]["purpose"], "correct");
-        assert_eq!(starts[1]["data"]["resumes"], first["data"]["session"], "{}", row.spec);
-        assert_eq!(first["data"]["session"]["id"], corrected["data"]["session"]["id"], "{}", row.spec);
-        assert_eq!(
-            corrected["data"]["tokens"],
-            json!({"input": 200, "output": 40}),
-            "{}: its own only",
-            row.spec
-        );
-        let last = model.asked_by("maker").pop().unwrap().to_string();
-        assert!(last.contains("stray > src/stray.txt") && last.contains("# Correction"), "one conversation");
-        assert!(!test.repo.join("src/stray.txt").exists());
-    }
-}
-
-#[test]
-#[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_a_limit_that_passes_is_waited_for() {
-    for row in ROWS {
-        let limited = vec![Reply::Status(429); 5];
-        let replies = [limited, vec![say(PROPOSAL)]].concat();
-        let model = Model::new(&[
-            ("creator", &replies),
-            ("maker", &[(row.shell)(WORK), say(MADE)]),
-            ("guardian", &[say(APPROVED)]),
-        ]);
-        let test = test(&row, &model).config("retries:\n  busy_waits_seconds: [0, 0, 0, 0, 0]\n");
-        let outcome = test.go(&["--agent", row.spec, "--auto-merge"]).ended("merged", "approved", 0);
-        let failed = lines(&outcome, "agent.failed", "creator");
-        assert!(
-            !failed.is_empty() && failed.iter().all(|line| line["data"]["kind"] == "rate_limit"),
-            "{outcome}"
-        );
-        assert_eq!(failed[0]["data"]["estimated_cost_usd"], 0.0, "what never began has cost nothing");
-    }
-}
-
-#[test]
-#[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_faults_of_a_provider_are_told_apart_within_our_clocks() {
-    for row in ROWS {
-        for (what, replies, (status, reason, code), kind) in [
-            ("401", vec![Reply::Status(401)], ("stopped", "not_signed_in", 31), "auth"),
-            ("429 for ever", vec![Reply::Status(429)], ("stopped", "provider_busy", 31), "rate_limit"),
-            ("500 for ever", vec![Reply::Status(500)], ("stopped", "provider_busy", 31), "overload"),
-            ("too long", vec![Reply::TooLong], ("failed", "agent_failures", 30), "context_too_long"),
-            ("hangs", vec![Reply::Hang], ("failed", "agent_failures", 30), "silence"),
-        ] {
-            let began = Instant::now();
-            let model = Model::new(&[("creator", &replies)]);
-            let outcome = test(&row, &model).go(&["--agent", row.spec, "--auto-merge"]);
-            let said = (outcome.json["status"].as_str(), outcome.json["reason"].as_str(), outcome.code);
-            assert_eq!(said, (Some(status), Some(reason), code), "{} {what}: {outcome}", row.spec);
-            let ends = outcome.journal.iter().filter(|line| line["data"]["kind"] == kind);
-            assert!(ends.count() > 0, "{} {what}: {outcome}", row.spec);
-            assert!(began.elapsed() < Duration::from_secs(60), "{} {what}: {:?}", row.spec, began.elapsed());
-        }
-    }
-}
-
-/// Whether any process on the machine has this word in its command line.
-fn alive(word: &str) -> bool {
+/// How many processes on the machine have this word in their command line.
+fn alive(word: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(word))
-}
-
-#[test]
-#[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_a_stopped_client_leaves_nothing_running() {
-    for row in ROWS {
-        let word = format!("left-behind-{}-{}", std::process::id(), row.spec.len());
-        let model = Model::new(&[
-            ("creator", &[say(PROPOSAL)]),
-            (
-                "maker",
-                &[
-                    (row.shell)(&format!("{WORK}; touch {word}; setsid tail -f {word} & tail -f {word}")),
-                    (row.shell)(WORK),
-                    say(MADE),
-                ],
-            ),
-            ("guardian", &[say(APPROVED)]),
-        ]);
-        let test = test(&row, &model);
-        let arguments = test.arguments("Add a line", &["--agent", row.spec, "--auto-merge"]);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let stopped = test.during(&arguments, |child| {
-            let begun = Instant::now();
-            while !alive(&format!("-f\0{word}")) {
-                assert!(begun.elapsed() < Duration::from_secs(60), "{}: no command ran", row.spec);
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            signal(child, "TERM");
-        });
-        assert_eq!(stopped.code, 143, "{stopped}");
-        assert!(!alive(&word), "{}: something was left running", row.spec);
-        assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
-        test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
-    }
+    lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
 }
