@@ -62,6 +62,20 @@ pub(crate) enum Command {
     },
     #[command(name = "__play", hide = true)]
     Play { file: PathBuf },
+    #[command(name = "__acp", hide = true)]
+    Acp(AcpArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcpArgs {
+    /// The agent may change its working copy
+    #[arg(long)]
+    pub(crate) writes: bool,
+    /// The session to take up again
+    #[arg(long)]
+    pub(crate) resumes: Option<String>,
+    /// The agent's command line
+    pub(crate) command: String,
 }
 
 #[derive(Debug, Args)]
@@ -404,7 +418,7 @@ impl Command {
             Command::Explain(args) => args.place.json,
             Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
             Command::Memory(args) => args.what.place().json,
-            Command::Completions { .. } | Command::Play { .. } => false,
+            Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) => false,
         }
     }
 }

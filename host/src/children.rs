@@ -39,7 +39,8 @@ pub fn lock() -> MutexGuard<'static, BTreeSet<u32>> {
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn await_death(id: u32) {
+/// Waits till it has ended and leaves it in the table.
+pub fn await_death(id: u32) {
     let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}

@@ -26,6 +26,8 @@ pub mod log;
 
 pub mod backends;
 
+pub mod acp;
+
 pub mod probe;
 
 pub mod config;

@@ -92,7 +92,7 @@ fn no_recording_is_forgotten() -> Result {
         .map(|row| Path::new(&row[0]).join(format!("{}.jsonl", row[1])))
         .collect();
     let mut there = BTreeSet::new();
-    for client in cli::ALL {
+    for client in cli::ALL.into_iter().filter(|client| !client.program.is_empty()) {
         for entry in std::fs::read_dir(root().join(client.name))? {
             there.insert(Path::new(client.name).join(entry?.file_name()));
         }

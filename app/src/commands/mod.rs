@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod acp;
 mod config;
 mod demo;
 mod discard;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Play { file } => play::run(&file),
+        Command::Acp(args) => acp::run(args),
     }
 }
 

@@ -10,7 +10,7 @@ pub mod script;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use cli::Client;
+use cli::{Client, Rest};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +31,10 @@ pub enum Agent {
 }
 
 /// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 4] = [
+pub const KNOWN: [(&str, &str); 5] = [
     ("claude[:<model>]", "Claude Code"),
     ("codex[:<model>]", "Codex"),
+    ("acp:<command line>", "any agent that speaks the Agent Client Protocol"),
     ("cmd:<command line>", "any program that reads the brief on standard input"),
     ("script:<file>", "a play file, for demos and tests"),
 ];
@@ -74,7 +75,9 @@ impl Agent {
                     path.canonicalize().map_err(|_| Error::NoScript { path: path.display().to_string() })?;
                 Ok(Agent::Script(path))
             }
-            Some(("acp", _)) => Err(Error::Later { name: "acp".to_owned() }),
+            Some((name @ "acp", command)) => {
+                bridged(name, cmd::from(command.trim(), from)).ok_or(empty("command"))
+            }
             _ => named(spec),
         }
     }
@@ -84,6 +87,7 @@ impl Agent {
         match self {
             Agent::Cmd(command) => cmd::missing(command, path),
             Agent::Script(_) => None,
+            Agent::Cli(client, command) if client.rest == Rest::Command => cmd::missing(command, path),
             Agent::Cli(client, _) => cmd::missing(client.program, path),
         }
     }
@@ -109,10 +113,19 @@ impl Agent {
     }
 }
 
+/// A client of our own that drives what the command line starts.
+fn bridged(name: &str, command: String) -> Option<Agent> {
+    let client = cli::find(name).filter(|client| client.rest.takes(&command))?;
+    Some(Agent::Cli(client, command))
+}
+
 /// `<client>` or `<client>:<model>`.
 fn named(spec: &str) -> Result<Agent, Error> {
     let (name, model) = spec.split_once(':').unwrap_or((spec, ""));
     if let Some(client) = cli::find(name) {
+        if client.rest == Rest::Command {
+            return Err(Error::Empty { spec: spec.to_owned(), what: "command" });
+        }
         if !client.rest.takes(model) {
             return Err(Error::Model { name: name.to_owned(), model: model.to_owned() });
         }
@@ -124,7 +137,8 @@ fn named(spec: &str) -> Result<Agent, Error> {
 
 /// The first client that is there, for people who name none.
 pub fn installed(path: Option<&std::ffi::OsStr>) -> Option<Agent> {
-    let there = |client: &&Client| cmd::missing(client.program, path).is_none() && path.is_some();
+    let there = |client: &&Client| !client.program.is_empty() && cmd::missing(client.program, path).is_none();
+    path?;
     cli::ALL.into_iter().find(there).map(|client| Agent::Cli(client, String::new()))
 }
 
@@ -145,7 +159,9 @@ mod tests {
             ("claude:a b", Err("Model")),
             ("gemini", Err("Later")),
             ("goose:x", Err("Later")),
-            ("acp:anything", Err("Later")),
+            ("acp: agent --acp ", Ok("acp:agent --acp")),
+            ("acp:", Err("other")),
+            ("acp", Err("other")),
             ("claudette", Err("Unknown")),
         ] {
             let found =

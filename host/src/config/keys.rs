@@ -1408,14 +1408,14 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], cmd:<command line> or script:<file>; other clients are not driven by this version";
+const AGENTS: &str = "claude[:<model>], codex[:<model>], acp:<command line>, cmd:<command line> or script:<file>; other clients are not driven by this version";
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {
     let end = text.find([':', '@']).unwrap_or(text.len());
     let (head, rest) = text.split_at(end);
     match head {
-        "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
+        "acp" | "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
         name => crate::backends::cli::find(name).is_some(),
     }
 }

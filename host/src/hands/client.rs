@@ -184,7 +184,7 @@ pub(super) fn give_back(lent: &Lent) {
 }
 
 /// One line; of one that is too long only the beginning, which then is no JSON and says nothing.
-fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+pub(crate) fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     line.clear();
     let read = lines.by_ref().take(LINE_AT_MOST).read_until(b'\n', line)?;
     if read as u64 == LINE_AT_MOST {

@@ -23,6 +23,7 @@ use crate::clock;
 use crate::world::World;
 
 pub(crate) use citations::resolve as resolve_citations;
+pub(crate) use client::read_line;
 pub(crate) use client::vacate;
 pub use desk::Error as DeskError;
 pub(crate) use desk::nonce;

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, getpid, getppid, setrlimit, setsid}
     unsafe_code,
     reason = "there is no safe way to run code between fork and exec; it makes system calls only"
 )]
-pub(super) fn own(command: &mut Command) {
+pub fn own(command: &mut Command) {
     let parent = getpid();
     // SAFETY: `enter` makes four direct system calls; it takes no lock, allocates nothing and reads no memory
     // that another thread may have been changing at the fork.

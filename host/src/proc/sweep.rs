@@ -9,6 +9,7 @@
 //! in the table until we reap them, hence a pass without any orphan means that there is none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,6 +32,9 @@ const FREEZES: usize = 16;
 
 /// How often an orphan that shows no tag is looked at again: between fork and exec there is none to see.
 const SECOND_LOOKS: usize = 3;
+
+/// How long a family that was killed may take to be gone.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// How often the dead are buried while a job runs.
 const BURIAL: Duration = Duration::from_secs(1);
@@ -55,6 +59,38 @@ pub fn become_subreaper() {
 /// Kills and reaps every child that is not registered. For the end of the program, when no job runs any more.
 pub fn finish_all() -> usize {
     sweep(&Claim::Everything)
+}
+
+/// Kills a child of ours, its group and everything that still descends from it. Waiting for it is the caller's.
+pub fn kill_family(child: &Child) {
+    let pid = Pid::from_child(child);
+    match Entry::read(pid) {
+        Some(root) => drop(kill_families(&[root])),
+        None => drop(kill_process_group(pid, Signal::KILL)),
+    }
+}
+
+/// Who belongs to a child of ours at this moment.
+pub fn family(child: &Child) -> Family {
+    let root = Entry::read(Pid::from_child(child));
+    Family(root.map(|root| table::families(&table::all(), &[root])).unwrap_or_default())
+}
+
+/// Processes by number and time of birth, so that no other can be meant later.
+pub struct Family(Vec<Entry>);
+
+impl Family {
+    /// Those that are still there, and waits for a moment till they no longer are.
+    pub fn kill(&self) {
+        let begun = Instant::now();
+        let alive = |member: &&Entry| {
+            Entry::read(member.pid).is_some_and(|now| now.start == member.start && !now.dead)
+        };
+        while begun.elapsed() < FAREWELL && self.0.iter().any(|member| alive(&member)) {
+            self.0.iter().filter(alive).for_each(|member| member.signal(Signal::KILL));
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// Whether orphans come to us and can be seen.

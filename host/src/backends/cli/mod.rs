@@ -4,6 +4,7 @@
 //! One file per client, one line in [`ALL`]. What is known about each was seen, and the recordings stand in
 //! `host/tests/captures`; the table of faults in `docs/agents.md` is read against them.
 
+mod acp;
 mod claude;
 mod codex;
 pub mod own;
@@ -71,7 +72,7 @@ impl Rest {
     }
 }
 
-pub const ALL: [&Client; 2] = [&claude::CLIENT, &codex::CLIENT];
+pub const ALL: [&Client; 3] = [&claude::CLIENT, &codex::CLIENT, &acp::CLIENT];
 
 pub fn find(name: &str) -> Option<&'static Client> {
     ALL.into_iter().find(|client| client.name == name)
@@ -210,7 +211,7 @@ fn without(tokens: Tokens, before: Tokens) -> Tokens {
 }
 
 /// What an HTTP status says, with the text beside it.
-fn by_status(status: u64, said: &str) -> Failure {
+pub(crate) fn by_status(status: u64, said: &str) -> Failure {
     match status {
         401 | 403 => Failure::Auth,
         402 => Failure::Quota,
@@ -223,6 +224,51 @@ fn by_status(status: u64, said: &str) -> Failure {
     }
 }
 
+/// What a client's own words say, where they are all there is: a status in them, or the usual phrases.
+pub(crate) fn by_text(said: &str) -> Failure {
+    if let Some(status) = status_in(said) {
+        return by_status(status, said);
+    }
+    for (words, kind) in [
+        (
+            &["api key", "api-key", "unauthorized", "authenticat", "not logged in", "log in", "credentials"]
+                [..],
+            Failure::Auth,
+        ),
+        (&TOO_LONG, Failure::ContextTooLong),
+        (&["usage limit", "quota", "credit balance", "insufficient funds"], Failure::Quota),
+        (&["rate limit", "rate_limit", "too many requests"], Failure::RateLimit),
+        (&["overloaded", "high demand", "at capacity", "server error", "unavailable"], Failure::Overload),
+        (&["model not found", "does not exist", "unknown model", "not supported"], Failure::Refused),
+        (
+            &[
+                "network",
+                "connect",
+                "timed out",
+                "timeout",
+                "econn",
+                "enotfound",
+                "socket",
+                "fetch failed",
+                "stream",
+            ],
+            Failure::Network,
+        ),
+    ] {
+        if speaks_of(said, words) {
+            return kind;
+        }
+    }
+    Failure::Exit
+}
+
+/// A number between 400 and 599 that stands by itself.
+fn status_in(said: &str) -> Option<u64> {
+    let words = said.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
+    let numbers = words.filter(|word| word.len() == 3).filter_map(|word| word.parse().ok());
+    numbers.into_iter().find(|number| (400..600).contains(number))
+}
+
 const TOO_LONG: [&str; 4] = ["too long", "context window", "context_length_exceeded", "maximum length"];
 
 fn speaks_of(said: &str, words: &[&str]) -> bool {
@@ -230,16 +276,16 @@ fn speaks_of(said: &str, words: &[&str]) -> bool {
     words.iter().any(|word| said.contains(word))
 }
 
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn number(value: &Value, name: &str) -> u64 {
+pub(crate) fn number(value: &Value, name: &str) -> u64 {
     value.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// The first line of what it says, for people who watch.
-fn first_line(said: &str) -> Option<String> {
+pub(crate) fn first_line(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.chars().take(200).collect())
 }
@@ -268,6 +314,26 @@ mod tests {
             (302, "", Failure::Exit),
         ] {
             assert_eq!(by_status(status, said), kind, "{status} {said}");
+        }
+    }
+
+    #[test]
+    fn issue_4_words_name_the_fault_where_nothing_else_does() {
+        for (said, kind) in [
+            ("Ran into this error: Authentication error: failed. Status: 401 Unauthorized.", Failure::Auth),
+            ("Internal error: invalid x-api-key", Failure::Auth),
+            ("unexpected status 429 Too Many Requests: slow down", Failure::RateLimit),
+            ("Rate limit exceeded, retry after 20 s", Failure::RateLimit),
+            ("You exceeded your current quota (429)", Failure::Quota),
+            ("API Error: 500 oops", Failure::Overload),
+            ("Server error: overloaded", Failure::Overload),
+            ("prompt is too long: 250000 tokens > 200000 maximum", Failure::ContextTooLong),
+            ("context_length_exceeded", Failure::ContextTooLong),
+            ("error sending request: Connection refused", Failure::Network),
+            ("it broke after 4.404 s in 1401 lines", Failure::Exit),
+            ("", Failure::Exit),
+        ] {
+            assert_eq!(by_text(said), kind, "{said}");
         }
     }
 

@@ -20,6 +20,8 @@ pub enum Line {
     Player { model: String, version: String },
     /// What it is doing, for people who watch.
     Note { text: String },
+    /// The model has answered: something was used, whether or not it is told how much.
+    Worked,
     /// All that this attempt has used up to here.
     Used { tokens: Tokens, cost_usd: Option<Money> },
     /// A tool it wanted and was refused.
@@ -47,6 +49,7 @@ pub fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
             heard.hitch = None;
             return Some(text);
         }
+        Line::Worked => heard.worked = true,
         Line::Used { tokens, cost_usd } => {
             heard.worked = true;
             heard.tokens = Some(tokens);

@@ -1,0 +1,20 @@
+//! The bridge to agents that speak the Agent Client Protocol: JSON-RPC, a message a line, over their standard input and
+//! output. It is one of the clients that are part of this program: a process of its own, started and ended by the same
+//! supervision as every other, which starts the agent, gives it the brief, and prints what comes of it as the lines of
+//! `backends/cli/own.rs`.
+//!
+//! `talk.rs` is the conversation and has no effects: messages in, messages out. What may be done without asking a person
+//! is in `leave.rs`, what ends and figures mean in `signs.rs`. The pipes around it are in `bridge.rs`.
+//!
+//! Deliberately absent: files and terminals for the agent, which works on its copy itself; limits, which are the
+//! supervisor's; settings, which are the user's own.
+
+mod bridge;
+mod leave;
+mod signs;
+mod talk;
+
+pub use bridge::run;
+pub use leave::Leave;
+pub(crate) use leave::WORKING;
+pub use talk::{Errand, Out, Talk};

@@ -1,0 +1,443 @@
+//! One conversation with an agent, from the greeting to the end of its turn: a machine that is fed lines and says what
+//! to do. It keeps no time and knows no pipe.
+//!
+//! The turn's answer is the last message. Agents send messages in pieces; a piece belongs to another message when it
+//! carries another name, or when a tool was used since.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use archeflow_core::event::Failure;
+use serde_json::{Value, json};
+
+use super::leave::{Call, Leave, Mode, Verdict};
+use super::signs;
+use crate::backends::cli::own::Line;
+use crate::backends::cli::{Fault, first_line, text};
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+
+/// The longest answer that is passed on. It has to fit into one line whatever it is made of.
+const LONGEST: usize = 2_000_000;
+
+/// The longest title that is kept of a tool's use.
+const TITLE: usize = 2_000;
+
+/// The protocol's number for a request nobody here answers.
+const NO_SUCH_METHOD: i64 = -32_601;
+
+/// What the agent is started for.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    pub leave: Leave,
+    /// The working copy.
+    pub tree: PathBuf,
+    /// The session to take up again.
+    pub resumes: Option<String>,
+    pub brief: String,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Out {
+    /// To the agent.
+    Say(Value),
+    /// To whoever started us.
+    Tell(Line),
+    /// Nothing more is to be said or heard.
+    End,
+}
+
+#[derive(Debug)]
+pub struct Talk {
+    errand: Errand,
+    waits: Wait,
+    /// The number of the last request. There is only ever one without an answer.
+    asked: u64,
+    session: String,
+    resumable: bool,
+    model: String,
+    version: String,
+    calls: BTreeMap<String, Known>,
+    message: Message,
+    /// How many messages there were.
+    messages: usize,
+    worked: bool,
+    /// What it was refused last, as long as nothing has followed.
+    stuck: Option<String>,
+    cancelled: bool,
+    out: Vec<Out>,
+}
+
+/// The request that is not answered yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wait {
+    Greeting,
+    Session,
+    Mode,
+    Turn,
+    Nothing,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    call: Call,
+    told: bool,
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    id: String,
+    text: String,
+    /// A tool was used since: what comes next is another message.
+    closed: bool,
+    too_long: bool,
+}
+
+impl Talk {
+    /// No files and no terminals are offered: every agent works on the disk itself, and some get lost otherwise.
+    pub fn begin(errand: Errand) -> (Talk, Vec<Out>) {
+        let mut talk = Talk {
+            errand,
+            waits: Wait::Nothing,
+            asked: 0,
+            session: String::new(),
+            resumable: false,
+            model: String::new(),
+            version: String::new(),
+            calls: BTreeMap::new(),
+            message: Message::default(),
+            messages: 0,
+            worked: false,
+            stuck: None,
+            cancelled: false,
+            out: Vec::new(),
+        };
+        let offers = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
+        let who = json!({"name": "archeflow", "version": env!("CARGO_PKG_VERSION")});
+        talk.ask(
+            Wait::Greeting,
+            "initialize",
+            &json!({"protocolVersion": VERSION, "clientCapabilities": offers, "clientInfo": who}),
+        );
+        let out = std::mem::take(&mut talk.out);
+        (talk, out)
+    }
+
+    /// Takes in one line. What is no message changes nothing: some agents greet people on the same stream.
+    pub fn hear(&mut self, line: &str) -> Vec<Out> {
+        if let Ok(message) = serde_json::from_str::<Value>(line.trim()) {
+            match (message.get("method").and_then(Value::as_str), message.get("id")) {
+                (Some(method), Some(id)) => self.serve(method, id, message.get("params")),
+                (Some("session/update"), None) => self.update(message.get("params")),
+                (Some(_), None) | (None, None) => {}
+                (None, Some(id)) => self.answered(id, &message),
+            }
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// Calls the turn off. Without one there is nothing to wait for.
+    pub fn cancel(&mut self) -> Vec<Out> {
+        if self.cancelled || self.waits != Wait::Turn {
+            return vec![Out::End];
+        }
+        self.cancelled = true;
+        let session = &self.session;
+        vec![Out::Say(json!({
+            "jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session},
+        }))]
+    }
+
+    fn ask(&mut self, waits: Wait, method: &str, params: &Value) {
+        self.asked += 1;
+        self.waits = waits;
+        let id = self.asked;
+        self.out.push(Out::Say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+    }
+
+    fn tell(&mut self, line: Line) {
+        self.out.push(Out::Tell(line));
+    }
+
+    fn answered(&mut self, id: &Value, message: &Value) {
+        if id.as_u64() != Some(self.asked) {
+            return;
+        }
+        let waits = std::mem::replace(&mut self.waits, Wait::Nothing);
+        let result = message.get("result").unwrap_or(&Value::Null);
+        match (waits, message.get("error")) {
+            (Wait::Nothing, _) => {}
+            (Wait::Mode, error) => self.moded(error),
+            (Wait::Greeting | Wait::Session | Wait::Turn, Some(error)) => self.give_up(signs::fault(error)),
+            (Wait::Greeting, None) => self.greeted(result),
+            (Wait::Session, None) => self.opened(result),
+            (Wait::Turn, None) => self.closed(result),
+        }
+    }
+
+    fn greeted(&mut self, result: &Value) {
+        let spoken = result.get("protocolVersion").and_then(Value::as_u64);
+        if spoken != Some(VERSION) {
+            let spoken = spoken.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let said = format!("the agent speaks version {spoken} of the protocol, not {VERSION}");
+            return self.give_up(Fault::new(Failure::Exit, said));
+        }
+        let info = result.get("agentInfo").unwrap_or(&Value::Null);
+        let name = text(info, "name").rsplit('/').next().unwrap_or_default();
+        format!("{name} {}", text(info, "version")).trim().clone_into(&mut self.version);
+        let loads = result.pointer("/agentCapabilities/loadSession").and_then(Value::as_bool);
+        self.resumable = loads.unwrap_or(false);
+        let tree = self.errand.tree.display().to_string();
+        match self.errand.resumes.clone() {
+            Some(session) => {
+                let params = json!({"sessionId": session, "cwd": tree, "mcpServers": []});
+                self.session = session;
+                self.ask(Wait::Session, "session/load", &params);
+            }
+            None => self.ask(Wait::Session, "session/new", &json!({"cwd": tree, "mcpServers": []})),
+        }
+    }
+
+    fn opened(&mut self, result: &Value) {
+        if !text(result, "sessionId").is_empty() {
+            text(result, "sessionId").clone_into(&mut self.session);
+        }
+        if self.resumable {
+            self.tell(Line::Session { id: self.session.clone() });
+        }
+        let model = result.pointer("/models/currentModelId").or_else(|| current(result, "model"));
+        self.introduce(model.and_then(Value::as_str).unwrap_or_default().to_owned());
+        match self.mode(result) {
+            Some((method, params)) => self.ask(Wait::Mode, method, &params),
+            None => self.prompt(),
+        }
+    }
+
+    /// Modes are told in two ways: as such, or as one of many settings.
+    fn mode(&self, result: &Value) -> Option<(&'static str, Value)> {
+        let (leave, session) = (&self.errand.leave, &self.session);
+        if let Some(modes) = result.get("modes").filter(|modes| modes.is_object()) {
+            let offered = Mode::list(modes.get("availableModes"));
+            let mode = leave.mode(text(modes, "currentModeId"), &offered)?;
+            return Some(("session/set_mode", json!({"sessionId": session, "modeId": mode})));
+        }
+        let setting = setting(result, "mode")?;
+        let mode = leave.mode(text(setting, "currentValue"), &Mode::list(setting.get("options")))?;
+        let params = json!({"sessionId": session, "configId": text(setting, "id"), "value": mode});
+        Some(("session/set_config_option", params))
+    }
+
+    /// An agent that will not change its mode still has to ask, and its copy is still write-protected.
+    fn moded(&mut self, error: Option<&Value>) {
+        if let Some(error) = error {
+            let text = format!("could not be put into another mode: {}", signs::fault(error).said);
+            self.tell(Line::Note { text });
+        }
+        self.prompt();
+    }
+
+    fn prompt(&mut self) {
+        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.errand.brief)}]);
+        let params = json!({"sessionId": self.session, "prompt": prompt});
+        self.ask(Wait::Turn, "session/prompt", &params);
+    }
+
+    /// Some end their turn when they are refused something: what they had said before is no answer.
+    fn closed(&mut self, result: &Value) {
+        self.finish_message();
+        if let Some(model) = signs::model(result) {
+            self.introduce(model);
+        }
+        if let Some(tokens) = signs::used(result) {
+            self.tell(Line::Used { tokens, cost_usd: None });
+        }
+        if self.cancelled {
+            self.out.push(Out::End);
+            return;
+        }
+        let answer = std::mem::take(&mut self.message.text);
+        if let Some(tool) = &self.stuck {
+            let said = format!("it stopped when it was refused {tool}");
+            return self.give_up(Fault::new(Failure::PermissionDenied, said));
+        }
+        if let Some(fault) = signs::unanswered(result, &answer) {
+            return self.give_up(fault);
+        }
+        if self.message.too_long {
+            let said = format!("its answer has more than {LONGEST} bytes");
+            return self.give_up(Fault::new(Failure::Garbled, said));
+        }
+        self.work();
+        self.tell(Line::Answer { text: answer });
+        self.out.push(Out::End);
+    }
+
+    fn give_up(&mut self, fault: Fault) {
+        let Fault { kind, said, reopens } = fault;
+        self.tell(Line::Fault { kind, said, reopens });
+        self.out.push(Out::End);
+    }
+
+    /// Who plays. Told anew when more is known.
+    fn introduce(&mut self, model: String) {
+        if model != self.model || (model.is_empty() && !self.version.is_empty()) {
+            self.model.clone_from(&model);
+            self.tell(Line::Player { model, version: self.version.clone() });
+        }
+    }
+
+    /// The agent's own requests. Whatever is not known is refused, not left waiting.
+    fn serve(&mut self, method: &str, id: &Value, params: Option<&Value>) {
+        let answer = match (method, params) {
+            ("session/request_permission", Some(params)) => {
+                let outcome = self.permit(params);
+                json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}})
+            }
+            _ => {
+                let message = format!("{method} is not offered");
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": NO_SUCH_METHOD, "message": message}})
+            }
+        };
+        self.out.push(Out::Say(answer));
+    }
+
+    fn permit(&mut self, params: &Value) -> Value {
+        let about = params.get("toolCall").unwrap_or(&Value::Null);
+        self.learn(about);
+        let call = self.calls.get(text(about, "toolCallId")).map(|known| known.call.clone());
+        let options = params.get("options").unwrap_or(&Value::Null);
+        let chosen = match self.errand.leave.judge(&call.unwrap_or_default(), options) {
+            _ if self.cancelled => None,
+            Verdict::Granted(option) => Some(option),
+            Verdict::Refused { option, tool } => {
+                self.stuck = Some(tool.clone());
+                self.tell(Line::Denied { tool });
+                option
+            }
+        };
+        chosen.map_or_else(
+            || json!({"outcome": "cancelled"}),
+            |option| json!({"outcome": "selected", "optionId": option}),
+        )
+    }
+
+    /// What it does in its turn. Before the turn, agents repeat what was said in a session taken up again.
+    fn update(&mut self, params: Option<&Value>) {
+        let Some(update) = params.and_then(|params| params.get("update")) else { return };
+        let session = params.map(|params| text(params, "sessionId")).unwrap_or_default();
+        if self.waits != Wait::Turn || session != self.session {
+            return;
+        }
+        match text(update, "sessionUpdate") {
+            "agent_message_chunk" => self.piece(update),
+            "tool_call" | "tool_call_update" => {
+                self.learn(update);
+                self.watch(update);
+            }
+            "usage_update" if update.get("used").and_then(Value::as_u64).is_some_and(|used| used > 0) => {
+                self.work();
+            }
+            _ => {}
+        }
+    }
+
+    fn piece(&mut self, update: &Value) {
+        let content = update.get("content").unwrap_or(&Value::Null);
+        let (id, piece) = (text(update, "messageId"), text(content, "text"));
+        let another = !id.is_empty() && !self.message.id.is_empty() && id != self.message.id;
+        if piece.is_empty() {
+            return;
+        }
+        self.stuck = None;
+        if self.message.closed || another {
+            self.finish_message();
+            self.message = Message::default();
+        }
+        if self.message.text.is_empty() {
+            self.messages += 1;
+        }
+        // One message before anything is done may be a fault told in words.
+        if self.messages > 1 {
+            self.work();
+        }
+        id.clone_into(&mut self.message.id);
+        if self.message.text.len() + piece.len() > LONGEST {
+            self.message.too_long = true;
+        } else {
+            self.message.text.push_str(piece);
+        }
+    }
+
+    fn finish_message(&mut self) {
+        if std::mem::replace(&mut self.message.closed, true) {
+            return;
+        }
+        if let Some(text) = first_line(&self.message.text) {
+            self.tell(Line::Note { text });
+        }
+    }
+
+    /// A tool that is heard of for the first time ends the message before it.
+    fn learn(&mut self, about: &Value) {
+        let id = text(about, "toolCallId");
+        if !self.calls.contains_key(id) {
+            self.finish_message();
+            self.stuck = None;
+            self.work();
+        }
+        let known = self.calls.entry(id.to_owned()).or_default();
+        known.call.learn(about);
+        if let Some((end, _)) = known.call.title.char_indices().nth(TITLE) {
+            known.call.title.truncate(end);
+        }
+    }
+
+    /// Tells people about a tool, once it is known what for.
+    fn watch(&mut self, about: &Value) {
+        let Some(known) = self.calls.get_mut(text(about, "toolCallId")) else { return };
+        let input = about.get("rawInput").and_then(Value::as_object).is_some_and(|input| !input.is_empty());
+        let begun = match text(about, "status") {
+            "" => input,
+            status => status != "pending",
+        };
+        if begun && !known.told {
+            known.told = true;
+            let text = note(&known.call);
+            self.tell(Line::Note { text });
+        }
+    }
+
+    /// From here on something was used, whether or not it is told how much.
+    fn work(&mut self) {
+        if !self.worked {
+            self.worked = true;
+            self.tell(Line::Worked);
+        }
+    }
+}
+
+/// One of the settings a session comes with.
+fn setting<'a>(result: &'a Value, category: &str) -> Option<&'a Value> {
+    let settings = result.get("configOptions")?.as_array()?;
+    settings.iter().find(|setting| text(setting, "category") == category)
+}
+
+fn current<'a>(result: &'a Value, category: &str) -> Option<&'a Value> {
+    setting(result, category)?.get("currentValue")
+}
+
+fn note(call: &Call) -> String {
+    let title = first_line(&call.title).unwrap_or_default();
+    let place = call.paths.first().map_or_else(|| title.clone(), |path| path.display().to_string());
+    match call.kind.as_str() {
+        "read" => format!("reads {place}"),
+        "edit" => format!("edits {place}"),
+        "delete" => format!("deletes {place}"),
+        "move" => format!("moves {place}"),
+        "search" => format!("searches {title}"),
+        "execute" => format!("runs {title}"),
+        _ => format!("uses {title}"),
+    }
+}

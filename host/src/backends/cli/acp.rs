@@ -1,0 +1,39 @@
+//! Any agent that speaks the Agent Client Protocol, by its command line: `acp:<command line>`. The bridge in `acp/` is
+//! started in its place and prints the lines of [`own`].
+//!
+//! The agent is the user's own, with the user's own settings: it gets the environment every command gets and nothing
+//! else.
+
+use super::{Client, Errand, Rest, Start, own};
+use crate::acp::WORKING;
+use crate::backends::Invocation;
+
+/// The hidden command by which this program is the bridge.
+const COMMAND: &str = "__acp";
+
+pub(super) const CLIENT: Client = Client {
+    name: "acp",
+    vendor: "ACP",
+    program: "",
+    rest: Rest::Command,
+    tried: [0, 0, 0],
+    sign_in: "sign in with the agent itself, or name the variable its key is in under `agents.env`",
+    own: &[],
+    needs: &WORKING,
+    counts_on: false,
+    command,
+    hear: own::hear,
+};
+
+fn command(errand: &Errand<'_>) -> Start {
+    let mut args = vec![COMMAND.into()];
+    if errand.writes {
+        args.push("--writes".into());
+    }
+    if let Some(session) = errand.resumes {
+        args.push(format!("--resumes={}", session.id).into());
+    }
+    args.extend(["--".into(), errand.model.into()]);
+    let invocation = Invocation { program: errand.me.into(), args };
+    Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
+}
