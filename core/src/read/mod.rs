@@ -17,11 +17,13 @@ mod proposal;
 mod review;
 mod sections;
 mod status;
+mod structured;
 mod table;
 mod text;
 mod traits;
 
 pub use sections::section;
+pub use structured::{render, schema_for};
 #[doc(hidden)]
 pub use traits::Untold;
 
