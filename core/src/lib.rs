@@ -1,7 +1,8 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
 //! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`]).
+//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
+//! [`story`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
@@ -29,5 +30,7 @@ pub mod read;
 pub mod accept;
 
 pub mod persona;
+
+pub mod story;
 
 pub mod view;

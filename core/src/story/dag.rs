@@ -1,0 +1,284 @@
+//! The events of a run as a graph of causes (AF-161), and as a tree that can be read (BX-09).
+//!
+//! The graph is what the log says. The tree shows every event exactly once: below its cause, or below the root where
+//! it is part of the frame (transitions, boundaries, sessions, the end) or where its causes are not in the log. An
+//! event with several causes keeps naming all of them.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Built, Entry, Event, Verb};
+use crate::view::{capital, one_line, seconds};
+use crate::words::{Phase, Seq};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dag {
+    /// In the order of the tree, parents first.
+    pub nodes: Vec<Node>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    pub seq: Seq,
+    pub kind: &'static str,
+    pub phase: Phase,
+    pub agent: Option<String>,
+    pub verb: Verb,
+    /// A few words about it, on one line. Text of others: each format escapes it its own way.
+    pub label: String,
+    /// The causes, as the log has them.
+    pub parents: Vec<Seq>,
+    /// Where it stands in the tree.
+    pub under: Option<Seq>,
+    pub depth: usize,
+    /// The last of its siblings, and whether each of those above it is: for drawing branches.
+    pub last: Vec<bool>,
+    /// It names causes that are not in the log before it.
+    pub orphan: bool,
+}
+
+impl Node {
+    /// The causes the tree does not show by its place.
+    pub fn told_parents(&self) -> &[Seq] {
+        let shown = self.under.is_some_and(|under| self.parents == [under]);
+        if shown { &[] } else { &self.parents }
+    }
+}
+
+impl Dag {
+    pub fn of(log: &[Entry]) -> Dag {
+        let root = log.first().map(|entry| entry.seq);
+        let mut below: BTreeMap<Seq, Vec<usize>> = BTreeMap::new();
+        let mut known: BTreeMap<Seq, usize> = BTreeMap::new();
+        let mut placed: Vec<(Option<Seq>, bool)> = Vec::with_capacity(log.len());
+        for (at, entry) in log.iter().enumerate() {
+            let (under, orphan) = place(entry, root, &known);
+            if let Some(under) = under {
+                below.entry(under).or_default().push(at);
+            }
+            placed.push((under, orphan));
+            known.insert(entry.seq, at);
+        }
+        Dag { nodes: walk(log, &placed, &below) }
+    }
+}
+
+/// Below which event this one stands, and whether its causes are missing.
+fn place(entry: &Entry, root: Option<Seq>, known: &BTreeMap<Seq, usize>) -> (Option<Seq>, bool) {
+    if known.is_empty() {
+        return (None, false);
+    }
+    let there: Vec<Seq> = entry.parent.iter().copied().filter(|seq| known.contains_key(seq)).collect();
+    let orphan = there.len() < entry.parent.len() || entry.parent.is_empty();
+    if orphan || is_frame(&entry.event) {
+        return (root, orphan);
+    }
+    (there.last().copied(), false)
+}
+
+/// What gives a run its frame.
+fn is_frame(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunStart(_)
+            | Event::SessionStart(_)
+            | Event::SessionEnd(_)
+            | Event::RunReentered(_)
+            | Event::RunContinued(_)
+            | Event::RunDiscarded(_)
+            | Event::MergeRequested(_)
+            | Event::PhaseTransition(_)
+            | Event::WorkflowEscalated(_)
+            | Event::CycleBoundary(_)
+            | Event::WiggumBreak(_)
+            | Event::RunComplete(_)
+    )
+}
+
+/// Parents first, siblings in the order of the log. A stack of its own: a chain may be as long as the log.
+fn walk(log: &[Entry], placed: &[(Option<Seq>, bool)], below: &BTreeMap<Seq, Vec<usize>>) -> Vec<Node> {
+    let mut nodes = Vec::with_capacity(log.len());
+    let mut stack: Vec<(usize, Vec<bool>)> = Vec::new();
+    if !log.is_empty() {
+        stack.push((0, Vec::new()));
+    }
+    while let Some((at, last)) = stack.pop() {
+        let (Some(entry), Some((under, orphan))) = (log.get(at), placed.get(at)) else { continue };
+        let children = below.get(&entry.seq).map_or(&[][..], Vec::as_slice);
+        for (n, child) in children.iter().enumerate().rev() {
+            // Deeper than any screen is wide nobody sees the branches: so that a long chain costs no more than it is long.
+            let mut lines = last.clone();
+            if lines.len() < DEEPEST {
+                lines.push(n + 1 == children.len());
+            }
+            stack.push((*child, lines));
+        }
+        nodes.push(Node {
+            seq: entry.seq,
+            kind: entry.event.name(),
+            phase: entry.phase,
+            agent: entry.agent.clone(),
+            verb: entry.event.verb(),
+            label: label(&entry.event),
+            parents: entry.parent.clone(),
+            under: *under,
+            depth: 0,
+            last,
+            orphan: *orphan,
+        });
+    }
+    let mut depths: BTreeMap<Seq, usize> = BTreeMap::new();
+    for node in &mut nodes {
+        node.depth = node.under.and_then(|under| depths.get(&under)).map_or(0, |depth| depth + 1);
+        depths.insert(node.seq, node.depth);
+    }
+    nodes
+}
+
+/// How deep branches are remembered.
+pub const DEEPEST: usize = 24;
+
+/// What an event is about, in a few words.
+fn label(event: &Event) -> String {
+    let text = match event {
+        Event::RunStart(start) => start.task.clone(),
+        Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
+        Event::SessionEnd(end) => format!("signal {}", end.signal),
+        Event::RunReentered(again) => format!("from {}", again.phase.name()),
+        Event::RunContinued(continued) => format!("{} more", continued.cycles),
+        Event::RunDiscarded(_) => "given up".to_owned(),
+        Event::MergeRequested(_) => "a person says: land it".to_owned(),
+        Event::PhaseTransition(to) => format!("cycle {}: {} → {}", to.cycle, to.from, to.to.name()),
+        Event::DecisionPoint(point) => format!("{} {}", point.rule, point.decision),
+        Event::WorkflowEscalated(up) => format!("{} becomes {}", up.from.name(), up.to.name()),
+        Event::AgentSkipped(skipped) => {
+            format!("{} skipped: {}", capital(&skipped.archetype), skipped.reason)
+        }
+        Event::ReviewVerdict(said) => {
+            let n = said.findings.len();
+            let findings = if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+            format!("{} {}, {findings}", capital(&said.archetype), said.verdict.name())
+        }
+        Event::EvidenceDowngrade(down) => {
+            format!("{} to {}: {}", down.from.name(), down.to.name(), down.description)
+        }
+        Event::FindingRaised(raised) => {
+            format!("{} {}", raised.finding.severity.name(), raised.finding.description)
+        }
+        Event::FixApplied(fix) => fix.finding.clone(),
+        Event::CycleBoundary(end) => {
+            format!(
+                "cycle {}: {} CRITICAL, {} WARNING, {} INFO",
+                end.cycle, end.critical, end.warning, end.info
+            )
+        }
+        Event::ShadowDetected(seen) => {
+            format!("{}: {} ({})", capital(&seen.archetype), seen.shadow, seen.action.name())
+        }
+        Event::BudgetStep(step) => format!("{} % of the {}'s budget", step.step, step.limit),
+        Event::PolicyCheckpoint(checkpoint) => format!("{}: {}", checkpoint.number, checkpoint.why),
+        Event::WiggumBreak(broke) => broke.detail.clone(),
+        Event::RunComplete(end) => format!("{} ({})", end.status.name(), end.reason.name()),
+        Event::AgentStart(start) => {
+            format!("{} {}, {}", capital(&start.archetype), start.purpose.name(), start.model.name())
+        }
+        Event::AgentComplete(done) => {
+            format!("{} answered in {}", capital(&done.archetype), seconds(done.duration_ms))
+        }
+        Event::AgentFailed(failed) => format!("{} failed: {}", capital(&failed.archetype), failed.reason),
+        Event::AgentTimeout(failed) => {
+            format!("{} timed out: {}", capital(&failed.0.archetype), failed.0.reason)
+        }
+        Event::AgentLost(lost) => format!("{} lost: {}", capital(&lost.archetype), lost.reason),
+        Event::MergeStart(start) => format!("try {}", start.attempt),
+        Event::MergeBuilt(built) => match &built.built {
+            Built::Candidate { commit, .. } => format!("candidate {}", short(commit)),
+            Built::Conflict { paths } => format!("conflict in {}", paths.join(", ")),
+            Built::Nothing => "nothing to merge".to_owned(),
+            Built::BaseGone { .. } => "the base is gone".to_owned(),
+            Built::Fault { what } => what.clone(),
+        },
+        Event::TestsStart(tests) => tests.command.clone(),
+        Event::TestsDone(done) => {
+            format!("{:?} in {}", done.result, seconds(done.duration_ms)).to_lowercase()
+        }
+        Event::HookStart(hook) => hook.point.name().to_owned(),
+        Event::HookDone(done) => format!("{}: {}", done.point.name(), if done.ok { "ok" } else { "failed" }),
+        Event::MergeIntent(intent) => format!("{} to {}", intent.target, short(&intent.new)),
+        Event::RunMerged(merged) => format!("{} is at {}", merged.base, short(&merged.commit)),
+        Event::MergeRefused(refused) => refused.detail.clone(),
+        Event::RevertIntent(revert) => format!("take back {}", short(&revert.landed)),
+        Event::RunReverted(reverted) => format!("taken back by {}", short(&reverted.commit)),
+        Event::RevertRefused(refused) => refused.detail.clone(),
+        Event::QuestionAsked(asked) => asked.question.clone(),
+        Event::QuestionAnswered(answered) => answered.text.clone(),
+        Event::QuestionDeferred(_) => "nobody answered".to_owned(),
+    };
+    one_line(&text)
+}
+
+fn short(oid: &str) -> &str {
+    oid.get(..10).unwrap_or(oid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{MergeRequested, PhaseTransition, SessionEnd};
+
+    fn entry(seq: Seq, parent: &[Seq], event: impl Into<Event>) -> Entry {
+        Entry { seq, at: 0, parent: parent.to_vec(), phase: Phase::Plan, agent: None, event: event.into() }
+    }
+
+    fn transition() -> PhaseTransition {
+        PhaseTransition { from: "start".to_owned(), to: Phase::Plan, cycle: 1, artifacts_so_far: Vec::new() }
+    }
+
+    /// BX-09: every event once, frame and orphans below the root, several causes all named.
+    #[test]
+    fn bx_09_every_event_stands_in_the_tree_once() {
+        let plain = || crate::event::RevertRefused { start_seq: 0, detail: "x".to_owned() };
+        let log = [
+            entry(1, &[], MergeRequested {}),
+            entry(2, &[1], plain()),
+            entry(3, &[2], plain()),
+            entry(4, &[2, 3], transition()),
+            entry(5, &[2, 3], plain()),
+            entry(6, &[77], plain()),
+            entry(7, &[9], plain()),
+            entry(8, &[], SessionEnd { signal: 2 }),
+            entry(9, &[1], transition()),
+        ];
+        let told: Vec<_> = Dag::of(&log)
+            .nodes
+            .into_iter()
+            .map(|node| (node.seq, node.under, node.depth, node.orphan, node.told_parents().to_vec()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, None, 0, false, vec![]),
+                (2, Some(1), 1, false, vec![]),
+                (3, Some(2), 2, false, vec![]),
+                (5, Some(3), 3, false, vec![2, 3]),
+                (4, Some(1), 1, false, vec![2, 3]),
+                (6, Some(1), 1, true, vec![77]),
+                (7, Some(1), 1, true, vec![9]),
+                (8, Some(1), 1, true, vec![]),
+                (9, Some(1), 1, false, vec![]),
+            ]
+        );
+        assert!(Dag::of(&[]).nodes.is_empty());
+    }
+
+    /// A log that is one chain of causes costs no more than its length, and no stack.
+    #[test]
+    fn bx_09_a_long_chain_is_walked() {
+        let plain = || crate::event::RevertRefused { start_seq: 0, detail: String::new() };
+        let log: Vec<Entry> = (1..=20_000)
+            .map(|seq| entry(seq, &if seq == 1 { Vec::new() } else { vec![seq - 1] }, plain()))
+            .collect();
+        let dag = Dag::of(&log);
+        assert_eq!((dag.nodes.len(), dag.nodes[19_999].depth), (20_000, 19_999));
+        assert!(dag.nodes.iter().all(|node| node.last.len() <= DEEPEST));
+    }
+}

@@ -1,0 +1,594 @@
+//! A run told from its log and nothing else (AF-196): what every report says, before anybody decides how it looks.
+//!
+//! Deliberately absent: colours, widths, escapes, the diff (git has it) and any bound on how much is told. Faces
+//! draw a [`Story`] and say what they leave out. The events as a graph are in [`dag`], the lives of findings in
+//! [`findings`].
+
+pub mod dag;
+pub mod findings;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{
+    AgentComplete, AgentStart, Entry, Event, EvidenceDowngrade, Imported, NextAction, ShadowDetected, Share,
+    Tokens, Tracked, Trend,
+};
+use crate::handoff;
+use crate::run::Run;
+use crate::view::{self, Line, Tone, Why};
+use crate::words::{
+    Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Said, Seq, Severity,
+    ShadowAction, Strategy, Tier, Verdict,
+};
+
+pub use findings::{Life, State};
+
+/// A whole run, in the order a reader wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Story {
+    pub run_id: String,
+    pub overview: Overview,
+    pub cycles: Vec<CycleStory>,
+    pub lives: Vec<Life>,
+    /// Findings that were made advice because their evidence does not hold (AF-073, D-05).
+    pub set_aside: Vec<SetAside>,
+    /// Findings of the program itself (D-07).
+    pub raised: Vec<Raised>,
+    pub costs: Vec<Cost>,
+    pub decisions: Vec<Choice>,
+    pub corrections: Vec<Correction>,
+    pub questions: Vec<Question>,
+    /// The page of a Wiggum Break, in Markdown.
+    pub page: Option<String>,
+    /// What a person can type next, most likely first.
+    pub next: Vec<(String, &'static str)>,
+    pub change: Option<Change>,
+    pub artifacts: Vec<Kept>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overview {
+    pub task: String,
+    pub strategy: Strategy,
+    pub workflow: &'static str,
+    pub domain: &'static str,
+    pub lenses: Vec<String>,
+    pub team: Vec<String>,
+    /// The programs that played the archetypes, each once.
+    pub agents: BTreeSet<String>,
+    pub models: BTreeSet<Tier>,
+    /// `None` while the run goes on.
+    pub outcome: Option<Outcome>,
+    /// Milliseconds since 1970, whole seconds.
+    pub began: u64,
+    pub last: u64,
+    /// Time agents worked, all together.
+    pub worked_ms: u64,
+    pub spent: Money,
+    /// The first limit in force, if any.
+    pub limit: Option<Money>,
+    /// Attempts that said nothing about what they cost.
+    pub unknown_costs: u32,
+    pub attempts: u32,
+    pub max_cycles: u32,
+    pub fixes: u32,
+    pub branch: String,
+    /// The branch the change is for, without `refs/heads/`.
+    pub target: String,
+    pub base: Oid,
+    pub landed: Option<Landed>,
+    pub events: u64,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    pub commit: Oid,
+    pub old: Oid,
+    /// Taken back by this commit.
+    pub reverted: Option<Oid>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CycleStory {
+    pub number: u32,
+    pub steps: Vec<Step>,
+    /// What the program did itself, mostly in Act: judging, building, testing, landing.
+    pub deeds: Vec<Deed>,
+    pub end: Option<CycleEnd>,
+}
+
+/// One archetype in one phase of one cycle, with all its attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    pub phase: Phase,
+    pub archetype: String,
+    pub attempts: Vec<Attempt>,
+    /// How it stands after the last attempt.
+    pub result: Ended,
+    /// Findings of its last answer, by severity as the reviewer said it: critical, warning, info.
+    pub found: [u32; 3],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    pub seq: Seq,
+    pub purpose: Purpose,
+    pub model: Tier,
+    pub agent: String,
+    pub took_ms: u64,
+    pub good: bool,
+    pub note: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Sent and not heard of yet.
+    Out,
+    Done,
+    Verdict(Verdict),
+    Failed(String),
+    /// Spared, with the reason.
+    Skipped(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deed {
+    pub seq: Seq,
+    pub line: Line,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CycleEnd {
+    pub seq: Seq,
+    pub critical: u32,
+    pub warning: u32,
+    pub info: u32,
+    pub next: NextAction,
+    pub exit_condition: String,
+    pub stop: Option<String>,
+    pub fixes: u32,
+    /// Open findings that go to the Creator and to the Maker.
+    pub to_creator: u32,
+    pub to_maker: u32,
+    pub trend: Option<Trend>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    pub seq: Seq,
+    pub cycle: u32,
+    pub what: EvidenceDowngrade,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raised {
+    pub seq: Seq,
+    pub cycle: u32,
+    pub finding: Finding,
+}
+
+/// What one archetype on one tier cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cost {
+    pub archetype: String,
+    pub model: Tier,
+    pub attempts: u32,
+    pub cost: Money,
+    /// Attempts that did not say what they cost.
+    pub unknown: u32,
+    /// Attempts that said how many tokens they took, and those tokens.
+    pub counted: u32,
+    pub tokens: Tokens,
+    pub worked_ms: u64,
+}
+
+/// A decision with its reason (AF-180).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub seq: Seq,
+    pub cycle: u32,
+    pub phase: Phase,
+    pub why: Why,
+    pub confidence: Option<Share>,
+}
+
+/// A shadow that was seen, and what was done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Correction {
+    pub seq: Seq,
+    pub cycle: u32,
+    pub archetype: String,
+    pub shadow: String,
+    pub action: ShadowAction,
+    pub seen: Vec<String>,
+    /// The correction in words.
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub seq: Seq,
+    pub text: String,
+    /// `None` while it waits, or when nobody was there.
+    pub answer: Option<String>,
+}
+
+/// A file in the run's artifact folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub cycle: u32,
+    pub name: String,
+    pub by: String,
+    pub seq: Seq,
+}
+
+impl Story {
+    pub fn of(run_id: &str, log: &[Entry]) -> Story {
+        let mut teller = Teller::default();
+        log.iter().for_each(|entry| teller.hear(entry));
+        teller.finish(run_id, log)
+    }
+
+    pub fn status(&self) -> &'static str {
+        self.overview.outcome.as_ref().map_or("running", |outcome| outcome.status.name())
+    }
+
+    pub fn reason(&self) -> &'static str {
+        self.overview.outcome.as_ref().map_or("running", |outcome| outcome.reason.name())
+    }
+
+    pub fn tone(&self) -> Tone {
+        let status = self.overview.outcome.as_ref().map(|outcome| outcome.status);
+        match status {
+            None => Tone::Plain,
+            Some(RunStatus::Merged | RunStatus::DryRun) => Tone::Good,
+            Some(RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer) => Tone::Caution,
+            Some(RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak) => Tone::Bad,
+        }
+    }
+
+    /// From the first line to the last.
+    pub fn took_ms(&self) -> u64 {
+        self.overview.last.saturating_sub(self.overview.began)
+    }
+
+    /// The commits between which the change lies: what landed, or else what the Maker last made.
+    pub fn span(&self) -> Option<(Oid, Oid)> {
+        let overview = &self.overview;
+        let landed = overview.landed.as_ref().map(|landed| (landed.old.clone(), landed.commit.clone()));
+        landed.or_else(|| self.change.as_ref().map(|change| (overview.base.clone(), change.commit.clone())))
+    }
+}
+
+/// Listens to the log, entry by entry.
+#[derive(Default)]
+struct Teller {
+    run: Run,
+    cycles: BTreeMap<u32, CycleStory>,
+    starts: BTreeMap<Seq, AgentStart>,
+    worked: BTreeMap<(String, Tier), u64>,
+    agents: BTreeSet<String>,
+    models: BTreeSet<Tier>,
+    set_aside: Vec<SetAside>,
+    raised: Vec<Raised>,
+    decisions: Vec<Choice>,
+    corrections: Vec<Correction>,
+    questions: Vec<Question>,
+    artifacts: Vec<Kept>,
+    /// The findings open at the last boundary.
+    open: Vec<Tracked>,
+    accepted: findings::Accepted,
+    landed: Option<Landed>,
+}
+
+impl Teller {
+    fn hear(&mut self, entry: &Entry) {
+        self.run.apply(entry);
+        self.note_agents(entry);
+        self.note_words(entry);
+        self.note_deed(entry);
+        let cycle = self.run.number();
+        if let Some(why) = view::why(entry) {
+            let confidence =
+                if let Event::DecisionPoint(point) = &entry.event { Some(point.confidence) } else { None };
+            self.decisions.push(Choice { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
+        }
+    }
+
+    fn cycle(&mut self) -> &mut CycleStory {
+        let number = self.run.number().max(1);
+        self.cycles.entry(number).or_insert_with(|| CycleStory { number, ..CycleStory::default() })
+    }
+
+    fn step(&mut self, phase: Phase, archetype: &str) -> &mut Step {
+        let steps = &mut self.cycle().steps;
+        let known = steps.iter().position(|step| step.phase == phase && step.archetype == archetype);
+        let at = known.unwrap_or_else(|| {
+            steps.push(Step {
+                phase,
+                archetype: archetype.to_owned(),
+                attempts: Vec::new(),
+                result: Ended::Out,
+                found: [0; 3],
+            });
+            steps.len() - 1
+        });
+        &mut steps[at]
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about agents")]
+    fn note_agents(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::AgentStart(start) => self.sent(entry, start),
+            Event::AgentComplete(complete) => self.answered(entry, complete),
+            Event::AgentFailed(failed) => self.failed(failed.start_seq, &failed.reason, failed.duration_ms),
+            Event::AgentTimeout(failed) => {
+                self.failed(failed.0.start_seq, &failed.0.reason, failed.0.duration_ms);
+            }
+            Event::AgentLost(lost) => self.failed(lost.start_seq, &lost.reason, 0),
+            Event::AgentSkipped(skipped) => {
+                let reason = skipped.reason.clone();
+                let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };
+                self.step(entry.phase, &skipped.archetype).result = result;
+            }
+            Event::ReviewVerdict(said) => {
+                let step = self.step(entry.phase, &said.archetype);
+                step.result = Ended::Verdict(said.verdict);
+            }
+            Event::RunReentered(again) => {
+                let brought = again.proposal.iter().chain(&again.making).chain(&again.reviews);
+                for Imported { archetype, artifact, .. } in brought {
+                    self.keep(entry.seq, &artifact.name, archetype);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sent(&mut self, entry: &Entry, start: &AgentStart) {
+        self.agents.insert(start.agent.clone());
+        self.models.insert(start.model);
+        self.starts.insert(entry.seq, start.clone());
+        let attempt = Attempt {
+            seq: entry.seq,
+            purpose: start.purpose,
+            model: start.model,
+            agent: start.agent.clone(),
+            took_ms: 0,
+            good: false,
+            note: String::new(),
+        };
+        let step = self.step(entry.phase, &start.archetype);
+        step.attempts.push(attempt);
+        step.result = Ended::Out;
+    }
+
+    fn answered(&mut self, entry: &Entry, complete: &AgentComplete) {
+        for name in &complete.artifacts {
+            self.keep(entry.seq, name, &complete.archetype);
+        }
+        let review = match &complete.answer.said {
+            Said::Review(review) => Some(review),
+            Said::Prose | Said::Proposal(_) => None,
+        };
+        let found = [Severity::Critical, Severity::Warning, Severity::Info].map(|severity| {
+            let of = |review: &crate::words::Review| {
+                review.findings.iter().filter(|found| found.severity == severity).count()
+            };
+            u32::try_from(review.map_or(0, of)).unwrap_or(u32::MAX)
+        });
+        let verdict = review.and_then(|review| review.verdict);
+        self.ended(complete.start_seq, complete.duration_ms, |step, attempt| {
+            attempt.good = true;
+            attempt.note.clone_from(&complete.summary);
+            step.found = found;
+            step.result = verdict.map_or(Ended::Done, Ended::Verdict);
+        });
+    }
+
+    fn failed(&mut self, start: Seq, reason: &str, took_ms: u64) {
+        self.ended(start, took_ms, |step, attempt| {
+            attempt.note = reason.to_owned();
+            step.result = Ended::Failed(reason.to_owned());
+        });
+    }
+
+    /// Writes the end of an attempt where its beginning stands.
+    fn ended(&mut self, start: Seq, took_ms: u64, tell: impl FnOnce(&mut Step, &mut Attempt)) {
+        let Some(sent) = self.starts.remove(&start) else { return };
+        *self.worked.entry((sent.archetype.clone(), sent.model)).or_default() += took_ms;
+        let Some(cycle) = self.cycles.get_mut(&sent.cycle) else { return };
+        let of = |step: &&mut Step| step.attempts.iter().any(|attempt| attempt.seq == start);
+        let Some(step) = cycle.steps.iter_mut().rev().find(of) else { return };
+        let Some(at) = step.attempts.iter().position(|attempt| attempt.seq == start) else { return };
+        let mut attempt = step.attempts.remove(at);
+        attempt.took_ms = took_ms;
+        tell(step, &mut attempt);
+        step.attempts.insert(at, attempt);
+    }
+
+    fn keep(&mut self, seq: Seq, name: &str, by: &str) {
+        let cycle = self.run.number().max(1);
+        self.artifacts.push(Kept { cycle, name: name.to_owned(), by: by.to_owned(), seq });
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest says nothing a section of its own tells")]
+    fn note_words(&mut self, entry: &Entry) {
+        let (seq, cycle) = (entry.seq, self.run.number());
+        match &entry.event {
+            Event::EvidenceDowngrade(what) => {
+                self.set_aside.push(SetAside { seq, cycle, what: (**what).clone() });
+            }
+            Event::FindingRaised(raised) => {
+                self.raised.push(Raised { seq, cycle, finding: raised.finding.clone() });
+            }
+            Event::ShadowDetected(seen) => self.corrections.push(correction(seq, seen)),
+            Event::QuestionAsked(asked) => {
+                self.questions.push(Question { seq, text: asked.question.clone(), answer: None });
+            }
+            Event::QuestionAnswered(answered) => {
+                let asked = self.questions.iter_mut().find(|question| question.seq == answered.start_seq);
+                if let Some(asked) = asked {
+                    asked.answer = Some(answered.text.clone());
+                }
+            }
+            Event::CycleBoundary(boundary) => self.open.clone_from(&boundary.open),
+            Event::RunContinued(continued) => {
+                let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
+                self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));
+            }
+            Event::TestsDone(done) if !done.artifact.is_empty() => {
+                self.keep(seq, &done.artifact, "tests");
+            }
+            Event::RunMerged(merged) => {
+                let (commit, old) = (merged.commit.clone(), merged.old.clone());
+                self.landed = Some(Landed { commit, old, reverted: None });
+            }
+            Event::RunReverted(reverted) => {
+                if let Some(landed) = &mut self.landed {
+                    landed.reverted = Some(reverted.commit.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is worth a line on the screen and is not an agent's is a deed of the program.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "everything else is told by `view::line` or not at all"
+    )]
+    fn note_deed(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::AgentComplete(_)
+            | Event::AgentFailed(_)
+            | Event::AgentTimeout(_)
+            | Event::AgentLost(_)
+            | Event::AgentSkipped(_)
+            | Event::EvidenceDowngrade(_)
+            | Event::FindingRaised(_)
+            | Event::ShadowDetected(_) => {}
+            Event::CycleBoundary(boundary) => {
+                let to = |role: Destination| {
+                    let open = boundary.open.iter().filter(|found| found.routes_to == role).count();
+                    u32::try_from(open).unwrap_or(u32::MAX)
+                };
+                let end = CycleEnd {
+                    seq: entry.seq,
+                    critical: boundary.critical,
+                    warning: boundary.warning,
+                    info: boundary.info,
+                    next: boundary.next_action,
+                    exit_condition: boundary.exit_condition.clone(),
+                    stop: boundary.stop.as_ref().map(|stop| stop.detail.clone()),
+                    fixes: boundary.fixes_applied,
+                    to_creator: to(Destination::Creator),
+                    to_maker: to(Destination::Maker),
+                    trend: boundary.convergence.clone(),
+                };
+                self.cycle().end = Some(end);
+            }
+            _ => {
+                if let Some(line) = view::line(&self.run, entry, None) {
+                    self.cycle().deeds.push(Deed { seq: entry.seq, line });
+                }
+            }
+        }
+    }
+
+    fn finish(self, run_id: &str, log: &[Entry]) -> Story {
+        let overview = self.overview();
+        let run = &self.run;
+        let costs = run.ledger.accounts.iter().map(|((archetype, model), account)| Cost {
+            archetype: archetype.clone(),
+            model: *model,
+            attempts: account.attempts,
+            cost: account.cost,
+            unknown: account.unknown,
+            counted: account.counted,
+            tokens: account.tokens,
+            worked_ms: self.worked.get(&(archetype.clone(), *model)).copied().unwrap_or(0),
+        });
+        let next = run.outcome.as_ref().map(|outcome| view::next_steps(run_id, run, outcome));
+        Story {
+            run_id: run_id.to_owned(),
+            lives: findings::lives(run, &self.accepted),
+            costs: costs.collect(),
+            page: handoff::page(run_id, run, log),
+            next: next.unwrap_or_default(),
+            change: run.work.clone(),
+            overview,
+            cycles: self.cycles.into_values().collect(),
+            set_aside: self.set_aside,
+            raised: self.raised,
+            decisions: self.decisions,
+            corrections: self.corrections,
+            questions: self.questions,
+            artifacts: self.artifacts,
+        }
+    }
+
+    fn overview(&self) -> Overview {
+        let run = &self.run;
+        let accounts = run.ledger.accounts.values();
+        let mut overview = Overview {
+            outcome: run.outcome.clone(),
+            workflow: run.current_workflow().name(),
+            team: run.seats().into_iter().map(|seat| seat.archetype).collect(),
+            agents: self.agents.clone(),
+            models: self.models.clone(),
+            began: run.began,
+            last: run.last,
+            worked_ms: self.worked.values().sum(),
+            spent: run.spent,
+            limit: run.limits().first().map(|limit| limit.cap),
+            unknown_costs: accounts.map(|account| account.unknown).sum(),
+            attempts: run.agents_total,
+            max_cycles: run.max_cycles,
+            fixes: run.fixes_total,
+            landed: self.landed.clone(),
+            events: run.lines,
+            ..Overview::default()
+        };
+        if let Some(request) = &run.request {
+            overview.task = run.task();
+            overview.strategy = request.strategy;
+            overview.domain = request.domain.name();
+            overview.lenses.clone_from(&request.lenses);
+            overview.branch.clone_from(&request.branch);
+            let target = &request.base.target;
+            overview.target = target.strip_prefix("refs/heads/").unwrap_or(target).to_owned();
+            overview.base.clone_from(&request.base.commit);
+            overview.version.clone_from(&request.version);
+        }
+        overview
+    }
+}
+
+fn correction(seq: Seq, seen: &ShadowDetected) -> Correction {
+    Correction {
+        seq,
+        cycle: seen.cycle,
+        archetype: seen.archetype.clone(),
+        shadow: seen.shadow.clone(),
+        action: seen.action,
+        seen: seen
+            .sightings
+            .iter()
+            .map(|one| format!("{}: {} against {}", one.detail, one.measured, one.threshold))
+            .collect(),
+        detail: seen.detail.clone(),
+    }
+}
+
+impl Step {
+    pub fn took_ms(&self) -> u64 {
+        self.attempts.iter().map(|attempt| attempt.took_ms).sum()
+    }
+
+    /// Whether it reviews: its result is a verdict or should be one.
+    pub fn is_review(&self) -> bool {
+        matches!(self.result, Ended::Verdict(_)) || self.phase == Phase::Check
+    }
+}
