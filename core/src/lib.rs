@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
 //! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
-//! [`story`]).
+//! [`story`]); and a run looked at again ([`replay`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
@@ -34,3 +34,5 @@ pub mod persona;
 pub mod story;
 
 pub mod view;
+
+pub mod replay;

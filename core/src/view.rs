@@ -332,12 +332,16 @@ pub struct Why {
 }
 
 /// The reason a line gives, if it is a choice: what it looked at, and what was decided.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only choices have reasons")]
 pub fn why(entry: &Entry) -> Option<Why> {
+    why_of(&entry.event)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only choices have reasons")]
+pub(crate) fn why_of(event: &Event) -> Option<Why> {
     let why = |rule: &str, who: &str, input: String, decision: String| {
         Some(Why { rule: rule.to_owned(), who: who.to_owned(), input, decision })
     };
-    match &entry.event {
+    match event {
         Event::DecisionPoint(point) => {
             why(&point.rule, &point.archetype, point.input.clone(), point.decision.clone())
         }

@@ -9,4 +9,5 @@ pub(crate) mod ledger;
 pub(crate) mod life;
 pub(crate) mod projection;
 pub(crate) mod promises;
+pub(crate) mod whatif;
 pub(crate) mod world;

@@ -1,0 +1,274 @@
+//! Orders of a recorded run and what came of them: when a recorded fact answers an order that another policy gives.
+//!
+//! Two orders are the same when whoever performs them could not tell them apart: the same archetype for the same purpose
+//! in the same cycle, told the same things. What an agent was told is not in the log, but everything it was made from is,
+//! by digest or in words; so it is compared without a file being opened.
+
+use std::collections::BTreeSet;
+
+use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Tested, Verb};
+use crate::feedback;
+use crate::run::{Answered, Clarification, Run};
+use crate::view::seconds;
+use crate::words::{Destination, Purpose, Role, Seq};
+
+/// An order of the recorded run.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) seq: Seq,
+    pub(super) asked: Asked,
+    /// Where in the log its answer stands.
+    pub(super) answer: Option<usize>,
+    /// An order of the other course is answered by what answered this one.
+    pub(super) taken: bool,
+}
+
+/// An order with everything its performer was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) order: Event,
+    told: Option<Box<Told>>,
+}
+
+/// What an agent's brief is made from, beside the order itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Told {
+    task: String,
+    research: Vec<String>,
+    proposal: Option<String>,
+    summary: Option<String>,
+    feedback: Option<String>,
+    clarifications: Vec<Clarification>,
+    reflects_first: bool,
+    useless_lessons: BTreeSet<String>,
+    shortened: bool,
+    prompt_percent: u32,
+    window: u64,
+}
+
+impl Asked {
+    /// An order that `run` is about to write down; `None` for anything else.
+    pub(super) fn of(run: &Run, event: &Event) -> Option<Asked> {
+        (event.verb() == Verb::Ordered).then(|| {
+            let start = if let Event::AgentStart(start) = event { Some(start) } else { None };
+            Asked { order: event.clone(), told: start.map(|start| Box::new(Told::of(run, start))) }
+        })
+    }
+
+    /// Whether whoever performs the two could not tell them apart.
+    pub(super) fn is_same(&self, other: &Asked) -> bool {
+        self.differs_in(other).is_none()
+    }
+
+    /// What differs, in words; `None` when nothing does that matters.
+    pub(super) fn differs_in(&self, other: &Asked) -> Option<&'static str> {
+        match (&self.order, &other.order) {
+            (Event::AgentStart(one), Event::AgentStart(two)) => {
+                agents_differ(one, two).or_else(|| match (&self.told, &other.told) {
+                    (Some(told), Some(other)) => told.differs_in(other, one.role),
+                    _ => None,
+                })
+            }
+            (Event::TestsStart(one), Event::TestsStart(two)) => {
+                let same = (&one.commit, &one.tree, &one.command, one.post_merge)
+                    == (&two.commit, &two.tree, &two.command, two.post_merge);
+                (!same).then_some("other tests would have run, or on another tree")
+            }
+            (Event::MergeStart(one), Event::MergeStart(two)) => {
+                let same = (&one.work, &one.base, &one.target, one.strategy)
+                    == (&two.work, &two.base, &two.target, two.strategy);
+                (!same).then_some("another merge would have been built")
+            }
+            (Event::HookStart(one), Event::HookStart(two)) => {
+                let same = (one.point, &one.command, &one.env) == (two.point, &two.command, &two.env);
+                (!same).then_some("another hook would have run")
+            }
+            (Event::QuestionAsked(one), Event::QuestionAsked(two)) => {
+                let same = (one.kind, &one.archetype, &one.question, &one.details)
+                    == (two.kind, &two.archetype, &two.question, &two.details);
+                (!same).then_some("a person would have been asked something else, or shown other facts")
+            }
+            (one, two) => (one != two).then_some("it would have been another step"),
+        }
+    }
+
+    /// Whether the two are about the same thing, so that it is worth saying what differs.
+    pub(super) fn is_about_the_same(&self, other: &Asked) -> bool {
+        match (&self.order, &other.order) {
+            (Event::AgentStart(one), Event::AgentStart(two)) => {
+                (&one.archetype, one.cycle, one.purpose) == (&two.archetype, two.cycle, two.purpose)
+            }
+            (Event::QuestionAsked(one), Event::QuestionAsked(two)) => one.kind == two.kind,
+            (one, two) => one.name() == two.name(),
+        }
+    }
+}
+
+/// Time limits are no part of this: they matter only to an attempt that would have run into them.
+fn agents_differ(one: &AgentStart, two: &AgentStart) -> Option<&'static str> {
+    let checks = [
+        ((&one.archetype, one.role) == (&two.archetype, two.role), "somebody else would have been sent"),
+        (one.cycle == two.cycle, "it would have been sent in another cycle"),
+        (one.purpose == two.purpose, "it would have been sent for another purpose"),
+        (one.agent == two.agent, "another program would have played it"),
+        (one.model == two.model, "it would have had another tier"),
+        (one.at == two.at, "it would have looked at another commit"),
+        (one.note == two.note, "it would have been told something else"),
+        (one.earlier == two.earlier, "it would have been shown another earlier answer"),
+        (one.resumes == two.resumes, "it would have gone on with another conversation"),
+        (one.wait_ms == two.wait_ms, "it would have been asked again after another wait"),
+    ];
+    checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
+}
+
+impl Told {
+    /// As wide as a role may look; a persona that sees less makes no difference that was not there.
+    fn of(run: &Run, start: &AgentStart) -> Told {
+        let cycle = run.cycle();
+        let digest = |answered: &Answered| answered.artifact.digest.clone();
+        let of = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role)).map(digest);
+        let research = start.purpose == Purpose::Research;
+        let (sees_research, sees_summary) =
+            (start.role == Role::Creator, start.role == Role::Reviewer && !research);
+        let sees_proposal = research || !matches!(start.role, Role::Explorer | Role::Creator);
+        let mini = run.cycles.iter().rev().take(2).filter_map(|cycle| cycle.mini_explorer.as_ref());
+        let feedback = match start.role {
+            Role::Creator => feedback::for_role(run, Destination::Creator),
+            Role::Maker => feedback::for_role(run, Destination::Maker),
+            Role::Explorer | Role::Gatekeeper | Role::Reviewer => None,
+        };
+        let failed = cycle.and_then(|cycle| cycle.last_failure.get(&start.archetype));
+        let heard = |said: &&Clarification| said.archetype.is_empty() || said.archetype == start.archetype;
+        let price = run.policy().costs.prices.get(&start.model);
+        Told {
+            task: run.task(),
+            research: match sees_research {
+                true => of(Role::Explorer).into_iter().chain(mini.map(digest)).collect(),
+                false => Vec::new(),
+            },
+            proposal: of(Role::Creator).filter(|_| sees_proposal),
+            summary: of(Role::Maker).filter(|_| sees_summary),
+            feedback,
+            clarifications: run.clarifications.iter().filter(heard).cloned().collect(),
+            reflects_first: start.role == Role::Creator && run.reflects_first(),
+            useless_lessons: run.corrections.ineffective.clone(),
+            shortened: failed.is_some_and(|failed| failed.kind == Failure::ContextTooLong),
+            prompt_percent: run.policy().boundaries.prompt_percent,
+            window: price.map_or(0, |price| price.context_window),
+        }
+    }
+
+    fn differs_in(&self, other: &Told, role: Role) -> Option<&'static str> {
+        let feedback = match role {
+            Role::Maker => "the Maker would have got other feedback",
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
+                "the Creator would have got other feedback"
+            }
+        };
+        let checks = [
+            (self.task == other.task, "the task would have been another"),
+            (self.research == other.research, "it would have seen other research"),
+            (self.proposal == other.proposal, "it would have seen another proposal"),
+            (self.summary == other.summary, "it would have seen another summary of the work"),
+            (self.feedback == other.feedback, feedback),
+            (self.clarifications == other.clarifications, "people would have told it something else"),
+            (
+                self.reflects_first == other.reflects_first,
+                "it would have been asked to reflect first, or not",
+            ),
+            (self.useless_lessons == other.useless_lessons, "it would have been told other lessons"),
+            (self.shortened == other.shortened, "its brief would have been shortened, or not"),
+            (self.prompt_percent == other.prompt_percent, "its brief might have been shortened"),
+            (self.window == other.window, "its brief might have been shortened"),
+        ];
+        checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
+    }
+}
+
+/// The orders of a log, each with where its answer stands.
+pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
+    let mut orders: Vec<Recorded> = Vec::new();
+    let mut run = Run::default();
+    for (index, entry) in log.iter().enumerate() {
+        if let Some(asked) = Asked::of(&run, &entry.event) {
+            orders.push(Recorded { seq: entry.seq, asked, answer: None, taken: false });
+        }
+        if let Some(order) = entry.event.answers()
+            && let Ok(at) = orders.binary_search_by_key(&order, |recorded| recorded.seq)
+            && let Some(recorded) = orders.get_mut(at)
+        {
+            // A second answer came too late and was not taken.
+            recorded.answer = recorded.answer.or(Some(index));
+        }
+        run.apply(entry);
+    }
+    orders
+}
+
+/// Whether the limits of `order` would have let happen what was recorded under those of `was`; else why not.
+pub(super) fn out_of_time(was: &Event, order: &Event, report: &Event) -> Option<String> {
+    match (was, order, report) {
+        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentComplete(done)) => {
+            beyond(was, now, done.duration_ms)
+        }
+        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentFailed(failed)) => {
+            beyond(was, now, failed.duration_ms)
+        }
+        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentTimeout(failed)) => {
+            longer(was, now, &failed.0)
+        }
+        (Event::TestsStart(was), Event::TestsStart(now), Event::TestsDone(done)) => {
+            if done.result == Tested::TimedOut {
+                (now.limit_ms > was.limit_ms).then(|| "the tests would have had more time".to_owned())
+            } else {
+                let limit = seconds(now.limit_ms);
+                (done.duration_ms > now.limit_ms)
+                    .then(|| format!("the tests would have been stopped after {limit}"))
+            }
+        }
+        _ => None,
+    }
+}
+
+/// How long an agent was silent is not in the log, only that it was not longer than allowed.
+fn beyond(was: &AgentStart, now: &AgentStart, duration_ms: u64) -> Option<String> {
+    let name = &now.archetype;
+    if duration_ms > now.total_ms {
+        let (took, limit) = (seconds(duration_ms), seconds(now.total_ms));
+        return Some(format!("the {name} took {took} and would have been stopped after {limit}"));
+    }
+    (now.silence_ms < was.silence_ms && duration_ms > now.silence_ms)
+        .then(|| format!("the {name} might have been silent for longer than {}", seconds(now.silence_ms)))
+}
+
+fn longer(was: &AgentStart, now: &AgentStart, failed: &AgentFailed) -> Option<String> {
+    let more = if failed.kind == Failure::Silence {
+        now.silence_ms > was.silence_ms
+    } else {
+        now.total_ms > was.total_ms
+    };
+    more.then(|| format!("the {} would have had more time", now.archetype))
+}
+
+/// The same report, to the order it answers in the other course.
+#[expect(clippy::wildcard_enum_match_arm, reason = "everything else answers nothing")]
+pub(super) fn to_order(report: &Event, seq: Seq) -> Event {
+    let mut report = report.clone();
+    match &mut report {
+        Event::AgentComplete(body) => body.start_seq = seq,
+        Event::AgentFailed(body) => body.start_seq = seq,
+        Event::AgentTimeout(body) => body.0.start_seq = seq,
+        Event::AgentLost(body) => body.start_seq = seq,
+        Event::MergeBuilt(body) => body.start_seq = seq,
+        Event::TestsDone(body) => body.start_seq = seq,
+        Event::HookDone(body) => body.start_seq = seq,
+        Event::RunMerged(body) => body.start_seq = seq,
+        Event::MergeRefused(body) => body.start_seq = seq,
+        Event::RunReverted(body) => body.start_seq = seq,
+        Event::RevertRefused(body) => body.start_seq = seq,
+        Event::QuestionAnswered(body) => body.start_seq = seq,
+        Event::QuestionDeferred(body) => body.start_seq = seq,
+        _ => {}
+    }
+    report
+}
