@@ -81,6 +81,9 @@ mod tests {
             ("2.1.325 (Claude Code)\n", Some([2, 1, 325])),
             ("codex-cli 0.166.0\n", Some([0, 166, 0])),
             ("codex-cli 0.167.0-alpha.2", Some([0, 167, 0])),
+            ("0.61.0\n", Some([0, 61, 0])),
+            ("1.18.33\n", Some([1, 18, 33])),
+            (" 1.34.0\n", Some([1, 34, 0])),
             ("no idea", None),
             ("", None),
         ] {

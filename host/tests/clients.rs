@@ -54,7 +54,7 @@ fn fault(client: &Client, heard: &Heard) -> Result<String> {
 #[test]
 fn issue_4_recordings_of_real_clients_are_read_as_the_page_says() -> Result {
     let rows = rows("### How their signs are read")?;
-    assert!(rows.len() > 40, "{} rows", rows.len());
+    assert!(rows.len() > 90, "{} rows", rows.len());
     for row in &rows {
         let [name, recording, _, _, after, wanted, answer, tokens, dollars, session] = row.as_slice() else {
             return Err(format!("{row:?} has not ten cells").into());
@@ -77,7 +77,8 @@ fn issue_4_recordings_of_real_clients_are_read_as_the_page_says() -> Result {
         assert_eq!(told, *tokens, "{at}: tokens");
         let cost = if dollars == "-" { Stated::Nothing } else { Stated::read(dollars) };
         assert_eq!(usage.cost, cost, "{at}: dollars");
-        assert!(heard.session.starts_with(session.as_str()), "{at}: session {}", heard.session);
+        let session = if session == "-" { "" } else { session };
+        assert!(heard.session.starts_with(session), "{at}: session {}", heard.session);
         if let Some(before) = before {
             assert_eq!(heard.session, before.id, "{at}: the same session");
         }
@@ -127,6 +128,38 @@ fn issue_4_people_see_what_a_client_does() -> Result {
                 "Invalid API key · Fix external API key",
             ][..],
         ),
+        (
+            "gemini",
+            "success",
+            &["edits /repo/hello.txt", "runs wc -c hello.txt", "Done: hello.txt has 6 bytes."][..],
+        ),
+        (
+            "opencode",
+            "success",
+            &[
+                "I will create the file.",
+                "edits /repo/hello.txt",
+                "runs wc -c hello.txt",
+                "Done: hello.txt has 6 bytes.",
+            ][..],
+        ),
+        (
+            "opencode",
+            "reader",
+            &["was refused write", "Now.", "was refused bash", "Now.", "VERDICT: APPROVED"][..],
+        ),
+        (
+            "opencode",
+            "refused",
+            &[
+                "waits for its provider: Cannot connect to API: Unable to connect. Is the computer able to access the url?",
+            ][..],
+        ),
+        (
+            "goose",
+            "success",
+            &["edits /repo/hello.txt", "runs wc -c hello.txt", "Done: hello.txt has 6 bytes."][..],
+        ),
     ] {
         let (_, notes) = heard(cli::find(name).ok_or("no such client")?, recording)?;
         assert_eq!(notes, wanted, "{name}/{recording}");
@@ -145,6 +178,17 @@ fn i4_an_attempt_that_was_turned_away_has_not_worked() -> Result {
         ("codex", "refused", false),
         ("codex", "ctxfail", true),
         ("codex", "success", true),
+        ("gemini", "401", false),
+        ("gemini", "too-long", false),
+        ("gemini", "drop", true),
+        ("gemini", "success", true),
+        ("opencode", "429", false),
+        ("opencode", "refused", false),
+        ("opencode", "ctx", true),
+        ("opencode", "success", true),
+        ("goose", "401", false),
+        ("goose", "ctx", true),
+        ("goose", "success", true),
     ] {
         let (heard, _) = heard(cli::find(name).ok_or("no such client")?, recording)?;
         assert_eq!(heard.worked, worked, "{name}/{recording}");
@@ -181,6 +225,7 @@ fn issue_4_only_the_maker_may_write() -> Result {
             "Bash,Edit,Write",
         ),
         ("codex", "-s read-only", "-s workspace-write"),
+        ("goose", "--no-profile --with-builtin analyze", "--no-profile --with-builtin developer"),
     ] {
         let (reading, making) =
             (line(&start(name, false, "", &[], None)?), line(&start(name, true, "", &[], None)?));
@@ -190,18 +235,143 @@ fn issue_4_only_the_maker_may_write() -> Result {
     Ok(())
 }
 
+/// What a client is to find in its own folder.
+fn file(start: &Start, name: &str) -> Result<String> {
+    let found = start.files.iter().find(|(path, _)| path == &Path::new("/its/own").join(name));
+    Ok(found.ok_or_else(|| format!("no {name}"))?.1.clone())
+}
+
+#[test]
+fn issue_4_settings_say_who_may_write() -> Result {
+    let (write, shell) = (r#""write_file""#, r#""run_shell_command""#);
+    for (name, writes, at, has, has_not) in [
+        ("gemini", false, ".gemini/settings.json", vec![r#""core":["read_file""#], vec![write, shell]),
+        ("gemini", true, ".gemini/settings.json", vec![write, shell, r#""maxAttempts":2"#], vec![]),
+        (
+            "gemini",
+            false,
+            ".gemini/policies/archeflow.toml",
+            vec![r#"decision = "deny""#, write],
+            vec!["allow"],
+        ),
+        (
+            "gemini",
+            true,
+            ".gemini/policies/archeflow.toml",
+            vec![r#"decision = "allow""#, shell],
+            vec!["deny"],
+        ),
+        (
+            "opencode",
+            false,
+            "config/opencode/opencode.json",
+            vec![r#""*":"deny""#, r#""read":"allow""#],
+            vec![r#""edit":"#, r#""bash":"#],
+        ),
+        (
+            "opencode",
+            true,
+            "config/opencode/opencode.json",
+            vec![r#""*":"deny""#, r#""edit":"allow""#, r#""bash":"allow""#],
+            vec!["task"],
+        ),
+    ] {
+        let text = file(&start(name, writes, "", &[], None)?, at)?;
+        assert!(has.iter().all(|word| text.contains(word)), "{name} {writes}: {text}");
+        assert!(!has_not.iter().any(|word| text.contains(word)), "{name} {writes}: {text}");
+        if Path::new(at).extension().is_some_and(|end| end == "json") {
+            serde_json::from_str::<serde_json::Value>(&text)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn issue_4_gemini_signs_in_the_way_its_user_does() -> Result {
+    for (variables, way) in [
+        (&[][..], "oauth-personal"),
+        (&[("GEMINI_API_KEY", "k")][..], "gemini-api-key"),
+        (&[("GEMINI_API_KEY", "k"), ("GOOGLE_GENAI_USE_VERTEXAI", "true")][..], "vertex-ai"),
+    ] {
+        let text = file(&start("gemini", true, "", variables, None)?, ".gemini/settings.json")?;
+        assert!(text.contains(&format!(r#""selectedType":"{way}""#)), "{text}");
+    }
+    Ok(())
+}
+
+/// A repository that brings settings for a client has no say: it could name another host.
+#[test]
+fn r5_a_repository_chooses_nothing_for_its_clients() -> Result {
+    for (name, variable, value) in [
+        ("gemini", "GEMINI_CLI_TRUST_WORKSPACE", "false"),
+        ("opencode", "OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
+        ("goose", "CONTEXT_FILE_NAMES", "[]"),
+    ] {
+        let start = start(name, true, "", &[], None)?;
+        assert!(start.env.contains(&(variable.into(), value.into())), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn issue_4_opencode_gives_the_users_folders_to_the_commands_it_runs() -> Result {
+    let variables = [("HOME", "/users/jo"), ("XDG_DATA_HOME", "/da\"ta")];
+    let start = start("opencode", true, "", &variables, None)?;
+    let companion = file(&start, "companion.js")?;
+    assert!(companion.contains(r#"XDG_CONFIG_HOME: undefined, XDG_DATA_HOME: "/da\"ta""#), "{companion}");
+    let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
+    assert_eq!(lent, ["/da\"ta/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"]);
+    for (model, off) in [("", true), ("openai/gpt-5.5", true), ("opencode/big-pickle", false)] {
+        let text = file(&self::start("opencode", true, model, &[], None)?, "config/opencode/opencode.json")?;
+        assert_eq!(text.contains(r#""disabled_providers":["opencode"]"#), off, "{model}: {text}");
+    }
+    Ok(())
+}
+
 #[test]
 fn issue_4_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
-    let own = [("HOME", "/users/jo"), ("ANTHROPIC_API_KEY", "sk-1"), ("CODEX_API_KEY", "sk-2")];
-    for (name, out, folder, key, login) in [
+    let own = [
+        ("HOME", "/users/jo"),
+        ("ANTHROPIC_API_KEY", "sk-1"),
+        ("CODEX_API_KEY", "sk-2"),
+        ("GEMINI_API_KEY", "sk-3"),
+    ];
+    for (name, out, folder, keys, logins) in [
         (
             "claude",
             "--setting-sources  --strict-mcp-config",
-            "CLAUDE_CONFIG_DIR",
-            "ANTHROPIC_API_KEY",
-            "/users/jo/.claude/.credentials.json",
+            ("CLAUDE_CONFIG_DIR", ""),
+            &["ANTHROPIC_API_KEY"][..],
+            &["/users/jo/.claude/.credentials.json"][..],
         ),
-        ("codex", "--ignore-user-config", "CODEX_HOME", "CODEX_API_KEY", "/users/jo/.codex/auth.json"),
+        (
+            "codex",
+            "--ignore-user-config",
+            ("CODEX_HOME", ""),
+            &["CODEX_API_KEY"][..],
+            &["/users/jo/.codex/auth.json"][..],
+        ),
+        (
+            "gemini",
+            "-o stream-json",
+            ("GEMINI_CLI_HOME", ""),
+            &["GEMINI_API_KEY"][..],
+            &["/users/jo/.gemini/oauth_creds.json", "/users/jo/.gemini/google_accounts.json"][..],
+        ),
+        (
+            "opencode",
+            "--agent archeflow",
+            ("XDG_DATA_HOME", "data"),
+            &["ANTHROPIC_API_KEY", "GEMINI_API_KEY"][..],
+            &["/users/jo/.local/share/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"][..],
+        ),
+        (
+            "goose",
+            "--no-profile",
+            ("GOOSE_PATH_ROOT", ""),
+            &["ANTHROPIC_API_KEY"][..],
+            &["/users/jo/.config/goose/secrets.yaml"][..],
+        ),
     ] {
         let start = start(name, true, "", &own, None)?;
         assert!(line(&start).contains(out), "{}", line(&start));
@@ -209,12 +379,16 @@ fn issue_4_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
         let value = |name: &str| {
             start.env.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
-        assert_eq!(value(folder), Some("/its/own".into()), "{name}");
-        assert!(value(key).is_some() && value("HOME").is_none(), "{name}");
-        let keys = start.env.iter().filter(|(_, value)| value.to_string_lossy().starts_with("sk-"));
-        assert_eq!(keys.count(), 1, "{name} gets its own key and no other");
+        let (variable, below) = folder;
+        assert_eq!(value(variable).map(PathBuf::from), Some(Path::new("/its/own").join(below)), "{name}");
+        assert!(value("HOME").is_none(), "{name}");
+        let secret = start.env.iter().filter(|(_, value)| value.to_string_lossy().starts_with("sk-"));
+        let passed: BTreeSet<_> = secret.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert_eq!(passed, keys.iter().map(|key| (*key).to_owned()).collect(), "{name} gets its own keys");
         let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
-        assert_eq!(lent, [login]);
+        assert_eq!(lent, logins);
+        let away = start.lent.iter().map(|lent| &lent.to).chain(start.files.iter().map(|(path, _)| path));
+        assert!(away.into_iter().all(|path| path.starts_with("/its/own")), "{name} writes at home only");
     }
     Ok(())
 }
@@ -228,11 +402,23 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
         ("claude", "", Some(&session), "--resume 1-2-3"),
         ("codex", "gpt-5.5", None, "-m gpt-5.5"),
         ("codex", "", Some(&session), " resume 1-2-3 -"),
+        ("gemini", "", None, "-m flash-lite"),
+        ("gemini", "gemini-2.5-pro", None, "-m gemini-2.5-pro"),
+        ("gemini", "", Some(&session), "--resume 1-2-3"),
+        ("opencode", "local/qwen3:8b", None, "-m local/qwen3:8b"),
+        ("opencode", "", Some(&session), "-s 1-2-3"),
+        ("goose", "openrouter/qwen/qwen3", None, "--provider openrouter --model qwen/qwen3"),
+        ("goose", "gpt-5.5", None, "developer --model gpt-5.5"),
+        ("goose", "", None, "-n archeflow -i -"),
+        ("goose", "", Some(&session), "-n 1-2-3 -r -i -"),
     ] {
         let line = line(&start(name, true, model, &[], resumes)?);
         assert!(line.contains(wanted), "{line}");
     }
-    assert!(!line(&start("codex", true, "", &[], None)?).contains("-m "));
+    for name in ["codex", "opencode", "goose"] {
+        let line = line(&start(name, true, "", &[], None)?);
+        assert!(!line.contains("-m ") && !line.contains("--model"), "{line}");
+    }
     let elsewhere = start("codex", true, "", &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1\"x")], None)?;
     assert!(line(&elsewhere).contains(r#"base_url="http://127.0.0.1:1/v1\"x""#), "{}", line(&elsewhere));
     assert_eq!(Stated::read("0.0008"), Stated::Amount(Money(800)));

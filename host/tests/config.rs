@@ -397,7 +397,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
             &["archeflow", "/a/", "../", "a/../b/", "-a/", "+a/", "a//", "x.lock/", "'a b/'", "''", "a/.b/"]
         }
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
-        Kind::Agent => &["hal", "gemini", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
+        Kind::Agent => &["hal", "ollama", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],

@@ -31,16 +31,19 @@ pub enum Agent {
 }
 
 /// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 5] = [
+pub const KNOWN: [(&str, &str); 8] = [
     ("claude[:<model>]", "Claude Code"),
     ("codex[:<model>]", "Codex"),
+    ("gemini[:<model>]", "Gemini CLI"),
+    ("opencode[:<provider>/<model>]", "OpenCode"),
+    ("goose[:<provider>/<model>]", "Goose"),
     ("acp:<command line>", "any agent that speaks the Agent Client Protocol"),
     ("cmd:<command line>", "any program that reads the brief on standard input"),
     ("script:<file>", "a play file, for demos and tests"),
 ];
 
 /// Backends the specification names that this version does not drive.
-const LATER: [&str; 6] = ["gemini", "opencode", "goose", "anthropic", "openai", "ollama"];
+const LATER: [&str; 3] = ["anthropic", "openai", "ollama"];
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
@@ -157,8 +160,11 @@ mod tests {
             ("claude:", Ok("claude")),
             ("claude:--dangerously", Err("Model")),
             ("claude:a b", Err("Model")),
-            ("gemini", Err("Later")),
-            ("goose:x", Err("Later")),
+            ("gemini:pro", Ok("gemini:pro")),
+            ("opencode:local/qwen3:8b", Ok("opencode:local/qwen3:8b")),
+            ("goose:openai/gpt-5.5", Ok("goose:openai/gpt-5.5")),
+            ("ollama", Err("Later")),
+            ("openai:x", Err("Later")),
             ("acp: agent --acp ", Ok("acp:agent --acp")),
             ("acp:", Err("other")),
             ("acp", Err("other")),

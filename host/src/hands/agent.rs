@@ -22,7 +22,7 @@ use super::client::{self, Seat};
 use super::desk::Errand;
 use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
-use crate::backends::cli::{Client, Start};
+use crate::backends::cli::Start;
 use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
@@ -277,9 +277,7 @@ impl Attempt<'_> {
         if let Some(seat) = &self.seat {
             let cut_short = || match &done.end {
                 End::Exited(code) if !seat.heard().finished => {
-                    let words = self.last_words();
-                    let reason = format!("it ended with exit code {code} before it was done: {words}");
-                    Some((Client::cut_short(&words), reason))
+                    Some(seat.cut_short(*code, &self.last_words()))
                 }
                 End::Exited(_)
                 | End::Signaled(_)

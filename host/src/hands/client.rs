@@ -104,6 +104,17 @@ impl<'a> Seat<'a> {
         Some((*kind, self.told(*kind, &said)))
     }
 
+    /// It ended before its closing line was there.
+    pub(super) fn cut_short(&self, code: i32, words: &str) -> (Failure, String) {
+        let kind = Client::cut_short(words);
+        let reason = if kind == Failure::Auth {
+            self.told(kind, words)
+        } else {
+            format!("it ended with exit code {code} before it was done: {words}")
+        };
+        (kind, reason)
+    }
+
     /// The provider turned it away before the model had said a word: nothing was used. A line that broke proves no
     /// such thing.
     pub(super) fn never_began(&self) -> bool {
@@ -161,6 +172,7 @@ fn lend(lent: &Lent) -> io::Result<()> {
     give_back(lent);
     let _ = std::fs::remove_file(&lent.to);
     if lent.from.is_file() {
+        lent.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::os::unix::fs::symlink(&lent.from, &lent.to)?;
     }
     Ok(())

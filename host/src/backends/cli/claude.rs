@@ -62,7 +62,7 @@ fn command(errand: &Errand<'_>) -> Start {
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_ERROR_REPORTING", "1"),
     ]);
-    env.extend(errand.variables.iter().filter(|(name, _)| CLIENT.own.iter().any(|own| name == own)).cloned());
+    env.extend(errand.owned(&CLIENT));
     env.push(("CLAUDE_CONFIG_DIR".into(), errand.home.into()));
     let login = errand.users_folder("CLAUDE_CONFIG_DIR", ".claude");
     let lent = login.map(|folder| Lent {

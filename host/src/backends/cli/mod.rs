@@ -7,6 +7,9 @@
 mod acp;
 mod claude;
 mod codex;
+mod gemini;
+mod goose;
+mod opencode;
 pub mod own;
 
 use std::ffi::{OsStr, OsString};
@@ -72,7 +75,8 @@ impl Rest {
     }
 }
 
-pub const ALL: [&Client; 3] = [&claude::CLIENT, &codex::CLIENT, &acp::CLIENT];
+pub const ALL: [&Client; 6] =
+    [&claude::CLIENT, &codex::CLIENT, &gemini::CLIENT, &opencode::CLIENT, &goose::CLIENT, &acp::CLIENT];
 
 pub fn find(name: &str) -> Option<&'static Client> {
     ALL.into_iter().find(|client| client.name == name)
@@ -100,6 +104,11 @@ impl Errand<'_> {
     fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// What the user's environment says that is this client's own.
+    fn owned(&self, client: &Client) -> impl Iterator<Item = (OsString, OsString)> {
+        self.variables.iter().filter(|(name, _)| client.own.iter().any(|own| name == own)).cloned()
     }
 
     /// A folder the user keeps in the home directory, unless a variable says where else.
@@ -132,6 +141,8 @@ pub struct Lent {
 pub struct Heard {
     /// The last thing it said, in full.
     pub answer: String,
+    /// Where the text comes in pieces: the next piece begins something new.
+    pub anew: bool,
     /// The line that closes a conversation was there. Without it nothing is finished, whatever the exit code.
     pub finished: bool,
     /// The model has answered at least once, so something was used.
@@ -149,6 +160,16 @@ pub struct Heard {
     pub fault: Option<Fault>,
     /// What it was trying to get over when it was last heard of.
     pub hitch: Option<Fault>,
+}
+
+impl Heard {
+    /// One more piece of what it says.
+    fn say(&mut self, piece: &str) {
+        if std::mem::take(&mut self.anew) {
+            self.answer.clear();
+        }
+        self.answer.push_str(piece);
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,13 +194,18 @@ impl Client {
 
     /// Takes in one line; returns what to tell people who watch. A line that is not ours to read changes nothing.
     pub fn hear(&self, line: &str, heard: &mut Heard) -> Option<String> {
-        let value = serde_json::from_str::<Value>(line.trim()).ok()?;
+        // What is no JSON is handed on as text: some say only so why they can't begin.
+        let value = serde_json::from_str(line.trim()).unwrap_or_else(|_| Value::from(line.trim()));
         (self.hear)(&value, heard)
     }
 
     /// What an end without a closing line means, by the last words on standard error.
     pub fn cut_short(last_words: &str) -> Failure {
-        if speaks_of(last_words, &TOO_LONG) { Failure::ContextTooLong } else { Failure::Exit }
+        match last_words {
+            words if speaks_of(words, &TOO_LONG) => Failure::ContextTooLong,
+            words if speaks_of(words, &NOT_SIGNED_IN) => Failure::Auth,
+            _ => Failure::Exit,
+        }
     }
 
     /// Whether a Maker who is refused this tool can't have done its work.
@@ -269,7 +295,21 @@ fn status_in(said: &str) -> Option<u64> {
     numbers.into_iter().find(|number| (400..600).contains(number))
 }
 
-const TOO_LONG: [&str; 4] = ["too long", "context window", "context_length_exceeded", "maximum length"];
+const TOO_LONG: [&str; 5] = [
+    "too long",
+    "context window",
+    "context_length_exceeded",
+    "maximum length",
+    "exceeds the maximum number of tokens",
+];
+
+/// What clients say at the end when they have not even begun.
+const NOT_SIGNED_IN: [&str; 4] = [
+    "update your environment and try again",
+    "authorization is required",
+    "no provider configured",
+    "auth method",
+];
 
 fn speaks_of(said: &str, words: &[&str]) -> bool {
     let said = said.to_lowercase();
@@ -338,13 +378,15 @@ mod tests {
     }
 
     #[test]
-    fn last_words_tell_a_brief_that_is_too_long() {
+    fn last_words_tell_what_a_client_was_stopped_by() {
         for (words, kind) in [
             (
                 "Error: turn/start failed: Input exceeds the maximum length of 1048576 characters.",
                 Failure::ContextTooLong,
             ),
             ("Error: no rollout found for thread id 01a1dca8", Failure::Exit),
+            ("Update your environment and try again (no reload needed if using .env)!", Failure::Auth),
+            ("error: No provider configured. Run 'goose configure' first.", Failure::Auth),
         ] {
             assert_eq!(Client::cut_short(words), kind, "{words}");
         }
@@ -355,9 +397,12 @@ mod tests {
         let tokens = |input, output| Tokens { input, output, ..Tokens::default() };
         let before = Session { id: "s".to_owned(), counted: Some(tokens(100, 20)) };
         let heard = Heard { tokens: Some(tokens(150, 25)), session: "s".to_owned(), ..Heard::default() };
-        for (client, used, counted) in
-            [(&codex::CLIENT, tokens(50, 5), Some(tokens(150, 25))), (&claude::CLIENT, tokens(150, 25), None)]
-        {
+        for (client, used, counted) in [
+            (&codex::CLIENT, tokens(50, 5), Some(tokens(150, 25))),
+            (&goose::CLIENT, tokens(50, 5), Some(tokens(150, 25))),
+            (&claude::CLIENT, tokens(150, 25), None),
+            (&opencode::CLIENT, tokens(150, 25), None),
+        ] {
             assert_eq!(client.usage(&heard, Some(&before)).tokens, Some(used), "{}", client.name);
             assert_eq!(client.session(&heard).map(|session| session.counted), Some(counted));
             assert_eq!(client.usage(&heard, None).tokens, Some(tokens(150, 25)));

@@ -1,0 +1,320 @@
+//! OpenCode: `opencode run --format json`.
+//!
+//! What to beware of: there is no closing line, a step that does not end with tool calls is the last one; tokens and
+//! cost stand on each step and are added up; a conversation that is too long is summed up and tried again without end;
+//! without a network it neither ends nor says so. A companion of ours, which it loads as a plugin, tells what the lines
+//! leave out, and ends it where it would go on for ever.
+//!
+//! It has no folder of its own but those of the XDG variables. They are the client's while it runs; the commands it
+//! runs get the user's again, from the companion.
+
+use std::path::Path;
+
+use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::rules::ledger::Stated;
+use archeflow_core::words::Money;
+use serde_json::{Value, json};
+
+use super::{
+    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
+};
+use crate::backends::Invocation;
+
+pub(super) const CLIENT: Client = Client {
+    name: "opencode",
+    vendor: "OpenCode",
+    program: "opencode",
+    rest: Rest::Model,
+    tried: [1, 18, 33],
+    sign_in: "run `opencode auth login`, or set the key of its provider, and name the model: opencode:<provider>/<model>",
+    own: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "DEEPSEEK_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "GROQ_API_KEY",
+        "MISTRAL_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPENCODE_API_KEY",
+        "OPENCODE_CONFIG",
+        "OPENCODE_CONFIG_CONTENT",
+        "OPENROUTER_API_KEY",
+        "XAI_API_KEY",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+    ],
+    needs: &["write", "edit", "apply_patch", "bash"],
+    counts_on: false,
+    command,
+    hear,
+};
+
+/// The name of the one who plays, in its settings.
+const PLAYER: &str = "archeflow";
+const FOLDERS: [(&str, &str, &str); 3] = [
+    ("XDG_CONFIG_HOME", "config", ".config"),
+    ("XDG_DATA_HOME", "data", ".local/share"),
+    ("XDG_STATE_HOME", "state", ".local/state"),
+];
+
+fn command(errand: &Errand<'_>) -> Start {
+    let mut args: Vec<&str> = vec!["run", "--format", "json", "--agent", PLAYER];
+    if !errand.model.is_empty() {
+        args.extend(["-m", errand.model]);
+    }
+    if let Some(session) = errand.resumes {
+        args.extend(["-s", &session.id]);
+    }
+    let mut env = pairs(&[
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
+        ("OPENCODE_DISABLE_CLAUDE_CODE", "1"),
+        ("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
+    ]);
+    env.extend(errand.owned(&CLIENT));
+    env.extend(FOLDERS.map(|(name, folder, _)| (name.into(), errand.home.join(folder).into())));
+    // Where it looks for what it shares with other programs.
+    env.push(("OPENCODE_TEST_HOME".into(), errand.home.into()));
+    let args = args.into_iter().map(Into::into).collect();
+    Start {
+        invocation: Invocation { program: CLIENT.program.into(), args },
+        env,
+        lent: lent(errand),
+        files: files(errand),
+    }
+}
+
+/// The login, and which model was used last.
+fn lent(errand: &Errand<'_>) -> Vec<Lent> {
+    let files = ["", "auth.json", "model.json"];
+    let lend = |((variable, folder, usual), file): ((&str, &str, &str), &str)| {
+        let users = errand.users_folder(variable, usual)?;
+        let (from, to) = (users.join("opencode"), errand.home.join(folder).join("opencode"));
+        (!file.is_empty()).then(|| Lent { from: from.join(file), to: to.join(file) })
+    };
+    FOLDERS.into_iter().zip(files).filter_map(lend).collect()
+}
+
+fn files(errand: &Errand<'_>) -> Vec<(std::path::PathBuf, String)> {
+    let folder = errand.home.join("config/opencode");
+    let companion = errand.home.join("companion.js");
+    // It fetches a package for plugins from the network, which ours does not need, unless it seems to be there.
+    let package = r#"{"@opencode-ai/plugin":"*"}"#;
+    vec![
+        (folder.join("opencode.json"), settings(errand, &companion)),
+        (folder.join("package.json"), format!(r#"{{"dependencies":{package}}}"#)),
+        (
+            folder.join("package-lock.json"),
+            format!(r#"{{"lockfileVersion":3,"packages":{{"":{{"dependencies":{package}}}}}}}"#),
+        ),
+        (folder.join("node_modules/.keep"), String::new()),
+        (companion, companion_text(errand)),
+    ]
+}
+
+/// Whoever plays has the tools that are named and no others: helpers of its own would not be counted.
+fn settings(errand: &Errand<'_>, companion: &Path) -> String {
+    let mut may = json!({"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"});
+    if errand.writes {
+        for tool in ["edit", "bash", "todowrite", "external_directory"] {
+            may[tool] = json!("allow");
+        }
+    }
+    // Its makers' own provider serves strangers for nothing. Nobody's code goes there unasked.
+    let unasked: &[&str] = if errand.model.starts_with("opencode/") { &[] } else { &["opencode"] };
+    json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "snapshot": false,
+        "formatter": false,
+        "lsp": false,
+        "disabled_providers": unasked,
+        "plugin": [format!("file://{}", companion.display())],
+        "agent": {PLAYER: {"mode": "primary", "permission": may}},
+    })
+    .to_string()
+}
+
+/// Ours, inside of it: the user's folders for the commands it runs, and lines about what the others leave out. The note
+/// it leaves in the git directory goes, or a reader would seem to have changed its checkout.
+fn companion_text(errand: &Errand<'_>) -> String {
+    let folders = FOLDERS.map(|(name, _, _)| {
+        let value = errand.variable(name).map(|value| Value::from(value.to_string_lossy().into_owned()));
+        format!("{name}: {}", value.map_or_else(|| "undefined".to_owned(), |value| value.to_string()))
+    });
+    COMPANION.replace("FOLDERS", &folders.join(", "))
+}
+
+const COMPANION: &str = r#"import { rmSync } from "node:fs"
+const say = (line) => process.stdout.write(JSON.stringify(line) + "\n")
+let model = "", said = "", overflows = 0
+export const Companion = async ({ worktree }) => {
+  process.on("exit", () => rmSync(`${worktree}/.git/opencode`, { force: true }))
+  return hooks
+}
+const hooks = {
+  "shell.env": async (_, output) => { Object.assign(output.env, { FOLDERS }) },
+  event: async ({ event }) => {
+    const about = event.properties ?? {}
+    if (event.type === "message.updated" && about.info?.role === "assistant") {
+      const now = `${about.info.providerID}/${about.info.modelID}`
+      if (now !== model) say({ type: "player", model: (model = now) })
+    }
+    if (event.type === "session.status" && about.status?.type === "retry") {
+      const { attempt, message } = about.status
+      if (message !== said) say({ type: "retry", message: (said = message) })
+      if (attempt >= (/connect|network|fetch|socket/i.test(message) ? 3 : 6)) process.exit(1)
+    }
+    if (event.type === "session.error" && about.error?.name === "ContextOverflowError") {
+      if (++overflows > 1) setTimeout(() => process.exit(1), 500)
+    }
+  },
+}
+"#;
+
+fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+    if !text(line, "sessionID").is_empty() {
+        text(line, "sessionID").clone_into(&mut heard.session);
+    }
+    let part = line.get("part").unwrap_or(&Value::Null);
+    match text(line, "type") {
+        "step_start" => {
+            heard.worked = true;
+            heard.finished = false;
+            None
+        }
+        // It has summed up what was too long and goes on.
+        "text" if part.get("synthetic").is_some() => {
+            heard.hitch = None;
+            heard.finished = false;
+            Some("sums up what it has read".to_owned())
+        }
+        "text" => {
+            text(part, "text").clone_into(&mut heard.answer);
+            first_line(&heard.answer)
+        }
+        "tool_use" => tool(part, heard),
+        "step_finish" => {
+            step(part, heard);
+            None
+        }
+        "error" => {
+            fault(line.get("error")?, heard);
+            None
+        }
+        "player" => {
+            text(line, "model").clone_into(&mut heard.model);
+            None
+        }
+        "retry" => {
+            let said = text(line, "message");
+            heard.hitch = Some(Fault::new(hitch(said), said));
+            Some(format!("waits for its provider: {said}"))
+        }
+        _ => None,
+    }
+}
+
+/// What it has done, for people who watch; and what it was refused.
+fn tool(part: &Value, heard: &mut Heard) -> Option<String> {
+    let state = part.get("state").unwrap_or(&Value::Null);
+    let input = state.get("input").unwrap_or(&Value::Null);
+    let refused = match text(part, "tool") {
+        "invalid" => Some(text(input, "tool")),
+        tool if speaks_of(
+            text(state, "error"),
+            &["rejected permission", "prevents you from using", "unavailable tool"],
+        ) =>
+        {
+            Some(tool)
+        }
+        _ => None,
+    };
+    if let Some(tool) = refused {
+        heard.denied.push(tool.to_owned());
+        return Some(format!("was refused {tool}"));
+    }
+    Some(match text(part, "tool") {
+        "read" | "list" => format!("reads {}", text(input, "filePath")),
+        "write" | "edit" => format!("edits {}", text(input, "filePath")),
+        "glob" | "grep" => format!("searches {}", text(input, "pattern")),
+        "bash" => format!("runs {}", first_line(text(input, "command"))?),
+        name => format!("uses {name}"),
+    })
+}
+
+fn step(part: &Value, heard: &mut Heard) {
+    heard.tokens = Some(plus(heard.tokens.unwrap_or_default(), part.get("tokens").unwrap_or(&Value::Null)));
+    heard.cost = more(heard.cost, part.get("cost").unwrap_or(&Value::Null));
+    // The step after one that was too long is the summing up, not the work.
+    let sums_up = heard.hitch.as_ref().is_some_and(|hitch| hitch.kind == Failure::ContextTooLong);
+    if sums_up {
+        return;
+    }
+    heard.hitch = None;
+    heard.finished = text(part, "reason") != "tool-calls";
+    if text(part, "reason") == "content-filter" {
+        heard.fault = Some(Fault::new(Failure::Refused, "the model declined the task"));
+    }
+}
+
+/// Cached tokens are counted beside the input, and thoughts beside the output.
+fn plus(sum: Tokens, step: &Value) -> Tokens {
+    let cache = step.get("cache").unwrap_or(&Value::Null);
+    let (read, write) = (number(cache, "read"), number(cache, "write"));
+    let input = number(step, "input").saturating_add(read).saturating_add(write);
+    let output = number(step, "output").saturating_add(number(step, "reasoning"));
+    Tokens {
+        input: sum.input.saturating_add(input),
+        output: sum.output.saturating_add(output),
+        cache_read: sum.cache_read.saturating_add(read),
+        cache_write: sum.cache_write.saturating_add(write),
+    }
+}
+
+/// A model without a known price costs 0 there, which is no statement.
+fn more(sum: Stated, cost: &Value) -> Stated {
+    match (sum, Stated::read(&cost.to_string())) {
+        (sum, Stated::Amount(Money::ZERO) | Stated::Nothing) => sum,
+        (Stated::Amount(sum), Stated::Amount(cost)) => Stated::Amount(Money(sum.0.saturating_add(cost.0))),
+        (Stated::Nothing, cost) => cost,
+        (Stated::Unusable, _) | (_, Stated::Unusable) => Stated::Unusable,
+    }
+}
+
+fn fault(error: &Value, heard: &mut Heard) {
+    let data = error.get("data").unwrap_or(&Value::Null);
+    let said = text(data, "message");
+    let kind = match (text(error, "name"), number(data, "statusCode")) {
+        ("ContextOverflowError", _) => {
+            heard.hitch = Some(Fault::new(Failure::ContextTooLong, said));
+            heard.finished = false;
+            return;
+        }
+        ("ProviderAuthError", _) => Failure::Auth,
+        ("MessageOutputLengthError", _) => Failure::Garbled,
+        ("APIError", 0) => Failure::Network,
+        (_, 0) => Failure::Exit,
+        (_, status) => by_status(status, &format!("{said} {}", text(data, "responseBody"))),
+    };
+    let wait = data.pointer("/responseHeaders/retry-after").and_then(Value::as_str);
+    heard.finished = true;
+    heard.fault =
+        Some(Fault { kind, said: said.to_owned(), reopens: wait.and_then(|wait| wait.trim().parse().ok()) });
+}
+
+/// What it tries to get over has no status, only words.
+fn hitch(said: &str) -> Failure {
+    match said {
+        said if speaks_of(said, &["connect", "network", "fetch", "socket"]) => Failure::Network,
+        said if speaks_of(said, &["quota", "usage limit", "credit"]) => Failure::Quota,
+        said if speaks_of(said, &["rate", "too many"]) => Failure::RateLimit,
+        _ => Failure::Overload,
+    }
+}
