@@ -128,6 +128,12 @@ pub(crate) fn path(place: &Path) -> OsString {
     std::env::join_paths(all).unwrap_or(machines)
 }
 
+/// Where Claude Code is, if it was fetched.
+pub(crate) fn claude(root: &Path) -> PathBuf {
+    let client = CLIENTS.iter().find(|client| client.name == "claude");
+    client.map(|client| client.program(&root.join("target/clients/claude"))).unwrap_or_default()
+}
+
 impl Client {
     fn package(&self) -> String {
         format!("{}@{}", filled(self.package), self.version)

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::wire::{self, Interface};
 
@@ -278,6 +278,8 @@ fn wait_for_end(mut stream: &TcpStream) {
 /// The server is a test's only witness, so it is looked at itself.
 #[test]
 fn issue_4_the_scripted_model_speaks_five_interfaces_and_keeps_its_book() {
+    use serde_json::json;
+
     let asks = |text: &str| json!({"stream": true, "tools": [{"name": "t"}], "text": text});
     let brief = asks("you are the maker. Go.");
     for (path, wanted) in [

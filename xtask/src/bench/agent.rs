@@ -6,20 +6,34 @@ use std::process::ExitCode;
 
 /// `xtask __noop-agent <folder>`.
 pub(crate) fn play(folder: &str) -> ExitCode {
+    let code = appear(Path::new(folder), |role, cycle| {
+        let mut brief = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut brief);
+        let _ = std::io::stdout().write_all(act(role, cycle).as_bytes());
+        0
+    });
+    ExitCode::from(code)
+}
+
+/// Writes down when it began and ended, with what it does in between.
+pub(super) fn appear(folder: &Path, during: impl FnOnce(&str, &str) -> u8) -> u8 {
     let began = now();
     let role = std::env::var("ARCHEFLOW_ROLE").unwrap_or_else(|_| "explorer".to_owned());
     let cycle = std::env::var("ARCHEFLOW_CYCLE").unwrap_or_else(|_| "1".to_owned());
-    let mut brief = Vec::new();
-    let _ = std::io::stdin().read_to_end(&mut brief);
+    let code = during(&role, &cycle);
+    let file = folder.join(std::process::id().to_string());
+    let _ = std::fs::write(file, format!("{began} {} {role}\n", now()));
+    code
+}
+
+/// Does what its role owes, and says so.
+pub(super) fn act(role: &str, cycle: &str) -> &'static str {
     if role == "maker" {
         let _ = std::fs::write(format!("work-{cycle}.txt"), "work\n");
         let _ = std::fs::create_dir_all("tests");
         let _ = std::fs::write(format!("tests/test-{cycle}.sh"), "true\n");
     }
-    let _ = std::io::stdout().write_all(answer(&role, &cycle).as_bytes());
-    let file = Path::new(folder).join(std::process::id().to_string());
-    let _ = std::fs::write(file, format!("{began} {} {role}\n", now()));
-    ExitCode::SUCCESS
+    answer(role, cycle)
 }
 
 /// Nanoseconds of the machine's own clock.
@@ -28,7 +42,7 @@ fn now() -> u128 {
     u128::from(now.tv_sec.unsigned_abs()) * 1_000_000_000 + u128::from(now.tv_nsec.unsigned_abs())
 }
 
-fn answer(role: &str, cycle: &str) -> &'static str {
+pub(super) fn answer(role: &str, cycle: &str) -> &'static str {
     match (role, cycle) {
         ("explorer", _) => "## Affected files\n\n- `a.txt`\n\n## Recommendation\n\nDo it.\n\nSTATUS: DONE\n",
         ("creator", _) => PROPOSAL,

@@ -26,24 +26,17 @@ const STEPS: [(&str, &str, bool); 5] = [
 ];
 
 pub(super) fn measure(bench: &Bench) -> Rows {
-    let bare = gaps(&bare_loop(bench)?);
+    let bare = pauses(&bare_loop(bench)?);
     let floor = bare.values().flatten().copied().min().ok_or("the bare loop has no steps")?;
-    let mut ours: BTreeMap<(String, String), Vec<u128>> = BTreeMap::new();
-    for n in 0..RUNS {
-        for (step, times) in gaps(&one_run(bench, n)?) {
-            ours.entry(step).or_default().extend(times);
-        }
-    }
+    let seen = (0..RUNS).map(|n| one_run(bench, n)).collect::<Result<Vec<_>, _>>()?;
+    let ours = best_pauses(&seen);
     let mut rows = Vec::new();
     for (from, to, has_goal) in STEPS {
-        let Some(best) = ours.get(&(from.to_owned(), to.to_owned())).and_then(|times| times.iter().min())
-        else {
-            continue;
-        };
+        let Some(best) = ours.get(&(from.to_owned(), to.to_owned())) else { continue };
         rows.push(Row {
             what: format!("engine time per step: {from} -> {to}"),
-            floor: Some(ms(floor)),
-            ours: ms(*best),
+            floor: Some(millis(floor)),
+            ours: millis(*best),
             unit: "ms",
             goal: if has_goal { Goal::Times(2.0) } else { Goal::None },
         });
@@ -52,7 +45,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
-fn ms(nanos: u128) -> f64 {
+pub(super) fn millis(nanos: u128) -> f64 {
     nanos as f64 / 1e6
 }
 
@@ -105,14 +98,18 @@ pub(super) fn sample(repo: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A run of the release binary with the agent that does nothing, away from the user's own state.
+/// A run of the release binary with the agent that does nothing.
 pub(super) fn command(bench: &Bench, repo: &Path, folder: &Path) -> Command {
+    command_with(bench, repo, &format!("cmd:{} __noop-agent {}", bench.me.display(), folder.display()))
+}
+
+/// A run of the release binary with this agent, away from the user's own state.
+pub(super) fn command_with(bench: &Bench, repo: &Path, agent: &str) -> Command {
     let mut command = Command::new(&bench.program);
     command
         .args(["run", "Greet everybody", "--workflow", "standard", "--strategy", "pdca", "--no-tests"])
         .args(["--auto-merge", "--unattended"])
-        .arg("--agent")
-        .arg(format!("cmd:{} __noop-agent {}", bench.me.display(), folder.display()))
+        .args(["--agent", agent])
         .current_dir(repo)
         .stdin(Stdio::null())
         .env("XDG_STATE_HOME", bench.folder.path().join("state"))
@@ -122,16 +119,28 @@ pub(super) fn command(bench: &Bench, repo: &Path, folder: &Path) -> Command {
     command
 }
 
+type Step = (String, String);
+
+/// The shortest pause of each step over several runs.
+pub(super) fn best_pauses(runs: &[Vec<Appearance>]) -> BTreeMap<Step, u128> {
+    let mut best = BTreeMap::new();
+    for (step, times) in runs.iter().flat_map(|seen| pauses(seen)) {
+        let known = best.entry(step).or_insert(u128::MAX);
+        *known = times.into_iter().fold(*known, u128::min);
+    }
+    best
+}
+
 /// The pauses in which nobody was out, by who came before and after.
-fn gaps(seen: &[Appearance]) -> BTreeMap<(String, String), Vec<u128>> {
-    let mut gaps: BTreeMap<(String, String), Vec<u128>> = BTreeMap::new();
+pub(super) fn pauses(seen: &[Appearance]) -> BTreeMap<Step, Vec<u128>> {
+    let mut pauses: BTreeMap<Step, Vec<u128>> = BTreeMap::new();
     for (n, next) in seen.iter().enumerate() {
         let Some(last) = seen[..n].iter().max_by_key(|before| before.ended) else { continue };
         if last.ended <= next.began {
-            gaps.entry((last.role.clone(), next.role.clone())).or_default().push(next.began - last.ended);
+            pauses.entry((last.role.clone(), next.role.clone())).or_default().push(next.began - last.ended);
         }
     }
-    gaps
+    pauses
 }
 
 #[cfg(test)]
@@ -142,11 +151,11 @@ mod tests {
     fn pauses_are_between_the_last_end_and_the_next_start() {
         let seen = [(0, 10, "a"), (15, 30, "b"), (16, 40, "c"), (43, 50, "d")]
             .map(|(began, ended, role)| Appearance { began, ended, role: role.to_owned() });
-        let gaps = gaps(&seen);
+        let pauses = pauses(&seen);
         let expected = [(("a", "b"), 5), (("c", "d"), 3)];
-        assert_eq!(gaps.len(), expected.len());
+        assert_eq!(pauses.len(), expected.len());
         for ((from, to), gap) in expected {
-            assert_eq!(gaps[&(from.to_owned(), to.to_owned())], [gap]);
+            assert_eq!(pauses[&(from.to_owned(), to.to_owned())], [gap]);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! slow machine says little about us; or it is a plain limit. A goal that is missed is told and is not a failure.
 
 mod agent;
+mod client;
 mod engine;
 mod memory;
 mod rules;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 pub(crate) use agent::play;
+pub(crate) use client::relay;
 
 use crate::test;
 
@@ -41,6 +43,7 @@ type Rows = Result<Vec<Row>, Box<dyn std::error::Error>>;
 
 /// What is measured, and with what.
 struct Bench {
+    root: PathBuf,
     program: PathBuf,
     /// This program, which plays the agent that does nothing.
     me: PathBuf,
@@ -50,9 +53,10 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 7] = [
+const MEASURES: [(&str, Measure); 8] = [
     ("startup", startup::measure),
     ("engine", engine::measure),
+    ("client", client::measure),
     ("workspace", workspace::measure),
     ("memory", memory::measure),
     ("fold", storage::measure),
@@ -97,6 +101,7 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> ExitCode {
 
 fn measure(root: &Path, names: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
     let bench = Bench {
+        root: root.to_path_buf(),
         program: test::built(root, "archeflow").into(),
         me: test::built(root, "xtask").into(),
         folder: tempfile::tempdir_in(Path::new(&test::built(root, "")))?,
