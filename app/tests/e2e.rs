@@ -30,6 +30,8 @@ mod clients;
 mod domains;
 #[path = "e2e/entries.rs"]
 mod entries;
+#[path = "e2e/forms.rs"]
+mod forms;
 #[path = "e2e/gates.rs"]
 mod gates;
 #[path = "e2e/landing.rs"]

@@ -429,7 +429,7 @@ impl House {
             .map(|(name, spec)| resolve(spec).map(|spec| (name.clone(), spec)))
             .collect::<Result<_, _>>()?;
         let default = if agents.default.is_empty() { String::new() } else { resolve(&agents.default)? };
-        Ok(archeflow_core::words::Agents { default, by_archetype })
+        Ok(archeflow_core::words::Agents { default, by_archetype, ..agents.clone() })
     }
 }
 

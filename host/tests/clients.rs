@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Failure, Session};
+use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_core::words::{Money, Tier};
+use archeflow_core::words::{Money, Role, Said, Tier};
 use archeflow_host::backends::cli::{self, Client, Errand, Heard, Start};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
@@ -103,6 +104,48 @@ fn no_recording_is_forgotten() -> Result {
 }
 
 #[test]
+fn issue_4_an_answer_in_a_form_is_found_and_checked() -> Result {
+    for (name, recording, wanted) in [
+        ("claude", "form", "1 finding"),
+        ("claude", "form-mended", "1 finding"),
+        ("claude", "form-never", "it is not JSON"),
+        ("claude", "form-broken", "it is not JSON"),
+        ("codex", "form", "1 finding"),
+        ("codex", "form-never", "it is not JSON"),
+        ("codex", "form-broken", "the answer.verdict is \"fine\""),
+    ] {
+        let (heard, _) = heard(cli::find(name).ok_or("no such client")?, recording)?;
+        let given = heard.form.as_ref().unwrap_or(&heard.answer);
+        let found = match read::render(Role::Gatekeeper, given) {
+            Ok(markdown) => match read::answer(Role::Gatekeeper, "guardian", markdown.as_bytes()).said {
+                Said::Review(review) if review.unread.is_none() => {
+                    format!("{} finding", review.findings.len())
+                }
+                other @ (Said::Prose | Said::Proposal(_) | Said::Review(_)) => format!("{other:?}"),
+            },
+            Err(why) => why,
+        };
+        assert_eq!(found, wanted, "{name}/{recording}");
+    }
+    Ok(())
+}
+
+#[test]
+fn issue_4_a_schema_reaches_the_client() -> Result {
+    let claude = line(&start_with("claude", false, "", &[], None, Some("{schema}"))?);
+    assert!(claude.contains("--json-schema {schema}"), "{claude}");
+    let resumed = Session { id: "1-2-3".to_owned(), counted: None };
+    let codex = start_with("codex", false, "", &[], Some(&resumed), Some("{schema}"))?;
+    assert!(line(&codex).contains("--output-schema /its/own/answer.schema.json resume 1-2-3 -"), "{codex:?}");
+    assert_eq!(codex.files, [(PathBuf::from("/its/own/answer.schema.json"), "{schema}".to_owned())]);
+    for client in cli::ALL {
+        let without = start(client.name, false, "", &[], None)?;
+        assert!(!line(&without).contains("schema") && without.files.is_empty(), "{without:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn issue_4_people_see_what_a_client_does() -> Result {
     for (name, recording, wanted) in [
         (
@@ -120,6 +163,8 @@ fn issue_4_people_see_what_a_client_does() -> Result {
             "patch",
             &["Patch.", "edits /repo/hello.txt", "runs apply_patch '*** Begin Patch", "Done."][..],
         ),
+        ("claude", "form", &["I have read it.", "gives its answer"][..]),
+        ("codex", "form", &["gives its answer"][..]),
         (
             "claude",
             "e401-r1",
@@ -203,11 +248,31 @@ fn start(
     variables: &[(&str, &str)],
     resumes: Option<&Session>,
 ) -> Result<Start> {
+    start_with(name, writes, model, variables, resumes, None)
+}
+
+fn start_with(
+    name: &str,
+    writes: bool,
+    model: &str,
+    variables: &[(&str, &str)],
+    resumes: Option<&Session>,
+    schema: Option<&str>,
+) -> Result<Start> {
     let variables: Vec<(OsString, OsString)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let (tree, home, tier) = (Path::new("/tree"), Path::new("/its/own"), Tier::Haiku);
-    let errand =
-        Errand { writes, tier, model, tree, home, me: Path::new("/me"), resumes, variables: &variables };
+    let errand = Errand {
+        writes,
+        tier,
+        model,
+        tree,
+        home,
+        me: Path::new("/me"),
+        resumes,
+        schema,
+        variables: &variables,
+    };
     Ok(cli::find(name).ok_or("no such client")?.command(&errand))
 }
 

@@ -171,7 +171,7 @@ fn every_setting_reaches_the_policy() {
         .user(
             "workflow: thorough\nstrategy: pipeline\ndomain: research\ntest_command: make test\nconfidence_floor: 0.725001\n\
              max_cycles: {fast: 2, standard: 2, thorough: 5}\n\
-             agents: {default: 'cmd:claude', maker: 'cmd:my agent', env: [LANG, API_KEY, LANG]}\n\
+             agents: {default: 'cmd:claude', maker: 'cmd:my agent', env: [LANG, API_KEY, LANG], structured: false}\n\
              models:\n  default: premium\n  archetypes: {guardian: opus}\n  workflows:\n    fast:\n      default: cheap\n      \
              archetypes:\n        guardian: sonnet\n\
              git: {auto_merge: true, auto_push: false, merge_strategy: squash, post_merge_test: true, on_post_merge_failure: halt}\n\
@@ -198,6 +198,7 @@ fn every_setting_reaches_the_policy() {
     let fast = wanted.models.workflows.entry(Workflow::Fast).or_default();
     fast.default = Some(Tier::Haiku);
     fast.archetypes = [("guardian".to_owned(), Tier::Sonnet)].into();
+    wanted.agents.structured = false;
     wanted.git.merge_strategy = MergeStrategy::Squash;
     wanted.git.post_merge_test = true;
     wanted.git.on_post_merge_failure = Some(OnPostMergeFailure::Halt);

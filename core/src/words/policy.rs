@@ -76,7 +76,7 @@ pub struct WorkflowModels {
 }
 
 /// Which program plays which archetype.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agents {
     pub default: String,
@@ -88,6 +88,20 @@ pub struct Agents {
     /// The provider account behind each of these programs, where that is not the program itself (C6).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, String>,
+    /// Clients that can are given a schema.
+    pub structured: bool,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Agents {
+            default: String::new(),
+            by_archetype: BTreeMap::new(),
+            fallback: Vec::new(),
+            accounts: BTreeMap::new(),
+            structured: true,
+        }
+    }
 }
 
 impl Agents {

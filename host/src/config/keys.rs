@@ -168,6 +168,13 @@ pub static KEYS: &[Key] = &[
         "Environment variables of yours that agents get to see.",
     ),
     key(
+        "agents.structured",
+        Kind::Switch,
+        Class::Inert,
+        Ok("true"),
+        "Clients that can take a schema answer as Creator and reviewers in a form instead of Markdown.",
+    ),
+    key(
         "agents.<archetype>",
         Kind::Agent,
         Class::Guarded,

@@ -357,6 +357,7 @@ impl Settings {
 
     fn agents(&self, policy: &mut Policy) {
         policy.agents.default = self.text("agents.default").unwrap_or_default();
+        policy.agents.structured = self.switch("agents.structured");
         for (key, set) in &self.values {
             if let (Some(name), Setting::Text(spec)) = (key.strip_prefix("agents."), &set.value)
                 && name != "default"
@@ -829,7 +830,7 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
             }
             Found::Key(_) | Found::Section | Found::Later | Found::Unknown => {
                 let mut known = keys::siblings(&["agents"], archetypes);
-                known.retain(|name| name != "default" && name != "env");
+                known.retain(|name| !["default", "env", "structured"].contains(&name.as_str()));
                 let text = format!("unknown archetype `{}`; known: {}", shown(name), known.join(", "));
                 faults.push(whole_file("--agent-for", &text));
             }
@@ -871,7 +872,7 @@ fn one_agent(values: &mut BTreeMap<String, Set>) {
     let mut beaten = Vec::new();
     values.retain(|key, set| {
         let keep = match key.strip_prefix("agents.") {
-            None | Some("default" | "env") => true,
+            None | Some("default" | "env" | "structured") => true,
             Some(_) => matches!(set.source, Source::Flag(_)),
         };
         if !keep {

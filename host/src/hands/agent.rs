@@ -18,7 +18,7 @@ use archeflow_core::rules::prices;
 use archeflow_core::words::{Answer, Change, Role, Status};
 use serde::{Deserialize, Serialize};
 
-use super::client::{self, Seat};
+use super::client::{self, Seat, Spoken};
 use super::desk::Errand;
 use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
@@ -36,6 +36,7 @@ const READ_AT_MOST: u64 = 4_000_000;
 
 /// Where an attempt's answer stands, and what a client printed around it.
 const ANSWER: &str = "answer.md";
+const FORM: &str = "answer.json";
 const STREAM: &str = "stream.jsonl";
 
 /// What is known of a process that has ended, kept beside its output.
@@ -72,7 +73,9 @@ pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
     let folder =
         world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
     let seat = match Agent::parse(&errand.start.agent, Path::new("/")) {
-        Ok(Agent::Cli(client, model)) => Some(Seat::new(world, &errand.start, (client, model), &folder)),
+        Ok(Agent::Cli(client, model)) => {
+            Some(Seat::new(world, (&errand.start, errand.schema), (client, model), &folder))
+        }
         Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
     };
     let attempt = Attempt { world, errand, folder, seat };
@@ -235,7 +238,8 @@ impl Attempt<'_> {
 
     /// From what is on disk to the report. Doing it twice gives the same twice.
     fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
-        let (said, left_out) = self.said();
+        let spoken = self.seat.as_ref().map(Seat::spoken);
+        let (said, left_out) = self.said(spoken.as_ref());
         let start = &self.errand.start;
         let mut answer = read::answer_in(start.role, &start.archetype, &said, &self.errand.categories);
         let silent_after_answer =
@@ -265,7 +269,9 @@ impl Attempt<'_> {
         citations::resolve(&self.world.repo, &start.at, &mut answer)?;
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
             let kept_as = change.map(|change| change.kept_as);
-            return Ok(self.failed(kind, reason, done.duration_ms, kept_as));
+            let misfit = spoken.and_then(|spoken| spoken.misfit);
+            let misfit = misfit.map(|why| format!("; its form does not fit: {why}")).unwrap_or_default();
+            return Ok(self.failed(kind, reason + &misfit, done.duration_ms, kept_as));
         }
         self.complete(done, silent_after_answer, &said, answer, change)
     }
@@ -499,10 +505,13 @@ impl Attempt<'_> {
 
     /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
     /// kept of it stays in the attempt's folder.
-    fn said(&self) -> (Vec<u8>, u64) {
+    fn said(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
         let path = self.folder.join(ANSWER);
-        if let Some(seat) = &self.seat {
-            let _ = std::fs::write(&path, &seat.heard().answer);
+        if let Some(spoken) = spoken {
+            let _ = std::fs::write(&path, &spoken.markdown);
+        }
+        if let Some(form) = spoken.and_then(|spoken| spoken.form.as_ref()) {
+            let _ = std::fs::write(self.folder.join(FORM), form);
         }
         let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
         let mut said = tail(&path, READ_AT_MOST);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 use archeflow_core::event::{AgentStart, Failure, Session};
+use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 use archeflow_core::words::{Outcome, Role, RunStatus, Seq};
 
@@ -24,6 +25,7 @@ pub(super) struct Seat<'a> {
     pub(super) client: &'static Client,
     pub(super) start: &'a AgentStart,
     model: String,
+    schema: Option<&'static str>,
     home: PathBuf,
     stream: PathBuf,
     heard: OnceCell<Heard>,
@@ -32,12 +34,13 @@ pub(super) struct Seat<'a> {
 impl<'a> Seat<'a> {
     pub(super) fn new(
         world: &World,
-        start: &'a AgentStart,
+        (start, schema): (&'a AgentStart, Option<&'static str>),
         (client, model): (&'static Client, String),
         folder: &Path,
     ) -> Seat<'a> {
         let home = homes(world).join(format!("{}-{}", client.name, start.archetype));
-        Seat { client, start, model, home, stream: folder.join("stream.jsonl"), heard: OnceCell::new() }
+        let stream = folder.join("stream.jsonl");
+        Seat { client, start, model, schema, home, stream, heard: OnceCell::new() }
     }
 
     /// The conversation to go on with. One whose home is gone can't be, and then the whole brief is sent.
@@ -57,13 +60,10 @@ impl<'a> Seat<'a> {
             home: &self.home,
             me: &world.me,
             resumes,
+            schema: self.schema,
             variables: &world.own,
         });
-        start.lent.iter().try_for_each(lend)?;
-        for (path, text) in &start.files {
-            path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-            std::fs::write(path, text)?;
-        }
+        furnish(&start)?;
         Ok(start)
     }
 
@@ -75,16 +75,23 @@ impl<'a> Seat<'a> {
 
     /// What its lines said, read once they are all there.
     pub(super) fn heard(&self) -> &Heard {
-        self.heard.get_or_init(|| {
-            let mut heard = Heard::default();
-            let Ok(file) = std::fs::File::open(&self.stream) else { return heard };
-            let mut lines = BufReader::new(file);
-            let mut line = Vec::new();
-            while read_line(&mut lines, &mut line).is_ok_and(|read| read > 0) {
-                self.client.hear(&String::from_utf8_lossy(&line), &mut heard);
+        self.heard.get_or_init(|| listen(self.client, &self.stream))
+    }
+
+    /// Its answer in Markdown, whichever way it was given.
+    pub(super) fn spoken(&self) -> Spoken {
+        let heard = self.heard();
+        let given = heard.form.as_ref().unwrap_or(&heard.answer);
+        let rendered = self.schema.map(|_| read::render(self.start.role, given));
+        let is_form = given.trim_start().starts_with('{');
+        let form = given.as_str().to_owned();
+        match rendered {
+            Some(Ok(markdown)) => Spoken { markdown, form: Some(form), misfit: None },
+            Some(Err(why)) if is_form => {
+                Spoken { markdown: heard.answer.clone(), form: Some(form), misfit: Some(why) }
             }
-            heard
-        })
+            Some(Err(_)) | None => Spoken { markdown: heard.answer.clone(), form: None, misfit: None },
+        }
     }
 
     pub(super) fn usage(&self) -> Usage {
@@ -101,7 +108,7 @@ impl<'a> Seat<'a> {
         let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
         let Fault { kind, said, .. } = heard.fault.as_ref().or_else(hitch)?;
         let said: String = said.chars().take(500).collect();
-        Some((*kind, self.told(*kind, &said)))
+        Some((*kind, told(self.client, *kind, &said)))
     }
 
     /// It ended before its closing line was there.
@@ -123,29 +130,6 @@ impl<'a> Seat<'a> {
         !self.heard().worked && self.heard().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
     }
 
-    fn told(&self, kind: Failure, said: &str) -> String {
-        let name = self.client.name;
-        match kind {
-            Failure::Auth => format!("{name} is not signed in: {said}. To sign in, {}", self.client.sign_in),
-            Failure::Quota => format!("the account {name} works with has nothing left: {said}"),
-            Failure::Network => format!("{name} can't reach its provider: {said}"),
-            Failure::RateLimit | Failure::Overload => format!("the provider of {name} has no time: {said}"),
-            Failure::ContextTooLong => format!("the brief does not fit into its memory: {said}"),
-            Failure::Refused => format!("the provider of {name} refused: {said}"),
-            Failure::NotStarted
-            | Failure::Exit
-            | Failure::Signal
-            | Failure::Empty
-            | Failure::Garbled
-            | Failure::NoWork
-            | Failure::Busy
-            | Failure::Silence
-            | Failure::TooLong
-            | Failure::WorkspaceGone
-            | Failure::PermissionDenied => format!("{name} gave up: {said}"),
-        }
-    }
-
     /// A Maker that was refused one of its tools has not done what it was sent for, whatever it says.
     pub(super) fn refused(&self) -> Option<(Failure, String)> {
         let denied = &self.heard().denied;
@@ -153,6 +137,40 @@ impl<'a> Seat<'a> {
         (self.start.role == Role::Maker)
             .then(|| (Failure::PermissionDenied, format!("{} was refused {needed}", self.client.name)))
     }
+}
+
+/// What went wrong, in words that say what to do about it.
+pub(crate) fn told(client: &Client, kind: Failure, said: &str) -> String {
+    let name = client.name;
+    match kind {
+        Failure::Auth => format!("{name} is not signed in: {said}. To sign in, {}", client.sign_in),
+        Failure::Quota => format!("the account {name} works with has nothing left: {said}"),
+        Failure::Network => format!("{name} can't reach its provider: {said}"),
+        Failure::RateLimit | Failure::Overload => format!("the provider of {name} has no time: {said}"),
+        Failure::ContextTooLong => format!("the brief does not fit into its memory: {said}"),
+        Failure::Refused => format!("the provider of {name} refused: {said}"),
+        Failure::NotStarted
+        | Failure::Exit
+        | Failure::Signal
+        | Failure::Empty
+        | Failure::Garbled
+        | Failure::NoWork
+        | Failure::Busy
+        | Failure::Silence
+        | Failure::TooLong
+        | Failure::WorkspaceGone
+        | Failure::PermissionDenied => format!("{name} gave up: {said}"),
+    }
+}
+
+/// An answer as its client gave it.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    pub(super) markdown: String,
+    /// The JSON, where it came in a form.
+    pub(super) form: Option<String>,
+    /// Why the form could not be used.
+    pub(super) misfit: Option<String>,
 }
 
 /// Clears away what clients kept for themselves; a run that waits for an answer may still go on with it.
@@ -165,6 +183,28 @@ pub(crate) fn vacate(world: &World, outcome: &Outcome) {
 /// The homes of a run's clients.
 fn homes(world: &World) -> PathBuf {
     world.state.join("homes").join(&world.run_id)
+}
+
+/// Lends the login and writes the settings of its own.
+pub(crate) fn furnish(start: &Start) -> io::Result<()> {
+    start.lent.iter().try_for_each(lend)?;
+    for (path, text) in &start.files {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// What the lines in a file say.
+pub(crate) fn listen(client: &Client, stream: &Path) -> Heard {
+    let mut heard = Heard::default();
+    let Ok(file) = std::fs::File::open(stream) else { return heard };
+    let mut lines = BufReader::new(file);
+    let mut line = Vec::new();
+    while read_line(&mut lines, &mut line).is_ok_and(|read| read > 0) {
+        client.hear(&String::from_utf8_lossy(&line), &mut heard);
+    }
+    heard
 }
 
 /// A link, so that a login the client renews is the user's. Nothing is lent where there is none.
@@ -180,7 +220,7 @@ fn lend(lent: &Lent) -> io::Result<()> {
 
 /// Clients that write anew instead of writing over leave a file where the link was. It is the newer login: the old one
 /// may not be valid any more, so it takes the place of the user's, whose rights it gets.
-pub(super) fn give_back(lent: &Lent) {
+pub(crate) fn give_back(lent: &Lent) {
     let renewed = std::fs::symlink_metadata(&lent.to).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
     let Ok(users) = std::fs::metadata(&lent.from) else { return };
     if !renewed {

@@ -1,6 +1,7 @@
 //! Lays out what an agent may be shown, from artifacts and git, and writes its brief.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use archeflow_core::brief::{self, Frame};
 use archeflow_core::event::{AgentStart, Artifact, Failure};
@@ -14,6 +15,7 @@ use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 use archeflow_core::words::{Costs, Destination, Purpose, Role, Seat, Seq, Sight};
 
+use crate::backends::Agent;
 use crate::git::{Oid, change, runner};
 use crate::lineup::READING_AT_MOST;
 use crate::store::files;
@@ -35,6 +37,8 @@ pub(super) struct Errand {
     pub(super) costs: Costs,
     /// Categories the lenses brought along.
     pub(super) categories: Vec<String>,
+    /// What its client is given to answer in a form.
+    pub(super) schema: Option<&'static str>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +81,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     let request = run.request.as_ref();
     let categories = request.map(|request| request.categories.clone()).unwrap_or_default();
     let seat = Seat { archetype: start.archetype.clone(), role: start.role };
+    let schema = schema(run, start);
     let frame = Frame {
         persona: &persona.prompt,
         run_id: &world.run_id,
@@ -90,6 +95,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
             .iter()
             .filter(|said| said.archetype.is_empty() || said.archetype == start.archetype)
             .collect(),
+        form: schema.is_some(),
         nonce: &nonce(),
     };
     let mut brief = brief::write(start, &seen, &frame);
@@ -105,14 +111,24 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         seq,
         start: start.clone(),
         brief,
-        correction: brief::correction(start, &nonce()),
+        correction: brief::correction(start, &nonce(), schema.is_some()),
         notes,
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
         costs: run.policy().costs.clone(),
         categories,
+        schema,
     })
+}
+
+/// Only for clients that take one, and where nobody has switched it off.
+fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
+    let takes_one = match Agent::parse(&start.agent, Path::new("/")) {
+        Ok(Agent::Cli(client, _)) => client.takes_schema,
+        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => false,
+    };
+    read::schema_for(start.role).filter(|_| takes_one && run.policy().agents.structured)
 }
 
 /// Its last attempt found no room.

@@ -6,7 +6,7 @@
 mod agent;
 mod checks;
 mod citations;
-mod client;
+pub(crate) mod client;
 mod desk;
 mod landing;
 mod looking;

@@ -30,6 +30,7 @@ pub(super) const CLIENT: Client = Client {
     ],
     needs: &WRITING,
     counts_on: false,
+    takes_schema: true,
     command,
     hear,
 };
@@ -52,6 +53,9 @@ fn command(errand: &Errand<'_>) -> Start {
     // Neither the user's nor the repository's settings, hooks and servers; no advertising in commits.
     args.extend(["--setting-sources", "", "--strict-mcp-config"]);
     args.extend(["--settings", r#"{"attribution":{"commit":"","pr":""}}"#]);
+    if let Some(schema) = errand.schema {
+        args.extend(["--json-schema", schema]);
+    }
     if let Some(session) = errand.resumes {
         args.extend(["--resume", &session.id]);
     }
@@ -119,6 +123,7 @@ fn note(block: &Value) -> Option<String> {
         ("tool_use", "NotebookEdit") => Some(format!("edits {}", text(input, "notebook_path"))),
         ("tool_use", "Grep" | "Glob") => Some(format!("searches {}", text(input, "pattern"))),
         ("tool_use", "Bash") => first_line(text(input, "command")).map(|command| format!("runs {command}")),
+        ("tool_use", "StructuredOutput") => Some("gives its answer".to_owned()),
         ("tool_use", name) => Some(format!("uses {name}")),
         _ => None,
     }
@@ -127,6 +132,7 @@ fn note(block: &Value) -> Option<String> {
 fn close(line: &Value, heard: &mut Heard) {
     heard.finished = true;
     text(line, "result").clone_into(&mut heard.answer);
+    heard.form = line.get("structured_output").filter(|form| !form.is_null()).map(Value::to_string);
     if !text(line, "session_id").is_empty() {
         text(line, "session_id").clone_into(&mut heard.session);
     }
@@ -175,6 +181,7 @@ fn fault(line: &Value) -> Fault {
     let said = Some(text(line, "result")).filter(|said| !said.is_empty()).unwrap_or_else(errors);
     let kind = match (text(line, "terminal_reason"), number(line, "api_error_status")) {
         ("prompt_too_long" | "blocking_limit", _) => Failure::ContextTooLong,
+        ("structured_output_retry_exhausted", _) => Failure::Garbled,
         ("api_error", 0) if speaks_of(said, &["logged in", "/login", "api key"]) => Failure::Auth,
         ("api_error", 0) => Failure::Network,
         (_, 0) => Failure::Exit,

@@ -1,7 +1,7 @@
 //! Codex: `codex exec --json` with its stream of events.
 //!
 //! What to beware of: an `error` event is an attempt to get over something, only `turn.failed` is the end; without a
-//! network it never ends by itself; it has no prices; in a conversation taken up again it counts all tokens of it.
+//! network it never ends by itself; it does not check a schema it was given; it has no prices; in a conversation taken up again it counts all tokens of it.
 
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
@@ -21,6 +21,7 @@ pub(super) const CLIENT: Client = Client {
     own: &["CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
     needs: &["apply_patch"],
     counts_on: true,
+    takes_schema: true,
     command,
     hear,
 };
@@ -37,6 +38,10 @@ fn command(errand: &Errand<'_>) -> Start {
     if let Some(url) = errand.variable("OPENAI_BASE_URL").and_then(|url| url.to_str()) {
         args.extend(["-c".into(), r#"model_provider="archeflow""#.into(), "-c".into(), provider(url).into()]);
     }
+    let schema = errand.schema.map(|schema| (errand.home.join("answer.schema.json"), schema.to_owned()));
+    if let Some((path, _)) = &schema {
+        args.extend(["--output-schema".into(), path.into()]);
+    }
     if let Some(session) = errand.resumes {
         args.extend(["resume".into(), session.id.clone().into()]);
     }
@@ -50,7 +55,7 @@ fn command(errand: &Errand<'_>) -> Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
         lent: lent.into_iter().collect(),
-        files: Vec::new(),
+        files: schema.into_iter().collect(),
     }
 }
 
@@ -104,7 +109,8 @@ fn item(item: &Value, completed: bool, heard: &mut Heard) -> Option<String> {
     match (text(item, "type"), completed) {
         ("agent_message", true) => {
             text(item, "text").clone_into(&mut heard.answer);
-            first_line(&heard.answer)
+            let in_a_form = heard.answer.starts_with('{');
+            if in_a_form { Some("gives its answer".to_owned()) } else { first_line(&heard.answer) }
         }
         ("command_execution", false) => {
             first_line(shell_line(text(item, "command"))).map(|command| format!("runs {command}"))

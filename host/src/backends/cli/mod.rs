@@ -43,6 +43,8 @@ pub struct Client {
     needs: &'static [&'static str],
     /// In a conversation taken up again it goes on counting tokens where it stopped.
     counts_on: bool,
+    /// It can be held to a schema, and so answer in a form.
+    pub takes_schema: bool,
     command: fn(&Errand<'_>) -> Start,
     hear: fn(&Value, &mut Heard) -> Option<String>,
 }
@@ -96,6 +98,8 @@ pub struct Errand<'a> {
     /// This program, for the clients that are part of it.
     pub me: &'a Path,
     pub resumes: Option<&'a Session>,
+    /// The form the answer is to have, for clients that take one.
+    pub schema: Option<&'a str>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
 }
@@ -143,6 +147,8 @@ pub struct Heard {
     pub answer: String,
     /// Where the text comes in pieces: the next piece begins something new.
     pub anew: bool,
+    /// The same as JSON, where the client tells an answer in a form from its text.
+    pub form: Option<String>,
     /// The line that closes a conversation was there. Without it nothing is finished, whatever the exit code.
     pub finished: bool,
     /// The model has answered at least once, so something was used.
