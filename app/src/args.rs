@@ -46,7 +46,7 @@ pub(crate) enum Command {
     /// Write a first configuration for this repository
     Init(InitArgs),
     /// Check git, folders, configuration and agents
-    Doctor(Listing),
+    Doctor(DoctorArgs),
     /// Approve the commands this repository's configuration names
     Trust(TrustArgs),
     /// Explain an archetype, a workflow, or the reason a run ended
@@ -206,6 +206,15 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Also ask an agent one small question, which costs what an answer costs; without a name, the one `run` would take
+    #[arg(long = "try", value_name = "AGENT", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) tried: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -409,7 +418,8 @@ impl Command {
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
             Command::Status(args) => args.place.json,
-            Command::List(args) | Command::Doctor(args) => args.place.json,
+            Command::List(args) => args.place.json,
+            Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
             Command::Score(args) => args.place.json,
             Command::Demo(args) => args.json,

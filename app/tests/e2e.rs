@@ -26,6 +26,8 @@ mod briefs;
 mod budget;
 #[path = "e2e/clients.rs"]
 mod clients;
+#[path = "e2e/doctor.rs"]
+mod doctor;
 #[path = "e2e/domains.rs"]
 mod domains;
 #[path = "e2e/entries.rs"]

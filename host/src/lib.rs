@@ -30,6 +30,8 @@ pub mod acp;
 
 pub mod probe;
 
+pub mod trial;
+
 pub mod config;
 
 pub mod git;

@@ -1,10 +1,14 @@
-//! Looks which clients are installed, and asks each for its version. Nothing is spent.
+//! Looks which clients are installed, asks each for its version, and sees whether there is a login or a key. Nothing is
+//! spent, and no login is opened: that it is there is all that is looked at.
 
+use std::borrow::Borrow;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::backends::cli::{ALL, Client};
+use archeflow_core::words::Tier;
+
+use crate::backends::cli::{ALL, Client, Errand};
 use crate::proc::{self, Cause, Job, Limits, Sink, Watch};
 
 /// A client that is there.
@@ -14,6 +18,14 @@ pub struct Found {
     pub place: PathBuf,
     /// What it says its version is, or why it can't say.
     pub version: Result<[u32; 3], String>,
+    pub login: Option<Login>,
+}
+
+/// What a client can sign in with, as far as one can see from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    File(PathBuf),
+    Variable(&'static str),
 }
 
 impl Found {
@@ -21,24 +33,112 @@ impl Found {
     pub fn is_tried(&self) -> bool {
         self.version.as_ref().is_ok_and(|version| *version >= self.client.tried)
     }
+
+    /// Why one should not count on it, and what helps.
+    pub fn wrong(&self) -> Option<String> {
+        match &self.version {
+            Err(why) => Some(why.clone()),
+            Ok(_) if !self.is_tried() => {
+                let tried = dotted(self.client.tried);
+                Some(format!("it is older than {tried}, the oldest that was tried; update it"))
+            }
+            Ok(_) if self.login.is_none() => {
+                Some(format!("no login and no key are to be seen; {}", self.client.sign_in))
+            }
+            Ok(_) => None,
+        }
+    }
+
+    /// What it has to show for itself.
+    pub fn told(&self) -> String {
+        let version = self.version.as_ref().map_or_else(|_| "of unknown version".to_owned(), |v| dotted(*v));
+        let tried = if self.is_tried() { ", supported" } else { "" };
+        let login = match &self.login {
+            Some(Login::File(path)) => format!(", login in {}", path.display()),
+            Some(Login::Variable(name)) => format!(", key in {name}"),
+            None => String::new(),
+        };
+        format!("{version} at {}{tried}{login}", self.place.display())
+    }
 }
 
-/// All clients on the path, asked with this environment.
-pub fn clients(env: &[(OsString, OsString)]) -> Vec<Found> {
+/// Who plays where nobody was named, and why.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub spec: String,
+    pub why: String,
+}
+
+/// The first client that can be counted on; failing that, the first that is there. Those behind it are not looked at.
+pub fn choose(clients: impl IntoIterator<Item = impl Borrow<Found>>) -> Option<Choice> {
+    let mut fallback = None;
+    for found in clients {
+        let found = found.borrow();
+        let spec = found.client.name.to_owned();
+        let Some(wrong) = found.wrong() else {
+            return Some(Choice { spec, why: format!("it is installed ({})", found.told()) });
+        };
+        fallback.get_or_insert_with(|| Choice {
+            why: format!("it is the first that is installed, but {wrong}"),
+            spec,
+        });
+    }
+    fallback
+}
+
+/// The clients on the path, asked one after the other with this environment; `own` is what they know themselves by.
+pub fn clients<'a>(
+    env: &'a [(OsString, OsString)],
+    own: &'a [(OsString, OsString)],
+) -> impl Iterator<Item = Found> + 'a {
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let found = |client: &'static Client| {
+    // Those without a program are part of this one, and always there.
+    let theirs = ALL.into_iter().filter(|client| !client.program.is_empty());
+    theirs.filter_map(move |client| {
         let place = place(client.program, path?)?;
         let version = version(&place, env);
-        Some(Found { client, place, version })
+        Some(Found { client, place, version, login: login(client, own) })
+    })
+}
+
+fn login(client: &'static Client, own: &[(OsString, OsString)]) -> Option<Login> {
+    let is_key =
+        |name: &str| ["KEY", "TOKEN", "CREDENTIALS", "CONTENT"].iter().any(|end| name.ends_with(end));
+    let is_set = |name: &str| own.iter().any(|(known, value)| known == name && !value.is_empty());
+    let key = client.own.iter().find(|name| is_key(name) && is_set(name));
+    if let Some(name) = key {
+        return Some(Login::Variable(name));
+    }
+    let nowhere = Path::new("/");
+    let errand = Errand {
+        writes: false,
+        tier: Tier::Sonnet,
+        model: "",
+        tree: nowhere,
+        home: nowhere,
+        me: nowhere,
+        resumes: None,
+        schema: None,
+        variables: own,
     };
-    ALL.into_iter().filter_map(found).collect()
+    client
+        .command(&errand)
+        .lent
+        .into_iter()
+        .map(|lent| lent.from)
+        .find(|file| file.is_file())
+        .map(Login::File)
+}
+
+fn dotted([a, b, c]: [u32; 3]) -> String {
+    format!("{a}.{b}.{c}")
 }
 
 fn place(program: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(program)).find(|place| place.is_file())
 }
 
-fn version(place: &std::path::Path, env: &[(OsString, OsString)]) -> Result<[u32; 3], String> {
+fn version(place: &Path, env: &[(OsString, OsString)]) -> Result<[u32; 3], String> {
     let job = Job {
         program: place.into(),
         args: vec!["--version".into()],

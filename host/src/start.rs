@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
 use archeflow_core::run::Run;
@@ -13,6 +14,7 @@ use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, Oid, Repo, runner};
 use crate::lineup::{self, Lineup};
+use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env, client_env};
@@ -41,6 +43,8 @@ pub struct House {
     pub offer: trust::Offer,
     pub approved: bool,
     pub user: Vec<Part>,
+    /// Looked for once.
+    at_hand: OnceLock<Option<Choice>>,
 }
 
 /// What was asked for on the command line.
@@ -137,7 +141,7 @@ impl House {
             env.home.as_deref().map(Path::new),
         );
         let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
-        Ok(House { ground, repo, places, state, target, offer, approved, user })
+        Ok(House { ground, repo, places, state, target, offer, approved, user, at_hand: OnceLock::new() })
     }
 
     pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
@@ -408,9 +412,14 @@ impl House {
         path.map(|(_, value)| value.as_os_str())
     }
 
-    /// The client that is taken where none is named: the first that is installed.
-    pub fn client_at_hand(&self) -> Option<String> {
-        backends::installed(self.path()).map(|agent| agent.spec())
+    /// The client that is taken where none is named.
+    pub fn client_at_hand(&self) -> Option<&Choice> {
+        let look = || {
+            let variables = &self.ground.variables;
+            let (env, own) = (allowed_env(variables.clone(), &[]), client_env(variables.clone()));
+            probe::choose(probe::clients(&env, &own))
+        };
+        self.at_hand.get_or_init(look).as_ref()
     }
 
     /// Specs checked and made absolute before anything is spent.
@@ -419,7 +428,7 @@ impl House {
         agents: &archeflow_core::words::Agents,
     ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
-            let default = self.client_at_hand().ok_or(Error::NoAgent)?;
+            let default = self.client_at_hand().ok_or(Error::NoAgent)?.spec.clone();
             return Ok(archeflow_core::words::Agents { default, ..agents.clone() });
         }
         let resolve = |spec: &str| self.checked(spec);

@@ -1,15 +1,18 @@
-//! `archeflow doctor`: is everything a run needs in place?
+//! `archeflow doctor`: is everything a run needs in place? With `--try`, does the agent answer?
 
 use std::process::ExitCode;
 
+use archeflow_core::event::Failure as Fault;
 use archeflow_core::words::ARCHETYPES;
-use archeflow_host::backends::KNOWN;
+use archeflow_host::backends::{Agent, KNOWN};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
-use archeflow_host::probe::{self, Found};
-use archeflow_host::world::allowed_env;
+use archeflow_host::probe::{self, Choice, Found};
+use archeflow_host::trial::{self, Around, Trial};
+use archeflow_host::world::{allowed_env, client_env};
+use archeflow_host::{proc, start};
 
-use crate::args::Listing;
+use crate::args::DoctorArgs;
 use crate::commands::{house, print_json};
 use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
@@ -20,7 +23,7 @@ struct Check {
     said: String,
 }
 
-pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut checks = Vec::new();
     let mut check = |what, result: Result<String, String>| {
         let (ok, said) = match result {
@@ -80,40 +83,99 @@ pub(crate) fn run(args: &Listing) -> Result<ExitCode, Failure> {
     }
     let known: Vec<&str> = KNOWN.iter().map(|(form, _)| *form).collect();
     check("agents", Ok(format!("this version drives {}", known.join(", "))));
-    let env = allowed_env(std::env::vars_os(), &[]);
-    for found in probe::clients(&env) {
-        check(found.client.name, told(&found));
+    let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
+    let found: Vec<Found> = probe::clients(&env, &own).collect();
+    let agents: Vec<Check> = found.iter().map(row).collect();
+    let chosen = probe::choose(&found);
+    if let Some(choice) = &chosen {
+        check("without --agent", Ok(format!("run takes {}: {}", choice.spec, choice.why)));
     }
-    let good = checks.iter().all(|check| check.ok);
+    let tried = args.tried.as_deref().map(|spec| try_it(args, spec, chosen.as_ref())).transpose()?;
+    let sound = checks.iter().all(|check| check.ok) && (agents.is_empty() || agents.iter().any(|row| row.ok));
+    let code = match &tried {
+        Some((_, trial)) if trial.answer.is_err() => trial.exit_code(),
+        _ if sound => 0,
+        _ => 30,
+    };
     if args.place.json {
-        let rows: Vec<_> = checks
-            .iter()
-            .map(|check| serde_json::json!({"check": check.what, "ok": check.ok, "said": check.said}))
-            .collect();
-        print_json(&serde_json::json!({ "ok": good, "checks": rows }));
+        let checks: Vec<_> = checks.iter().chain(&agents).map(object).collect();
+        let tried = tried.as_ref().map(|(spec, trial)| tried_object(spec, trial));
+        print_json(
+            &serde_json::json!({"ok": code == 0, "exit_code": code, "checks": checks, "tried": tried}),
+        );
     } else {
-        for check in &checks {
-            out!(
-                "{} {} {}",
-                if check.ok { "ok  " } else { "BAD " },
-                pad(check.what, 16),
-                safe_line(&check.said)
-            );
-        }
+        checks.iter().for_each(|check| show(check, "BAD "));
+        // One that can be used is enough.
+        let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
+        agents.iter().for_each(|row| show(row, mark));
+        tried.iter().for_each(|(spec, trial)| show(&tried_check(spec, trial), "BAD "));
     }
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(30) })
+    Ok(ExitCode::from(code))
 }
 
-fn told(found: &Found) -> Result<String, String> {
-    let dotted = |[a, b, c]: [u32; 3]| format!("{a}.{b}.{c}");
-    let place = found.place.display();
-    let version = dotted(found.version.clone().map_err(|why| format!("{place}: {why}"))?);
-    let tried = dotted(found.client.tried);
-    if found.is_tried() {
-        Ok(format!("{version} at {place}, supported"))
-    } else {
-        Err(format!("{version} at {place} is older than {tried}, the oldest that was tried; update it"))
-    }
+fn show(check: &Check, bad: &str) {
+    let mark = if check.ok { "ok  " } else { bad };
+    out!("{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
+}
+
+fn object(check: &Check) -> serde_json::Value {
+    serde_json::json!({"check": check.what, "ok": check.ok, "said": check.said})
+}
+
+fn row(found: &Found) -> Check {
+    let (told, wrong) = (found.told(), found.wrong());
+    let said = wrong.as_ref().map_or_else(|| told.clone(), |wrong| format!("{told}: {wrong}"));
+    Check { what: found.client.name, ok: wrong.is_none(), said }
+}
+
+/// Asks an agent something. Only ever because somebody said so.
+fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&Choice>) -> Result<(String, Trial), Failure> {
+    let house = house(&args.place, None, false)?;
+    let none =
+        || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");
+    let spec = if spec.is_empty() { chosen.ok_or_else(none)?.spec.as_str() } else { spec };
+    let agent = Agent::parse(spec, &house.ground.cwd).map_err(start::Error::from)?;
+    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let env = allowed_env(std::env::vars_os(), &settings.variables());
+    let own = client_env(std::env::vars_os());
+    let (policy, me) = (settings.policy(), &house.ground.me);
+    proc::become_subreaper();
+    let around = Around { state: &house.state, me, env: &env, own: &own, policy: &policy };
+    let trial = trial::ask(&agent, &around);
+    let trial = trial.map_err(|error| Failure::new(30, "environment", error.to_string(), ""))?;
+    Ok((agent.spec(), trial))
+}
+
+fn tried_check(spec: &str, trial: &Trial) -> Check {
+    let took = seconds(trial);
+    let cost = trial.cost.map(|cost| format!(" for {}", cost.shown())).unwrap_or_default();
+    let model = if trial.model.is_empty() { String::new() } else { format!(", model {}", trial.model) };
+    let said = match &trial.answer {
+        Ok(said) => format!("{spec} answered after {took} s{cost}{model}: {said}"),
+        Err((kind, why)) => format!("{spec} did not answer ({}, after {took} s{cost}): {why}", name(*kind)),
+    };
+    Check { what: "tried", ok: trial.answer.is_ok(), said }
+}
+
+fn tried_object(spec: &str, trial: &Trial) -> serde_json::Value {
+    let (fault, why) = match &trial.answer {
+        Ok(_) => (serde_json::Value::Null, serde_json::Value::Null),
+        Err((kind, why)) => (name(*kind).into(), why.as_str().into()),
+    };
+    serde_json::json!({
+        "agent": spec, "answered": trial.answer.is_ok(), "said": trial.answer.as_ref().ok(), "fault": fault,
+        "detail": why, "duration_ms": u64::try_from(trial.took.as_millis()).unwrap_or(u64::MAX),
+        "cost_usd": trial.cost, "model": trial.model,
+    })
+}
+
+fn seconds(trial: &Trial) -> String {
+    format!("{:.1}", trial.took.as_secs_f64())
+}
+
+/// The word the journal has for it.
+fn name(kind: Fault) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// M-B14: locks, renames and syncs must work where we keep our state.

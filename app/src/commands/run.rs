@@ -9,6 +9,7 @@ use archeflow_host::start::{self, Wanted};
 use crate::args::RunArgs;
 use crate::commands::house;
 use crate::commands::session::{attended, drive};
+use crate::faces::text::safe_line;
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -55,11 +56,10 @@ fn reenter(args: &RunArgs, flags: &Flags, house: start::House, phase: &str) -> R
 fn notice_agent(house: &start::House, agents: &Agents) {
     if agents.default.is_empty()
         && agents.by_archetype.is_empty()
-        && let Some(client) = house.client_at_hand()
+        && let Some(choice) = house.client_at_hand()
     {
-        tell!(
-            "note: no agent was named; {client} is installed and plays all archetypes (--agent says otherwise)"
-        );
+        let (who, why) = (&choice.spec, safe_line(&choice.why));
+        tell!("note: no agent was named; {who} plays all archetypes: {why} (--agent says otherwise)");
     }
 }
 

@@ -138,16 +138,9 @@ fn named(spec: &str) -> Result<Agent, Error> {
     if LATER.contains(&name.as_str()) { Err(Error::Later { name }) } else { Err(Error::Unknown { name }) }
 }
 
-/// The first client that is there, for people who name none.
-pub fn installed(path: Option<&std::ffi::OsStr>) -> Option<Agent> {
-    let there = |client: &&Client| !client.program.is_empty() && cmd::missing(client.program, path).is_none();
-    path?;
-    cli::ALL.into_iter().find(there).map(|client| Agent::Cli(client, String::new()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Agent, Error, installed};
+    use super::{Agent, Error};
     use std::path::Path;
 
     #[test]
@@ -179,11 +172,5 @@ mod tests {
                 });
             assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");
         }
-    }
-
-    #[test]
-    fn without_a_client_nobody_is_installed() {
-        assert!(installed(None).is_none());
-        assert!(installed(Some("/no/such/folder".as_ref())).is_none());
     }
 }

@@ -1,0 +1,171 @@
+//! Asks an agent one small thing, to see whether it answers at all. It costs what an answer costs, so nobody does it
+//! unasked. The home, the limits and the reading of its lines are those of a run; the folder it stands in is empty.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use archeflow_core::event::Failure;
+use archeflow_core::rules::ledger::{self, Usage};
+use archeflow_core::words::{Money, Policy, Tier};
+
+use crate::backends::cli::{Client, Errand, Heard, Start};
+use crate::backends::{Agent, Invocation};
+use crate::hands::client::{furnish, give_back, listen, told};
+use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
+
+/// All that is asked.
+const BRIEF: &str = "This is a check whether you can be reached; you are the tester. Read nothing and change nothing. \
+                     Answer with these two lines:\n\nREADY\n\nSTATUS: DONE\n";
+
+/// The dearest thing such a question is taken for: a few words to a model of the middle tier.
+const TIER: Tier = Tier::Sonnet;
+
+/// What an agent is tried with.
+#[derive(Debug)]
+pub struct Around<'a> {
+    /// For its home and its folder; everything in it is removed.
+    pub state: &'a Path,
+    pub me: &'a Path,
+    pub env: &'a [(OsString, OsString)],
+    pub own: &'a [(OsString, OsString)],
+    pub policy: &'a Policy,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Trial {
+    /// The first line it said, or what went wrong.
+    pub answer: Result<String, (Failure, String)>,
+    pub took: Duration,
+    pub cost: Option<Money>,
+    /// As the client calls it; may be empty.
+    pub model: String,
+}
+
+impl Trial {
+    /// D-16: who has to act.
+    pub fn exit_code(&self) -> u8 {
+        use Failure::{Auth, Busy, Overload, Quota, RateLimit};
+        match &self.answer {
+            Ok(_) => 0,
+            Err((Auth | Quota | RateLimit | Overload | Busy, _)) => 31,
+            Err(_) => 30,
+        }
+    }
+}
+
+pub fn ask(agent: &Agent, around: &Around<'_>) -> io::Result<Trial> {
+    let folder = around.state.join("tmp").join(format!("try.{}", std::process::id()));
+    let asked = ask_in(agent, around, &folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    asked
+}
+
+fn ask_in(agent: &Agent, around: &Around<'_>, folder: &Path) -> io::Result<Trial> {
+    let (tree, home, stream) = (folder.join("tree"), folder.join("home"), folder.join("stream"));
+    std::fs::create_dir_all(&tree)?;
+    std::fs::create_dir_all(&home)?;
+    let start = match agent {
+        Agent::Cli(client, model) => client.command(&Errand {
+            writes: false,
+            tier: TIER,
+            model,
+            tree: &tree,
+            home: &home,
+            me: around.me,
+            resumes: None,
+            schema: None,
+            variables: around.own,
+        }),
+        Agent::Cmd(_) | Agent::Script(_) => bare(agent.invocation(around.me)),
+    };
+    furnish(&start)?;
+    let ended = run(&start, around, &tree, &stream);
+    start.lent.iter().for_each(give_back);
+    Ok(match agent {
+        Agent::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
+        Agent::Cmd(_) | Agent::Script(_) => of_command(&ended, &stream),
+    })
+}
+
+fn bare(invocation: Invocation) -> Start {
+    Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
+}
+
+fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> Ended {
+    let mut env = around.env.to_vec();
+    env.extend(
+        [("ARCHEFLOW_ROLE", "tester"), ("ARCHEFLOW_MODEL", TIER.name())].map(|(n, v)| (n.into(), v.into())),
+    );
+    env.extend(start.env.iter().cloned());
+    let limits = &around.policy.limits;
+    let job = Job {
+        program: start.invocation.program.clone(),
+        args: start.invocation.args.clone(),
+        env,
+        cwd: PathBuf::from(tree),
+        stdin: BRIEF.as_bytes().to_vec(),
+        stdout: Sink::file(stream.to_path_buf()),
+        stderr: Sink::memory(),
+        limits: Limits {
+            silence: Duration::from_millis(limits.silence_ms),
+            total: Duration::from_millis(limits.other_ms),
+            ..Limits::default()
+        },
+        tag: format!("try.{}", std::process::id()),
+    };
+    proc::run(job, &Watch::new(), &mut |_, _| {})
+}
+
+fn of_client(client: &'static Client, ended: &Ended, heard: Heard, around: &Around<'_>) -> Trial {
+    let hitch = heard.hitch.as_ref().filter(|_| !heard.finished);
+    let answer = match heard.fault.as_ref().or(hitch) {
+        Some(fault) => Err((fault.kind, told(client, fault.kind, &fault.said))),
+        None if !heard.finished => Err(cut_short(ended)),
+        None => first_line(&heard.answer),
+    };
+    let usage: Usage = client.usage(&heard, None);
+    let cost = ledger::cost(&usage, &around.policy.costs, TIER, Money::ZERO).map(|(cost, _)| cost);
+    Trial { answer, took: ended.duration, cost: cost.filter(|_| heard.worked), model: heard.model }
+}
+
+fn of_command(ended: &Ended, stream: &Path) -> Trial {
+    let said = std::fs::read(stream).unwrap_or_default();
+    let answer = match ended.cause {
+        Cause::Exited(0) => first_line(&String::from_utf8_lossy(&said)),
+        Cause::Exited(_)
+        | Cause::Signaled(_)
+        | Cause::Silent
+        | Cause::TooLong
+        | Cause::Stopped
+        | Cause::NotStarted(_) => Err(cut_short(ended)),
+    };
+    Trial { answer, took: ended.duration, cost: None, model: String::new() }
+}
+
+fn first_line(said: &str) -> Result<String, (Failure, String)> {
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.map(|line| line.chars().take(80).collect());
+    line.ok_or_else(|| (Failure::Empty, "it ended well but said nothing".to_owned()))
+}
+
+/// By how its process ended, with its last words.
+fn cut_short(ended: &Ended) -> (Failure, String) {
+    let words = String::from_utf8_lossy(&ended.stderr.bytes);
+    let words = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let words =
+        words.map(|line| format!(": {}", line.chars().take(300).collect::<String>())).unwrap_or_default();
+    match &ended.cause {
+        Cause::Exited(75) => (Failure::Busy, format!("it asks to be tried later (exit 75){words}")),
+        Cause::Exited(code) => {
+            (Failure::Exit, format!("it ended with exit code {code} without an answer{words}"))
+        }
+        Cause::Signaled(signal) => (Failure::Signal, format!("it was killed by signal {signal}{words}")),
+        Cause::Silent => (Failure::Silence, format!("it fell silent{words}")),
+        Cause::TooLong => (Failure::TooLong, format!("it took too long{words}")),
+        Cause::Stopped => (Failure::Signal, "it was stopped".to_owned()),
+        Cause::NotStarted(why) => (Failure::NotStarted, format!("it can't be started ({why:?})")),
+    }
+}
