@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use archeflow_core::words::Tier;
 
-use crate::backends::cli::{ALL, Client, Errand};
+use crate::backends::cli::{ALL, Client, Errand, Start};
 use crate::proc::{self, Cause, Job, Limits, Sink, Watch};
 
 /// A client that is there.
@@ -96,38 +96,39 @@ pub fn clients<'a>(
     let theirs = ALL.into_iter().filter(|client| !client.program.is_empty());
     theirs.filter_map(move |client| {
         let place = place(client.program, path?)?;
-        let version = version(&place, env);
-        Some(Found { client, place, version, login: login(client, own) })
+        // Even to say its version, one client or another leaves things in its home: not in the user's.
+        let home =
+            std::env::temp_dir().join(format!("archeflow-probe-{}-{}", std::process::id(), client.name));
+        let _ = std::fs::create_dir_all(&home);
+        let start = start(client, own, &home);
+        let version = version(&place, &[env, &start.env].concat());
+        let _ = std::fs::remove_dir_all(&home);
+        Some(Found { client, place, version, login: login(client, own, &start) })
     })
 }
 
-fn login(client: &'static Client, own: &[(OsString, OsString)]) -> Option<Login> {
-    let is_key =
-        |name: &str| ["KEY", "TOKEN", "CREDENTIALS", "CONTENT"].iter().any(|end| name.ends_with(end));
-    let is_set = |name: &str| own.iter().any(|(known, value)| known == name && !value.is_empty());
-    let key = client.own.iter().find(|name| is_key(name) && is_set(name));
-    if let Some(name) = key {
-        return Some(Login::Variable(name));
-    }
-    let nowhere = Path::new("/");
-    let errand = Errand {
+fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
+    client.command(&Errand {
         writes: false,
         tier: Tier::Sonnet,
         model: "",
-        tree: nowhere,
-        home: nowhere,
-        me: nowhere,
+        tree: home,
+        home,
+        me: home,
         resumes: None,
         schema: None,
         variables: own,
-    };
-    client
-        .command(&errand)
-        .lent
-        .into_iter()
-        .map(|lent| lent.from)
-        .find(|file| file.is_file())
-        .map(Login::File)
+    })
+}
+
+/// A key in a variable goes before a file, as it does with clients.
+fn login(client: &'static Client, own: &[(OsString, OsString)], start: &Start) -> Option<Login> {
+    let is_key =
+        |name: &str| ["KEY", "TOKEN", "CREDENTIALS", "CONTENT"].iter().any(|end| name.ends_with(end));
+    let is_set = |name: &str| own.iter().any(|(known, value)| known == name && !value.is_empty());
+    let key = client.own.iter().find(|name| is_key(name) && is_set(name)).map(|name| Login::Variable(name));
+    let file = || start.lent.iter().map(|lent| lent.from.clone()).find(|file| file.is_file());
+    key.or_else(|| file().map(Login::File))
 }
 
 fn dotted([a, b, c]: [u32; 3]) -> String {

@@ -24,7 +24,8 @@ fn stand_in(test: &Test, name: &str, version: &str, recording: &str, code: i32) 
     assert!(play.is_file(), "{}", play.display());
     let asked = test.base().join(format!("{name}-was-asked"));
     let script = format!(
-        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '{version}'; exit 0; fi\n\
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then\n  \
+         touch \"${{CODEX_HOME:-${{CLAUDE_CONFIG_DIR:-$HOME}}}}/left-behind\"; echo '{version}'; exit 0\nfi\n\
          cat >/dev/null; pwd >> {}; cat {}; exit {code}\n",
         asked.display(),
         play.display()
@@ -88,6 +89,7 @@ fn issue_4_doctor_tells_versions_and_logins_and_who_would_play() {
         }
         assert!(doctor.stdout.contains(because), "{what}: {doctor}");
         assert!(!doctor.stdout.contains("sk-test"), "keys are not shown");
+        assert!(!test.home().join("left-behind").exists(), "{what}: the user's home is left alone");
         assert!(!asked(&test, "claude") && !asked(&test, "codex"), "{what}: nothing is spent unasked");
         if let Some(taken) = taken {
             let run = test.run(&["run", "Add a line", "--no-tests", "--unattended", "--json"]);
