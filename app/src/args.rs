@@ -33,12 +33,16 @@ pub(crate) enum Command {
     Merge(Known),
     /// Give a run up; its work stays reachable under a ref of its own
     Discard(Known),
-    /// How a run stands; without an id, the latest
+    /// How a run stands; without an id, what runs or waits for you, in all repositories
     Status(StatusArgs),
-    /// All runs in this repository
-    List(Listing),
+    /// The runs in this repository, or in all of them
+    List(ListArgs),
     /// A run from beginning to end
     Show(ShowArgs),
+    /// What a run did, as a document: Markdown, one HTML file or one line
+    Report(ReportArgs),
+    /// The events of a run and what caused what
+    Dag(DagArgs),
     /// How reviewers have done lately
     Score(ScoreArgs),
     /// See a whole run on a bundled sample, with scripted agents
@@ -198,8 +202,20 @@ pub(crate) struct ContinueArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The run; the latest if not given
+    /// The run; if not given, everything that runs or waits, and the latest run here
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Every repository you have run in; also what is shown outside of a repository
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only the last so many
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -226,6 +242,40 @@ pub(crate) struct ShowArgs {
     /// Every decision with its rule and what it looked at
     #[arg(long)]
     pub(crate) why: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run
+    pub(crate) id: String,
+    /// One self-contained HTML page instead of Markdown
+    #[arg(long)]
+    pub(crate) html: bool,
+    /// One line instead
+    #[arg(long, conflicts_with_all = ["html", "dag"])]
+    pub(crate) summary: bool,
+    /// Add the tree of events
+    #[arg(long)]
+    pub(crate) dag: bool,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DagArgs {
+    /// The run
+    pub(crate) id: String,
+    /// A graph for Graphviz
+    #[arg(long, conflicts_with = "mermaid")]
+    pub(crate) dot: bool,
+    /// A graph for Mermaid
+    #[arg(long)]
+    pub(crate) mermaid: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -421,6 +471,8 @@ impl Command {
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
+            Command::Report(args) => args.place.json,
+            Command::Dag(args) => args.place.json,
             Command::Score(args) => args.place.json,
             Command::Demo(args) => args.json,
             Command::Init(args) => args.place.json,

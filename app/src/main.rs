@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod faces;
 mod failure;
+mod report;
 
 use std::process::ExitCode;
 

@@ -46,6 +46,8 @@ mod memory;
 mod outcomes;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/reports.rs"]
+mod reports;
 #[path = "e2e/shadows.rs"]
 mod shadows;
 #[path = "e2e/shapes.rs"]

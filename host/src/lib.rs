@@ -46,6 +46,8 @@ pub mod clock;
 
 pub mod costs;
 
+pub mod repositories;
+
 pub mod scores;
 
 pub mod failpoint;

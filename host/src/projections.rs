@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::store::{files, index};
 use crate::world::World;
-use crate::{clock, costs, memory, scores};
+use crate::{clock, costs, memory, repositories, scores};
 
 /// Writes what these entries make necessary.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
@@ -60,6 +60,9 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         && let Err(error) = list(world, run)
     {
         warnings.push(format!("the index of runs was not written: {error}"));
+    }
+    if starts && let Err(error) = repositories::remember(&world.state, world.places.root()) {
+        warnings.push(format!("the list of repositories was not written: {error}"));
     }
     let pauses = entries.iter().any(|entry| matches!(entry.event, Event::SessionEnd(_)));
     if (ends || pauses)

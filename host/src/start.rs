@@ -32,6 +32,21 @@ pub struct Ground {
     pub version: &'static str,
 }
 
+impl Ground {
+    /// What the environment says about places.
+    pub fn places(&self) -> places::Env {
+        let variable = |name: &str| {
+            let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+            found.map(|(_, value)| value.clone())
+        };
+        places::Env {
+            home: variable("HOME"),
+            xdg_state_home: variable("XDG_STATE_HOME"),
+            xdg_config_home: variable("XDG_CONFIG_HOME"),
+        }
+    }
+}
+
 /// A repository with everything that is configured for it.
 pub struct House {
     pub ground: Ground,
@@ -113,15 +128,7 @@ impl House {
         branch: Option<&str>,
         needs_target: bool,
     ) -> Result<House, Error> {
-        let variable = |name: &str| {
-            let found = ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
-            found.map(|(_, value)| value.clone())
-        };
-        let env = places::Env {
-            home: variable("HOME"),
-            xdg_state_home: variable("XDG_STATE_HOME"),
-            xdg_config_home: variable("XDG_CONFIG_HOME"),
-        };
+        let env = ground.places();
         let git_env = git::Env::new(ground.variables.clone());
         let root = git::repo::work_tree_of(dir, &git_env)?;
         let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;

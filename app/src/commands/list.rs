@@ -1,96 +1,367 @@
-//! `archeflow list` and `archeflow status`.
+//! `archeflow list` and `archeflow status`, here and in every repository the user has run in.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use archeflow_host::store::{index, journal::Journal};
-use archeflow_host::{log, start};
+use archeflow_core::run::Run;
+use archeflow_core::view::{self, Tone};
+use archeflow_core::words::{Outcome, Reason, RunStatus};
+use archeflow_host::git::repo;
+use archeflow_host::start::{self, House};
+use archeflow_host::store::{index, journal::Journal, places::Places};
+use archeflow_host::{clock, log, repositories};
+use serde_json::{Value, json};
 
-use crate::args::{Listing, StatusArgs};
-use crate::commands::{house, print_json};
+use crate::args::{ListArgs, Place, StatusArgs};
+use crate::commands::{ground, house, print_json};
 use crate::faces::summary;
-use crate::faces::text::{cut, pad, safe_line};
+use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::failure::Failure;
 
-pub(crate) fn list(args: &Listing) -> Result<ExitCode, Failure> {
-    let house = house(&args.place, None, false)?;
-    let index = index::read(&house.places.events())?;
+pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
+    let around = look_around(&args.place, args.all)?;
+    let all = args.all || around.here.is_none();
+    let mut runs = around.runs(all);
+    let skip = args.limit.map_or(0, |limit| runs.len().saturating_sub(limit));
+    let runs = runs.split_off(skip);
     if args.place.json {
-        let runs: Vec<_> = index
-            .runs
-            .iter()
-            .map(|run| serde_json::json!({"run_id": run.run_id, "status": run.status, "task": run.task, "ts": run.ts}))
-            .collect();
-        print_json(&serde_json::json!({ "runs": runs }));
+        let missing: Vec<String> = around.missing.iter().map(|path| path.display().to_string()).collect();
+        let runs: Vec<Value> = runs.iter().map(Seen::json).collect();
+        print_json(&json!({ "runs": runs, "missing_repositories": missing }));
         return Ok(ExitCode::SUCCESS);
     }
-    if index.runs.is_empty() {
-        out!("No runs in this repository yet. Start one: archeflow run \"<task>\" --agent <spec>");
-        return Ok(ExitCode::SUCCESS);
+    if runs.is_empty() {
+        let place = if all { "No runs yet." } else { "No runs in this repository yet." };
+        out!("{place} Start one: archeflow run \"<task>\" --agent <spec>");
+    } else {
+        table(&runs, all);
     }
-    let widest = index.runs.iter().map(|run| run.run_id.len()).max().unwrap_or(0);
-    out!("{}  {}  {}  TASK", pad("RUN", widest), pad("STATUS", 15), pad("LAST", 20));
-    for run in &index.runs {
-        let task = cut(&safe_line(&run.task), 60);
-        out!(
-            "{}  {}  {}  {task}",
-            pad(&safe_line(&run.run_id), widest),
-            pad(&safe_line(&run.status), 15),
-            pad(&safe_line(&run.ts), 20)
-        );
-    }
+    around.tell_missing();
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let house = house(&args.place, None, false)?;
-    let id = match &args.id {
-        Some(id) => id.clone(),
-        None => match index::read(&house.places.events())?.runs.last() {
-            Some(run) => run.run_id.clone(),
-            None if args.place.json => {
-                print_json(&serde_json::json!({ "run_id": null, "status": "none" }));
-                return Ok(ExitCode::SUCCESS);
-            }
-            None => {
-                out!("No runs in this repository yet.");
-                return Ok(ExitCode::SUCCESS);
-            }
-        },
-    };
-    let run = fold(&house, &id)?;
-    if args.place.json {
-        let code = run.outcome.as_ref().map_or(0, archeflow_core::words::Outcome::exit_code);
-        print_json(&summary::json(house.places.root(), &id, &run, run.outcome.as_ref(), code, None));
+    if let Some(id) = &args.id {
+        let house = house(&args.place, None, false)?;
+        let run = fold(&house, id)?;
+        if args.place.json {
+            print_json(&one_json(&house, id, &run));
+        } else {
+            one(id, &run);
+        }
         return Ok(ExitCode::SUCCESS);
     }
-    let (title, second) = archeflow_core::view::header(&run);
+    let around = look_around(&args.place, args.place.repo.is_none())?;
+    let now = around.now(args.place.repo.is_none());
+    let latest = around.here.as_ref().and_then(|house| Some((house, latest_of(house)?)));
+    if args.place.json {
+        let mut object = match &latest {
+            Some((house, id)) => one_json(house, id, &fold(house, id)?),
+            None => json!({ "run_id": null, "status": "none" }),
+        };
+        object["now"] = now.iter().map(Active::json).collect();
+        print_json(&object);
+        return Ok(ExitCode::SUCCESS);
+    }
+    tell_now(&now, around.here.as_ref());
+    match latest {
+        Some((_, id)) if now.iter().any(|active| active.seen.entry.run_id == id) => {}
+        Some((house, id)) => {
+            if !now.is_empty() {
+                out!("");
+            }
+            one(&id, &fold(house, &id)?);
+        }
+        None if now.is_empty() && around.here.is_some() => out!("No runs in this repository yet."),
+        None if now.is_empty() => out!("Nothing runs or waits for you."),
+        None => {}
+    }
+    around.tell_missing();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the user stands and where else there are runs.
+struct Around {
+    here: Option<House>,
+    elsewhere: Vec<PathBuf>,
+    /// Noted once, and not there any more.
+    missing: Vec<PathBuf>,
+}
+
+/// A run of some repository, as its index tells it.
+struct Seen {
+    root: PathBuf,
+    entry: index::Entry,
+    at: u64,
+    /// It has not ended and nobody drives it.
+    interrupted: bool,
+}
+
+/// A run that is under way or waits, folded.
+struct Active {
+    seen: Seen,
+    run: Run,
+    /// What to type, from anywhere.
+    command: String,
+}
+
+/// The repository around us, if there is one, and the others if they are wanted.
+fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
+    let ground = ground()?;
+    let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
+    let here = match House::open(ground.clone(), &dir, None, false) {
+        Err(
+            start::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
+            | start::Error::Bare { .. },
+        ) if place.repo.is_none() => None,
+        house => Some(house?),
+    };
+    let mut around = Around { here, elsewhere: Vec::new(), missing: Vec::new() };
+    if others || around.here.is_none() {
+        let state = match &around.here {
+            Some(house) => Some(house.state.clone()),
+            None => Places::state_dir_elsewhere(&ground.places())?,
+        };
+        let known = state.map_or(Ok(Vec::new()), |state| repositories::read(&state))?;
+        let root = around.here.as_ref().map(|house| house.places.root().to_owned());
+        let others = known.into_iter().filter(|path| Some(path) != root.as_ref());
+        (around.elsewhere, around.missing) = others.partition(|path| path.join(".archeflow/events").is_dir());
+    }
+    Ok(around)
+}
+
+impl Around {
+    /// Every run, by the time of its last news.
+    fn runs(&self, all: bool) -> Vec<Seen> {
+        let here = self.here.as_ref().map(|house| house.places.root().to_owned());
+        let others = self.elsewhere.iter().filter(|_| all).cloned();
+        let mut runs: Vec<Seen> = here.into_iter().chain(others).flat_map(|root| runs_of(&root)).collect();
+        runs.sort_by_key(|seen| seen.at);
+        runs
+    }
+
+    /// What runs or waits, the newest first.
+    fn now(&self, all: bool) -> Vec<Active> {
+        let mut runs = self.runs(all);
+        runs.retain(|seen| seen.entry.status != "merged" && seen.entry.status != "dry_run");
+        let here = self.here.as_ref().map(|house| house.places.root());
+        runs.into_iter().rev().filter_map(|seen| active(seen, here)).take(MOST).collect()
+    }
+
+    fn tell_missing(&self) {
+        for path in &self.missing {
+            tell!(
+                "note: {} has no runs any more or is gone; skipped",
+                safe_line(&path.display().to_string())
+            );
+        }
+    }
+}
+
+fn latest_of(house: &House) -> Option<String> {
+    Some(index::read(&house.places.events()).ok()?.runs.last()?.run_id.clone())
+}
+
+/// More runs than this that wait are not folded; `list` has them.
+const MOST: usize = 50;
+
+/// What can't be read is not listed: the place may be somebody else's by now.
+fn runs_of(root: &Path) -> Vec<Seen> {
+    let events = root.join(".archeflow/events");
+    let known = index::read(&events).unwrap_or_default();
+    let seen = known.runs.into_iter().map(|entry| {
+        let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
+        Seen { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted }
+    });
+    seen.collect()
+}
+
+/// The run with what to do about it, unless there is nothing.
+fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
+    let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
+    let run = log::fold(&Journal::read(&path).ok()?).ok()?;
+    let id = &seen.entry.run_id;
+    let mut command = match &run.outcome {
+        Some(Outcome { reason: Reason::Discarded, .. } | Outcome { status: RunStatus::Merged, .. }) => {
+            return None;
+        }
+        Some(outcome) => {
+            let steps = view::next_steps(id, &run, outcome);
+            steps.into_iter().map(|(command, _)| command).find(|command| command.starts_with("archeflow "))?
+        }
+        None if seen.interrupted => format!("archeflow resume {id}"),
+        None => format!("archeflow show {id}"),
+    };
+    if here != Some(seen.root.as_path()) {
+        command.push_str(&format!(" --repo {}", quoted(&seen.root)));
+    }
+    Some(Active { seen, run, command })
+}
+
+/// For the shell, where it needs that.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-'));
+    if plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+impl Seen {
+    fn status(&self) -> &str {
+        if self.interrupted { "interrupted" } else { &self.entry.status }
+    }
+
+    fn tone(&self) -> Tone {
+        match self.status() {
+            "merged" | "dry_run" => Tone::Good,
+            "awaiting_merge" | "awaiting_answer" | "interrupted" => Tone::Caution,
+            "running" => Tone::Plain,
+            _ => Tone::Bad,
+        }
+    }
+
+    fn name(&self) -> String {
+        let name = self.root.file_name().unwrap_or(self.root.as_os_str());
+        cut(&safe_line(&name.to_string_lossy()), 24)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "run_id": self.entry.run_id, "status": self.entry.status, "task": self.entry.task, "ts": self.entry.ts,
+            "repository": self.root.display().to_string(), "interrupted": self.interrupted,
+        })
+    }
+}
+
+impl Active {
+    fn json(&self) -> Value {
+        let mut object = self.seen.json();
+        object["cycle"] = self.run.number().into();
+        object["phase"] = self.run.cycle().map(|cycle| cycle.phase.name()).into();
+        object["reason"] = self.run.outcome.as_ref().map(|outcome| outcome.reason.name()).into();
+        object["question"] = self.run.question().map(|(_, question)| question.question.clone()).into();
+        object["next"] = self.command.clone().into();
+        object
+    }
+
+    /// What there is to know before acting, in a line.
+    fn detail(&self) -> String {
+        match (&self.run.outcome, self.run.question()) {
+            (_, Some((_, question))) => question.question.clone(),
+            (Some(outcome), None) => outcome.detail.clone(),
+            (None, None) => {
+                let phase = self.run.cycle().map_or("plan", |cycle| cycle.phase.name());
+                let out: Vec<String> = self.run.open_agents().map(|(_, start)| view::doing(start)).collect();
+                let who = if out.is_empty() { String::new() } else { format!(": {}", out.join(" ")) };
+                format!("{phase}, cycle {} of {}{who}", self.run.number().max(1), self.run.max_cycles)
+            }
+        }
+    }
+}
+
+/// On a terminal as wide as it is, with times as people say them; elsewhere in full, for other programs.
+fn table(runs: &[Seen], all: bool) {
+    let (paint, wide) = (Paint::for_stdout(), stdout_width());
+    let widest =
+        |text: fn(&Seen) -> usize, title: &str| runs.iter().map(text).max().unwrap_or(0).max(title.len());
+    let repository = if all { widest(|seen| seen.name().chars().count(), "REPOSITORY") + 2 } else { 0 };
+    let run = widest(|seen| safe_line(&seen.entry.run_id).chars().count(), "RUN");
+    let status = widest(|seen| seen.status().len(), "STATUS");
+    let now = clock::now();
+    let when = |seen: &Seen| if wide.is_some() { ago(now, seen.at) } else { safe_line(&seen.entry.ts) };
+    let last = runs.iter().map(|seen| when(seen).chars().count()).max().unwrap_or(0).max(4);
+    let room = wide.map_or(60, |wide| wide.saturating_sub(repository + run + status + last + 6));
+    let heading = format!(
+        "{}{}  {}  {}  TASK",
+        if all { pad("REPOSITORY", repository) } else { String::new() },
+        pad("RUN", run),
+        pad("STATUS", status),
+        pad("LAST", last)
+    );
+    out!("{}", paint.dim(&heading));
+    for seen in runs {
+        let word = safe_line(seen.status());
+        let name = if all { pad(&seen.name(), repository) } else { String::new() };
+        let line = format!(
+            "{name}{}  {}  {}  {}",
+            pad(&safe_line(&seen.entry.run_id), run),
+            pad_after(&word, &paint.tone(seen.tone(), &word), status),
+            paint.dim(&pad(&when(seen), last)),
+            if room < 8 { String::new() } else { cut(&safe_line(&seen.entry.task), room) }
+        );
+        out!("{}", line.trim_end());
+    }
+}
+
+fn tell_now(now: &[Active], here: Option<&House>) {
+    let (paint, moment) = (Paint::for_stdout(), clock::now());
+    let here = here.map(|house| house.places.root());
+    let is_running = |active: &&Active| active.run.outcome.is_none() && !active.seen.interrupted;
+    let (running, waiting): (Vec<&Active>, Vec<&Active>) = now.iter().partition(is_running);
+    for (title, some) in [("Running", running), ("Waiting for you", waiting)] {
+        if some.is_empty() {
+            continue;
+        }
+        out!("{}", paint.bold(title));
+        for active in some {
+            let seen = &active.seen;
+            let place =
+                if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) };
+            let word = seen.status().replace('_', " ");
+            let wide = stdout_width().unwrap_or(200).saturating_sub(4);
+            out!("  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
+            out!("    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
+            out!("    {}", paint.dim(&cut(&safe_line(&active.detail()), wide)));
+            out!("    {}", paint.cyan(&safe_line(&active.command)));
+        }
+    }
+}
+
+/// `5 min ago`; after a month the day.
+fn ago(now: u64, then: u64) -> String {
+    let seconds = now.saturating_sub(then) / 1_000;
+    match seconds {
+        0..=59 => "just now".to_owned(),
+        60..=3_599 => format!("{} min ago", seconds / 60),
+        3_600..=86_399 => format!("{} h ago", seconds / 3_600),
+        86_400..=172_799 => "yesterday".to_owned(),
+        172_800..=2_591_999 => format!("{} days ago", seconds / 86_400),
+        _ => clock::date(then),
+    }
+}
+
+fn one_json(house: &House, id: &str, run: &Run) -> Value {
+    let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
+    summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None)
+}
+
+fn one(id: &str, run: &Run) {
+    let (title, second) = view::header(run);
     out!("{}", safe_line(&title));
     out!("Run ID: {id} | {second}");
     match (&run.outcome, run.cycle()) {
         (Some(outcome), _) => {
             out!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), safe_line(&outcome.detail));
-            for (command, meaning) in archeflow_core::view::next_steps(&id, &run, outcome) {
+            for (command, meaning) in view::next_steps(id, run, outcome) {
                 out!("  {}  {meaning}", safe_line(&command));
             }
         }
         (None, Some(cycle)) => {
             out!("not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
             for (_, start) in run.open_agents() {
-                out!("  {}", archeflow_core::view::doing(start));
+                out!("  {}", view::doing(start));
             }
             out!("  if nothing drives it any more: archeflow resume {id}");
         }
         (None, None) => out!("not begun; go on: archeflow resume {id}"),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The state of a run, read without disturbing whoever drives it.
-pub(crate) fn fold(house: &start::House, id: &str) -> Result<archeflow_core::run::Run, Failure> {
+pub(crate) fn fold(house: &House, id: &str) -> Result<Run, Failure> {
     Ok(log::fold(&text(house, id)?)?)
 }
 
-pub(crate) fn text(house: &start::House, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
+pub(crate) fn text(house: &House, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
         return Err(start::Error::BadId { id: id.to_owned() }.into());
     }
@@ -99,4 +370,28 @@ pub(crate) fn text(house: &start::House, id: &str) -> Result<archeflow_host::sto
         return Err(start::Error::NoRun { id: id.to_owned() }.into());
     }
     Ok(Journal::read(&path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ago, quoted};
+
+    #[test]
+    fn times_are_told_as_people_say_them() {
+        const DAY: u64 = 86_400_000;
+        let now = 20_000 * DAY;
+        for (before, told) in [
+            (0, "just now"),
+            (59_999, "just now"),
+            (60_000, "1 min ago"),
+            (3_600_000, "1 h ago"),
+            (DAY, "yesterday"),
+            (2 * DAY, "2 days ago"),
+            (40 * DAY, "2024-08-25"),
+        ] {
+            assert_eq!(ago(now, now - before), told);
+        }
+        assert_eq!(ago(0, 5_000), "just now", "a clock that went back");
+        assert_eq!(quoted("/a b/it's".as_ref()), "'/a b/it'\\''s'");
+    }
 }

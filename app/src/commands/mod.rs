@@ -2,6 +2,7 @@
 
 mod acp;
 mod config;
+mod dag;
 mod demo;
 mod discard;
 mod doctor;
@@ -11,6 +12,7 @@ mod known;
 mod list;
 mod memory;
 mod play;
+mod report;
 mod run;
 mod score;
 mod session;
@@ -37,6 +39,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => list::status(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Dag(args) => dag::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Init(args) => init::run(&args),

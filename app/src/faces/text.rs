@@ -2,6 +2,7 @@
 
 use archeflow_core::persona::hides;
 use archeflow_core::view::Tone;
+use archeflow_core::words::Phase;
 
 /// Text of others without anything that could drive a terminal or hide from the reader: no escapes, no controls
 /// but line breaks and tabs, no direction marks, no invisible characters.
@@ -36,9 +37,7 @@ pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
     pub(crate) fn for_stderr() -> Paint {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-            || std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        Paint(!plain && rustix::termios::isatty(std::io::stderr()))
+        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stderr()))
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
@@ -78,6 +77,29 @@ impl Paint {
     }
 }
 
+impl Paint {
+    pub(crate) fn for_stdout() -> Paint {
+        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stdout()))
+    }
+
+    fn wanted() -> bool {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        !plain
+    }
+
+    /// A word in the colour of a phase.
+    pub(crate) fn tag_of(self, phase: Phase, word: &str) -> String {
+        let code = match phase {
+            Phase::Plan => "34",
+            Phase::Do => "32",
+            Phase::Check => "33",
+            Phase::Act => "35",
+        };
+        self.wrap(code, word)
+    }
+}
+
 /// Pads by characters, so that colours added later do not count.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
@@ -103,6 +125,12 @@ pub(crate) fn width() -> usize {
     rustix::termios::tcgetwinsize(std::io::stderr())
         .map_or(80, |size| usize::from(size.ws_col))
         .clamp(20, 400)
+}
+
+/// The width of standard output, if it is a terminal.
+pub(crate) fn stdout_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col).clamp(20, 400))
 }
 
 #[cfg(test)]

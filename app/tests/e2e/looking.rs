@@ -15,6 +15,9 @@ fn every_command_that_shows_speaks_json_and_words() {
         (&["status", id], "run_id", "archeflow merge"),
         (&["show", id], "events", ""),
         (&["show", id, "--why"], "events", "AF-109"),
+        (&["report", id], "findings", "AF-109"),
+        (&["report", id, "--summary"], "findings", "awaiting_merge"),
+        (&["dag", id], "nodes", "#1 run.start"),
         (&["doctor"], "", "git"),
         (&["config", "show"], "settings", "limits.silence_seconds"),
         (&["explain", "guardian"], "text", "guardian"),
@@ -122,6 +125,14 @@ fn m_s12_hostile_text_never_reaches_the_terminal() {
     test.run(&["status", &ended.id]);
     test.run(&["list"]);
     test.run(&["list", "--json"]);
+    test.run(&["list", "--all"]);
+    test.run(&["status"]);
+    for more in [&[][..], &["--html"], &["--summary"], &["--json"], &["--dag"]] {
+        test.run(&[&["report", ended.id.as_str()][..], more].concat());
+    }
+    for more in [&[][..], &["--dot"], &["--mermaid"], &["--json"]] {
+        test.run(&[&["dag", ended.id.as_str()][..], more].concat());
+    }
     test.run(&["merge", &ended.id]);
     test.run(&["resume", &format!("x{evil}")]).refused(2, &[]);
     test.run(&["explain", evil]).refused(2, &[]);

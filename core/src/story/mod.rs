@@ -30,6 +30,8 @@ pub struct Story {
     pub overview: Overview,
     pub cycles: Vec<CycleStory>,
     pub lives: Vec<Life>,
+    /// Percent above which a trend converges and below which it diverges.
+    pub bands: (u32, u32),
     /// Findings that were made advice because their evidence does not hold (AF-073, D-05).
     pub set_aside: Vec<SetAside>,
     /// Findings of the program itself (D-07).
@@ -514,6 +516,10 @@ impl Teller {
         Story {
             run_id: run_id.to_owned(),
             lives: findings::lives(run, &self.accepted),
+            bands: {
+                let policy = &run.policy().convergence;
+                (policy.converging_above_percent, policy.diverging_below_percent)
+            },
             costs: costs.collect(),
             page: handoff::page(run_id, run, log),
             next: next.unwrap_or_default(),

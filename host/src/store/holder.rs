@@ -21,6 +21,18 @@ impl Holder {
         }
     }
 
+    /// Whether a process of this number runs here. Somebody else's host can't be asked, so its word is taken.
+    pub fn is_alive(&self) -> bool {
+        if self.host != Holder::me().host {
+            return true;
+        }
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        pid.is_some_and(|pid| {
+            // Not allowed to signal it: it is there.
+            !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+        })
+    }
+
     pub(crate) fn text(&self) -> String {
         format!("pid {}\nhost {}\nsince {}\n", self.pid, self.host, self.since)
     }

@@ -164,6 +164,13 @@ impl Journal {
         Ok((checked.into_text(), damage))
     }
 
+    /// Who says to be driving a run and is still alive. For viewers: only the lock itself is proof, and asking for
+    /// that could keep it from somebody who wants to drive.
+    pub fn driver(dir: &Path, run_id: &str) -> Option<Holder> {
+        let text = files::read_capped(&dir.join(sidecar(run_id)), 1024).ok()?;
+        Holder::parse(&String::from_utf8_lossy(&text)).filter(Holder::is_alive)
+    }
+
     pub fn run_id(&self) -> &str {
         &self.run_id
     }

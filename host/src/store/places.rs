@@ -99,6 +99,17 @@ impl Places {
         Ok(path)
     }
 
+    /// The user's own state directory where it is there already, for whoever only looks and is in no repository.
+    pub fn state_dir_elsewhere(env: &Env) -> Result<Option<PathBuf>, Error> {
+        let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
+        let path = base.join(NAME);
+        if !path.is_dir() {
+            return Ok(None);
+        }
+        only_ours(&base, &path)?;
+        Ok(Some(path))
+    }
+
     /// The user's own configuration directory. It need not exist, and it is not made.
     pub fn config_dir(&self, env: &Env) -> Result<PathBuf, Error> {
         let path = base(env, env.xdg_config_home.as_deref(), ".config")?.join(NAME);

@@ -1,0 +1,59 @@
+//! `archeflow report`: what a run did, as a document made from its log; the diff comes from git.
+
+use std::process::ExitCode;
+
+use archeflow_core::story::Story;
+use archeflow_core::story::dag::Dag;
+use archeflow_host::git::{Oid, change};
+use archeflow_host::start::House;
+use archeflow_host::store::files;
+use archeflow_host::{clock, log};
+
+use crate::args::ReportArgs;
+use crate::commands::{house, list};
+use crate::faces::text::{safe_json, safe_line};
+use crate::failure::Failure;
+use crate::report::diff::{self, Diff};
+use crate::report::{Report, html, json, markdown, summary};
+
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let house = house(&args.place, None, false)?;
+    let entries = log::entries(&list::text(&house, &args.id)?)?;
+    let story = Story::of(&args.id, &entries);
+    let text = if args.summary && !args.place.json {
+        format!("{}\n", summary(&story))
+    } else {
+        let diff = changed(&house, &story);
+        let dag = args.dag.then(|| Dag::of(&entries));
+        let report = Report { story: &story, diff: &diff, dag: dag.as_ref(), written: clock::written };
+        match (args.place.json, args.html) {
+            (true, _) => format!("{}\n", safe_json(&json::draw(&story, &diff))),
+            (false, true) => html::draw(&report),
+            (false, false) => markdown::draw(&report),
+        }
+    };
+    match &args.output {
+        Some(path) => {
+            let path = house.ground.cwd.join(path);
+            files::write_atomic(&path, text.as_bytes())?;
+            tell!("Report: {}", safe_line(&path.display().to_string()));
+        }
+        None => out_part!("{text}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What landed, or else what is on the branch.
+fn changed(house: &House, story: &Story) -> Diff {
+    let Some((base, commit)) = story.span() else { return Diff::missing("Nothing was made.") };
+    let (Ok(from), Ok(to)) = (Oid::parse(base.as_bytes()), Oid::parse(commit.as_bytes())) else {
+        return Diff::missing("The log names no commits for it.");
+    };
+    match change::diff_text(&house.repo, &from, &to, diff::BYTES) {
+        Ok(read) => {
+            let command = format!("git diff {from}...{to}");
+            Diff::read(&String::from_utf8_lossy(&read.bytes), read.truncated_at, command)
+        }
+        Err(error) => Diff::missing(format!("The commits are not in the repository any more: {error}")),
+    }
+}

@@ -1,0 +1,208 @@
+//! A unified diff taken apart by file, with bounds. Hunks are read by the counts in their headers, so that a line of
+//! content can't pass for a header.
+
+/// How much of a diff a report shows.
+const FILES: usize = 300;
+const LINES: usize = 4_000;
+const LINES_OF_A_FILE: usize = 800;
+/// Bytes of a diff that are read at all.
+pub(crate) const BYTES: usize = 4_000_000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Diff {
+    pub(crate) files: Vec<FileDiff>,
+    /// Files that are not told, not even by name.
+    pub(crate) files_left_out: usize,
+    /// The size of the whole, where only its beginning was read.
+    pub(crate) cut_at: Option<u64>,
+    /// Why there is none.
+    pub(crate) missing: Option<String>,
+    /// How to see all of it.
+    pub(crate) command: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct FileDiff {
+    pub(crate) path: String,
+    /// Where it was before, if it was renamed.
+    pub(crate) from: Option<String>,
+    pub(crate) word: &'static str,
+    pub(crate) added: usize,
+    pub(crate) deleted: usize,
+    pub(crate) lines: Vec<(Kind, String)>,
+    pub(crate) left_out: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Hunk,
+    Same,
+    Added,
+    Deleted,
+    Note,
+}
+
+impl Diff {
+    pub(crate) fn missing(why: impl Into<String>) -> Diff {
+        Diff { missing: Some(why.into()), ..Diff::default() }
+    }
+
+    pub(crate) fn read(text: &str, cut_at: Option<u64>, command: String) -> Diff {
+        let mut diff = Diff { cut_at, command, ..Diff::default() };
+        let (mut old, mut new, mut told) = (0_usize, 0_usize, 0_usize);
+        for line in text.lines() {
+            let in_hunk = old + new > 0;
+            if !in_hunk && line.starts_with("diff --git ") {
+                diff.begin(line);
+                continue;
+            }
+            let Some(file) = diff.files.last_mut() else { continue };
+            let kind = match (in_hunk, line.as_bytes().first()) {
+                (false, _) => {
+                    if let Some(counts) = hunk(line) {
+                        (old, new) = counts;
+                        Kind::Hunk
+                    } else if line.starts_with('\\') {
+                        Kind::Note
+                    } else {
+                        file.header(line);
+                        continue;
+                    }
+                }
+                (true, Some(b'+')) => {
+                    new = new.saturating_sub(1);
+                    file.added += 1;
+                    Kind::Added
+                }
+                (true, Some(b'-')) => {
+                    old = old.saturating_sub(1);
+                    file.deleted += 1;
+                    Kind::Deleted
+                }
+                (true, Some(b'\\')) => Kind::Note,
+                (true, _) => {
+                    (old, new) = (old.saturating_sub(1), new.saturating_sub(1));
+                    Kind::Same
+                }
+            };
+            if told < LINES && file.lines.len() < LINES_OF_A_FILE {
+                told += 1;
+                file.lines.push((kind, line.to_owned()));
+            } else {
+                file.left_out += 1;
+            }
+        }
+        diff.files_left_out = diff.files.len().saturating_sub(FILES);
+        diff.files.truncate(FILES);
+        diff
+    }
+
+    fn begin(&mut self, line: &str) {
+        // Good for names without blanks; others are told by the lines that follow.
+        let path = line.rsplit_once(" b/").map_or("", |(_, path)| path);
+        self.files.push(FileDiff { path: path.to_owned(), word: "changed", ..FileDiff::default() });
+    }
+
+    pub(crate) fn added(&self) -> usize {
+        self.files.iter().map(|file| file.added).sum()
+    }
+
+    pub(crate) fn deleted(&self) -> usize {
+        self.files.iter().map(|file| file.deleted).sum()
+    }
+
+    /// What is not shown, in a sentence; nothing where all of it is.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let lines: usize = self.files.iter().map(|file| file.left_out).sum();
+        let mut parts = Vec::new();
+        if lines > 0 {
+            parts.push(format!("{lines} lines"));
+        }
+        if self.files_left_out > 0 {
+            parts.push(format!("{} files", self.files_left_out));
+        }
+        if let Some(whole) = self.cut_at {
+            parts.push(format!("everything after the first {BYTES} of {whole} bytes"));
+        }
+        (!parts.is_empty()).then(|| format!("Left out here: {}.", parts.join(", ")))
+    }
+}
+
+impl FileDiff {
+    fn header(&mut self, line: &str) {
+        let side = |rest: &str| {
+            let rest = rest.trim_end_matches('\t');
+            let quoted = rest.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            let name = quoted.unwrap_or(rest);
+            name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).map(str::to_owned)
+        };
+        if let Some(rest) = line.strip_prefix("+++ ") {
+            self.path = side(rest).unwrap_or_else(|| std::mem::take(&mut self.path));
+        } else if let Some(rest) = line.strip_prefix("--- ") {
+            self.path = side(rest).unwrap_or_else(|| std::mem::take(&mut self.path));
+        } else if let Some(from) = line.strip_prefix("rename from ") {
+            (self.from, self.word) = (Some(from.to_owned()), "renamed");
+        } else if let Some(to) = line.strip_prefix("rename to ") {
+            to.clone_into(&mut self.path);
+        } else if line.starts_with("new file") {
+            self.word = "new";
+        } else if line.starts_with("deleted file") {
+            self.word = "deleted";
+        } else if line.starts_with("Binary files") || line.starts_with("GIT binary patch") {
+            self.lines.push((Kind::Note, "binary content".to_owned()));
+        } else if line.starts_with("old mode") || line.starts_with("new mode") {
+            self.lines.push((Kind::Note, line.to_owned()));
+        }
+    }
+}
+
+/// `@@ -1,5 +1,6 @@`: how many lines of the old and of the new side follow.
+fn hunk(line: &str) -> Option<(usize, usize)> {
+    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let count = |side: &str| match side.split_once(',') {
+        Some((_, count)) => count.parse().ok(),
+        None => side.parse::<usize>().ok().map(|_| 1),
+    };
+    Some((count(old)?, count(new)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIFF: &str = "diff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n\
+                        @@ -1,3 +1,3 @@ fn a\n same\n--- a/fake\n+++ b/fake\n same\n\
+                        diff --git a/old name b/new name\nsimilarity index 90%\nrename from old name\nrename to new name\n\
+                        diff --git a/x.bin b/x.bin\nnew file mode 100644\nBinary files /dev/null and b/x.bin differ\n";
+
+    #[test]
+    fn bx_10_content_does_not_pass_for_a_header() {
+        let diff = Diff::read(DIFF, None, String::new());
+        let told: Vec<_> = diff.files.iter().map(|f| (f.path.as_str(), f.word, f.added, f.deleted)).collect();
+        assert_eq!(
+            told,
+            [("src/a.rs", "changed", 1, 1), ("new name", "renamed", 0, 0), ("x.bin", "new", 0, 0)]
+        );
+        assert_eq!(diff.files[0].lines[3], (Kind::Added, "+++ b/fake".to_owned()));
+        assert_eq!(diff.left_out(), None);
+    }
+
+    #[test]
+    fn bx_10_what_is_left_out_is_told() {
+        let many: String = (0..400)
+            .map(|n| {
+                format!(
+                    "diff --git a/f{n} b/f{n}\n--- a/f{n}\n+++ b/f{n}\n@@ -0,0 +1,900 @@\n{}",
+                    "+x\n".repeat(900)
+                )
+            })
+            .collect();
+        let diff = Diff::read(&many, Some(9_000_000), String::new());
+        assert_eq!((diff.files.len(), diff.files_left_out), (FILES, 100));
+        assert_eq!(diff.files.iter().map(|file| file.lines.len()).sum::<usize>(), LINES);
+        assert_eq!(diff.files[0].left_out, 101);
+        let words = diff.left_out().unwrap_or_default();
+        assert!(words.contains("100 files") && words.contains("9000000 bytes"), "{words}");
+    }
+}

@@ -1,0 +1,49 @@
+//! A run as a document: Markdown, one HTML file, JSON, or a single line. Everything here is drawing: a [`Story`] and
+//! a [`Diff`] go in and text comes out, without a look at clock, disk or terminal.
+//!
+//! Every text of others passes `text.rs`. What is too much is left out, and said to be.
+
+mod blocks;
+pub(crate) mod diff;
+pub(crate) mod graph;
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod markdown;
+mod sha;
+mod svg;
+mod text;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use archeflow_core::story::Story;
+use archeflow_core::story::dag::Dag;
+
+use diff::Diff;
+
+pub(crate) use words::summary;
+
+/// Everything a report is drawn from.
+pub(crate) struct Report<'a> {
+    pub(crate) story: &'a Story,
+    pub(crate) diff: &'a Diff,
+    /// The events as a tree, where it was asked for.
+    pub(crate) dag: Option<&'a Dag>,
+    /// How moments are written, so that nothing here knows the calendar.
+    pub(crate) written: fn(u64) -> String,
+}
+
+/// How much of each thing is told. Whoever wants more has the journal and the artifacts.
+pub(crate) mod most {
+    pub(crate) const CYCLES_DRAWN: usize = 8;
+    pub(crate) const CYCLES_PLOTTED: usize = 40;
+    pub(crate) const CYCLES_DOTTED: usize = 16;
+    pub(crate) const FINDINGS: usize = 200;
+    pub(crate) const DECISIONS: usize = 400;
+    pub(crate) const OTHERS: usize = 100;
+    pub(crate) const ARTIFACTS: usize = 300;
+    pub(crate) const SENTENCE: usize = 400;
+    pub(crate) const PARAGRAPH: usize = 1_500;
+    pub(crate) const PAGE: usize = 60_000;
+}

@@ -1,0 +1,266 @@
+//! `report`, `dag`, and `list` and `status` over several repositories; and the page in a real browser.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::harness::{Test, review};
+
+const FOUND: &str =
+    "src/app.txt:3 | WARNING | reliability | Line three loses its end | Keep the end | `src/app.txt:3`";
+
+#[test]
+fn bx_10_a_run_is_reported_with_its_change() {
+    let scenes = review("guardian cycle=1", "REJECTED", &[FOUND]);
+    let test = Test::new().play(&scenes);
+    let merged = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
+    let id = merged.id.as_str();
+    let markdown = test.run(&["report", id]);
+    let page = test.run(&["report", id, "--html"]);
+    for words in
+        ["Line three loses its end", "made in cycle 2", "AF-109", "check-guardian.md", "case 1 1 DIFFED"]
+    {
+        assert!(markdown.stdout.contains(words), "'{words}'\n{markdown}");
+        assert!(page.stdout.contains(words), "'{words}'\n{page}");
+    }
+    assert!(markdown.stdout.contains("| WARNING | ● | ✓ |"), "{markdown}");
+    let line = test.run(&["report", id, "--summary"]).stdout;
+    assert!(
+        line.starts_with("merged (approved): Add a line to the app | 2 cycles") && line.lines().count() == 1,
+        "{line}"
+    );
+    let json = test.run(&["report", id, "--json"]);
+    assert_eq!(json.json["findings"][0]["states"], serde_json::json!(["new", "resolved"]), "{json}");
+    assert_eq!(json.json["merged_oid"], merged.json["merged_oid"]);
+    let file = test.base().join("report.html");
+    let written = test.run(&["report", id, "--html", "--output", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), page.stdout, "{written}");
+    assert!(test.run(&["report", id, "--dag"]).stdout.contains("└─ #"));
+    test.run(&["report", "nowhere"]).refused(2, &["nowhere"]);
+}
+
+#[test]
+fn bx_10_what_waits_on_its_branch_is_reported_too() {
+    let test = Test::new().play("");
+    let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
+    let report = test.run(&["report", &waiting.id]);
+    assert!(report.stdout.contains("made in cycle 1") && report.stdout.contains("not landed"), "{report}");
+    assert!(report.stdout.contains(&format!("archeflow merge {}", waiting.id)), "{report}");
+}
+
+#[test]
+fn bx_09_the_graph_has_every_event_in_every_format() {
+    let test = Test::new().play("");
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let lines = merged.journal.len();
+    let tree = test.run(&["dag", &merged.id]).stdout;
+    assert_eq!(tree.lines().count(), lines, "{tree}");
+    assert!(tree.starts_with("#1 run.start") && !tree.contains('\u{1b}'), "{tree}");
+    let json = test.run(&["dag", &merged.id, "--json"]);
+    let nodes = json.json["nodes"].as_array().unwrap();
+    let mut seqs: Vec<u64> = nodes.iter().filter_map(|node| node["seq"].as_u64()).collect();
+    seqs.sort_unstable();
+    assert_eq!(seqs, (1..=lines as u64).collect::<Vec<_>>());
+    for line in &merged.journal {
+        let node = nodes.iter().find(|node| node["seq"] == line["seq"]).unwrap();
+        assert_eq!((&node["parents"], &node["type"]), (&line["parent"], &line["type"]));
+    }
+    for (format, node) in [("--dot", "n1 [label="), ("--mermaid", "n1[\"")] {
+        let graph = test.run(&["dag", &merged.id, format]).stdout;
+        assert!(graph.contains(node) && graph.contains(&format!("n{lines}")), "{graph}");
+    }
+    test.run(&["dag", &merged.id, "--dot", "--mermaid"]).refused(2, &[]);
+}
+
+/// A second repository of the same user.
+fn another(test: &Test, name: &str) -> std::path::PathBuf {
+    let place = test.base().join(name);
+    let clone = test.try_git(["clone", "-q", test.repo.to_str().unwrap(), place.to_str().unwrap()]);
+    assert!(clone.status.success());
+    for (key, value) in [("user.name", "Jo User"), ("user.email", "jo@example.org")] {
+        test.git(["-C", place.to_str().unwrap(), "config", key, value]);
+    }
+    place
+}
+
+#[test]
+fn bx_32_list_and_status_look_into_every_repository() {
+    let test = Test::new().play("").unaudited();
+    let other = another(&test, "other shop");
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let there = other.to_str().unwrap();
+    let arguments = test.arguments("Do it over there", &["--repo", there, "--unattended", "--json"]);
+    let waiting = test.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((waiting.code, &waiting.json["status"]), (10, &"awaiting_merge".into()), "{waiting}");
+    let id = waiting.json["run_id"].as_str().unwrap().to_owned();
+
+    let ids = |outcome: &crate::harness::Outcome| -> Vec<String> {
+        let runs = outcome.json["runs"].as_array().unwrap();
+        runs.iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&test.run(&["list", "--json"])), [merged.id.as_str()]);
+    assert_eq!(ids(&test.run(&["list", "--all", "--json"])), [merged.id.clone(), id.clone()]);
+    assert_eq!(ids(&test.run(&["list", "--all", "--limit", "1", "--json"])), [id.as_str()]);
+    let words = test.run(&["list", "--all"]);
+    assert!(words.stdout.contains("other shop") && words.stdout.contains("awaiting_merge"), "{words}");
+
+    // From here, what waits there, with a command that works from here.
+    let status = test.run(&["status"]);
+    let command = format!("archeflow merge {id} --repo '{there}'");
+    assert!(status.stdout.contains("Waiting for you") && status.stdout.contains(&command), "{status}");
+    assert!(status.stdout.contains(&merged.id), "the latest here is still told\n{status}");
+    let json = test.run(&["status", "--json"]);
+    assert_eq!(
+        (&json.json["run_id"], &json.json["now"][0]["next"]),
+        (&merged.id.clone().into(), &command.into())
+    );
+
+    // Outside of every repository.
+    let test = test.from("..");
+    assert_eq!(ids(&test.run(&["list", "--json"])), [merged.id.clone(), id.clone()]);
+    assert!(test.run(&["status"]).stdout.contains("Waiting for you"));
+
+    // One that is gone is skipped with a note.
+    std::fs::remove_dir_all(&other).unwrap();
+    let rest = test.run(&["list"]);
+    assert!(rest.stdout.contains(&merged.id) && !rest.stdout.contains(&id), "{rest}");
+    assert!(rest.stderr.contains("other shop") && rest.stderr.contains("skipped"), "{rest}");
+}
+
+#[test]
+fn bx_32_a_run_nobody_drives_any_more_is_told_apart() {
+    let test = Test::new().play("== maker ==\nsleep 60000\nsay <<END\nnever\nEND\n\n");
+    let arguments = test.arguments("Add a line", &["--auto-merge"]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    test.during(&arguments, |child| {
+        test.wait_for("agent.start", Some("maker"));
+        let driven = Command::new(env!("CARGO_BIN_EXE_archeflow"))
+            .args(["status", "--json", "--repo"])
+            .arg(&test.repo)
+            .env("HOME", test.home())
+            .output()
+            .unwrap();
+        let driven: Value = serde_json::from_slice(&driven.stdout).unwrap();
+        assert_eq!(
+            (&driven["now"][0]["status"], &driven["now"][0]["interrupted"]),
+            (&"running".into(), &false.into())
+        );
+        child.kill().unwrap();
+    });
+    let status = test.run(&["status"]);
+    assert!(status.stdout.contains("interrupted") && status.stdout.contains("archeflow resume"), "{status}");
+    assert!(test.run(&["list"]).stdout.contains("interrupted"));
+}
+
+/// What an agent would plant to get out of the page: markup in every shape, and requests to a place that listens.
+fn probe(port: u16) -> String {
+    let url = format!("http://127.0.0.1:{port}/p");
+    format!(
+        "</title></style></textarea></svg><script>document.documentElement.setAttribute('data-owned', 1)</script>\
+         <script src={url}.js></script><img src={url}.png onerror=document.documentElement.setAttribute('data-owned',2)>\
+         <svg onload=document.documentElement.setAttribute('data-owned',3)></svg><iframe src={url}.html></iframe>\
+         <link rel=stylesheet href={url}.css><style>body{{background:url({url}.bg)}}</style><object data={url}.o></object>"
+    )
+}
+
+/// The page as the browser has it after loading, and how many requests it made.
+fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, usize) {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let file = test.base().join("page.html");
+    std::fs::write(&file, page).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let profile = test.base().join("profile");
+    let mut child = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-sync",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", file.display()))
+        .env("HOME", test.home())
+        .stdin(std::process::Stdio::null())
+        .stdout(std::fs::File::create(test.base().join("dom")).unwrap())
+        .stderr(std::fs::File::create(test.base().join("console")).unwrap())
+        .spawn()
+        .expect("chromium is there");
+    // A request is answered at once, so that a page that makes some can finish loading.
+    let answer = || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            seen.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(5)));
+            let _ = stream.set_nonblocking(false);
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = std::io::Write::write_all(
+                &mut stream,
+                b"HTTP/1.0 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    };
+    let begun = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        answer();
+        if begun.elapsed() > std::time::Duration::from_secs(120) {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("the browser did not come back");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    answer();
+    let read = |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    (read(&test.base().join("dom")), read(&test.base().join("console")), seen.load(Ordering::SeqCst))
+}
+
+/// R14 in a real browser: nothing an agent wrote becomes an element, runs, or makes a request. Twice: by escaping,
+/// and, where that would fail, by the policy in the page's head. And the test would see it: an open page does all three.
+#[test]
+#[ignore = "needs chromium; `cargo xtask test` runs it"]
+fn r14_hostile_text_is_inert_in_a_browser() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let probe = probe(listener.local_addr().unwrap().port());
+    let row = format!("src/app.txt:3 | WARNING | reliability | Line {probe} | Fix {probe} | `src/app.txt:3`");
+    let maker = format!(
+        "== maker ==\nsh echo y >> tests/check_test.sh\nwrite src/evil.txt <<END\n{probe}\nEND\ncommit Evil\nsay <<END\nDone {probe}\n\nSTATUS: DONE\nEND\n\n"
+    );
+    let test = Test::new().play(&(review("guardian", "REJECTED", &[&row]) + &maker)).unaudited();
+    let arguments = test.arguments(&format!("Add {probe}"), &["--auto-merge", "--unattended"]);
+    let ended = test.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(!ended.id.is_empty(), "{ended}");
+    let page = test.run(&["report", &ended.id, "--html", "--dag"]).stdout;
+    assert!(page.contains("data-owned"), "the probe is on the page, as text");
+
+    let (dom, console, requests) = browse(&test, &page, &listener);
+    assert!(dom.contains("The cycles"), "the page was loaded\n{console}");
+    assert_eq!(requests, 0, "nothing is requested");
+    for element in ["<script", "<img", "<iframe", "<object", "<link", "data-owned=\""] {
+        assert!(!dom.contains(element), "{element} came to be");
+    }
+    assert!(!console.contains("Content Security Policy"), "the page keeps its own policy\n{console}");
+
+    // Were it not escaped, the policy would still hold.
+    let raw = page.replacen("<main>", &format!("<main>{probe}"), 1);
+    let (dom, console, requests) = browse(&test, &raw, &listener);
+    assert!(dom.contains("<img") && !dom.contains("data-owned=\""), "planted, and did not run\n{console}");
+    assert_eq!(requests, 0, "{console}");
+    assert!(console.contains("Content Security Policy"), "{console}");
+
+    // And were there no policy either, this test would see it.
+    let open = format!("<!DOCTYPE html><title>x</title><body>{probe}");
+    let (dom, _, requests) = browse(&test, &open, &listener);
+    assert!(dom.contains("data-owned=\"") && requests > 0, "the probe works: {requests} requests");
+}

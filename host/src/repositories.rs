@@ -1,0 +1,70 @@
+//! The repositories the user has run in: `repositories.jsonl` in the user's own state folder, a line each. It lets
+//! `list` and `status` look everywhere; nothing else depends on it, and one that is gone is skipped.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::change::{quote_path, unquote_path};
+use crate::store::files::{self, Error};
+
+const NAME: &str = "repositories.jsonl";
+const LARGEST: u64 = 4 << 20;
+
+/// Paths are quoted as git quotes them: a path need not be text.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    path: String,
+}
+
+/// Notes a repository, once.
+pub fn remember(state: &Path, root: &Path) -> Result<(), Error> {
+    if read(state)?.iter().any(|known| known == root) {
+        return Ok(());
+    }
+    let file = state.join(NAME);
+    let line = Line { path: quote_path(root.as_os_str().as_bytes()) };
+    let line = serde_json::to_string(&line).map_err(|error| Error::io("append to", &file, error))?;
+    files::append_line_locked(&file, &line)
+}
+
+/// Every repository that was noted, oldest first, whether it is still there or not.
+pub fn read(state: &Path) -> Result<Vec<PathBuf>, Error> {
+    let bytes = match files::read_capped(&state.join(NAME), LARGEST) {
+        Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => return Ok(Vec::new()),
+        bytes => bytes?,
+    };
+    let mut known = BTreeSet::new();
+    let lines =
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let paths =
+        lines.filter_map(|line| unquote_path(&line.path)).map(|path| PathBuf::from(OsString::from_vec(path)));
+    Ok(paths.filter(|path| path.is_absolute() && known.insert(path.clone())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn bx_32_a_repository_is_noted_once_whatever_it_is_called() {
+        let state = tempfile::tempdir().unwrap();
+        assert!(read(state.path()).unwrap().is_empty());
+        let odd = PathBuf::from(OsString::from_vec(b"/a/\xff \"b\n".to_vec()));
+        let paths = [PathBuf::from("/a/b"), odd, PathBuf::from("/c")];
+        for path in paths.iter().chain(&paths) {
+            remember(state.path(), path).unwrap();
+        }
+        assert_eq!(read(state.path()).unwrap(), paths);
+        files::append_line_locked(&state.path().join(NAME), "{\"path\": \"relative\"}").unwrap();
+        files::append_line_locked(&state.path().join(NAME), "garbage").unwrap();
+        remember(state.path(), Path::new("/d")).unwrap();
+        assert_eq!(read(state.path()).unwrap().len(), 4);
+    }
+}
