@@ -39,6 +39,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// A run from beginning to end
     Show(ShowArgs),
+    /// A run looked at again: its decisions, what would have been, beside others
+    Replay(ReplayArgs),
     /// What a run did, as a document: Markdown, one HTML file or one line
     Report(ReportArgs),
     /// The events of a run and what caused what
@@ -239,11 +241,77 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct ShowArgs {
     /// The run
     pub(crate) id: String,
-    /// Every decision with its rule and what it looked at
+    /// Every decision with its rule and what it looked at; with a line number or a topic, that one in full
     #[arg(long)]
     pub(crate) why: bool,
+    /// With --why: the number of a decision's line, a rule (A2), an archetype or a topic (convergence)
+    #[arg(value_name = "LINE|TOPIC", requires = "why")]
+    pub(crate) what: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    #[command(subcommand)]
+    pub(crate) what: ReplayCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReplayCommand {
+    /// Every decision in order, with rule, confidence and what it looked at
+    Timeline(ReplayTimeline),
+    /// What would have been under other reviewer weights or another policy
+    Whatif(ReplayWhatif),
+    /// Runs side by side
+    Compare(ReplayCompare),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayTimeline {
+    /// The run
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayWhatif {
+    /// The run
+    pub(crate) id: String,
+    /// The weight of a reviewer's last verdict, e.g. guardian=2; 1 for everybody else
+    #[arg(long, value_name = "ARCHETYPE=NUMBER", allow_hyphen_values = true)]
+    pub(crate) weight: Vec<String>,
+    /// The share of weight against it that blocks
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    pub(crate) threshold: Option<String>,
+    /// Another policy: any key of the configuration that a run is judged by, e.g. convergence.zero_policy=immediate
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Another workflow: fast, standard or thorough
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workflow: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayCompare {
+    /// The runs, two or more
+    #[arg(required = true, num_args = 2.., value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+impl ReplayCommand {
+    fn place(&self) -> &Place {
+        match self {
+            ReplayCommand::Timeline(args) => &args.place,
+            ReplayCommand::Whatif(args) => &args.place,
+            ReplayCommand::Compare(args) => &args.place,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -471,6 +539,7 @@ impl Command {
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
+            Command::Replay(args) => args.what.place().json,
             Command::Report(args) => args.place.json,
             Command::Dag(args) => args.place.json,
             Command::Score(args) => args.place.json,

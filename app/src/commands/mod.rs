@@ -12,12 +12,14 @@ mod known;
 mod list;
 mod memory;
 mod play;
+mod replay;
 mod report;
 mod run;
 mod score;
 mod session;
 mod show;
 mod trust;
+mod why;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => list::status(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
+        Command::Replay(args) => replay::run(&args.what),
         Command::Report(args) => report::run(&args),
         Command::Dag(args) => dag::run(&args),
         Command::Score(args) => score::run(&args),

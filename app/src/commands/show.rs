@@ -4,15 +4,14 @@ use std::process::ExitCode;
 
 use archeflow_core::handoff;
 use archeflow_core::run::Run;
-use archeflow_core::view;
 use archeflow_host::drive::Face;
-use archeflow_host::{clock, log};
+use archeflow_host::log;
 
 use crate::args::ShowArgs;
-use crate::commands::{house, list, print_json};
+use crate::commands::{house, list, print_json, why};
 use crate::faces::line::Lines;
 use crate::faces::summary;
-use crate::faces::text::{pad, safe_line};
+use crate::faces::text::safe_line;
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
@@ -34,18 +33,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     }
     let entries = log::entries(&text)?;
     if args.why {
-        for entry in &entries {
-            if let Some(why) = view::why(entry) {
-                out!(
-                    "#{:<4} {} {} {}: {} => {}",
-                    entry.seq,
-                    clock::written(entry.at),
-                    pad(&safe_line(&why.rule), 7),
-                    safe_line(&why.who),
-                    safe_line(&why.input),
-                    safe_line(&why.decision)
-                );
-            }
+        match &args.what {
+            Some(what) => why::explain(&args.id, &entries, what)?,
+            None => why::list(&entries),
         }
         return Ok(ExitCode::SUCCESS);
     }

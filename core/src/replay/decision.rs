@@ -175,7 +175,7 @@ fn in_brackets(reason: &str) -> &str {
     reason.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or_default()
 }
 
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
+pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Approved => "APPROVED",
         Verdict::Rejected => "REJECTED",

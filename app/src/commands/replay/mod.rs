@@ -1,0 +1,60 @@
+//! `archeflow replay`: a run looked at again, from its log alone.
+
+mod compare;
+mod timeline;
+mod whatif;
+
+use std::process::ExitCode;
+
+use archeflow_core::event::{Entry, Share};
+use archeflow_core::words::Outcome;
+use archeflow_host::{log, start};
+use serde_json::{Value, json};
+
+use crate::args::{Place, ReplayCommand};
+use crate::commands::{house, list};
+use crate::faces::text::Paint;
+use crate::failure::Failure;
+
+pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
+    match what {
+        ReplayCommand::Timeline(args) => timeline::run(args),
+        ReplayCommand::Whatif(args) => whatif::run(args),
+        ReplayCommand::Compare(args) => compare::run(args),
+    }
+}
+
+/// The lines of a run that has begun.
+fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
+    let entries = log::entries(&list::text(&house(place, None, false)?, id)?)?;
+    match entries.is_empty() {
+        true => Err(start::Error::NeverBegan { id: id.to_owned() }.into()),
+        false => Ok(entries),
+    }
+}
+
+/// Colours, where the result goes to a terminal that wants them.
+fn paint() -> Paint {
+    Paint(Paint::for_stderr().0 && rustix::termios::isatty(std::io::stdout()))
+}
+
+/// Two places, rounded down.
+pub(crate) fn two_places(share: Share) -> String {
+    format!("{}.{:02}", share.0 / 1_000_000, share.0 % 1_000_000 / 10_000)
+}
+
+fn ended(outcome: Option<&Outcome>) -> String {
+    outcome.map_or_else(
+        || "not ended".to_owned(),
+        |outcome| format!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), outcome.detail),
+    )
+}
+
+fn outcome_json(outcome: Option<&Outcome>) -> Value {
+    outcome.map_or(Value::Null, |outcome| {
+        json!({
+            "status": outcome.status.name(), "reason": outcome.reason.name(), "detail": outcome.detail,
+            "exit_code": outcome.exit_code(),
+        })
+    })
+}

@@ -1,0 +1,107 @@
+//! `archeflow replay timeline`: every decision in order.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use archeflow_core::event::{Entry, Event};
+use archeflow_core::replay::decision::Decision;
+use archeflow_core::replay::timeline;
+use archeflow_core::run::Run;
+use archeflow_core::view;
+use archeflow_core::words::Phase;
+use archeflow_host::clock;
+use serde_json::json;
+
+use crate::args::ReplayTimeline;
+use crate::commands::print_json;
+use crate::faces::text::{pad, safe_line};
+use crate::failure::Failure;
+
+use super::{ended, entries, paint, two_places};
+
+pub(super) fn run(args: &ReplayTimeline) -> Result<ExitCode, Failure> {
+    let log = entries(&args.place, &args.id)?;
+    let decisions = timeline::of(&log);
+    if args.place.json {
+        let all: Vec<serde_json::Value> = decisions.iter().map(shown).collect();
+        print_json(&json!({ "run_id": args.id, "decisions": all }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&args.id, &log, &decisions);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(decision: &Decision) -> serde_json::Value {
+    json!({
+        "seq": decision.seq, "ts": clock::written(decision.at), "cycle": decision.cycle,
+        "phase": decision.phase.name(), "rule": decision.rule, "archetype": decision.who,
+        "confidence": decision.confidence, "input": decision.input, "decision": decision.decision,
+    })
+}
+
+/// Where the words of a decision begin.
+const INDENT: usize = 43;
+
+fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
+    let (paint, run) = (paint(), Run::replay(log));
+    let (title, second) = view::header(&run);
+    out!("{}", paint.bold(&safe_line(&title)));
+    out!("Run ID: {id} | {}", safe_line(&second));
+    out!(
+        "Began: {} | Took: {}",
+        clock::written(run.began),
+        view::seconds(run.last.saturating_sub(run.began))
+    );
+    out!();
+    out!("{}", paint.dim("  LINE  TIME      RULE    SURE  WHO        DECISION, and what it looked at"));
+    let (trends, mut last) = (trends(log), None);
+    for decision in decisions {
+        let place = (decision.cycle, decision.phase);
+        if last.replace(place) != Some(place) {
+            out!("{}", paint.bold(&heading(&trends, decision)));
+        }
+        line(decision);
+    }
+    out!();
+    out!("{}", safe_line(&ended(run.outcome.as_ref())));
+}
+
+/// How each cycle's findings moved, from the second one on.
+fn trends(log: &[Entry]) -> BTreeMap<u32, String> {
+    let mut trends = BTreeMap::new();
+    for entry in log {
+        if let Event::CycleBoundary(boundary) = &entry.event
+            && let Some(trend) = &boundary.convergence
+        {
+            trends.insert(boundary.cycle, format!("{} {}", trend.status.name(), two_places(trend.score)));
+        }
+    }
+    trends
+}
+
+fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
+    if decision.cycle == 0 {
+        return "Before the first cycle".to_owned();
+    }
+    let trend = trends.get(&decision.cycle).filter(|_| decision.phase == Phase::Act);
+    let trend = trend.map(|trend| format!(": {trend}")).unwrap_or_default();
+    format!("Cycle {}, {}{trend}", decision.cycle, view::capital(decision.phase.name()))
+}
+
+fn line(decision: &Decision) {
+    let paint = paint();
+    let time = clock::written(decision.at);
+    let time = time.get(11..19).unwrap_or_default();
+    let sure = decision.confidence.map(two_places).unwrap_or_default();
+    out!(
+        "{}  {time}  {}  {}  {}  {}",
+        paint.dim(&format!("{:>6}", format!("#{}", decision.seq))),
+        paint.cyan(&pad(&safe_line(&decision.rule), 6)),
+        pad(&sure, 4),
+        pad(&safe_line(&decision.who), 9),
+        safe_line(&decision.decision)
+    );
+    if !decision.input.is_empty() {
+        out!("{}{}", " ".repeat(INDENT), paint.dim(&safe_line(&decision.input)));
+    }
+}

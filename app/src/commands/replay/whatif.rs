@@ -1,0 +1,328 @@
+//! `archeflow replay whatif`: the same run under other reviewer weights (BX-12), or under another policy.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use archeflow_core::event::{Entry, Event, RunStart};
+use archeflow_core::replay::decision::{Told, verdict};
+use archeflow_core::replay::weights::{self, Trouble, Weighed, Weight};
+use archeflow_core::replay::whatif::{Change, Difference, End, Unknown, WhatIf, refold};
+use archeflow_core::run::Run;
+use archeflow_core::view::{Tone, capital};
+use archeflow_core::words::{Outcome, Share};
+use archeflow_host::config::anew::{self, Anew};
+use serde_json::{Value, json};
+
+use crate::args::ReplayWhatif;
+use crate::commands::print_json;
+use crate::faces::text::{Paint, pad, safe_line};
+use crate::failure::Failure;
+
+use super::{ended, entries, outcome_json, paint};
+
+/// Differences beyond this number are only counted.
+const SHOWN: usize = 12;
+
+pub(super) fn run(args: &ReplayWhatif) -> Result<ExitCode, Failure> {
+    let given = weights_given(&args.weight)?;
+    let threshold = threshold_given(args.threshold.as_deref())?;
+    let pairs = pairs(args)?;
+    let log = entries(&args.place, &args.id)?;
+    let wants_weights = !given.is_empty() || args.threshold.is_some() || pairs.is_empty();
+    let weighed = match wants_weights {
+        true => Some(weights::weigh(&log, &given, threshold).map_err(|why| trouble(&args.id, why))?),
+        false => None,
+    };
+    let policy = Policy::refolded(&args.id, &log, &pairs)?;
+    if args.place.json {
+        let policy = (!pairs.is_empty()).then(|| policy.json());
+        print_json(&object(&args.id, weighed.as_ref(), policy));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(weighed) = &weighed {
+        print_weights(weighed);
+        out!();
+    }
+    policy.print();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn weights_given(words: &[String]) -> Result<BTreeMap<String, Weight>, Failure> {
+    let hint = "Write a number from 0 to 1000000, e.g. --weight guardian=2 --weight sage=0.5";
+    let mut given = BTreeMap::new();
+    for word in words {
+        let Some((name, number)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(Failure::usage(format!("--weight '{word}' names no archetype with a weight"), hint));
+        };
+        let Some(weight) = weights::weight(number) else {
+            return Err(Failure::usage(format!("--weight '{word}': '{number}' is no weight"), hint));
+        };
+        given.insert(name.to_owned(), weight);
+    }
+    Ok(given)
+}
+
+fn threshold_given(word: Option<&str>) -> Result<u32, Failure> {
+    let Some(word) = word else { return Ok(weights::THRESHOLD) };
+    weights::threshold(word).ok_or_else(|| {
+        Failure::usage(format!("--threshold '{word}' is no share"), "Write a number from 0 to 1, e.g. 0.5")
+    })
+}
+
+/// `--set` in its order, then `--workflow`.
+fn pairs(args: &ReplayWhatif) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for word in &args.set {
+        let Some((key, value)) = word.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            let hint = "Write it as --set convergence.zero_policy=immediate";
+            return Err(Failure::usage(format!("--set '{word}' sets no key to a value"), hint));
+        };
+        pairs.push((key.trim().to_owned(), value.to_owned()));
+    }
+    pairs.extend(args.workflow.iter().map(|name| ("workflow".to_owned(), name.clone())));
+    Ok(pairs)
+}
+
+fn trouble(id: &str, why: Trouble) -> Failure {
+    match why {
+        Trouble::NoVerdict => Failure::usage(
+            format!("nobody has reviewed in {id}: there is no verdict to weigh"),
+            format!("See what was decided: archeflow replay timeline {id}"),
+        ),
+        Trouble::Stranger { named, known } => Failure::usage(
+            format!("--weight names '{named}', who gave no verdict in {id}"),
+            format!("Verdicts are there of: {}", known.join(", ")),
+        ),
+        Trouble::Weightless => Failure::usage(
+            "all weights are 0: nobody's verdict would count",
+            "Give somebody a weight above 0.",
+        ),
+    }
+}
+
+/// The fields of the record that other programs read, and the other policy beside them where one was asked for.
+fn object(id: &str, weighed: Option<&Weighed>, policy: Option<Value>) -> Value {
+    let Some(weighed) = weighed else { return policy.unwrap_or_default() };
+    let reviewers: Vec<Value> = weighed
+        .reviewers
+        .iter()
+        .map(|one| {
+            json!({
+                "archetype": one.archetype, "verdict": verdict(one.verdict), "weight": number(one.weight),
+                "strict": u8::from(one.is_strict()), "weighted_contrib": number(one.contributes()),
+            })
+        })
+        .collect();
+    let used: serde_json::Map<String, Value> =
+        weighed.reviewers.iter().map(|one| (one.archetype.clone(), number(one.weight))).collect();
+    let mut object = json!({
+        "run_id": id,
+        "threshold": Share(weighed.threshold),
+        "weights_used": used,
+        "strict_any_veto": { "outcome": weighed.strict.name() },
+        "weighted_replay": {
+            "weighted_strictness": number(weighed.strictness * 1_000),
+            "outcome": weighed.weighted.name(),
+        },
+        "reviewers": reviewers,
+    });
+    if let (Some(policy), Some(fields)) = (policy, object.as_object_mut()) {
+        fields.insert("policy".to_owned(), policy);
+    }
+    object
+}
+
+/// Millionths as the number people write.
+fn number(millionths: u64) -> Value {
+    json!(archeflow_core::words::Money(millionths))
+}
+
+fn decimal(millionths: u64) -> String {
+    let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn print_weights(weighed: &Weighed) {
+    let paint = paint();
+    out!("{}", paint.bold("The last verdict of each reviewer, weighed"));
+    out!("{}", paint.dim("  REVIEWER    VERDICT   WEIGHT  AGAINST"));
+    for one in &weighed.reviewers {
+        out!(
+            "  {}  {}  {}  {}",
+            pad(&safe_line(&one.archetype), 10),
+            pad(verdict(one.verdict), 8),
+            pad(&decimal(one.weight), 6),
+            decimal(one.contributes())
+        );
+    }
+    let strict = "anybody who does not approve blocks";
+    out!("  strict    {}  {}", shipped(paint, weighed.strict), paint.dim(strict));
+    let share = format!(
+        "{}.{:03} of the weight is against it; {} blocks",
+        weighed.strictness / 1_000,
+        weighed.strictness % 1_000,
+        decimal(u64::from(weighed.threshold))
+    );
+    out!("  weighted  {}  {}", shipped(paint, weighed.weighted), paint.dim(&share));
+}
+
+fn shipped(paint: Paint, ship: weights::Ship) -> String {
+    let tone = if ship == weights::Ship::Ship { Tone::Good } else { Tone::Bad };
+    paint.tone(tone, &pad(ship.name(), 5))
+}
+
+/// The run folded anew, beside the recorded one.
+struct Policy {
+    id: String,
+    anew: Anew,
+    result: WhatIf,
+    recorded: Run,
+    /// The first line that this version of the program decides otherwise, without any change.
+    other_rules: Option<u64>,
+}
+
+impl Policy {
+    fn refolded(id: &str, log: &[Entry], pairs: &[(String, String)]) -> Result<Policy, Failure> {
+        let start = started(id, log)?;
+        let anew = anew::lay_over(&start, pairs)
+            .map_err(|fault| Failure::usage(fault.to_string(), "All keys: docs/configuration.md"))?;
+        let unchanged = refold(log, &Change { start, auto_merge: None });
+        let other_rules = unchanged.differences.first().map(|difference| difference.seq);
+        let result = if pairs.is_empty() { unchanged } else { refold(log, &anew.change) };
+        Ok(Policy { id: id.to_owned(), anew, result, recorded: Run::replay(log), other_rules })
+    }
+
+    fn would(&self) -> Option<&Outcome> {
+        match &self.result.end {
+            End::Known(outcome) => Some(outcome),
+            End::StillOpen | End::Unknown(_) => None,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let result = &self.result;
+        let changes: Vec<Value> = self
+            .anew
+            .changes
+            .iter()
+            .map(|change| json!({ "key": change.key, "was": change.was, "would_be": change.would }))
+            .collect();
+        let differences: Vec<Value> = result.differences.iter().map(difference_json).collect();
+        let unknown = match &result.end {
+            End::Unknown(unknown) => json!({
+                "after": unknown.after, "cycle": unknown.cycle, "phase": unknown.phase.name(),
+                "would_order": unknown.ordered, "why": unknown.why,
+            }),
+            End::Known(_) | End::StillOpen => Value::Null,
+        };
+        json!({
+            "run_id": self.id,
+            "changes": changes,
+            "first_difference": differences.first(),
+            "differences": differences,
+            "facts": { "recorded": result.facts, "used": result.used, "carried_to": result.carried_to },
+            "outcome": {
+                "was": outcome_json(self.recorded.outcome.as_ref()), "would_be": outcome_json(self.would()),
+            },
+            "unknown": unknown,
+            "assumed": self.anew.assumed,
+            "differs_unchanged_at": self.other_rules,
+        })
+    }
+
+    fn print(&self) {
+        let paint = paint();
+        if let Some(seq) = self.other_rules {
+            let text = format!(
+                "note: this version of archeflow decides line #{seq} otherwise than the one that recorded the run"
+            );
+            out!("{}", paint.tone(Tone::Caution, &text));
+        }
+        self.print_changes(paint);
+        match self.result.differences.as_slice() {
+            [] => out!("  No decision differs: {} recorded reports lead to the same.", self.result.facts),
+            [first, more @ ..] => {
+                print_difference(paint, "First difference", first);
+                more.iter().take(SHOWN).for_each(|other| print_difference(paint, "Then", other));
+                if more.len() > SHOWN {
+                    out!("  … and {} more (--json has them all)", more.len() - SHOWN);
+                }
+            }
+        }
+        self.print_end(paint);
+        for assumed in &self.anew.assumed {
+            out!("  {}", paint.dim(&format!("Assumed: {assumed}.")));
+        }
+    }
+
+    fn print_changes(&self, paint: Paint) {
+        if self.anew.changes.is_empty() {
+            out!("{}", paint.bold("Folded again under its own policy"));
+            return;
+        }
+        for change in &self.anew.changes {
+            let text = format!("What if {} were {} (it was {})?", change.key, change.would, change.was);
+            out!("{}", paint.bold(&safe_line(&text)));
+        }
+    }
+
+    fn print_end(&self, paint: Paint) {
+        let result = &self.result;
+        let to = format!("to line #{}", result.carried_to);
+        out!("  Carries    {} of {} recorded reports, {to}", result.used, result.facts);
+        out!("  Ended      {}", safe_line(&ended(self.recorded.outcome.as_ref())));
+        match &result.end {
+            End::Known(_) if result.differences.is_empty() => {}
+            End::Known(outcome) => {
+                let text = safe_line(&ended(Some(outcome)));
+                out!("  Would end  {}", paint.tone(Tone::Good, &text));
+            }
+            End::StillOpen => out!("  Would end  nowhere: the recording stops before"),
+            End::Unknown(unknown) => print_unknown(paint, unknown),
+        }
+    }
+}
+
+/// The first line of a run.
+fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
+    match log.first().map(|entry| &entry.event) {
+        Some(Event::RunStart(start)) => Ok((**start).clone()),
+        _ => Err(archeflow_host::start::Error::NeverBegan { id: id.to_owned() }.into()),
+    }
+}
+
+fn difference_json(difference: &Difference) -> Value {
+    let told = |told: Option<&Told>| {
+        told.map_or(Value::Null, |told| {
+            json!({ "rule": told.rule, "archetype": told.who, "input": told.input, "decision": told.decision })
+        })
+    };
+    json!({
+        "seq": difference.seq, "cycle": difference.cycle, "phase": difference.phase.name(),
+        "rule": difference.rule(), "was": told(difference.was.as_ref()), "would_be": told(difference.would.as_ref()),
+    })
+}
+
+fn print_difference(paint: Paint, what: &str, difference: &Difference) {
+    let told = |told: Option<&Told>| told.map_or("nothing", |told| told.decision.as_str()).to_owned();
+    let rule = match difference.rule() {
+        "" => String::new(),
+        rule => format!(", {rule}"),
+    };
+    let place = match difference.cycle {
+        0 => "before the first cycle".to_owned(),
+        cycle => format!("cycle {cycle}, {}", capital(difference.phase.name())),
+    };
+    let after = if difference.was.is_none() { "after " } else { "" };
+    out!("  {}  {}", paint.cyan(what), safe_line(&format!("{after}#{} ({place}{rule})", difference.seq)));
+    out!("    was       {}", safe_line(&told(difference.was.as_ref())));
+    out!("    would be  {}", safe_line(&told(difference.would.as_ref())));
+}
+
+fn print_unknown(paint: Paint, unknown: &Unknown) {
+    let place = format!("cycle {}, {}", unknown.cycle, capital(unknown.phase.name()));
+    let text = format!("unknown from here: after #{} ({place})", unknown.after);
+    out!("  Would end  {}", paint.tone(Tone::Caution, &text));
+    out!("    next      {}", safe_line(&unknown.ordered.join("; ")));
+    out!("    but       {}", safe_line(&unknown.why));
+}

@@ -1,0 +1,121 @@
+//! `archeflow show <id> --why`: every decision, or one of them in full (AF-196).
+
+use archeflow_core::event::{Entry, Verb};
+use archeflow_core::replay::decision::{self, Decision};
+use archeflow_core::replay::{rulebook, timeline};
+use archeflow_core::view;
+use archeflow_host::clock;
+
+use crate::commands::replay::two_places;
+use crate::faces::text::{pad, safe_line};
+use crate::failure::Failure;
+
+/// Every decision on a line of its own.
+pub(crate) fn list(entries: &[Entry]) {
+    for entry in entries {
+        if let Some(why) = view::why(entry) {
+            out!(
+                "#{:<4} {} {} {}: {} => {}",
+                entry.seq,
+                clock::written(entry.at),
+                pad(&safe_line(&why.rule), 7),
+                safe_line(&why.who),
+                safe_line(&why.input),
+                safe_line(&why.decision)
+            );
+        }
+    }
+}
+
+/// The decisions a line number, a rule, an archetype or a topic names, each in full.
+pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<(), Failure> {
+    let decisions = timeline::of(entries);
+    let named: Vec<&Decision> = match what.trim_start_matches('#').parse::<u64>() {
+        Ok(seq) => decisions.iter().filter(|decision| decision.seq == seq).collect(),
+        Err(_) => decisions.iter().filter(|decision| is_about(decision, what)).collect(),
+    };
+    if named.is_empty() {
+        return Err(nothing(id, entries, &decisions, what));
+    }
+    for (at, decision) in named.into_iter().enumerate() {
+        if at > 0 {
+            out!();
+        }
+        print(decision, entries);
+    }
+    Ok(())
+}
+
+fn is_about(decision: &Decision, what: &str) -> bool {
+    let topic = rulebook::find(&decision.rule).map_or("", |rule| rule.topic);
+    decision.rule.eq_ignore_ascii_case(what)
+        || decision.who.eq_ignore_ascii_case(what)
+        || topic.eq_ignore_ascii_case(what)
+}
+
+/// What there is instead.
+fn nothing(id: &str, entries: &[Entry], decisions: &[Decision], what: &str) -> Failure {
+    let seqs: Vec<String> = decisions.iter().map(|decision| decision.seq.to_string()).collect();
+    let mut topics: Vec<&str> = decisions
+        .iter()
+        .filter_map(|decision| rulebook::find(&decision.rule))
+        .map(|rule| rule.topic)
+        .collect();
+    topics.sort_unstable();
+    topics.dedup();
+    let hint = format!("Decisions are in the lines {}. Topics: {}", seqs.join(", "), topics.join(", "));
+    let seq = what.trim_start_matches('#').parse::<u64>().ok();
+    let message = match entries.iter().find(|entry| Some(entry.seq) == seq) {
+        Some(entry) => format!("line #{} of {id} is no decision but {}", entry.seq, entry.event.name()),
+        None if seq.is_some() => format!("{id} has no line #{what}; its last is #{}", entries.len()),
+        None => format!("no decision of {id} is about '{what}'"),
+    };
+    Failure::usage(message, hint)
+}
+
+fn print(decision: &Decision, entries: &[Entry]) {
+    let rule = rulebook::find(&decision.rule);
+    let topic = rule.map_or_else(String::new, |rule| format!(", {}", rule.topic));
+    let place = match decision.cycle {
+        0 => "before the first cycle".to_owned(),
+        cycle => format!("cycle {cycle}, {}", view::capital(decision.phase.name())),
+    };
+    out!("#{} {}{topic} ({place}, {})", decision.seq, safe_line(&decision.rule), clock::written(decision.at));
+    let line = |what: &str, text: &str| {
+        if !text.is_empty() {
+            out!("  {} {}", pad(what, 11), safe_line(text));
+        }
+    };
+    line("decided", &decision.decision);
+    line("concerns", &decision.who);
+    line("looked at", &decision.input);
+    line("confidence", &decision.confidence.map(two_places).unwrap_or_default());
+    line("the rule", rule.map_or("", |rule| rule.says));
+    line("written in", &rule.map(|rule| format!("{} ({})", rule.path(), rule.number)).unwrap_or_default());
+    line("follows", &causes(decision, entries));
+    line("led to", &effects(decision, entries));
+}
+
+fn named(entry: &Entry) -> String {
+    let who = entry.agent.as_ref().map_or_else(String::new, |agent| format!(" {agent}"));
+    format!("#{} {}{who}", entry.seq, entry.event.name())
+}
+
+/// The lines that caused it (AF-161).
+fn causes(decision: &Decision, entries: &[Entry]) -> String {
+    let own = entries.iter().find(|entry| entry.seq == decision.seq);
+    let parents = own.map(|entry| entry.parent.as_slice()).unwrap_or_default();
+    let told = entries.iter().filter(|entry| parents.contains(&entry.seq)).map(named);
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// What was ordered or ended before anybody reported again.
+fn effects(decision: &Decision, entries: &[Entry]) -> String {
+    let after = entries.iter().skip_while(|entry| entry.seq <= decision.seq);
+    let until = after.take_while(|entry| entry.event.verb() != Verb::Reported);
+    let told: Vec<String> = until
+        .filter(|entry| entry.event.verb() == Verb::Ordered || entry.event.name() == "run.complete")
+        .map(|entry| format!("#{} {}", entry.seq, decision::told(&entry.event).decision))
+        .collect();
+    told.join(", ")
+}
