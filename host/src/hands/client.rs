@@ -115,7 +115,7 @@ impl<'a> Seat<'a> {
     pub(super) fn cut_short(&self, code: i32, words: &str) -> (Failure, String) {
         let kind = Client::cut_short(words);
         let reason = if kind == Failure::Auth {
-            self.told(kind, words)
+            told(self.client, kind, words)
         } else {
             format!("it ended with exit code {code} before it was done: {words}")
         };

@@ -21,6 +21,7 @@ pub(super) const CLIENT: Client = Client {
     own: &[],
     needs: &WORKING,
     counts_on: false,
+    takes_schema: false,
     command,
     hear: own::hear,
 };

@@ -36,6 +36,7 @@ pub(super) const CLIENT: Client = Client {
     ],
     needs: &["write_file", "replace"],
     counts_on: false,
+    takes_schema: false,
     command,
     hear,
 };

@@ -42,6 +42,7 @@ pub(super) const CLIENT: Client = Client {
     ],
     needs: &["write", "edit", "shell"],
     counts_on: true,
+    takes_schema: false,
     command,
     hear,
 };

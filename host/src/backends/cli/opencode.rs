@@ -48,6 +48,7 @@ pub(super) const CLIENT: Client = Client {
     ],
     needs: &["write", "edit", "apply_patch", "bash"],
     counts_on: false,
+    takes_schema: false,
     command,
     hear,
 };
