@@ -113,7 +113,7 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 19] = [
+const WRITERS: [(&str, &str); 21] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
@@ -122,6 +122,8 @@ const WRITERS: [(&str, &str); 19] = [
     ("host/src/proc/sink.rs", "what a process prints"),
     ("host/src/hands/agent.rs", "an attempt's folder"),
     ("host/src/hands/client.rs", "the homes of clients, and a login that one of them renewed"),
+    ("host/src/probe.rs", "a home in the temporary folder while a client says its version"),
+    ("host/src/trial.rs", "the folder and the home of an agent that is tried, in our state"),
     ("host/src/hands/checks.rs", "the scratch folder of tests and hooks"),
     ("host/src/hands/landing.rs", "the notes of a landing"),
     ("host/src/projections.rs", "files that follow from the log"),
