@@ -15,6 +15,7 @@ mod clients;
     reason = "the scripted model of the tests, of which a measurement needs a part"
 )]
 mod model;
+mod pictures;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]
@@ -29,6 +30,7 @@ usage: cargo xtask <command>
   test [<flag>...] [<step>...]   everything a change must pass; --quick leaves the release steps out,
                                  --without-clients the real clients (2 GB to fetch, minutes to drive)
   clients                        fetches the clients that tests drive for real into target/clients
+  pictures                       draws the recordings in docs/pictures
   tidy                           the rules of the house that no compiler checks
   bench [<name>...]              the goals of the program, measured on a release build
 ";
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test", rest @ ..] => test::run(&root(), rest),
         ["clients"] => clients::run(&root()),
+        ["pictures"] => pictures::draw(&root()),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
