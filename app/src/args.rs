@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// Take a task through a whole run
     Run(Box<RunArgs>),
     /// Go on with a run that was interrupted, or try a failed step again
-    Resume(Known),
+    Resume(ResumeArgs),
     /// Answer the question a run waits with
     Answer(AnswerArgs),
     /// Let a stopped run go on
@@ -165,6 +165,17 @@ pub(crate) struct Place {
 pub(crate) struct Known {
     /// The run
     pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The run
+    pub(crate) id: String,
+    /// Where the account is limited: wait until it serves again, then go on
+    #[arg(long)]
+    pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) session: Session,
 }
@@ -532,7 +543,8 @@ impl Command {
     pub(crate) fn json(&self) -> bool {
         match self {
             Command::Run(args) => args.session.place.json,
-            Command::Resume(args) | Command::Merge(args) | Command::Discard(args) => args.session.place.json,
+            Command::Resume(args) => args.session.place.json,
+            Command::Merge(args) | Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
             Command::Status(args) => args.place.json,

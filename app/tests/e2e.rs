@@ -14,6 +14,8 @@ mod model;
 #[path = "e2e/wire.rs"]
 mod wire;
 
+#[path = "e2e/accounts.rs"]
+mod accounts;
 #[path = "e2e/agents.rs"]
 mod agents;
 #[path = "e2e/auditor.rs"]

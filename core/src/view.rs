@@ -57,6 +57,9 @@ pub fn header(run: &Run) -> (String, String) {
     (format!("{what}: {}", one_line(&request.task)), second)
 }
 
+/// Said of a review by whoever wrote what it reviews.
+pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
+
 /// `[Plan]` and the like; the pipeline has names of its own (AF-192).
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
     let word = match (run.strategy(), phase, archetype) {
@@ -111,6 +114,18 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             let (outcome, tone) = answered(run.cycle()?, start, complete);
             Some(Line { tag: tag(run, phase, &start.archetype), doing: doing(start), outcome, tone })
         }
+        Event::ReviewVerdict(verdict) if verdict.same_model => Some(Line {
+            tag: tag(run, phase, &verdict.archetype),
+            doing: format!("{}'s review", capital(&verdict.archetype)),
+            outcome: SAME_MODEL.to_owned(),
+            tone: Tone::Caution,
+        }),
+        Event::DecisionPoint(point) if point.rule == "C6" => Some(Line {
+            tag: tag(run, phase, &point.archetype),
+            doing: format!("{}'s agent", capital(&point.archetype)),
+            outcome: one_line(&point.decision),
+            tone: Tone::Caution,
+        }),
         Event::AgentFailed(failed) => agent_failed(run, phase, start?, &failed.reason),
         Event::AgentTimeout(failed) => agent_failed(run, phase, start?, &failed.0.reason),
         Event::AgentLost(lost) => agent_failed(run, phase, start?, &lost.reason),
@@ -385,6 +400,8 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
     let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
+    let parked = run.complete.as_ref().is_some_and(|complete| complete.reopens_at.is_some());
+    let wait = || (format!("archeflow resume {run_id} --wait"), "go on as soon as the account serves again");
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
     match (outcome.status, outcome.reason) {
@@ -394,6 +411,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
         (RunStatus::Failed, _) => vec![resume(), show()],
+        (RunStatus::Stopped, Reason::ProviderBusy) if parked => vec![wait(), show()],
         (RunStatus::Stopped, Reason::ProviderBusy | Reason::NotSignedIn) => vec![resume(), show()],
         (RunStatus::WiggumBreak, trigger) => {
             let choices = crate::handoff::choices(run_id, run, trigger);

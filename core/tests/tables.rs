@@ -711,6 +711,12 @@ fn af_109_cl_09_cl_12_af_190_af_191_stops() {
             assert!(told.contains(&pair), "docs/rules/outcomes.md does not tell of {pair:?}");
         });
     }
+    page.check("Accounts", |row| {
+        scenario(row);
+        let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
+        row.expect("sent", played.ways());
+        row.expect("reopens", played.reopens());
+    });
     page.check("What the Maker is told again", |row| {
         let played = World::script(row.get("run"), row.get("reviews"), row.get("world")).play();
         let note = played.last_note(row.get("attempt"));

@@ -135,6 +135,16 @@ fn dotted([a, b, c]: [u32; 3]) -> String {
     format!("{a}.{b}.{c}")
 }
 
+/// What the program says its version is; nothing if it does not.
+pub fn version_of(program: &str, env: &[(OsString, OsString)]) -> String {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let found = path.and_then(|path| place(program, path)).map(|place| version(&place, env));
+    match found {
+        Some(Ok([major, minor, patch])) => format!("{major}.{minor}.{patch}"),
+        Some(Err(_)) | None => String::new(),
+    }
+}
+
 fn place(program: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(program)).find(|place| place.is_file())
 }

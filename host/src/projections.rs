@@ -126,6 +126,7 @@ fn list(world: &World, run: &Run) -> Result<(), files::Error> {
         status: status(run).to_owned(),
         task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),
         ts: clock::written(run.last),
+        reopens_at: run.complete.as_ref().and_then(|end| end.reopens_at).map(clock::written),
     };
     index::append(&world.places.events(), &line)
 }

@@ -436,7 +436,8 @@ impl House {
     ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             let default = self.client_at_hand().ok_or(Error::NoAgent)?.spec.clone();
-            return Ok(archeflow_core::words::Agents { default, ..agents.clone() });
+            let fallback = agents.fallback.iter().map(|spec| self.checked(spec)).collect::<Result<_, _>>()?;
+            return Ok(with_accounts(archeflow_core::words::Agents { default, fallback, ..agents.clone() }));
         }
         let resolve = |spec: &str| self.checked(spec);
         let by_archetype = agents
@@ -445,8 +446,21 @@ impl House {
             .map(|(name, spec)| resolve(spec).map(|spec| (name.clone(), spec)))
             .collect::<Result<_, _>>()?;
         let default = if agents.default.is_empty() { String::new() } else { resolve(&agents.default)? };
-        Ok(archeflow_core::words::Agents { default, by_archetype, ..agents.clone() })
+        let fallback = agents.fallback.iter().map(|spec| resolve(spec)).collect::<Result<_, _>>()?;
+        Ok(with_accounts(archeflow_core::words::Agents { default, by_archetype, fallback, ..agents.clone() }))
     }
+}
+
+fn with_accounts(agents: archeflow_core::words::Agents) -> archeflow_core::words::Agents {
+    let specs = [&agents.default].into_iter().chain(agents.by_archetype.values()).chain(&agents.fallback);
+    archeflow_core::words::Agents { accounts: accounts(specs), ..agents }
+}
+
+/// The provider accounts behind specs, where a spec does not stand for itself (C6).
+fn accounts<'a>(specs: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
+    let account = |spec: &String| Agent::parse(spec, Path::new("/")).ok().map(|agent| agent.account());
+    let known = specs.into_iter().filter_map(|spec| Some((spec.clone(), account(spec)?)));
+    known.filter(|(spec, account)| spec != account).collect()
 }
 
 /// The report that a process now drives the run.
@@ -460,6 +474,7 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
         version: version.to_owned(),
         tag: driver.world.tag.clone(),
         agents: driver.agents.clone(),
+        accounts: accounts(driver.agents.values()),
     }
     .into()
 }

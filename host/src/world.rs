@@ -38,6 +38,8 @@ pub struct World {
     pub errands: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
+    /// Of clients that were asked.
+    versions: Mutex<BTreeMap<String, String>>,
 }
 
 /// A reader's checkout that is still as it was handed out.
@@ -118,7 +120,7 @@ impl World {
         personas: BTreeMap<String, Persona>,
     ) -> World {
         let pool = Pool::new(&state, &repo);
-        let (readers, diffs) = (Mutex::default(), Mutex::default());
+        let (readers, diffs, versions) = (Mutex::default(), Mutex::default(), Mutex::default());
         World {
             repo,
             pool,
@@ -134,6 +136,7 @@ impl World {
             errands: Watch::new(),
             readers,
             diffs,
+            versions,
         }
     }
 
@@ -183,6 +186,13 @@ impl World {
             readers.push(Reader { slot, commit: commit.clone(), print });
         }
         untouched
+    }
+
+    /// The version a client says it is, asked for once.
+    pub(crate) fn version_of(&self, program: &str) -> String {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = || crate::probe::version_of(program, &self.env);
+        versions.entry(program.to_owned()).or_insert_with(asked).clone()
     }
 
     /// The diff reviewers of `commit` see, made once.

@@ -171,12 +171,13 @@ fn every_setting_reaches_the_policy() {
         .user(
             "workflow: thorough\nstrategy: pipeline\ndomain: research\ntest_command: make test\nconfidence_floor: 0.725001\n\
              max_cycles: {fast: 2, standard: 2, thorough: 5}\n\
-             agents: {default: 'cmd:claude', maker: 'cmd:my agent', env: [LANG, API_KEY, LANG], structured: false}\n\
+             agents: {default: 'cmd:claude', maker: 'cmd:my agent', env: [LANG, API_KEY, LANG], structured: false, fallback: [codex, 'cmd:other']}\n\
              models:\n  default: premium\n  archetypes: {guardian: opus}\n  workflows:\n    fast:\n      default: cheap\n      \
              archetypes:\n        guardian: sonnet\n\
              git: {auto_merge: true, auto_push: false, merge_strategy: squash, post_merge_test: true, on_post_merge_failure: halt}\n\
              limits: {silence_seconds: 10, maker_minutes: 1, other_minutes: 2, mini_explorer_minutes: 3, tests_seconds: 4, hook_seconds: 5}\n\
-             retries: {attempts: 0, failures_in_a_row: 5, busy_waits_seconds: [1, 2], moved_base: 7, questions: 8}\n\
+             retries: {attempts: 0, failures_in_a_row: 5, busy_waits_seconds: [1, 2], moved_base: 7, questions: 8, \
+             jitter_percent: 3, park_after_seconds: 9}\n\
              convergence: {line_window: 1, overlap_percent: 2, overlap: jaccard, converging_above_percent: 70, diverging_below_percent: 40, \
              diverging_cycles: 6, zero_policy: two_consecutive, stop_without_baseline: true, oscillating: 9, persistent_floor: WARNING, tracked: INFO}\n\
              raised: {severity: {ci_changed: INFO, credential: WARNING}, binary_bytes: 5}\n",
@@ -193,6 +194,7 @@ fn every_setting_reaches_the_policy() {
     wanted.max_cycles = [(Workflow::Fast, 2), (Workflow::Thorough, 5)].into();
     wanted.agents.default = "cmd:claude".to_owned();
     wanted.agents.by_archetype = [("maker".to_owned(), "cmd:my agent".to_owned())].into();
+    wanted.agents.fallback = vec!["codex".to_owned(), "cmd:other".to_owned()];
     wanted.models.default = Some(Tier::Opus);
     wanted.models.archetypes = [("guardian".to_owned(), Tier::Opus)].into();
     let fast = wanted.models.workflows.entry(Workflow::Fast).or_default();
@@ -208,6 +210,7 @@ fn every_setting_reaches_the_policy() {
     let retries = &mut wanted.retries;
     (retries.attempts, retries.failures_in_a_row, retries.moved_base, retries.questions) = (0, 5, 7, 8);
     retries.busy_waits_ms = vec![1_000, 2_000];
+    (retries.jitter_percent, retries.park_after_ms) = (3, 9_000);
     let convergence = &mut wanted.convergence;
     (convergence.line_window, convergence.overlap_percent, convergence.overlap) = (1, 2, Overlap::Jaccard);
     (convergence.converging_above_percent, convergence.diverging_below_percent) = (70, 40);
@@ -367,6 +370,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Prefix => &["archeflow/", "archeflow/b.c/"],
         Kind::Command => &["make", "'a | b && c'", "true", "|\n    cargo test"],
         Kind::Agent => &["'cmd:my agent --x'", "script:f"],
+        Kind::Agents(_) => &["[]", "[codex]", "['cmd:my agent --x', script:f]"],
         Kind::Variables => &["[]", "[LANG]", "[A_1, _b]"],
         Kind::Workflow => &["fast", "standard", "thorough"],
         Kind::Name => &["night"],
@@ -399,6 +403,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         }
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
         Kind::Agent => &["hal", "ollama", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
+        Kind::Agents(_) => &["codex", "[hal]", "['cmd:']", "[[codex]]", "['']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
@@ -433,6 +438,7 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Prefix
             | Kind::Command
             | Kind::Agent
+            | Kind::Agents(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Name
@@ -844,7 +850,7 @@ fn a_repository_may_lower_limits_but_not_raise_them() {
 fn nothing_that_runs_or_reaches_is_inert() {
     for key in KEYS {
         match key.kind {
-            Kind::Command | Kind::Agent | Kind::Variables | Kind::Prefix => {
+            Kind::Command | Kind::Agent | Kind::Agents(_) | Kind::Variables | Kind::Prefix => {
                 assert_eq!(key.class, Class::Guarded, "{}", key.path);
             }
             Kind::Switch

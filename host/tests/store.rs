@@ -945,6 +945,7 @@ fn index_last_line_of_a_run_wins() {
         status: status.to_owned(),
         task: "line\nbreak".to_owned(),
         ts: "2026-04-08T10:00:00Z".to_owned(),
+        reopens_at: None,
     };
     index::append(desk.dir(), &entry("a", "running")).unwrap();
     index::append(desk.dir(), &entry("b", "running")).unwrap();

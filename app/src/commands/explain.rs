@@ -205,7 +205,9 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::Checkpoint => "at a checkpoint, going on was not worth it (soft break)",
         Reason::AgentFailures => "agents failed and could not be replaced",
         Reason::Budget => "the budget is used up, or has no room for what would come next; the work is kept",
-        Reason::ProviderBusy => "the agent asked again and again to be tried later",
+        Reason::ProviderBusy => {
+            "the provider's account is limited: too many requests, overloaded, or nothing left"
+        }
         Reason::NotSignedIn => "the provider turned the agent away: sign in with its own client, then resume",
         Reason::UnparsableReview => "a review could not be read, so it can't count as an approval",
         Reason::NoChange => "there is no change to review or to land",

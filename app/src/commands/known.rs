@@ -1,18 +1,24 @@
 //! Commands that let an existing run go on: resume, answer, continue, merge.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
 use archeflow_core::words::{Money, Outcome, Reason, RunStatus};
+use archeflow_host::clock;
 use archeflow_host::drive::Driver;
 
-use crate::args::{AnswerArgs, ContinueArgs, Known, Session};
+use crate::args::{AnswerArgs, ContinueArgs, Known, ResumeArgs, Session};
 use crate::commands::house;
 use crate::commands::session::drive;
+use crate::faces::summary;
 use crate::failure::Failure;
 
-pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
+pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
+    if let Some(reopens_at) = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at) {
+        parked(args, &driver, reopens_at)?;
+    }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
         Some(outcome) if can_be_tried_again(&outcome) => {
@@ -21,6 +27,31 @@ pub(crate) fn resume(args: &Known) -> Result<ExitCode, Failure> {
         Some(outcome) => return Err(ended(&args.id, &driver, &outcome)),
     };
     go_on(driver, "resume", &args.session, after)
+}
+
+/// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
+fn parked(args: &ResumeArgs, driver: &Driver, reopens_at: u64) -> Result<(), Failure> {
+    if reopens_at <= clock::now() {
+        return Ok(());
+    }
+    if !args.wait {
+        let mut failure = Failure::busy(
+            format!("{} is parked: its account serves again at {}", args.id, summary::when(reopens_at)),
+            format!(
+                "Resume it then, or wait for it here: archeflow resume {} --wait. \
+                 Others can take over with `agents.fallback` in new runs.",
+                args.id
+            ),
+        );
+        let (root, outcome) = (driver.world.places.root(), driver.run.outcome.as_ref());
+        failure.run = Some(summary::json(root, &args.id, &driver.run, outcome, failure.code, None));
+        return Err(failure);
+    }
+    tell!("waiting until {}; Ctrl-C stops waiting, the run stays as it is", summary::when(reopens_at));
+    while clock::now() < reopens_at {
+        std::thread::sleep(Duration::from_millis((reopens_at - clock::now().min(reopens_at)).min(200)));
+    }
+    Ok(())
 }
 
 /// A step that failed for reasons outside the change.

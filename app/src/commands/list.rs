@@ -228,6 +228,7 @@ impl Seen {
         json!({
             "run_id": self.entry.run_id, "status": self.entry.status, "task": self.entry.task, "ts": self.entry.ts,
             "repository": self.root.display().to_string(), "interrupted": self.interrupted,
+            "reopens_at": self.entry.reopens_at,
         })
     }
 }
@@ -289,6 +290,16 @@ fn table(runs: &[Seen], all: bool) {
             if room < 8 { String::new() } else { cut(&safe_line(&seen.entry.task), room) }
         );
         out!("{}", line.trim_end());
+        if let Some(at) = seen.entry.reopens_at.as_deref() {
+            out!(
+                "{}",
+                paint.dim(&format!(
+                    "{}  parked until {}",
+                    pad("", repository),
+                    summary::when(clock::read(at))
+                ))
+            );
+        }
     }
 }
 
@@ -341,6 +352,9 @@ fn one(id: &str, run: &Run) {
     match (&run.outcome, run.cycle()) {
         (Some(outcome), _) => {
             out!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), safe_line(&outcome.detail));
+            if let Some(line) = summary::parked(run) {
+                out!("{line}");
+            }
             for (command, meaning) in view::next_steps(id, run, outcome) {
                 out!("  {}  {meaning}", safe_line(&command));
             }

@@ -1,8 +1,10 @@
 //! The end of a run: for people on standard error, for machines on standard output.
 
+use archeflow_core::rules::players;
 use archeflow_core::run::Run;
 use archeflow_core::view;
 use archeflow_core::words::{Outcome, RunStatus};
+use archeflow_host::clock;
 use serde_json::json;
 
 use super::costs;
@@ -43,6 +45,13 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
             );
         }
     }
+    let same = judged_by_author(run);
+    if !same.is_empty() {
+        tell!("\nReviewed by the model that wrote it: {}", safe_line(&same.join(", ")));
+    }
+    if let Some(line) = parked(run) {
+        tell!("\n{}", paint.tone(view::Tone::Caution, &line));
+    }
     let costs = costs::table(run);
     if !costs.is_empty() {
         tell!("\n{}", costs.join("\n"));
@@ -72,6 +81,29 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     let last =
         format!("{} ({}): {}{kept}{next}", outcome.status.name(), outcome.reason.name(), outcome.detail);
     tell!("\n{}", paint.tone(tone, &safe_line(&last)));
+}
+
+/// When a parked run can go on.
+pub(crate) fn parked(run: &Run) -> Option<String> {
+    let reopens_at = run.complete.as_ref()?.reopens_at?;
+    Some(format!("Parked:    its account serves again at {}", when(reopens_at)))
+}
+
+/// `2026-04-08 14:30:00 UTC (in 2h 10m)`.
+pub(crate) fn when(ms: u64) -> String {
+    let date = clock::written(ms).replace('T', " ").replace('Z', " UTC");
+    match ms.checked_sub(clock::now()) {
+        Some(left) if left > 0 => format!("{date} (in {})", view::seconds(left.div_ceil(1_000) * 1_000)),
+        Some(_) | None => date,
+    }
+}
+
+/// The archetypes of the present cycle whose review came from the Maker's own model.
+fn judged_by_author(run: &Run) -> Vec<String> {
+    let (Some(author), Some(cycle)) = (&run.author, run.cycle()) else { return Vec::new() };
+    let judges = cycle.answers.iter().filter(|(name, _)| cycle.review(name).is_some());
+    let same = judges.filter(|(_, answered)| players::same_model(author, &answered.author));
+    same.map(|(name, _)| name.clone()).collect()
 }
 
 /// The object of INTERFACES section 1.
@@ -111,6 +143,8 @@ pub(crate) fn json(
         "detail": outcome.map(|outcome| outcome.detail.clone()),
         "cycles": run.number(),
         "branch": run.request.as_ref().map(|request| request.branch.clone()),
+        "reopens_at": run.complete.as_ref().and_then(|complete| complete.reopens_at).map(clock::written),
+        "same_model_reviews": judged_by_author(run),
         "merged_oid": run.complete.as_ref().and_then(|complete| complete.merged_oid.clone()),
         "artifacts": root.join(format!(".archeflow/artifacts/{run_id}")).to_string_lossy(),
         "events": root.join(format!(".archeflow/events/{run_id}.jsonl")).to_string_lossy(),

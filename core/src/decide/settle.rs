@@ -151,7 +151,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     }
     // The same brief would not fit a third time either (M-G5).
     if failed.kind == Failure::ContextTooLong
-        && tried(&cycle.cramped) <= 1
+        && cycle.cramped.get(&seat.archetype).is_none_or(|(times, _)| *times <= 1)
         && tried(&cycle.failures) <= retries.attempts
     {
         return Next::Again;

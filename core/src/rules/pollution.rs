@@ -55,6 +55,29 @@ pub fn fills(characters: usize, window_tokens: u64, policy: &Boundaries) -> bool
     tokens.saturating_mul(100) > window_tokens.saturating_mul(u64::from(policy.prompt_percent))
 }
 
+/// How long a brief may be whose predecessor did not fit: as much smaller as a brief that fills the window would be.
+pub fn room(too_long_chars: u64, window_tokens: u64, policy: &Boundaries) -> u64 {
+    let whole = match too_long_chars {
+        0 => window_tokens.saturating_mul(CHARS_PER_TOKEN),
+        known => known.min(window_tokens.saturating_mul(CHARS_PER_TOKEN)),
+    };
+    whole.saturating_mul(u64::from(policy.prompt_percent)) / 100
+}
+
+/// The beginning of a text that is over by so many characters, with a word about the rest; all of it where nothing would
+/// be gained.
+pub fn cut(text: &str, over: u64, rest: &str) -> String {
+    let note = format!("\n[cut here to make room; {rest}]\n");
+    let (whole, more) = (text.chars().count() as u64, note.chars().count() as u64);
+    let Some(kept) = whole.checked_sub(over.saturating_add(more)) else {
+        return if whole > more { note.trim_start().to_owned() } else { text.to_owned() };
+    };
+    let kept: String = text.chars().take(usize::try_from(kept).unwrap_or(usize::MAX)).collect();
+    // Whole lines only: half a line of a diff says something else.
+    let end = kept.rfind('\n').map_or(kept.len(), |at| at);
+    format!("{}{note}", kept.get(..end).unwrap_or(&kept))
+}
+
 /// A persona without what stands between fences.
 pub fn without_examples(prompt: &str) -> String {
     let mut kept = Vec::new();
@@ -72,4 +95,29 @@ pub fn without_examples(prompt: &str) -> String {
         }
     }
     kept.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, room};
+    use crate::words::Boundaries;
+
+    #[test]
+    fn m_g5_a_brief_that_did_not_fit_is_made_smaller() {
+        let policy = Boundaries { prompt_percent: 50, ..Boundaries::default() };
+        for (chars, window, wanted) in [(1_000, 200_000, 500), (0, 1_000, 2_000), (9_000_000, 1_000, 2_000)] {
+            assert_eq!(room(chars, window, &policy), wanted, "{chars} {window}");
+        }
+    }
+
+    #[test]
+    fn m_g5_what_is_cut_ends_with_a_whole_line_and_says_so() {
+        let text = "line one\nline two\nline three\nline four\nline five\nline six\nline seven\n".repeat(3);
+        let short = cut(&text, 60, "read the rest in your checkout");
+        assert!(short.starts_with("line one\n") && short.len() + 50 < text.len(), "{short}");
+        let (kept, note) = short.split_once("\n[cut here").unwrap_or_default();
+        assert!(text.contains(&format!("{kept}\n")) && note.contains("read the rest"), "{short}");
+        assert_eq!(cut("short", 60, "read the rest"), "short", "nothing would be gained");
+        assert!(cut(&text, 9_999, "x").starts_with("[cut here"));
+    }
 }

@@ -98,7 +98,8 @@ impl Run {
         let beside = known.filter(|known| failed.start_seq < known.since);
         let breaker = Breaker {
             since: seq,
-            at,
+            // Lines are dated by the second: the end of it, so that nobody is early after a replay.
+            at: (at / 1_000 + 1).saturating_mul(1_000),
             quota: failed.kind == Failure::Quota || beside.is_some_and(|known| known.quota),
             told_ms: failed.reopens_in_ms.max(beside.and_then(|known| known.told_ms)),
             times: times.max(beside.map_or(0, |known| known.times)),

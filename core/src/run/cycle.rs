@@ -28,8 +28,8 @@ pub struct Cycle {
     pub failures: BTreeMap<String, u32>,
     pub busy: BTreeMap<String, u32>,
     pub last_failure: BTreeMap<String, AgentFailed>,
-    /// How often the brief of each archetype was too long for it.
-    pub cramped: BTreeMap<String, u32>,
+    /// How often the brief of each archetype was too long for it, and how long the first of them was.
+    pub cramped: BTreeMap<String, (u32, u64)>,
     /// Spared or given up, with the reason.
     pub absent: BTreeMap<String, String>,
     pub verdicts: BTreeMap<String, Verdict>,

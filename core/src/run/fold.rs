@@ -377,7 +377,7 @@ impl Run {
         *times += 1;
         let times = *times;
         if failed.kind == Failure::ContextTooLong {
-            *cycle.cramped.entry(failed.archetype.clone()).or_default() += 1;
+            cycle.cramped.entry(failed.archetype.clone()).or_insert((0, failed.brief_chars)).0 += 1;
         }
         cycle.last_failure.insert(failed.archetype.clone(), failed.clone());
         if busy {

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Entry, Event,
     FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Past, QuestionAnswered,
-    QuestionKind, Refusal, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+    QuestionKind, Refusal, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
 use archeflow_core::rules::prices;
 use archeflow_core::run::{PIPELINE, Run};
 use archeflow_core::words::{
     Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
-    Millionths, Money, Policy, Prior, Proposal, Purpose, Review, Role, Said, Seq, Severity, Shadow, Sign,
-    Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
+    Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Said, Seq, Severity, Shadow,
+    Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 
 /// No script here needs more rounds of orders and answers.
@@ -47,6 +47,8 @@ pub(crate) struct World {
     /// What each archetype says it cost; `all` for everybody else.
     charges: BTreeMap<String, Money>,
     spent_today: Money,
+    /// When a person resumes a run that was stopped by a limited account: `late` or `early`.
+    resumes: Vec<String>,
     /// How often the Maker has delivered something to review.
     delivered: usize,
     /// It was sent back for tests; what it brings then is the same delivery.
@@ -79,6 +81,7 @@ impl World {
         };
         let mut policy = Policy { test_command: Some("make test".to_owned()), ..Policy::default() };
         policy.shadows.enabled = false;
+        policy.retries.jitter_percent = 0;
         let sure = Some(900_000);
         let mut made = World {
             policy,
@@ -107,6 +110,7 @@ impl World {
             changed_files: 1,
             charges: BTreeMap::new(),
             spent_today: Money::ZERO,
+            resumes: Vec::new(),
             delivered: 0,
             for_tests: false,
         };
@@ -150,6 +154,15 @@ impl World {
             "prices" => self.policy.costs.prices = prices::built_in().tiers.clone(),
             "play file" => self.policy.agents.default = "script:a.play".to_owned(),
             "cost" => self.charges = list().iter().map(|pair| charge(pair)).collect(),
+            "plays" => {
+                let pairs = list();
+                let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+                let named = pairs.map(|(name, agent)| (name.to_owned(), agent.to_owned()));
+                self.policy.agents.by_archetype = named.collect();
+            }
+            "fallback" => self.policy.agents.fallback = list(),
+            "park after" => self.policy.retries.park_after_ms = u64::from(number(value)) * 1_000,
+            "resumes" => self.resumes = list(),
             "merge" => self.builds = list(),
             "tests" => self.tests = list(),
             "landing" => self.landings = list(),
@@ -170,7 +183,13 @@ impl World {
         let mut run = Run::default();
         let mut log = vec![run.hear(0, self.request()), run.hear(0, self.session())];
         for _ in 0..ROUNDS {
-            log.extend(run.settle(0));
+            log.extend(run.settle(run.last));
+            if let Some(now) = self.resumed(&run) {
+                let session = SessionStart { fence: 2, ..self.session() };
+                log.push(run.hear(now, session));
+                log.push(run.hear(now, RunContinued::default()));
+                continue;
+            }
             if run.outcome.is_some() || enough(&log) {
                 return Played { run, log };
             }
@@ -179,10 +198,21 @@ impl World {
             assert!(!orders.is_empty(), "the run waits for nothing; its last line: {:?}", log.last());
             for (seq, order) in orders {
                 let report = self.answer(seq, &order);
-                log.push(run.hear(0, report));
+                log.push(run.hear(run.last, report));
             }
         }
         panic!("the run does not end; its last line: {:?}", log.last())
+    }
+
+    /// When a person goes on with what a limited account has stopped.
+    fn resumed(&mut self, run: &Run) -> Option<u64> {
+        let complete = run.complete.as_ref().filter(|end| end.reason == Reason::ProviderBusy)?;
+        let when = if self.resumes.is_empty() { None } else { Some(self.resumes.remove(0)) };
+        match when?.as_str() {
+            "early" => Some(run.last),
+            "late" => Some(complete.reopens_at.unwrap_or(run.last)),
+            other => panic!("nobody resumes '{other}'"),
+        }
     }
 
     fn request(&self) -> RunStart {
@@ -316,6 +346,9 @@ impl World {
         let archetype = start.archetype.clone();
         let Some(kind) = mishap else { return self.done(seq, start).into() };
         let reason = kind.clone();
+        let (kind, told) =
+            kind.split_once('@').map_or((kind.as_str(), None), |(kind, told)| (kind, Some(told)));
+        let reopens_in_ms = told.map(|told| u64::from(number(told)) * 1_000);
         let failed = |kind| AgentFailed {
             archetype: archetype.clone(),
             start_seq: seq,
@@ -324,11 +357,11 @@ impl World {
             duration_ms: 1,
             kept_as: None,
             estimated_cost_usd: None,
-            reopens_in_ms: None,
+            reopens_in_ms,
             played: None,
             brief_chars: 0,
         };
-        let kind = match kind.as_str() {
+        let kind = match kind {
             "fine" => return self.done(seq, start).into(),
             "sick" => {
                 let mut complete = self.done(seq, start);
@@ -359,6 +392,8 @@ impl World {
             "overload" => Failure::Overload,
             "context" => Failure::ContextTooLong,
             "denied" => Failure::PermissionDenied,
+            "refused" => Failure::Refused,
+            "network" => Failure::Network,
             "not-started" => Failure::NotStarted,
             other => panic!("an agent can't end with '{other}'"),
         };
@@ -563,6 +598,23 @@ pub(crate) fn finding(word: &str) -> Finding {
 }
 
 impl Played {
+    /// Everybody who was sent, with the agent where it is not the usual one, and the seconds waited before.
+    pub(crate) fn ways(&self) -> String {
+        let way = |entry: &Entry| {
+            let Event::AgentStart(start) = &entry.event else { return None };
+            let agent = if start.agent.is_empty() { String::new() } else { format!("={}", start.agent) };
+            let wait = if start.wait_ms == 0 { String::new() } else { format!("+{}", start.wait_ms / 1_000) };
+            Some(format!("{}{agent}{wait}", start.archetype))
+        };
+        self.log.iter().filter_map(way).collect::<Vec<_>>().join(" ")
+    }
+
+    /// In how many seconds after its last line a parked run can go on.
+    pub(crate) fn reopens(&self) -> String {
+        let at = self.run.complete.as_ref().and_then(|complete| complete.reopens_at);
+        at.map_or_else(String::new, |at| at.saturating_sub(self.run.last).to_string())
+    }
+
     pub(crate) fn status(&self) -> &'static str {
         self.run.outcome.as_ref().map_or("", |outcome| outcome.status.name())
     }

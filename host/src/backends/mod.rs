@@ -105,6 +105,18 @@ impl Agent {
         }
     }
 
+    /// The provider account this works with, as far as its name tells: agents on one account share its limits (C6).
+    pub fn account(&self) -> String {
+        match self {
+            Agent::Cmd(_) | Agent::Script(_) => self.spec(),
+            Agent::Cli(client, rest) => match (client.rest, rest.split_once('@')) {
+                (Rest::Model, _) | (Rest::ModelAt, None) => client.name.to_owned(),
+                (Rest::ModelAt, Some((_, place))) => format!("{}@{place}", client.name),
+                (Rest::Command, _) => self.spec(),
+            },
+        }
+    }
+
     /// The command to start; `me` is this program, which plays the scripts. What clients need beyond their name is
     /// said by [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
@@ -172,5 +184,18 @@ mod tests {
                 });
             assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");
         }
+    }
+
+    #[test]
+    fn c6_models_of_one_client_share_its_account() -> Result<(), Error> {
+        for (spec, account) in [
+            ("claude", "claude"),
+            ("claude:opus", "claude"),
+            ("codex:gpt-5.5", "codex"),
+            ("cmd:my agent", "cmd:my agent"),
+        ] {
+            assert_eq!(Agent::parse(spec, Path::new("/"))?.account(), account, "{spec}");
+        }
+        Ok(())
     }
 }

@@ -48,6 +48,8 @@ pub enum Kind {
     Command,
     /// Which program plays an archetype.
     Agent,
+    /// A list of at most so many of them, their order kept.
+    Agents(usize),
     /// A list of names of environment variables.
     Variables,
     /// A built-in workflow, or the name of a file.
@@ -166,6 +168,13 @@ pub static KEYS: &[Key] = &[
         Class::Guarded,
         Ok("[]"),
         "Environment variables of yours that agents get to see.",
+    ),
+    key(
+        "agents.fallback",
+        Kind::Agents(8),
+        Class::Guarded,
+        Ok("[]"),
+        "Programs that take over, in this order, where an account can't serve.",
     ),
     key(
         "agents.structured",
@@ -369,7 +378,21 @@ pub static KEYS: &[Key] = &[
         Kind::Wholes(20, 0, 3_600),
         Class::GuardedAbove,
         Ok("[2, 10, 30, 60, 120]"),
-        "Waits before a busy agent is asked again; after the last the run stops.",
+        "Waits before a busy account is asked again; after the last the run stops.",
+    ),
+    key(
+        "retries.jitter_percent",
+        PERCENT,
+        Class::Inert,
+        Ok("20"),
+        "Up to so much is added to each of these waits, so that runs do not come back all at once.",
+    ),
+    key(
+        "retries.park_after_seconds",
+        Kind::Whole(0, 86_400),
+        Class::GuardedAbove,
+        Ok("300"),
+        "A longer wait for an account is not waited for: the run stops and says when it can go on.",
     ),
     key(
         "retries.moved_base",
@@ -1231,6 +1254,7 @@ impl Kind {
                 .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
             Kind::Agent => AGENTS.to_owned(),
+            Kind::Agents(most) => format!("a list of at most {most}, each {AGENTS}"),
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
@@ -1277,7 +1301,7 @@ impl Kind {
                 archeflow_core::persona::check_name(text).is_ok().then(|| Setting::Text(text.to_owned()))
             }
             Kind::Names(_) => self.read_items(&text.split(',').map(str::trim).collect::<Vec<_>>()),
-            Kind::Wholes(..) | Kind::Variables => None,
+            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) => None,
         }
     }
 
@@ -1292,6 +1316,13 @@ impl Kind {
                 names.dedup();
                 Some(Setting::Names(names))
             }
+            Kind::Agents(most) if items.len() <= most => {
+                let specs = items.iter().map(|item| match Kind::Agent.read_text(item) {
+                    Some(Setting::Text(spec)) => Some(spec),
+                    _ => None,
+                });
+                specs.collect::<Option<_>>().map(Setting::Names)
+            }
             Kind::Names(most) => {
                 let names: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
                 let fits = |name: &String| archeflow_core::persona::check_name(name).is_ok();
@@ -1301,6 +1332,7 @@ impl Kind {
                 good.then_some(Setting::Names(names))
             }
             Kind::Wholes(..)
+            | Kind::Agents(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Dollars(_)
@@ -1334,6 +1366,7 @@ impl Kind {
             | Kind::Prefix
             | Kind::Command
             | Kind::Agent
+            | Kind::Agents(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Name

@@ -365,6 +365,9 @@ impl Settings {
                 policy.agents.by_archetype.insert(name.to_owned(), spec.clone());
             }
         }
+        if let Some(Setting::Names(specs)) = self.get("agents.fallback") {
+            policy.agents.fallback = specs;
+        }
     }
 
     fn limits(&self, policy: &mut Policy) {
@@ -385,6 +388,8 @@ impl Settings {
         if let Some(Setting::Wholes(waits)) = self.get("retries.busy_waits_seconds") {
             retries.busy_waits_ms = waits.into_iter().map(|seconds| seconds * SECOND).collect();
         }
+        retries.jitter_percent = narrow(self.whole("retries.jitter_percent"));
+        retries.park_after_ms = self.whole("retries.park_after_seconds") * SECOND;
     }
 
     fn convergence(&self, policy: &mut Policy) {
@@ -872,7 +877,7 @@ fn one_agent(values: &mut BTreeMap<String, Set>) {
     let mut beaten = Vec::new();
     values.retain(|key, set| {
         let keep = match key.strip_prefix("agents.") {
-            None | Some("default" | "env" | "structured") => true,
+            None | Some("default" | "env" | "structured" | "fallback") => true,
             Some(_) => matches!(set.source, Source::Flag(_)),
         };
         if !keep {

@@ -23,12 +23,13 @@ use super::desk::Errand;
 use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
 use crate::backends::cli::Start;
+use crate::clock;
 use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
 use crate::git::{Oid, runner};
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
-use crate::store::files;
+use crate::store::{breakers, files};
 use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
@@ -115,6 +116,9 @@ impl Attempt<'_> {
         if self.errand.start.wait_ms > 0 {
             self.wait();
         }
+        if let Some(shut) = self.shut_by_another() {
+            return Ok(shut);
+        }
         let before = self.world.repo.fingerprint();
         match self.errand.start.role {
             Role::Maker => {
@@ -143,7 +147,28 @@ impl Attempt<'_> {
         Err(Fault::Trouble(Trouble::Tampered { who: format!("the {}", self.errand.start.archetype), place }))
     }
 
+    /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
+    fn shut_by_another(&self) -> Option<Event> {
+        let (world, account) = (self.world, self.errand.start.account.as_str());
+        let left = breakers::shut_for(&world.state, account, &world.run_id, clock::now())?;
+        let reason = format!("the account {account} is limited, as another run has found out");
+        let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
+        failed.estimated_cost_usd = Some(Money::ZERO);
+        failed.reopens_in_ms = Some(left);
+        Some(failed.into())
+    }
+
+    /// What is known of the account, for other runs.
+    fn tell_others(&self, reopens_in_ms: u64) {
+        let (world, account) = (self.world, self.errand.start.account.as_str());
+        if !account.is_empty() {
+            let reopens_at = clock::now().saturating_add(reopens_in_ms);
+            let _ = breakers::open(&world.state, account, reopens_at, &world.run_id);
+        }
+    }
+
     fn wait(&self) {
+        self.tell_others(self.errand.start.wait_ms);
         let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
         while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
             std::thread::sleep(Duration::from_millis(20));
@@ -372,7 +397,10 @@ impl Attempt<'_> {
             cost_source: counted.map(|(_, source)| source),
             notes,
             session: self.seat.as_ref().and_then(Seat::session),
+            played: self.seat.as_ref().map(|seat| seat.player(self.world, true)),
+            brief_chars: self.brief_chars(),
         };
+        breakers::close(&self.world.state, &start.account);
         Ok(complete.into())
     }
 
@@ -465,9 +493,28 @@ impl Attempt<'_> {
     }
 
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
+        let failed = self.failure_of(kind, reason, duration_ms, kept_as);
+        if let Some(reopens_in_ms) = failed.reopens_in_ms {
+            self.tell_others(reopens_in_ms);
+        }
+        if matches!(kind, Failure::Silence | Failure::TooLong) {
+            AgentTimeout(failed).into()
+        } else {
+            failed.into()
+        }
+    }
+
+    fn failure_of(
+        &self,
+        kind: Failure,
+        reason: String,
+        duration_ms: u64,
+        kept_as: Option<String>,
+    ) -> AgentFailed {
         let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
         let archetype = self.errand.start.archetype.clone();
-        let failed = AgentFailed {
+        let seat = self.seat.as_ref();
+        AgentFailed {
             archetype,
             start_seq: self.errand.seq,
             kind,
@@ -475,12 +522,17 @@ impl Attempt<'_> {
             duration_ms,
             kept_as,
             estimated_cost_usd,
-        };
-        if matches!(kind, Failure::Silence | Failure::TooLong) {
-            AgentTimeout(failed).into()
-        } else {
-            failed.into()
+            reopens_in_ms: seat
+                .filter(|_| kind.is_busy())
+                .and_then(Seat::reopens)
+                .map(|s| s.saturating_mul(1_000)),
+            played: seat.map(|seat| seat.player(self.world, false)),
+            brief_chars: self.brief_chars(),
         }
+    }
+
+    fn brief_chars(&self) -> u64 {
+        u64::try_from(self.told().chars().count()).unwrap_or(u64::MAX)
     }
 
     fn usage(&self) -> Usage {

@@ -8,13 +8,13 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
-use archeflow_core::event::{AgentStart, Failure, Session};
+use archeflow_core::event::{AgentStart, Failure, Player, Session};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 use archeflow_core::words::{Outcome, Role, RunStatus, Seq};
 
 use super::Message;
-use crate::backends::cli::{Client, Errand, Fault, Heard, Lent, Start};
+use crate::backends::cli::{Client, Errand, Fault, Heard, Lent, Start, reopens};
 use crate::world::World;
 
 /// The longest line that is read; clients print whole files on one.
@@ -104,9 +104,7 @@ impl<'a> Seat<'a> {
 
     /// What went wrong by the client's own account, or what it was struggling with when it was cut short.
     pub(super) fn fault(&self) -> Option<(Failure, String)> {
-        let heard = self.heard();
-        let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
-        let Fault { kind, said, .. } = heard.fault.as_ref().or_else(hitch)?;
+        let Fault { kind, said, .. } = self.trouble()?;
         let said: String = said.chars().take(500).collect();
         Some((*kind, told(self.client, *kind, &said)))
     }
@@ -120,6 +118,28 @@ impl<'a> Seat<'a> {
             format!("it ended with exit code {code} before it was done: {words}")
         };
         (kind, reason)
+    }
+
+    fn trouble(&self) -> Option<&Fault> {
+        let heard = self.heard();
+        let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
+        heard.fault.as_ref().or_else(hitch)
+    }
+
+    /// In how many seconds the provider will serve again, if it says so.
+    pub(super) fn reopens(&self) -> Option<u64> {
+        let fault = self.trouble().filter(|fault| fault.kind.is_busy())?;
+        fault.reopens.or_else(|| reopens::read(&fault.said))
+    }
+
+    /// Who plays, as far as that is known. A client that does not say its version is asked for it, once for each run.
+    pub(super) fn player(&self, world: &World, asks: bool) -> Player {
+        let heard = self.heard();
+        let version = match heard.version.as_str() {
+            "" if asks && !self.client.program.is_empty() => world.version_of(self.client.program),
+            said => said.to_owned(),
+        };
+        Player { vendor: self.client.vendor.to_owned(), model: heard.model.clone(), version }
     }
 
     /// The provider turned it away before the model had said a word: nothing was used. A line that broke proves no

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use archeflow_core::brief::{self, Frame};
-use archeflow_core::event::{AgentStart, Artifact, Failure};
+use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
 use archeflow_core::persona::phase;
 use archeflow_core::read;
-use archeflow_core::rules::attention::{self, Desk};
+use archeflow_core::rules::attention::{self, Desk, Seen};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
@@ -65,6 +65,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
     let sees = narrowed(run, start, &persona.archetype.sees);
+    let too_long = too_long(run, start);
     let desk = lay_out(world, run, start, &sees)?;
     let mut seen = attention::look(start.role, &sees, &desk);
     if let Some(what) = seen.missing.first() {
@@ -75,7 +76,8 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     }
     let past = run.request.as_ref().map(|request| &request.past);
     let useless = &run.corrections.ineffective;
-    if let Some(lessons) = past.and_then(|past| memory::told_text(past, &start.archetype, useless)) {
+    let lessons = past.and_then(|past| memory::told_text(past, &start.archetype, useless));
+    if let Some(lessons) = lessons.filter(|_| too_long.is_none()) {
         seen.sections.push(("Lessons from earlier runs", lessons));
     }
     let request = run.request.as_ref();
@@ -100,12 +102,28 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     };
     let mut brief = brief::write(start, &seen, &frame);
     let mut notes = Vec::new();
-    let fills = pollution::fills(brief.len(), window(run, start), &run.policy().boundaries);
-    if fills || was_too_long(run, start) {
+    let (window, policy) = (window(run, start), &run.policy().boundaries);
+    if pollution::fills(brief.len(), window, policy) || too_long.is_some() {
         let persona = pollution::without_examples(frame.persona);
-        brief = brief::write(start, &seen, &Frame { persona: &persona, ..frame });
-        let why = if fills { "takes more than half of its memory" } else { "did not fit into its memory" };
-        notes.push(format!("its brief {why}; examples were left out (AF-156)"));
+        let frame = Frame { persona: &persona, ..frame };
+        brief = brief::write(start, &seen, &frame);
+        match too_long {
+            None => notes.push(
+                "its brief takes more than half of its memory; examples were left out (AF-156)".to_owned(),
+            ),
+            Some(before) => {
+                let over = length(&brief).saturating_sub(pollution::room(before, window, policy));
+                if over > 0 {
+                    cut_diff(&mut seen, over);
+                    brief = brief::write(start, &seen, &frame);
+                }
+                notes.push(format!(
+                    "its brief of {before} characters did not fit into its memory; this one has {}: without \
+                     lessons and examples, findings and diff in short (AF-156)",
+                    length(&brief)
+                ));
+            }
+        }
     }
     Ok(Errand {
         seq,
@@ -131,10 +149,20 @@ fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     read::schema_for(start.role).filter(|_| takes_one && run.policy().agents.structured)
 }
 
-/// Its last attempt found no room.
-fn was_too_long(run: &Run, start: &AgentStart) -> bool {
-    let failed = run.cycle().and_then(|cycle| cycle.last_failure.get(&start.archetype));
-    failed.is_some_and(|failed| failed.kind == Failure::ContextTooLong)
+/// The length of the brief that did not fit, if one of this archetype's didn't.
+fn too_long(run: &Run, start: &AgentStart) -> Option<u64> {
+    run.cycle()?.cramped.get(&start.archetype).map(|(_, chars)| *chars)
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
+}
+
+/// The rest of it lies in the checkout, which can be read piece by piece.
+fn cut_diff(seen: &mut Seen, over: u64) {
+    for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
+        *text = pollution::cut(text, over, "read the rest in your checkout");
+    }
 }
 
 /// What the tier's models hold; cautious where nobody said.
@@ -217,12 +245,19 @@ fn lay_out(world: &World, run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>)
     }
     if wants(Sight::Feedback) {
         match start.role {
-            Role::Creator => desk.creator_feedback = feedback::for_role(run, Destination::Creator),
-            Role::Maker => desk.maker_feedback = feedback::for_role(run, Destination::Maker),
+            Role::Creator => desk.creator_feedback = told(run, start, Destination::Creator),
+            Role::Maker => desk.maker_feedback = told(run, start, Destination::Maker),
             Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
         }
     }
     Ok(desk)
+}
+
+fn told(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
+    match too_long(run, start) {
+        None => feedback::for_role(run, role),
+        Some(_) => feedback::in_short(run, role),
+    }
 }
 
 /// The Explorer's report of this cycle, with what a mini-Explorer found out in this or the last one.

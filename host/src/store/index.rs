@@ -17,6 +17,9 @@ pub struct Entry {
     pub status: String,
     pub task: String,
     pub ts: String,
+    /// When a parked run can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopens_at: Option<String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -245,8 +245,6 @@ fn change(cycle: u32) -> Change {
         commits: 1,
         uncommitted: false,
         signs: Signs { seen: Vec::new() },
-        played: None,
-        brief_chars: 0,
         notes: Vec::new(),
     }
 }

@@ -87,6 +87,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         ("system", "init") => {
             text(line, "session_id").clone_into(&mut heard.session);
             text(line, "model").clone_into(&mut heard.model);
+            text(line, "claude_code_version").clone_into(&mut heard.version);
             None
         }
         ("system", "api_retry") => {

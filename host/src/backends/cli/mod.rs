@@ -11,6 +11,7 @@ mod gemini;
 mod goose;
 mod opencode;
 pub mod own;
+pub mod reopens;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
