@@ -835,7 +835,7 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
             }
             Found::Key(_) | Found::Section | Found::Later | Found::Unknown => {
                 let mut known = keys::siblings(&["agents"], archetypes);
-                known.retain(|name| !["default", "env", "structured"].contains(&name.as_str()));
+                known.retain(|name| !matches!(name.as_str(), "default" | "env" | "structured" | "fallback"));
                 let text = format!("unknown archetype `{}`; known: {}", shown(name), known.join(", "));
                 faults.push(whole_file("--agent-for", &text));
             }
