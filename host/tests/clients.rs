@@ -465,6 +465,7 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
         ("claude", "", None, "--model haiku"),
         ("claude", "claude-x", None, "--model claude-x"),
         ("claude", "", Some(&session), "--resume 1-2-3"),
+        ("codex", "", None, "-m gpt-6-luna"),
         ("codex", "gpt-5.5", None, "-m gpt-5.5"),
         ("codex", "", Some(&session), " resume 1-2-3 -"),
         ("gemini", "", None, "-m flash-lite"),
@@ -481,7 +482,8 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
         assert!(line.contains(wanted), "{line}");
     }
     for name in ["codex", "opencode", "goose"] {
-        let line = line(&start(name, true, "", &[], None)?);
+        let elsewhere = [("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")];
+        let line = line(&start(name, true, "", &elsewhere, None)?);
         assert!(!line.contains("-m ") && !line.contains("--model"), "{line}");
     }
     let elsewhere = start("codex", true, "", &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1\"x")], None)?;

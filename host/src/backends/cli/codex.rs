@@ -4,6 +4,7 @@
 //! network it never ends by itself; it does not check a schema it was given; it has no prices; in a conversation taken up again it counts all tokens of it.
 
 use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::words::Tier;
 use serde_json::Value;
 
 use super::{
@@ -32,8 +33,8 @@ fn command(errand: &Errand<'_>) -> Start {
     args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
     args.extend(["-C".into(), errand.tree.into(), "-s".into(), sandbox.into()]);
     args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
-    if !errand.model.is_empty() {
-        args.extend(["-m".into(), errand.model.into()]);
+    if let Some(model) = model(errand) {
+        args.extend(["-m".into(), model.into()]);
     }
     if let Some(url) = errand.variable("OPENAI_BASE_URL").and_then(|url| url.to_str()) {
         args.extend(["-c".into(), r#"model_provider="archeflow""#.into(), "-c".into(), provider(url).into()]);
@@ -56,6 +57,18 @@ fn command(errand: &Errand<'_>) -> Start {
         env,
         lent: lent.into_iter().collect(),
         files: schema.into_iter().collect(),
+    }
+}
+
+/// What the client itself calls affordable, its workhorse, and made for the most demanding work. What another provider
+/// has is not known here.
+fn model<'a>(errand: &Errand<'a>) -> Option<&'a str> {
+    match (errand.model, errand.tier) {
+        ("", _) if errand.variable("OPENAI_BASE_URL").is_some() => None,
+        ("", Tier::Haiku) => Some("gpt-6-luna"),
+        ("", Tier::Sonnet) => Some("gpt-6.1-sol"),
+        ("", Tier::Opus) => Some("gpt-6-astra"),
+        (named, _) => Some(named),
     }
 }
 

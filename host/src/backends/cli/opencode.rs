@@ -137,7 +137,8 @@ fn settings(errand: &Errand<'_>, companion: &Path) -> String {
         "lsp": false,
         "disabled_providers": unasked,
         "plugin": [format!("file://{}", companion.display())],
-        "agent": {PLAYER: {"mode": "primary", "permission": may}},
+        // A title would be a question to the model that nobody counts.
+        "agent": {PLAYER: {"mode": "primary", "permission": may}, "title": {"disable": true}},
     })
     .to_string()
 }
@@ -166,6 +167,7 @@ const hooks = {
     if (event.type === "message.updated" && about.info?.role === "assistant") {
       const now = `${about.info.providerID}/${about.info.modelID}`
       if (now !== model) say({ type: "player", model: (model = now) })
+      if (about.info.finish === "tool-calls") overflows = 0
     }
     if (event.type === "session.status" && about.status?.type === "retry") {
       const { attempt, message } = about.status
@@ -173,7 +175,10 @@ const hooks = {
       if (attempt >= (/connect|network|fetch|socket/i.test(message) ? 3 : 6)) process.exit(1)
     }
     if (event.type === "session.error" && about.error?.name === "ContextOverflowError") {
-      if (++overflows > 1) setTimeout(() => process.exit(1), 500)
+      if (++overflows > 1) {
+        say({ type: "error", error: about.error })
+        process.exit(1)
+      }
     }
   },
 }
@@ -289,6 +294,9 @@ fn more(sum: Stated, cost: &Value) -> Stated {
     }
 }
 
+const MAYBE: &str =
+    "Perhaps it does not know the model: name one as opencode:<provider>/<model>, and sign in there";
+
 fn fault(error: &Value, heard: &mut Heard) {
     let data = error.get("data").unwrap_or(&Value::Null);
     let said = text(data, "message");
@@ -301,13 +309,16 @@ fn fault(error: &Value, heard: &mut Heard) {
         ("ProviderAuthError", _) => Failure::Auth,
         ("MessageOutputLengthError", _) => Failure::Garbled,
         ("APIError", 0) => Failure::Network,
+        // All it says of a model it does not know, and of none at all.
+        ("UnknownError", 0) if !heard.worked => Failure::Refused,
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, &format!("{said} {}", text(data, "responseBody"))),
     };
+    let lost = text(error, "name") == "UnknownError" && kind == Failure::Refused;
+    let said = if lost { format!("{said} {MAYBE}") } else { said.to_owned() };
     let wait = data.pointer("/responseHeaders/retry-after").and_then(Value::as_str);
     heard.finished = true;
-    heard.fault =
-        Some(Fault { kind, said: said.to_owned(), reopens: wait.and_then(|wait| wait.trim().parse().ok()) });
+    heard.fault = Some(Fault { kind, said, reopens: wait.and_then(|wait| wait.trim().parse().ok()) });
 }
 
 /// What it tries to get over has no status, only words.
@@ -315,7 +326,8 @@ fn hitch(said: &str) -> Failure {
     match said {
         said if speaks_of(said, &["connect", "network", "fetch", "socket"]) => Failure::Network,
         said if speaks_of(said, &["quota", "usage limit", "credit"]) => Failure::Quota,
-        said if speaks_of(said, &["rate", "too many"]) => Failure::RateLimit,
+        said if speaks_of(said, &["rate limit", "too many"]) => Failure::RateLimit,
+        said if speaks_of(said, &["does not exist", "not found", "no such"]) => Failure::Refused,
         _ => Failure::Overload,
     }
 }
