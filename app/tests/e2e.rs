@@ -16,6 +16,8 @@ mod wire;
 
 #[path = "e2e/accounts.rs"]
 mod accounts;
+#[path = "e2e/acp.rs"]
+mod acp;
 #[path = "e2e/agents.rs"]
 mod agents;
 #[path = "e2e/auditor.rs"]

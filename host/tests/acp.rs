@@ -227,6 +227,7 @@ fn i4_an_attempt_that_was_turned_away_has_not_worked() -> Result {
     for (recording, worked) in [
         ("claude-401", false),
         ("codex-401", false),
+        ("codex-429", false),
         ("gemini-401", false),
         ("goose-401", false),
         ("opencode-401", false),
@@ -243,7 +244,7 @@ fn i4_an_attempt_that_was_turned_away_has_not_worked() -> Result {
 
 fn answer(played: &mut Played, method: &str, result: &Value) -> Result {
     let number = played.number(method).ok_or_else(|| format!("{method} was not asked"))?;
-    played.hear(&json!({"jsonrpc": "2.0", "id": number, "result": result}).to_string());
+    played.hear(&json!({"jsonrpc": "2.0", "id": number, "result": result, "error": null}).to_string());
     Ok(())
 }
 

@@ -258,7 +258,7 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
         ),
         (
             Flags { agent: text("hal"), ..Flags::default() },
-            "--agent: `hal` is not allowed for `agents.default`; allowed: claude[:<model>], codex[:<model>], cmd:<command line>",
+            "--agent: `hal` is not allowed for `agents.default`; allowed: claude[:<model>], codex[:<model>], acp:<command line>, cmd:<command line>",
         ),
         (
             Flags { agent_for: vec![("guardain".to_owned(), "cmd:codex".to_owned())], ..Flags::default() },

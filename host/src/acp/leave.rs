@@ -203,12 +203,12 @@ mod tests {
             (json!({"kind": "edit", "locations": [{"path": "../x"}]}), false, false),
             (json!({"kind": "edit", "locations": [{"path": "/copy/a"}, {"path": "/copyist"}]}), false, false),
             (
-                json!({"kind": "edit", "content": [{"type": "diff", "path": "/home/jo/.bashrc"}]}),
+                json!({"kind": "edit", "content": [{"type": "diff", "path": "/users/jo/.bashrc"}]}),
                 false,
                 false,
             ),
             (json!({"kind": "edit", "rawInput": {"filePath": "/etc/hosts"}}), false, false),
-            (json!({"kind": "read", "locations": [{"path": "/home/jo/.ssh/id"}]}), false, false),
+            (json!({"kind": "read", "locations": [{"path": "/users/jo/.ssh/id"}]}), false, false),
         ] {
             let mut known = Call::default();
             known.learn(&call);

@@ -3,7 +3,7 @@
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
-use crate::backends::cli::{Fault, by_status, by_text, number, text};
+use crate::backends::cli::{Fault, by_status, by_text, first_line, number, text};
 
 /// The protocol's own number for "sign in first".
 const SIGN_IN: i64 = -32_000;
@@ -20,27 +20,49 @@ pub(super) fn fault(error: &Value) -> Fault {
     Fault::new(kind, said)
 }
 
-/// The message, and what the data says beyond it. Some messages are the provider's JSON as it came.
+/// The message, and what the data says beyond it.
 fn words(error: &Value) -> String {
-    let message = text(error, "message");
-    let inner = serde_json::from_str::<Value>(message).ok();
-    let inner = inner.as_ref().and_then(|inner| inner.pointer("/error/message")).and_then(Value::as_str);
+    let message = plain(text(error, "message"));
     let data = error.get("data").unwrap_or(&Value::Null);
     let more = [data.as_str().unwrap_or_default(), text(data, "message"), text(data, "details")];
-    let all = [&[inner.unwrap_or(message)][..], &more].concat();
+    let all = [&[message.as_str()][..], &more].concat();
     all.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-/// Why a turn that was answered is no answer. One agent tells its faults as if they were one: it then has no usage.
-pub(super) fn unanswered(result: &Value, answer: &str) -> Option<Fault> {
-    let faulty = || answer.starts_with("Ran into this error:") && result.get("usage").is_none();
-    match text(result, "stopReason") {
-        "end_turn" if faulty() => Some(Fault::new(by_text(answer), answer)),
-        "end_turn" => None,
-        "refusal" => Some(Fault::new(Failure::Refused, "the model declined the task")),
-        "max_tokens" => Some(Fault::new(Failure::Garbled, "its answer was cut off by the model's limit")),
-        "max_turn_requests" => Some(Fault::new(Failure::Exit, "it used up the turns it allows itself")),
-        other => Some(Fault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
+/// Some messages are the provider's JSON as it came.
+fn plain(said: &str) -> String {
+    let value = serde_json::from_str::<Value>(said).ok();
+    let inner = value.as_ref().and_then(|value| value.pointer("/error/message")).and_then(Value::as_str);
+    inner.unwrap_or(said).to_owned()
+}
+
+/// Whether an agent says of itself that it has failed, or that it works again.
+pub(super) fn broken(update: &Value) -> Option<bool> {
+    let status = text(update.pointer("/_meta/codex/threadStatus")?, "type");
+    match status {
+        "systemError" => Some(true),
+        "active" => Some(false),
+        _ => None,
+    }
+}
+
+/// Why a turn that was answered is no answer. Some tell their faults as if they were one: one of them says that it is
+/// broken before, another begins in the same way each time and then has no usage.
+pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<Fault> {
+    let ran_into = answer.strip_prefix("Ran into this error:").filter(|_| result.get("usage").is_none());
+    let told = if broken { Some(answer) } else { ran_into };
+    match (text(result, "stopReason"), told) {
+        ("end_turn", Some(told)) => {
+            let said = plain(told.trim());
+            Some(Fault::new(by_text(&said), first_line(&said).unwrap_or_default()))
+        }
+        ("end_turn", None) => None,
+        ("refusal", _) => Some(Fault::new(Failure::Refused, "the model declined the task")),
+        ("max_tokens", _) => {
+            Some(Fault::new(Failure::Garbled, "its answer was cut off by the model's limit"))
+        }
+        ("max_turn_requests", _) => Some(Fault::new(Failure::Exit, "it used up the turns it allows itself")),
+        (other, _) => Some(Fault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
     }
 }
 
@@ -133,8 +155,10 @@ mod tests {
             (json!({"stopReason": "cancelled"}), "half", Some(Failure::Exit)),
             (json!({}), "half", Some(Failure::Exit)),
         ] {
-            assert_eq!(unanswered(&result, answer).map(|fault| fault.kind), kind, "{result}");
+            assert_eq!(unanswered(&result, answer, false).map(|fault| fault.kind), kind, "{result}");
         }
+        let told = unanswered(&json!({"stopReason": "end_turn"}), "last status: 429 Too Many Requests", true);
+        assert_eq!(told.map(|fault| fault.kind), Some(Failure::RateLimit));
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Talk {
     worked: bool,
     /// What it was refused last, as long as nothing has followed.
     stuck: Option<String>,
+    /// The agent has said of itself that it failed.
+    broken: bool,
     cancelled: bool,
     out: Vec<Out>,
 }
@@ -111,6 +113,7 @@ impl Talk {
             messages: 0,
             worked: false,
             stuck: None,
+            broken: false,
             cancelled: false,
             out: Vec::new(),
         };
@@ -167,7 +170,7 @@ impl Talk {
         }
         let waits = std::mem::replace(&mut self.waits, Wait::Nothing);
         let result = message.get("result").unwrap_or(&Value::Null);
-        match (waits, message.get("error")) {
+        match (waits, message.get("error").filter(|error| !error.is_null())) {
             (Wait::Nothing, _) => {}
             (Wait::Mode, error) => self.moded(error),
             (Wait::Greeting | Wait::Session | Wait::Turn, Some(error)) => self.give_up(signs::fault(error)),
@@ -262,7 +265,7 @@ impl Talk {
             let said = format!("it stopped when it was refused {tool}");
             return self.give_up(Fault::new(Failure::PermissionDenied, said));
         }
-        if let Some(fault) = signs::unanswered(result, &answer) {
+        if let Some(fault) = signs::unanswered(result, &answer, self.broken) {
             return self.give_up(fault);
         }
         if self.message.too_long {
@@ -339,6 +342,7 @@ impl Talk {
             "usage_update" if update.get("used").and_then(Value::as_u64).is_some_and(|used| used > 0) => {
                 self.work();
             }
+            "session_info_update" => self.broken = signs::broken(update).unwrap_or(self.broken),
             _ => {}
         }
     }

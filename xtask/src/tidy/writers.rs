@@ -72,11 +72,12 @@ fn together<'a>(
 }
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
-const STARTERS: [(&str, &str); 6] = [
+const STARTERS: [(&str, &str); 7] = [
     ("host/src/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
     ("host/src/proc/job.rs", "agents, tests and hooks"),
     ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),
+    ("host/src/acp/bridge.rs", "the agent behind the bridge, which is a process of its own"),
     ("app/src/commands/demo.rs", "makes the sample repository"),
     ("app/src/commands/play.rs", "the other end of a scripted agent"),
 ];

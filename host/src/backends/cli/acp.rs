@@ -17,7 +17,7 @@ pub(super) const CLIENT: Client = Client {
     program: "",
     rest: Rest::Command,
     tried: [0, 0, 0],
-    sign_in: "sign in with the agent itself, or name the variable its key is in under `agents.env`",
+    sign_in: "log in with the agent itself, or name the variable its key is in under `agents.env`",
     own: &[],
     needs: &WORKING,
     counts_on: false,

@@ -307,7 +307,7 @@ const TOO_LONG: [&str; 5] = [
     "context window",
     "context_length_exceeded",
     "maximum length",
-    "exceeds the maximum number of tokens",
+    "maximum number of tokens",
 ];
 
 /// What clients say at the end when they have not even begun.
@@ -376,6 +376,10 @@ mod tests {
             ("Server error: overloaded", Failure::Overload),
             ("prompt is too long: 250000 tokens > 200000 maximum", Failure::ContextTooLong),
             ("context_length_exceeded", Failure::ContextTooLong),
+            (
+                "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+                Failure::ContextTooLong,
+            ),
             ("error sending request: Connection refused", Failure::Network),
             ("it broke after 4.404 s in 1401 lines", Failure::Exit),
             ("", Failure::Exit),
