@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::Failure;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 use super::talk::{Errand, Out, Talk};
@@ -23,6 +24,9 @@ const GIVES_IN: Duration = Duration::from_secs(2);
 
 /// How long it may take to end when its input has ended. Some never do.
 const ENDS: Duration = Duration::from_secs(1);
+
+/// How long it may take when it was also asked to. One that is killed while it puts its session away loses it.
+const GOES: Duration = Duration::from_secs(4);
 
 /// How long its last words may take after it is gone: something it left behind may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -77,6 +81,8 @@ struct Bridge<'a> {
     /// Its process has ended, its output has.
     gone: bool,
     silent: bool,
+    /// We were asked to end, and have little time.
+    stopped: bool,
 }
 
 impl Bridge<'_> {
@@ -102,7 +108,16 @@ impl Bridge<'_> {
                 let _ = post.send(Event::Gone);
             })?;
         }
-        Ok(Bridge { agent, to: Some(to), events, out, told: Instant::now(), gone: false, silent: false })
+        Ok(Bridge {
+            agent,
+            to: Some(to),
+            events,
+            out,
+            told: Instant::now(),
+            gone: false,
+            silent: false,
+            stopped: false,
+        })
     }
 
     fn converse(&mut self, errand: Errand) -> io::Result<u8> {
@@ -110,7 +125,6 @@ impl Bridge<'_> {
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
         let mut until: Option<Instant> = None;
-        let mut stopped = false;
         while !(over || self.gone && self.silent) {
             match self.next(until) {
                 Some(Event::Line(line)) => {
@@ -118,8 +132,8 @@ impl Bridge<'_> {
                     over = self.act(out)?;
                     self.sign_of_life()?;
                 }
-                Some(Event::Stop) if !stopped => {
-                    stopped = true;
+                Some(Event::Stop) if !self.stopped => {
+                    self.stopped = true;
                     until = Some(Instant::now() + GIVES_IN);
                     over = self.act(talk.cancel())?;
                 }
@@ -127,7 +141,7 @@ impl Bridge<'_> {
                 Some(Event::Stop) | None => break,
             }
         }
-        match (over, stopped) {
+        match (over, self.stopped) {
             (_, true) => Ok(143),
             (true, false) => Ok(0),
             (false, false) => self.left_early(),
@@ -200,9 +214,24 @@ impl Bridge<'_> {
     /// Lets it end by itself for a moment, so that it can put its session away; `None` if it does not.
     fn close(&mut self) -> Option<ExitStatus> {
         self.to = None;
-        let until = Instant::now() + ENDS;
-        while !self.gone && !matches!(self.next(Some(until)), Some(Event::Stop) | None) {}
+        self.await_end(ENDS);
+        if !self.gone && !self.stopped {
+            let _ = kill_process_group(Pid::from_child(&self.agent), Signal::TERM);
+            self.await_end(GOES);
+        }
         if self.gone { children::wait(&mut self.agent).ok() } else { None }
+    }
+
+    fn await_end(&mut self, time: Duration) {
+        let until = Some(Instant::now() + time);
+        while !self.gone {
+            match self.next(until) {
+                Some(Event::Stop) => self.stopped = true,
+                Some(Event::Line(_) | Event::Silent | Event::Gone) => continue,
+                None => {}
+            }
+            break;
+        }
     }
 
     /// Nothing of it stays, also of one that ends and leaves its family behind. What is not known to be of the family
