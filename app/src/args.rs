@@ -12,7 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
     version,
     about = "Takes a task through Plan-Do-Check-Act with coding agents, and lands only what was tested",
     after_help = "First time? `archeflow demo` shows a whole run without any account.\n\
-                  Agents: cmd:<command line> (any program that reads a brief on stdin), script:<file> (a play file)."
+                  Agents: claude, codex, anthropic, openai:<model>@<url>, ollama, cmd:<command line> (any program that reads a brief on stdin), script:<file> (a play file)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Play { file: PathBuf },
     #[command(name = "__acp", hide = true)]
     Acp(AcpArgs),
+    #[command(name = "__model", hide = true)]
+    Model { task: String },
 }
 
 #[derive(Debug, Args)]
@@ -561,7 +563,9 @@ impl Command {
             Command::Explain(args) => args.place.json,
             Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
             Command::Memory(args) => args.what.place().json,
-            Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) => false,
+            Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) | Command::Model { .. } => {
+                false
+            }
         }
     }
 }

@@ -46,6 +46,8 @@ mod landing;
 mod looking;
 #[path = "e2e/memory.rs"]
 mod memory;
+#[path = "e2e/models.rs"]
+mod models;
 #[path = "e2e/outcomes.rs"]
 mod outcomes;
 #[path = "e2e/process.rs"]

@@ -14,6 +14,7 @@ use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, Oid, Repo, runner};
 use crate::lineup::{self, Lineup};
+use crate::model::place::{self, Wrong};
 use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
@@ -166,10 +167,15 @@ impl House {
 
     /// What the user's environment says counts as typed, unless something else was.
     fn with_environment(&self, flags: &config::Flags) -> config::Flags {
-        let said = self.ground.variables.iter().find(|(name, _)| name == config::layers::SHADOWS);
-        let said =
-            said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty());
-        config::Flags { shadows: flags.shadows.clone().or(said), ..flags.clone() }
+        let said = |wanted: &str| {
+            let said = self.ground.variables.iter().find(|(name, _)| name == wanted);
+            said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+        };
+        config::Flags {
+            shadows: flags.shadows.clone().or_else(|| said(config::layers::SHADOWS)),
+            provider: flags.provider.clone().or_else(|| said(config::layers::PROVIDER)),
+            ..flags.clone()
+        }
     }
 
     pub fn persona(&self, name: &str) -> Result<personas::Found, Error> {
@@ -193,7 +199,7 @@ impl House {
         let (settings, found, personas) = self.approved_settings(wanted)?;
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
         let mut policy = settings.policy();
-        policy.agents = self.resolved_agents(&policy.agents)?;
+        policy.agents = self.resolved_agents(&policy.agents, &settings)?;
         policy.costs.prices = settings.prices();
         let lineup = self.line_up(wanted, &settings, &policy, &personas)?;
         self.places.make()?;
@@ -228,7 +234,7 @@ impl House {
             version: self.ground.version.to_owned(),
         };
         memory::recall(&self.places, &self.state, &mut request);
-        let driver = self.driver(journal, Run::default(), personas, &settings.variables());
+        let driver = self.driver(journal, Run::default(), personas, &settings);
         Ok((driver, vec![request.into()]))
     }
 
@@ -309,9 +315,9 @@ impl House {
         failpoint::pass("swept");
         let house = self.begun_with(&run)?;
         let settings = house.settings(&config::Flags::default(), file)?;
-        let agents = house.agents_anew(&run, flags)?;
+        let agents = house.agents_anew(&run, flags, &settings)?;
         let (_, personas) = house.personas()?;
-        let mut driver = house.driver(opened.journal, run, personas, &settings.variables());
+        let mut driver = house.driver(opened.journal, run, personas, &settings);
         driver.agents = agents;
         projections::catch_up(&driver.world, &driver.run)?;
         projections::catch_up_fixes(&driver.world, &fixes)?;
@@ -337,11 +343,11 @@ impl House {
         journal: Journal,
         run: Run,
         personas: BTreeMap<String, Persona>,
-        extra: &[String],
+        settings: &config::Settings,
     ) -> Driver {
         let run_id = journal.run_id().to_owned();
-        let own = client_env(self.ground.variables.clone());
-        let env = (allowed_env(self.ground.variables.clone(), extra), own);
+        let extra = settings.variables();
+        let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
         let tag = format!("{run_id}.{}", hands::nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
@@ -371,7 +377,12 @@ impl House {
         Ok((digests, personas))
     }
 
-    fn agents_anew(&self, run: &Run, flags: &config::Flags) -> Result<BTreeMap<String, String>, Error> {
+    fn agents_anew(
+        &self,
+        run: &Run,
+        flags: &config::Flags,
+        settings: &config::Settings,
+    ) -> Result<BTreeMap<String, String>, Error> {
         let policy = run.policy();
         let differs = |flag: &Option<String>, was: &str| flag.as_deref().is_some_and(|flag| flag != was);
         let tests = policy.test_command.clone().unwrap_or_else(|| "none".to_owned());
@@ -395,7 +406,7 @@ impl House {
                 return Err(Error::Frozen { flag, was });
             }
         }
-        let resolve = |spec: &str| self.checked(spec);
+        let resolve = |spec: &str| self.checked(spec, settings);
         let mut agents = BTreeMap::new();
         if let Some(spec) = &flags.agent {
             agents.insert(String::new(), resolve(spec)?);
@@ -406,8 +417,42 @@ impl House {
         Ok(agents)
     }
 
-    fn checked(&self, spec: &str) -> Result<String, Error> {
+    /// What belongs to clients: variables of the user's, what is set about models, and the keys that are named there.
+    fn client_variables(&self, settings: &config::Settings) -> Vec<(OsString, OsString)> {
+        let mut own = client_env(self.ground.variables.clone());
+        own.push(settings.loops().written());
+        own.extend(place::keys(&settings.model_keys(), &self.ground.variables));
+        own
+    }
+
+    /// Where the models of these agents are asked, if that is not the provider's own place.
+    pub fn elsewhere(
+        &self,
+        agents: &archeflow_core::words::Agents,
+        settings: &config::Settings,
+    ) -> Vec<String> {
+        let own = self.client_variables(settings);
+        let specs = std::iter::once(&agents.default).chain(agents.by_archetype.values());
+        let mut told = Vec::new();
+        for spec in specs {
+            let Ok(agent) = Agent::parse(spec, &self.ground.cwd) else { continue };
+            if let Some(Ok(settled)) = agent.settled(&own)
+                && settled.elsewhere
+                && !told.contains(&settled.place.url)
+            {
+                told.push(settled.place.url);
+            }
+        }
+        told
+    }
+
+    fn checked(&self, spec: &str, settings: &config::Settings) -> Result<String, Error> {
         let agent = Agent::parse(spec, &self.ground.cwd)?;
+        match agent.settled(&self.client_variables(settings)) {
+            // A key that is missing stops the run like a login that is: with what to do.
+            None | Some(Ok(_) | Err(Wrong::NoKey { .. })) => {}
+            Some(Err(wrong)) => return Err(backends::Error::Place(wrong, spec.to_owned()).into()),
+        }
         match agent.missing(self.path()) {
             Some(program) => Err(Error::AgentMissing { program, spec: spec.to_owned() }),
             None => Ok(agent.spec()),
@@ -433,13 +478,14 @@ impl House {
     fn resolved_agents(
         &self,
         agents: &archeflow_core::words::Agents,
+        settings: &config::Settings,
     ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             let default = self.client_at_hand().ok_or(Error::NoAgent)?.spec.clone();
             let fallback = agents.fallback.iter().map(|spec| self.checked(spec)).collect::<Result<_, _>>()?;
             return Ok(with_accounts(archeflow_core::words::Agents { default, fallback, ..agents.clone() }));
         }
-        let resolve = |spec: &str| self.checked(spec);
+        let resolve = |spec: &str| self.checked(spec, settings);
         let by_archetype = agents
             .by_archetype
             .iter()

@@ -94,7 +94,7 @@ fn no_recording_is_forgotten() -> Result {
         .map(|row| Path::new(&row[0]).join(format!("{}.jsonl", row[1])))
         .collect();
     let mut there = BTreeSet::new();
-    for client in cli::ALL.into_iter().filter(|client| !client.program.is_empty()) {
+    for client in cli::ALL.into_iter().filter(|client| !client.is_own()) {
         for entry in std::fs::read_dir(root().join(client.name))? {
             there.insert(Path::new(client.name).join(entry?.file_name()));
         }
@@ -489,5 +489,32 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
     let elsewhere = start("codex", true, "", &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1\"x")], None)?;
     assert!(line(&elsewhere).contains(r#"base_url="http://127.0.0.1:1/v1\"x""#), "{}", line(&elsewhere));
     assert_eq!(Stated::read("0.0008"), Stated::Amount(Money(800)));
+    Ok(())
+}
+
+#[test]
+fn s1_a_model_without_a_client_gets_its_key_and_only_that_by_a_variable() -> Result {
+    let variables = [
+        ("HOME", "/users/jo"),
+        ("ANTHROPIC_API_KEY", "sk-a"),
+        ("OPENAI_API_KEY", "sk-o"),
+        ("ARCHEFLOW_KEY@a.example", "sk-x"),
+    ];
+    for (name, rest, writes, wanted) in [
+        ("anthropic", "", false, Some("sk-a")),
+        ("openai", "gpt-5", true, Some("sk-o")),
+        ("openai", "m@https://a.example/v1", true, Some("sk-x")),
+        ("openai", "m@https://b.example/v1", true, None),
+        ("openai", "m@http://127.0.0.1:1", true, None),
+        ("ollama", "", true, None),
+    ] {
+        let start = start(name, writes, rest, &variables, None)?;
+        let (program, line) = (start.invocation.program.to_string_lossy().into_owned(), line(&start));
+        assert!(program == "/me" && line.starts_with("__model {"), "{program} {line}");
+        assert!(!line.contains("sk-"), "no key on a command line: {line}");
+        assert!(line.contains(&format!("\"writes\":{writes}")), "{line}");
+        let keys: Vec<_> = start.env.iter().map(|(_, value)| value.to_string_lossy().into_owned()).collect();
+        assert_eq!(keys, wanted.into_iter().collect::<Vec<_>>(), "{name}:{rest}");
+    }
     Ok(())
 }

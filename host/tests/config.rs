@@ -258,7 +258,7 @@ fn flags_are_checked_and_an_agent_for_all_means_all() {
         ),
         (
             Flags { agent: text("hal"), ..Flags::default() },
-            "--agent: `hal` is not allowed for `agents.default`; allowed: claude[:<model>], codex[:<model>], acp:<command line>, cmd:<command line>",
+            "--agent: `hal` is not allowed for `agents.default`; allowed: claude[:<model>], codex[:<model>], gemini[:<model>], opencode[:<provider>/<model>], goose[:<provider>/<model>], acp:<command line>, anthropic[:<model>], openai[:<model>]@<url>, ollama[:<model>], cmd:<command line>",
         ),
         (
             Flags { agent_for: vec![("guardain".to_owned(), "cmd:codex".to_owned())], ..Flags::default() },
@@ -375,6 +375,9 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Workflow => &["fast", "standard", "thorough"],
         Kind::Name => &["night"],
         Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
+        Kind::Model => &["llama3.2:3b", "'org/model-1.5'"],
+        Kind::Url => &["https://example.org", "http://127.0.0.1:11434"],
+        Kind::HostKeys(_) => &["[]", "[openrouter.ai=KEY]", "[127.0.0.1:8080=A, example.org=B_2]"],
     }
 }
 
@@ -402,11 +405,18 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
             &["archeflow", "/a/", "../", "a/../b/", "-a/", "+a/", "a//", "x.lock/", "'a b/'", "''", "a/.b/"]
         }
         Kind::Command => &["''", "'  '", "|\n    a\n    b", "[make]", "\"a\\tb\""],
-        Kind::Agent => &["hal", "ollama", "'cmd:'", "'script: '", "openai:m@https://x", "''", "['cmd:x']"],
+        Kind::Agent => &["hal", "'cmd:'", "'script: '", "'acp:'", "''", "['cmd:x']"],
         Kind::Agents(_) => &["codex", "[hal]", "['cmd:']", "[[codex]]", "['']"],
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
+        Kind::Model => &["--flag", "'a b'", "''", "[a]", "a@b"],
+        Kind::Url => {
+            &["http://example.org", "example.org", "'https://a b'", "ftp://127.0.0.1", "https://u:p@a"]
+        }
+        Kind::HostKeys(_) => {
+            &["a=B", "[a]", "['=B']", "['a=']", "['a b=C']", "['a/b=C']", "['a=ARCHEFLOW_X']"]
+        }
     }
 }
 
@@ -442,6 +452,9 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Variables
             | Kind::Workflow
             | Kind::Name
+            | Kind::Model
+            | Kind::Url
+            | Kind::HostKeys(_)
             | Kind::Names(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
@@ -532,16 +545,21 @@ fn unknown_keys_are_named_with_what_is_known() {
         ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks stand in `hooks.yaml`"),
         (
             "models: opus\n",
-            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, prices, workflows, one level below",
+            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, provider, mapping, ollama, keys, max_turns, max_tokens, retry_waits_seconds, prices, workflows, one level below",
         ),
         ("git: [a]\n", "`git` is `[a]`; allowed: the keys"),
         (
             "patterns:\n  check: debate\n",
             "config.yaml:1: `patterns` is not supported by this version; known here: version,",
         ),
+        ("models:\n  provider: cloud\n", "config.yaml:2: `models.provider` is `cloud`; allowed: ollama"),
         (
-            "models:\n  provider: ollama\n",
-            "config.yaml:2: `models.provider` is not supported by this version; known here: default, archetypes, prices, workflows",
+            "models:\n  ollama:\n    base_url: http://127.0.0.1:1\n",
+            "config.yaml:3: `models.ollama.base_url` is `http://127.0.0.1:1`; allowed: nothing, a repository can't set it",
+        ),
+        (
+            "agents: {default: 'openai:m@https://example.org'}\n",
+            "`agents.default` is `openai:m@https://example.org`; allowed: an agent without `@`, a repository can't choose the host",
         ),
         (
             "git: {signing_key: x}\n",
@@ -865,6 +883,9 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Dollars(_)
             | Kind::Workflow
             | Kind::Name
+            | Kind::Model
+            | Kind::Url
+            | Kind::HostKeys(_)
             | Kind::Names(_) => {}
         }
         if key.path.starts_with("hooks.") {
@@ -1383,4 +1404,31 @@ fn bx_24_prices_and_limits_have_their_layers() {
     let typed =
         Test::new().user("costs: {budget_usd: 3}\n").flags(Flags { budget: text("4"), ..Flags::default() });
     assert_eq!(typed.settings().policy().costs.budget_usd, Some(Money(4_000_000)));
+}
+
+/// What the loop around models works with where nobody says otherwise is what the table of keys says.
+#[test]
+fn bx_16_models_without_a_client_are_set_by_keys() {
+    let built_in = archeflow_host::model::Settings::default();
+    assert_eq!(Test::new().settings().loops(), built_in);
+    let settings = Test::new()
+        .user(
+            "models:\n  provider: ollama\n  mapping: {cheap: small:1b, opus: large:70b}\n  max_turns: 5\n  max_tokens: 900\n  \
+             retry_waits_seconds: [2]\n  keys: [example.org=KEY_A]\n  ollama:\n    base_url: https://gpu.example.org/\n    \
+             allow_remote: true\n    context: 4096\nlimits: {silence_seconds: 10}\n",
+        )
+        .settings();
+    let loops = settings.loops();
+    assert_eq!(
+        (loops.turns, loops.tokens, loops.waits_ms, loops.context),
+        (5, Some(900), vec![2_000], 4_096)
+    );
+    assert_eq!((loops.ollama_url.as_deref(), loops.ollama_remote), (Some("https://gpu.example.org"), true));
+    let models: Vec<&str> = loops.mapping.values().map(String::as_str).collect();
+    assert_eq!(models, ["small:1b", "large:70b", "qwen3:14b"]);
+    assert!(loops.patience_ms < 10_000, "it gives up before it is given up");
+    assert_eq!(settings.model_keys(), ["example.org=KEY_A"]);
+    assert_eq!(settings.policy().agents.default, "ollama");
+    let named = Test::new().user("models: {provider: ollama}\nagents: {default: claude}\n").settings();
+    assert_eq!(named.policy().agents.default, "claude");
 }

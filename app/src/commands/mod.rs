@@ -11,6 +11,7 @@ mod init;
 mod known;
 mod list;
 mod memory;
+mod model;
 mod play;
 mod replay;
 mod report;
@@ -60,6 +61,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         }
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),
+        Command::Model { task } => model::run(&task),
     }
 }
 

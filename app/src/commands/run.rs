@@ -23,6 +23,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let settings = house.settings(&flags, args.session.place.config.as_deref())?;
     let auto_merge = args.session.auto_merge || settings.auto_merge();
     notice_agent(&house, &settings.policy().agents);
+    for place in house.elsewhere(&settings.policy().agents, &settings) {
+        tell!("note: a model is asked at {}", safe_line(&place));
+    }
     let wanted = Wanted {
         task,
         flags,

@@ -88,9 +88,14 @@ pub fn reservation(costs: &Costs, agent: &str, role: Role, tier: Tier) -> Money 
     costs.per_agent_usd.unwrap_or_else(|| typical(costs, role, tier))
 }
 
-/// A play file costs nothing, unless it says so.
+/// A play file costs nothing, unless it says so; a model on the user's own machine never does.
 pub fn is_free(agent: &str) -> bool {
-    agent.starts_with("script:")
+    agent.starts_with("script:") || is_unpaid(agent)
+}
+
+/// A model on the user's own machine (BX-16): nobody sends a bill, whatever it used.
+pub fn is_unpaid(agent: &str) -> bool {
+    agent.split([':', '@']).next() == Some("ollama")
 }
 
 /// What an attempt of a role usually costs on a tier.

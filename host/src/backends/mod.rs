@@ -10,7 +10,11 @@ pub mod script;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use archeflow_core::words::Tier;
 use cli::{Client, Rest};
+
+use crate::model::Provider;
+use crate::model::place::{self, Settled, Wrong};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,30 +35,30 @@ pub enum Agent {
 }
 
 /// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 8] = [
+pub const KNOWN: [(&str, &str); 11] = [
     ("claude[:<model>]", "Claude Code"),
     ("codex[:<model>]", "Codex"),
     ("gemini[:<model>]", "Gemini CLI"),
     ("opencode[:<provider>/<model>]", "OpenCode"),
     ("goose[:<provider>/<model>]", "Goose"),
     ("acp:<command line>", "any agent that speaks the Agent Client Protocol"),
+    ("anthropic[:<model>]", "a model of Anthropic's, with a key"),
+    ("openai[:<model>]@<url>", "a model behind an interface like OpenAI's"),
+    ("ollama[:<model>]", "a model on this machine"),
     ("cmd:<command line>", "any program that reads the brief on standard input"),
     ("script:<file>", "a play file, for demos and tests"),
 ];
-
-/// Backends the specification names that this version does not drive.
-const LATER: [&str; 3] = ["anthropic", "openai", "ollama"];
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     #[error("unknown agent '{name}'. Known: {}", known())]
     Unknown { name: String },
-    #[error("the agent '{name}' is not driven by this version yet. Known: {}", known())]
-    Later { name: String },
     #[error("'{spec}' names no {what}. Known: {}", known())]
     Empty { spec: String, what: &'static str },
     #[error("'{model}' is no name of a model for {name}")]
     Model { name: String, model: String },
+    #[error("the agent '{1}' can't be used: {0}")]
+    Place(Wrong, String),
     #[error("no play file at {path}. Give the path of an existing file: script:<file>")]
     NoScript { path: String },
 }
@@ -95,12 +99,24 @@ impl Agent {
         }
     }
 
+    /// Where its model is asked and with which key, if it is one without a client.
+    pub fn settled(&self, variables: &[(OsString, OsString)]) -> Option<Result<Settled, Wrong>> {
+        match self {
+            Agent::Cli(client, rest) => {
+                let provider = Provider::find(client.name)?;
+                Some(place::settle(provider, rest, Tier::Sonnet, variables))
+            }
+            Agent::Cmd(_) | Agent::Script(_) => None,
+        }
+    }
+
     /// The spec in full, as it is frozen in the log.
     pub fn spec(&self) -> String {
         match self {
             Agent::Cmd(command) => format!("cmd:{command}"),
             Agent::Script(path) => format!("script:{}", path.display()),
             Agent::Cli(client, model) if model.is_empty() => client.name.to_owned(),
+            Agent::Cli(client, place) if place.starts_with('@') => format!("{}{place}", client.name),
             Agent::Cli(client, model) => format!("{}:{model}", client.name),
         }
     }
@@ -136,7 +152,8 @@ fn bridged(name: &str, command: String) -> Option<Agent> {
 
 /// `<client>` or `<client>:<model>`.
 fn named(spec: &str) -> Result<Agent, Error> {
-    let (name, model) = spec.split_once(':').unwrap_or((spec, ""));
+    let (name, rest) = spec.split_at(spec.find([':', '@']).unwrap_or(spec.len()));
+    let model = rest.strip_prefix(':').unwrap_or(rest);
     if let Some(client) = cli::find(name) {
         if client.rest == Rest::Command {
             return Err(Error::Empty { spec: spec.to_owned(), what: "command" });
@@ -147,7 +164,7 @@ fn named(spec: &str) -> Result<Agent, Error> {
         return Ok(Agent::Cli(client, model.to_owned()));
     }
     let name = spec.split([':', '@']).next().unwrap_or(spec).to_owned();
-    if LATER.contains(&name.as_str()) { Err(Error::Later { name }) } else { Err(Error::Unknown { name }) }
+    Err(Error::Unknown { name })
 }
 
 #[cfg(test)]
@@ -168,19 +185,29 @@ mod tests {
             ("gemini:pro", Ok("gemini:pro")),
             ("opencode:local/qwen3:8b", Ok("opencode:local/qwen3:8b")),
             ("goose:openai/gpt-5.5", Ok("goose:openai/gpt-5.5")),
-            ("ollama", Err("Later")),
-            ("openai:x", Err("Later")),
             ("acp: agent --acp ", Ok("acp:agent --acp")),
             ("acp:", Err("other")),
             ("acp", Err("other")),
             ("claudette", Err("Unknown")),
+            ("claude@https://example.org", Err("Model")),
+            ("anthropic", Ok("anthropic")),
+            ("anthropic:claude-x", Ok("anthropic:claude-x")),
+            ("openai:gpt-5@https://example.org/v1", Ok("openai:gpt-5@https://example.org/v1")),
+            ("openai@http://127.0.0.1:8080", Ok("openai@http://127.0.0.1:8080")),
+            (
+                "openai:meta/llama-3:free@https://example.org",
+                Ok("openai:meta/llama-3:free@https://example.org"),
+            ),
+            ("ollama:qwen3:8b", Ok("ollama:qwen3:8b")),
+            ("ollama:-x", Err("Model")),
+            ("openai@http://a b", Err("Model")),
+            ("openai@https://me:secret@example.org", Err("Model")),
         ] {
             let found =
                 Agent::parse(spec, Path::new("/")).map(|agent| agent.spec()).map_err(|error| match error {
                     Error::Model { .. } => "Model",
-                    Error::Later { .. } => "Later",
                     Error::Unknown { .. } => "Unknown",
-                    Error::Empty { .. } | Error::NoScript { .. } => "other",
+                    Error::Empty { .. } | Error::NoScript { .. } | Error::Place(..) => "other",
                 });
             assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");
         }

@@ -5,6 +5,9 @@ use std::fmt;
 
 use archeflow_core::words::{ARCHETYPES, HookPoint, Sign, Tier, Workflow};
 
+use crate::backends::cli::Rest;
+use crate::model::place::Place;
+
 use super::shown;
 use super::yaml::{self, Node};
 
@@ -52,6 +55,12 @@ pub enum Kind {
     Agents(usize),
     /// A list of names of environment variables.
     Variables,
+    /// The name of a model.
+    Model,
+    /// Where something is asked.
+    Url,
+    /// A list of at most so many hosts with the variables that hold their keys.
+    HostKeys(usize),
     /// A built-in workflow, or the name of a file.
     Workflow,
     /// The name of a file.
@@ -197,6 +206,69 @@ pub static KEYS: &[Key] = &[
         Class::Inert,
         Err("by the archetype"),
         "Tier of this archetype.",
+    ),
+    key(
+        "models.provider",
+        Kind::Words(&["ollama"]),
+        Class::Guarded,
+        Err("none"),
+        "Plays every archetype where no agent is named.",
+    ),
+    key(
+        "models.mapping.<tier>",
+        Kind::Model,
+        Class::Guarded,
+        Err("`qwen3:8b` for haiku, else `qwen3:14b`"),
+        "Model of Ollama's that stands for this tier.",
+    ),
+    key(
+        "models.ollama.base_url",
+        Kind::Url,
+        Class::Own,
+        Err("OLLAMA_HOST, else this machine"),
+        "Where Ollama is asked. ARCHEFLOW_OLLAMA_BASE_URL says otherwise.",
+    ),
+    key(
+        "models.ollama.allow_remote",
+        Kind::Switch,
+        Class::Own,
+        Ok("false"),
+        "Ollama may be asked on another machine, by https.",
+    ),
+    key(
+        "models.ollama.context",
+        Kind::Whole(1_024, 10_000_000),
+        Class::Guarded,
+        Ok("32768"),
+        "Tokens a model of Ollama's takes in at once.",
+    ),
+    key(
+        "models.keys",
+        Kind::HostKeys(32),
+        Class::Own,
+        Ok("[]"),
+        "Which environment variable holds the key for a host that is no provider's own: `host=VARIABLE`.",
+    ),
+    key(
+        "models.max_turns",
+        Kind::Whole(1, 1_000),
+        Class::GuardedAbove,
+        Ok("60"),
+        "Requests one attempt of `anthropic`, `openai` or `ollama` may make.",
+    ),
+    key(
+        "models.max_tokens",
+        Kind::Whole(16, 1_000_000),
+        Class::Guarded,
+        Err("16000 for `anthropic`, else up to the server"),
+        "Tokens one answer of such a model may have.",
+    ),
+    key(
+        "models.retry_waits_seconds",
+        Kind::Wholes(5, 0, 60),
+        Class::GuardedAbove,
+        Ok("[1, 4]"),
+        "Waits before such a request is tried again within an attempt.",
     ),
     key(
         "models.prices.<tier>.input",
@@ -1050,17 +1122,8 @@ const fn key(
 }
 
 /// Keys of the format that belong to features not built yet.
-pub static LATER: &[&str] = &[
-    "git.commit_style",
-    "git.enabled",
-    "git.signing_key",
-    "initialized",
-    "models.mapping",
-    "models.ollama",
-    "models.provider",
-    "patterns",
-    "variables",
-];
+pub static LATER: &[&str] =
+    &["git.commit_style", "git.enabled", "git.signing_key", "initialized", "patterns", "variables"];
 
 /// What a path of the file turns out to be.
 pub enum Found {
@@ -1258,6 +1321,11 @@ impl Kind {
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
+            Kind::Model => "the name of a model".to_owned(),
+            Kind::Url => "https://host[:port], or http:// on this machine".to_owned(),
+            Kind::HostKeys(most) => {
+                format!("a list of at most {most} entries host=VARIABLE, the host with or without its port")
+            }
             Kind::Variables => format!(
                 "a list of at most {MOST_VARIABLES} names of environment variables, none beginning with ARCHEFLOW_"
             ),
@@ -1301,7 +1369,12 @@ impl Kind {
                 archeflow_core::persona::check_name(text).is_ok().then(|| Setting::Text(text.to_owned()))
             }
             Kind::Names(_) => self.read_items(&text.split(',').map(str::trim).collect::<Vec<_>>()),
-            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) => None,
+            Kind::Model => {
+                let fits = !text.is_empty() && text.len() <= 200 && Rest::Model.takes(text);
+                fits.then(|| Setting::Text(text.to_owned()))
+            }
+            Kind::Url => Place::read(text, "").ok().map(|place| Setting::Text(place.url)),
+            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) | Kind::HostKeys(_) => None,
         }
     }
 
@@ -1331,8 +1404,14 @@ impl Kind {
                     names.len() <= most && names.iter().all(fits) && names.iter().enumerate().all(once);
                 good.then_some(Setting::Names(names))
             }
+            Kind::HostKeys(most) if items.len() <= most && items.iter().all(|item| host_key(item)) => {
+                Some(Setting::Names(items.iter().map(|item| (*item).to_owned()).collect()))
+            }
             Kind::Wholes(..)
             | Kind::Agents(_)
+            | Kind::Model
+            | Kind::Url
+            | Kind::HostKeys(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Dollars(_)
@@ -1368,10 +1447,21 @@ impl Kind {
             | Kind::Agent
             | Kind::Agents(_)
             | Kind::Variables
+            | Kind::Model
+            | Kind::Url
+            | Kind::HostKeys(_)
             | Kind::Workflow
             | Kind::Name
             | Kind::Names(_) => None,
         }
+    }
+
+    /// Whether a value of this kind says where something is asked.
+    pub fn names_a_host(self, value: &Setting) -> bool {
+        let Setting::Text(text) = value else { return self == Kind::Url };
+        let head = text.split([':', '@']).next().unwrap_or_default();
+        let places = crate::backends::cli::find(head).is_some_and(|client| client.rest == Rest::ModelAt);
+        self == Kind::Url || self == Kind::Agent && places && text.contains('@')
     }
 }
 
@@ -1448,7 +1538,7 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], acp:<command line>, cmd:<command line> or script:<file>; other clients are not driven by this version";
+const AGENTS: &str = "claude[:<model>], codex[:<model>], gemini[:<model>], opencode[:<provider>/<model>], goose[:<provider>/<model>], acp:<command line>, anthropic[:<model>], openai[:<model>]@<url>, ollama[:<model>], cmd:<command line> or script:<file>";
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {
@@ -1458,6 +1548,14 @@ fn agent(text: &str) -> bool {
         "acp" | "cmd" | "script" => rest.strip_prefix(':').is_some_and(|rest| !rest.trim().is_empty()),
         name => crate::backends::cli::find(name).is_some(),
     }
+}
+
+/// `host=VARIABLE`.
+fn host_key(text: &str) -> bool {
+    let Some((host, name)) = text.split_once('=') else { return false };
+    let place = Place::read(&format!("https://{host}"), "");
+    place.is_ok_and(|place| place.url == format!("https://{}", host.to_lowercase()) && !host.contains('/'))
+        && variable(name)
 }
 
 fn variable(text: &str) -> bool {

@@ -14,6 +14,8 @@ use archeflow_core::words::{
     Policy, Price, Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
 
+use crate::model;
+
 use super::keys::{self, Class, Found, KEYS, Key, Setting};
 use super::shelf::{self, Kind, LensFile, Shelf, Team};
 use super::yaml::{self, Entry, Value};
@@ -52,10 +54,15 @@ pub struct Flags {
     pub budget: Option<String>,
     /// The environment variable [`SHADOWS`].
     pub shadows: Option<String>,
+    /// The environment variable [`PROVIDER`].
+    pub provider: Option<String>,
 }
 
 /// `off` switches the detection of shadows off for whoever sets it (BX-34).
 pub const SHADOWS: &str = "ARCHEFLOW_SHADOWS";
+
+/// Who is asked where no agent is named.
+pub const PROVIDER: &str = "ARCHEFLOW_MODEL_PROVIDER";
 
 /// Where a value came from; the stronger source compares greater.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -355,8 +362,46 @@ impl Settings {
         }
     }
 
+    /// What is set about models without a client, for the loop around them.
+    pub fn loops(&self) -> model::Settings {
+        let silence_ms = self.whole("limits.silence_seconds") * 1_000;
+        let mapped = self.values.iter().filter_map(|(key, set)| {
+            let tier = Tier::parse(key.strip_prefix("models.mapping.")?)?;
+            Some((tier.name().to_owned(), set.value.to_string()))
+        });
+        let waits = match self.get("models.retry_waits_seconds") {
+            Some(Setting::Wholes(waits)) => waits,
+            _ => Vec::new(),
+        };
+        let mut settings = model::Settings {
+            turns: narrow(self.whole("models.max_turns")),
+            tokens: match self.get("models.max_tokens") {
+                Some(Setting::Whole(tokens)) => Some(tokens),
+                _ => None,
+            },
+            waits_ms: waits.into_iter().map(|seconds| seconds * 1_000).collect(),
+            // Whoever waits for a provider gives up before others give up waiting for it.
+            patience_ms: (silence_ms * 3 / 5).max(1_000),
+            context: self.whole("models.ollama.context"),
+            ollama_url: self.text("models.ollama.base_url"),
+            ollama_remote: self.switch("models.ollama.allow_remote"),
+            ..model::Settings::default()
+        };
+        settings.mapping.extend(mapped);
+        settings
+    }
+
+    /// Hosts and the variables that hold their keys, as `host=VARIABLE`.
+    pub fn model_keys(&self) -> Vec<String> {
+        match self.get("models.keys") {
+            Some(Setting::Names(keys)) => keys,
+            _ => Vec::new(),
+        }
+    }
+
     fn agents(&self, policy: &mut Policy) {
-        policy.agents.default = self.text("agents.default").unwrap_or_default();
+        let provider = || self.word("models.provider").map(str::to_owned);
+        policy.agents.default = self.text("agents.default").or_else(provider).unwrap_or_default();
         policy.agents.structured = self.switch("agents.structured");
         for (key, set) in &self.values {
             if let (Some(name), Setting::Text(spec)) = (key.strip_prefix("agents."), &set.value)
@@ -762,10 +807,20 @@ fn whole_file(path: &str, text: &str) -> Fault {
 
 /// What no repository may say, not even an approved one.
 fn the_users_own(found: &[Said]) -> Vec<Fault> {
-    let own = found.iter().filter(|said| keys::known(&said.key).is_some_and(|key| key.class == Class::Own));
+    let is_own = |said: &&Said| {
+        keys::known(&said.key)
+            .is_some_and(|key| key.class == Class::Own || key.kind.names_a_host(&said.value))
+    };
+    let own = found.iter().filter(is_own);
     let fault = |said: &Said| {
+        let allowed = match keys::known(&said.key).map(|key| key.class) {
+            Some(Class::Own) => "nothing, a repository can't set it",
+            Some(_) | None => {
+                "an agent without `@`, a repository can't choose the host your key goes to (R5)"
+            }
+        };
         let text = format!(
-            "`{}` is `{}`; allowed: nothing, a repository can't set it. Set it in your own configuration",
+            "`{}` is `{}`; allowed: {allowed}. Set it in your own configuration",
             said.key, said.value
         );
         let (path, line) = match &said.source {
@@ -808,6 +863,7 @@ fn flags(flags: &Flags, archetypes: &[String], found: &mut Vec<Said>, faults: &m
         ("--agent", "agents.default", &flags.agent),
         ("--test-command", "test_command", &flags.test_command),
         ("--budget", "costs.budget_usd", &flags.budget),
+        (PROVIDER, "models.provider", &flags.provider),
     ] {
         typed.extend(value.iter().map(|value| (flag, key.to_owned(), value.clone())));
     }

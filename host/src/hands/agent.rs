@@ -545,6 +545,9 @@ impl Attempt<'_> {
     /// What this attempt counts with.
     fn counted(&self, usage: &Usage) -> Option<(Money, CostSource)> {
         let start = &self.errand.start;
+        if ledger::is_unpaid(&start.agent) {
+            return Some((Money::ZERO, CostSource::Reported));
+        }
         ledger::cost(usage, &self.errand.costs, start.model, start.reserved_usd)
     }
 

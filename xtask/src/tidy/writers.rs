@@ -114,13 +114,14 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 21] = [
+const WRITERS: [(&str, &str); 22] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
     ("host/src/store/places.rs", "the folders themselves"),
     ("host/src/config/trust.rs", "what the user approved"),
     ("host/src/proc/sink.rs", "what a process prints"),
+    ("host/src/model/tools/tree.rs", "what a Maker without a client writes, in its working copy"),
     ("host/src/hands/agent.rs", "an attempt's folder"),
     ("host/src/hands/client.rs", "the homes of clients, and a login that one of them renewed"),
     ("host/src/probe.rs", "a home in the temporary folder while a client says its version"),

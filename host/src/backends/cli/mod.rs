@@ -5,6 +5,7 @@
 //! `host/tests/captures`; the table of faults in `docs/agents.md` is read against them.
 
 mod acp;
+mod api;
 mod claude;
 mod codex;
 mod gemini;
@@ -78,8 +79,17 @@ impl Rest {
     }
 }
 
-pub const ALL: [&Client; 6] =
-    [&claude::CLIENT, &codex::CLIENT, &gemini::CLIENT, &opencode::CLIENT, &goose::CLIENT, &acp::CLIENT];
+pub const ALL: [&Client; 9] = [
+    &claude::CLIENT,
+    &codex::CLIENT,
+    &gemini::CLIENT,
+    &opencode::CLIENT,
+    &goose::CLIENT,
+    &acp::CLIENT,
+    &api::ANTHROPIC,
+    &api::OPENAI,
+    &api::OLLAMA,
+];
 
 pub fn find(name: &str) -> Option<&'static Client> {
     ALL.into_iter().find(|client| client.name == name)
@@ -220,6 +230,11 @@ impl Client {
         self.needs.contains(&tool)
     }
 
+    /// It is part of this program, so there is nothing to install.
+    pub fn is_own(&self) -> bool {
+        self.program.is_empty()
+    }
+
     /// What this attempt used. Some count the whole conversation: what was counted before it is taken off.
     pub fn usage(&self, heard: &Heard, resumes: Option<&Session>) -> Usage {
         let before = resumes.and_then(|session| session.counted).filter(|_| self.counts_on);
@@ -302,13 +317,8 @@ fn status_in(said: &str) -> Option<u64> {
     numbers.into_iter().find(|number| (400..600).contains(number))
 }
 
-const TOO_LONG: [&str; 5] = [
-    "too long",
-    "context window",
-    "context_length_exceeded",
-    "maximum length",
-    "maximum number of tokens",
-];
+const TOO_LONG: [&str; 5] =
+    ["too long", "context window", "context_length_exceeded", "maximum length", "maximum number of tokens"];
 
 /// What clients say at the end when they have not even begun.
 const NOT_SIGNED_IN: [&str; 4] = [
@@ -318,7 +328,7 @@ const NOT_SIGNED_IN: [&str; 4] = [
     "auth method",
 ];
 
-fn speaks_of(said: &str, words: &[&str]) -> bool {
+pub(crate) fn speaks_of(said: &str, words: &[&str]) -> bool {
     let said = said.to_lowercase();
     words.iter().any(|word| said.contains(word))
 }

@@ -1,0 +1,27 @@
+//! The hidden command by which a model without a client works (`anthropic`, `openai`, `ollama`).
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use archeflow_host::backends::cli::own::Line;
+use archeflow_host::model::{self, Ground, Task};
+use archeflow_host::proc;
+
+use crate::failure::Failure;
+
+pub(crate) fn run(task: &str) -> Result<ExitCode, Failure> {
+    let wrong = |why: String| Failure::new(1, "model", why, "This command is not for people.");
+    let task: Task = serde_json::from_str(task).map_err(|error| wrong(error.to_string()))?;
+    let tree = std::env::current_dir().map_err(|error| wrong(error.to_string()))?;
+    let mut brief = String::new();
+    std::io::stdin().read_to_string(&mut brief).map_err(|error| wrong(error.to_string()))?;
+    // What a command leaves behind comes to us and is ended before the next.
+    proc::become_subreaper();
+    let mut print = |line: &Line| {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(line.print().as_bytes()).and_then(|()| out.flush());
+    };
+    let ground = Ground { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
+    model::run(&task, ground);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,135 @@
+//! The only place that talks to a network. One request, its answer handed on as it comes.
+//!
+//! Nothing here is left to chance or to the surroundings: no redirect is followed, so a key stays with the host it
+//! was meant for; no proxy is taken from the environment; what comes is bounded; every wait has an end.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+/// More than any answer has.
+const ANSWER_AT_MOST: u64 = 32 * 1024 * 1024;
+
+const CONNECT: Duration = Duration::from_secs(20);
+
+pub(super) struct Http {
+    agent: ureq::Agent,
+}
+
+/// One request to a provider. It holds a key, so it can't be shown.
+pub(super) struct Request<'a> {
+    pub(super) url: &'a str,
+    pub(super) headers: &'a [(&'static str, String)],
+    /// A question without a body is a GET.
+    pub(super) body: Option<&'a [u8]>,
+}
+
+/// How an answer begins.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) status: u64,
+    /// Names in lower case.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+/// Why an answer never came, or ended in the middle.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    #[error("{0}")]
+    Line(String),
+    #[error("nothing was heard for {} s", .0.as_secs())]
+    Stalled(Duration),
+    #[error("the answer has more than {ANSWER_AT_MOST} bytes")]
+    TooMuch,
+}
+
+impl Http {
+    /// `roots` is a file with the certificates to trust instead of those that come with the program.
+    pub(super) fn new(patience: Duration, roots: Option<&Path>) -> Result<Http, String> {
+        let mut tls = TlsConfig::builder();
+        if let Some(path) = roots {
+            tls = tls.root_certs(read_roots(path)?);
+        }
+        let config = ureq::Agent::config_builder()
+            .tls_config(tls.build())
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .accept_encoding("identity")
+            .user_agent(concat!("archeflow/", env!("CARGO_PKG_VERSION")))
+            // Between two requests commands may run for minutes: a connection kept that long is a broken one.
+            .max_idle_connections(0)
+            .timeout_resolve(Some(CONNECT.min(patience)))
+            .timeout_connect(Some(CONNECT.min(patience)))
+            .timeout_per_read(Some(patience))
+            .timeout_per_write(Some(patience))
+            .build();
+        Ok(Http { agent: config.new_agent() })
+    }
+
+    /// Sends a request and hands on what comes back, piece by piece.
+    pub(super) fn send(
+        &self,
+        request: &Request<'_>,
+        patience: Duration,
+        take: &mut dyn FnMut(&Head, &[u8]),
+    ) -> Result<Head, Broken> {
+        let broken = |error: &ureq::Error| broken(error, patience);
+        let answered = match request.body {
+            Some(body) => {
+                let post = self.agent.post(request.url).header("content-type", "application/json");
+                let post = request.headers.iter().fold(post, |post, (name, value)| post.header(*name, value));
+                post.send(body)
+            }
+            None => {
+                let get = self.agent.get(request.url);
+                request.headers.iter().fold(get, |get, (name, value)| get.header(*name, value)).call()
+            }
+        };
+        let response = answered.map_err(|error| broken(&error))?;
+        let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+        let head = Head { status: response.status().as_u16().into(), headers: headers.collect() };
+        let mut body = response.into_body().into_reader();
+        let mut buffer = vec![0; 16 * 1024];
+        let mut total = 0_u64;
+        loop {
+            let read = body.read(&mut buffer).map_err(|error| broken(&ureq::Error::from(error)))?;
+            if read == 0 {
+                return Ok(head);
+            }
+            total += read as u64;
+            if total > ANSWER_AT_MOST {
+                return Err(Broken::TooMuch);
+            }
+            take(&head, buffer.get(..read).unwrap_or_default());
+        }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the errors of another's crate are told in its words")]
+fn broken(error: &ureq::Error, patience: Duration) -> Broken {
+    match error {
+        ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
+            Broken::Line("it can't be reached in time".to_owned())
+        }
+        ureq::Error::Timeout(_) => Broken::Stalled(patience),
+        other => Broken::Line(other.to_string()),
+    }
+}
+
+fn read_roots(path: &Path) -> Result<RootCerts, String> {
+    let wrong =
+        |why: String| format!("the certificates in {} (SSL_CERT_FILE) can't be used: {why}", path.display());
+    let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&text).flatten() {
+        if let PemItem::Certificate(certificate) = item {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() { Err(wrong("there are none".to_owned())) } else { Ok(certificates.into()) }
+}

@@ -1,0 +1,163 @@
+//! The files beneath one folder. Every step of a path is opened for itself and no link is followed, so nothing outside
+//! can be reached by whatever name; git's own folder is nobody's business.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, statat};
+use rustix::io::Errno;
+
+pub(super) struct Tree {
+    root: PathBuf,
+}
+
+/// What lies in a folder.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Folder,
+    File,
+    Link,
+    Other,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// Names a file may have, from the root.
+pub(super) type Parts = Vec<String>;
+
+impl Tree {
+    pub(super) fn new(root: &Path) -> Tree {
+        Tree { root: root.to_owned() }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The steps of a path as a model writes it. One that begins with the root is meant from there.
+    pub(super) fn parts(&self, path: &str) -> Result<Parts, String> {
+        let absolute = path.starts_with('/');
+        let inner = Path::new(path).strip_prefix(&self.root).ok().and_then(Path::to_str);
+        let Some(inner) = inner.or((!absolute).then_some(path)) else {
+            return Err(format!("{path} is outside of the working copy; give paths from its root"));
+        };
+        let parts: Parts =
+            inner.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect();
+        if parts.iter().any(|part| part == "..") {
+            return Err(format!("{path}: `..` is not allowed; give paths from the root of the working copy"));
+        }
+        if path.contains('\0') || parts.iter().any(|part| part.len() > 255) || parts.len() > 100 {
+            return Err("that is no path".to_owned());
+        }
+        if parts.iter().any(|part| part.eq_ignore_ascii_case(".git")) {
+            return Err(format!("{path}: git's own folder is not for you"));
+        }
+        Ok(parts)
+    }
+
+    /// The text of a file, or of its first so many bytes.
+    pub(super) fn read(&self, parts: &[String], most: u64) -> Result<Vec<u8>, String> {
+        let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
+        let folder = self.folder(above, false)?;
+        let fd = openat(&folder, name, OFlags::RDONLY | PLAIN, Mode::empty())
+            .map_err(|error| told(parts, error))?;
+        let file = regular(fd, parts)?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", parts.join("/")))?;
+        Ok(bytes)
+    }
+
+    /// Writes all of a file, and makes the folders above it.
+    pub(super) fn write(&self, parts: &[String], bytes: &[u8]) -> Result<(), String> {
+        let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
+        let folder = self.folder(above, true)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | PLAIN;
+        let mode = Mode::from_raw_mode(0o666);
+        let fd = openat(&folder, name, flags, mode).map_err(|error| told(parts, error))?;
+        let mut file = regular(fd, parts)?;
+        ftruncate(&file, 0).map_err(|error| told(parts, error))?;
+        file.write_all(bytes).map_err(|error| format!("{}: {error}", parts.join("/")))
+    }
+
+    /// What lies in a folder, by name, without git's own. Names that are no text are left out.
+    pub(super) fn entries(&self, parts: &[String]) -> Result<Vec<Entry>, String> {
+        let folder = self.folder(parts, false)?;
+        let listing = Dir::read_from(&folder).map_err(|error| told(parts, error))?;
+        let mut entries = Vec::new();
+        for entry in listing.flatten() {
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if matches!(name, "." | "..") || name.eq_ignore_ascii_case(".git") {
+                continue;
+            }
+            let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            entries.push(Entry { name: name.to_owned(), kind: kind(FileType::from_raw_mode(stat.st_mode)) });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// What this path is, without following it.
+    pub(super) fn kind(&self, parts: &[String]) -> Result<Kind, String> {
+        let Some((name, above)) = parts.split_last() else { return Ok(Kind::Folder) };
+        let folder = self.folder(above, false)?;
+        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| told(parts, error))?;
+        Ok(kind(FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    fn folder(&self, parts: &[String], make: bool) -> Result<OwnedFd, String> {
+        let mut at = open(&self.root, FOLDER, Mode::empty()).map_err(|error| told(&[], error))?;
+        for (n, part) in parts.iter().enumerate() {
+            let here = parts.get(..=n).unwrap_or_default();
+            if make {
+                match mkdirat(&at, part, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(told(here, error)),
+                }
+            }
+            at = openat(&at, part, FOLDER, Mode::empty()).map_err(|error| told(here, error))?;
+        }
+        Ok(at)
+    }
+}
+
+fn kind(kind: FileType) -> Kind {
+    match kind {
+        FileType::Directory => Kind::Folder,
+        FileType::RegularFile => Kind::File,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Kind::Other,
+    }
+}
+
+fn regular(fd: OwnedFd, parts: &[String]) -> Result<File, String> {
+    let stat = fstat(&fd).map_err(|error| told(parts, error))?;
+    match kind(FileType::from_raw_mode(stat.st_mode)) {
+        Kind::File => Ok(File::from(fd)),
+        Kind::Folder => Err(format!("{} is a folder", parts.join("/"))),
+        Kind::Link | Kind::Other => Err(format!("{} is no ordinary file", parts.join("/"))),
+    }
+}
+
+fn told(parts: &[String], error: Errno) -> String {
+    let path = if parts.is_empty() { ".".to_owned() } else { parts.join("/") };
+    match error {
+        Errno::LOOP | Errno::MLINK => format!("{path} is a link, and links are not followed"),
+        Errno::NOENT => format!("{path} is not there"),
+        Errno::NOTDIR => format!("{path} is no folder, or a link to one"),
+        Errno::ISDIR => format!("{path} is a folder"),
+        Errno::NXIO => format!("{path} is no ordinary file"),
+        error => format!("{path}: {error}"),
+    }
+}
