@@ -482,7 +482,8 @@ impl House {
     ) -> Result<archeflow_core::words::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             let default = self.client_at_hand().ok_or(Error::NoAgent)?.spec.clone();
-            let fallback = agents.fallback.iter().map(|spec| self.checked(spec)).collect::<Result<_, _>>()?;
+            let checked = |spec: &String| self.checked(spec, settings);
+            let fallback = agents.fallback.iter().map(checked).collect::<Result<_, _>>()?;
             return Ok(with_accounts(archeflow_core::words::Agents { default, fallback, ..agents.clone() }));
         }
         let resolve = |spec: &str| self.checked(spec, settings);

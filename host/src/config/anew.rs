@@ -228,13 +228,17 @@ fn others(kind: Kind) -> Vec<String> {
         Kind::Tier => words(&["haiku", "opus"]),
         Kind::Command => words(&["one", "two"]),
         Kind::Agent => words(&["cmd:one", "cmd:two"]),
+        Kind::Agents(_) => words(&["['cmd:one']", "['cmd:two']"]),
         Kind::Off(_)
         | Kind::Release
         | Kind::Prefix
         | Kind::Variables
         | Kind::Workflow
         | Kind::Name
-        | Kind::Names(_) => Vec::new(),
+        | Kind::Names(_)
+        | Kind::Model
+        | Kind::Url
+        | Kind::HostKeys(_) => Vec::new(),
     }
 }
 

@@ -24,6 +24,7 @@ const fn client(
         own,
         needs: &tools::NEEDED,
         counts_on: false,
+        takes_schema: false,
         command,
         hear: own::hear,
     }
