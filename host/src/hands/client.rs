@@ -163,7 +163,10 @@ impl<'a> Seat<'a> {
 pub(crate) fn told(client: &Client, kind: Failure, said: &str) -> String {
     let name = client.name;
     match kind {
-        Failure::Auth => format!("{name} is not signed in: {said}. To sign in, {}", client.sign_in),
+        Failure::Auth => {
+            let said = said.trim_end_matches('.');
+            format!("{name} is not signed in: {said}. To sign in, {}", client.sign_in)
+        }
         Failure::Quota => format!("the account {name} works with has nothing left: {said}"),
         Failure::Network => format!("{name} can't reach its provider: {said}"),
         Failure::RateLimit | Failure::Overload => format!("the provider of {name} has no time: {said}"),
@@ -302,7 +305,7 @@ mod tests {
     #[test]
     fn issue_4_a_login_that_is_renewed_is_renewed_for_the_user() -> Result {
         let folder = tempfile::tempdir()?;
-        let lent = Lent { from: folder.path().join("users"), to: folder.path().join("lent") };
+        let lent = Lent { from: folder.path().join("users"), to: folder.path().join("its/own/lent") };
         lend(&lent)?;
         assert!(!lent.to.exists(), "nothing is lent where there is none");
         std::fs::write(&lent.from, "old")?;
