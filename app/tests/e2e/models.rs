@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, each, signal};
+use crate::harness::{Outcome, Test, each, review, signal};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -512,13 +512,15 @@ fn t2_a_key_of_one_host_is_not_sent_to_another() {
 
 #[test]
 fn t2_a_redirect_is_not_followed() {
-    let other = Server::new(&[("creator", &[say(PROPOSAL)])]);
-    let header = format!("location: {}/v1/messages", other.address);
-    let server = Server::new(&[("creator", &[Reply::Refuse(307, Box::leak(header.into_boxed_str()), "")])]);
-    let (test, spec) = test("anthropic", &server);
-    let outcome = test.go(&["--agent", &spec, "--auto-merge"]).ended("failed", "agent_failures", 30);
-    assert!(outcome.to_string().contains("redirect"), "{outcome}");
-    assert!(other.asked().is_empty(), "the other host heard of it");
+    each([301, 302, 303, 307, 308], |status| {
+        let other = Server::new(&[("creator", &[say(PROPOSAL)])]);
+        let header = format!("location: {}/v1/messages", other.address);
+        let server = Server::new(&[("creator", &[Reply::Refuse(status, header.leak(), "")])]);
+        let (test, spec) = test("anthropic", &server);
+        let outcome = test.go(&["--agent", &spec, "--auto-merge"]).ended("failed", "agent_failures", 30);
+        assert!(outcome.to_string().contains("redirect"), "{outcome}");
+        assert!(other.asked().is_empty(), "{status}: the other host heard of it");
+    });
 }
 
 #[test]
@@ -769,4 +771,34 @@ fn issue_4_a_stopped_loop_leaves_nothing_running() {
     assert_eq!(stopped.code, 143, "{stopped}");
     assert!(!alive(&format!("-f\0{word}")), "something was left running");
     assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
+}
+
+/// A small model that nobody scripted: what it says is mostly nonsense, and nonsense has to be told as such.
+///
+/// ```sh
+/// ARCHEFLOW_REAL_MODEL=http://127.0.0.1:8080 cargo test -p archeflow --test e2e real_small_model -- --ignored
+/// ```
+#[test]
+#[ignore = "needs a server with a small model: ARCHEFLOW_REAL_MODEL=http://127.0.0.1:<port>"]
+fn issue_4_a_real_small_model_answers_a_skeptics_brief() {
+    let url = std::env::var("ARCHEFLOW_REAL_MODEL").expect("ARCHEFLOW_REAL_MODEL names the server");
+    let doubt = "src/app.txt:1 | WARNING | reliability | It may break | Guard it | `line 1`";
+    let test = Test::new().play(&review("guardian", "REJECTED", &[doubt])).unshadowed();
+    let skeptic = format!("skeptic=openai@{url}");
+    let outcome = test.go(&["--workflow", "standard", "--agent-for", &skeptic, "--auto-merge"]);
+    assert!(outcome.times("skeptic/") > 0, "the Skeptic was asked: {outcome}");
+    let complete = lines(&outcome, "agent.complete", "skeptic");
+    let failed = lines(&outcome, "agent.failed", "skeptic");
+    assert_eq!(
+        complete.len() + failed.len(),
+        outcome.times("skeptic/"),
+        "every attempt has an end: {outcome}"
+    );
+    for line in failed {
+        let seq = &line["data"]["start_seq"];
+        let stream = outcome.artifact(&format!("attempts/{seq}-skeptic/stream.jsonl"));
+        assert_eq!(line["data"]["kind"], "garbled", "{outcome}");
+        assert!(stream.contains("\"type\":\"answer\"") && stream.contains("\"type\":\"used\""), "{stream}");
+    }
+    assert!([0, 14].contains(&outcome.code), "{outcome}");
 }
