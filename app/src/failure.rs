@@ -33,11 +33,6 @@ impl Failure {
         Failure::new(2, "usage", message, hint)
     }
 
-    /// The provider has no room for us yet.
-    pub(crate) fn busy(message: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::new(31, "provider_busy", message, hint)
-    }
-
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
             out!("{}", safe_json(&self.object()));

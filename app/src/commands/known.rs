@@ -9,15 +9,18 @@ use archeflow_host::clock;
 use archeflow_host::drive::Driver;
 
 use crate::args::{AnswerArgs, ContinueArgs, Known, ResumeArgs, Session};
-use crate::commands::house;
 use crate::commands::session::drive;
+use crate::commands::{house, print_json};
 use crate::faces::summary;
 use crate::failure::Failure;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
-    if let Some(reopens_at) = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at) {
-        parked(args, &driver, reopens_at)?;
+    let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
+    if let (Some(outcome), Some(reopens_at)) = (&driver.run.outcome, reopens_at)
+        && let Some(code) = parked(args, &driver, outcome, reopens_at)
+    {
+        return Ok(code);
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
@@ -30,28 +33,26 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
-fn parked(args: &ResumeArgs, driver: &Driver, reopens_at: u64) -> Result<(), Failure> {
+/// So it ends as it had ended, or waits.
+fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<ExitCode> {
     if reopens_at <= clock::now() {
-        return Ok(());
+        return None;
     }
-    if !args.wait {
-        let mut failure = Failure::busy(
-            format!("{} is parked: its account serves again at {}", args.id, summary::when(reopens_at)),
-            format!(
-                "Resume it then, or wait for it here: archeflow resume {} --wait. \
-                 Others can take over with `agents.fallback` in new runs.",
-                args.id
-            ),
-        );
-        let (root, outcome) = (driver.world.places.root(), driver.run.outcome.as_ref());
-        failure.run = Some(summary::json(root, &args.id, &driver.run, outcome, failure.code, None));
-        return Err(failure);
+    let (id, when) = (&args.id, summary::when(reopens_at));
+    if args.wait {
+        tell!("waiting until {when}; Ctrl-C stops waiting, the run stays as it is");
+        while clock::now() < reopens_at {
+            std::thread::sleep(Duration::from_millis(reopens_at.saturating_sub(clock::now()).min(200)));
+        }
+        return None;
     }
-    tell!("waiting until {}; Ctrl-C stops waiting, the run stays as it is", summary::when(reopens_at));
-    while clock::now() < reopens_at {
-        std::thread::sleep(Duration::from_millis((reopens_at - clock::now().min(reopens_at)).min(200)));
+    tell!("{id} is parked: its account serves again at {when}");
+    tell!("  Resume it then, or wait for it here: archeflow resume {id} --wait");
+    if args.session.place.json {
+        let root = driver.world.places.root();
+        print_json(&summary::json(root, id, &driver.run, Some(outcome), outcome.exit_code(), None));
     }
-    Ok(())
+    Some(ExitCode::from(outcome.exit_code()))
 }
 
 /// A step that failed for reasons outside the change.

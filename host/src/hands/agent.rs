@@ -20,16 +20,15 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{self, Seat, Spoken};
 use super::desk::Errand;
-use super::{Message, Trouble, artifact_name, citations, looking, report, tail, usage};
+use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
 use crate::backends::cli::Start;
-use crate::clock;
 use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
 use crate::git::{Oid, runner};
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
-use crate::store::{breakers, files};
+use crate::store::files;
 use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
@@ -149,8 +148,8 @@ impl Attempt<'_> {
 
     /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
     fn shut_by_another(&self) -> Option<Event> {
-        let (world, account) = (self.world, self.errand.start.account.as_str());
-        let left = breakers::shut_for(&world.state, account, &world.run_id, clock::now())?;
+        let account = self.errand.start.account.as_str();
+        let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
         let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
         failed.estimated_cost_usd = Some(Money::ZERO);
@@ -158,17 +157,8 @@ impl Attempt<'_> {
         Some(failed.into())
     }
 
-    /// What is known of the account, for other runs.
-    fn tell_others(&self, reopens_in_ms: u64) {
-        let (world, account) = (self.world, self.errand.start.account.as_str());
-        if !account.is_empty() {
-            let reopens_at = clock::now().saturating_add(reopens_in_ms);
-            let _ = breakers::open(&world.state, account, reopens_at, &world.run_id);
-        }
-    }
-
     fn wait(&self) {
-        self.tell_others(self.errand.start.wait_ms);
+        account::tell_others(self.world, &self.errand.start.account, self.errand.start.wait_ms);
         let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
         while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
             std::thread::sleep(Duration::from_millis(20));
@@ -400,7 +390,7 @@ impl Attempt<'_> {
             played: self.seat.as_ref().map(|seat| seat.player(self.world, true)),
             brief_chars: self.brief_chars(),
         };
-        breakers::close(&self.world.state, &start.account);
+        account::served(self.world, &start.account);
         Ok(complete.into())
     }
 
@@ -495,7 +485,7 @@ impl Attempt<'_> {
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
         let failed = self.failure_of(kind, reason, duration_ms, kept_as);
         if let Some(reopens_in_ms) = failed.reopens_in_ms {
-            self.tell_others(reopens_in_ms);
+            account::tell_others(self.world, &self.errand.start.account, reopens_in_ms);
         }
         if matches!(kind, Failure::Silence | Failure::TooLong) {
             AgentTimeout(failed).into()

@@ -3,6 +3,7 @@
 //! Each performer looks before it acts: what an order wants may have happened already, before a crash. So resuming
 //! a run is nothing but performing its open orders again.
 
+mod account;
 mod agent;
 mod checks;
 mod citations;

@@ -114,11 +114,12 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 22] = [
+const WRITERS: [(&str, &str); 23] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
     ("host/src/store/places.rs", "the folders themselves"),
+    ("host/src/store/breakers.rs", "which accounts are limited, in the state folder"),
     ("host/src/config/trust.rs", "what the user approved"),
     ("host/src/proc/sink.rs", "what a process prints"),
     ("host/src/model/tools/tree.rs", "what a Maker without a client writes, in its working copy"),
