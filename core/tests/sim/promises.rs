@@ -78,7 +78,7 @@ struct Limited {
     since: Seq,
     opens: u64,
     parked: bool,
-    /// How often each archetype was turned away since the run was parked.
+    /// How often each archetype was turned away since a person last opened the run again.
     again: BTreeMap<String, u32>,
 }
 
@@ -324,6 +324,8 @@ impl<'a> Auditor<'a> {
         self.broke = None;
         self.revert_refused = false;
         self.hooks.remove(&HookPoint::RunComplete);
+        // Whoever comes back gets one more chance for each time a person says so.
+        self.limited.values_mut().for_each(|limited| limited.again.clear());
         if withdraws {
             self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
         }
