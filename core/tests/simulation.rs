@@ -49,6 +49,10 @@
 //! | the answer in its shadow counts, not the corrected one | 7 | no approval that was not said |
 //! | an answer that counts after all is lost | 9 | no reviewer before the gatekeeper |
 //! | a checkpoint's stop is ignored | 1996 | no cycle begins after a checkpoint that says stop |
+//! | several find out whether an account serves again | 26 | one attempt finds out (C6) |
+//! | a limited account is not waited for | 15 | no agent starts into an open breaker (C6) |
+//! | the whole ramp again after a break | 953 | who comes back is turned away twice at most (C6) |
+//! | a correction goes while others on its account are out | 1801 | a crash changes no decision (I6) |
 //!
 //! Two more changed nothing at all and tell of lines that are not needed: `raised.clear()` when the Maker comes back,
 //! and `.max(number())` when a person continues.
