@@ -473,6 +473,12 @@ fn takes_up_its_session(row: &Row) {
     ]);
     let (test, spec) = real(row, &model);
     let outcome = test.go(&["--agent", &spec, "--auto-merge"]).ended("merged", "approved", 0);
+    // Gemini writes over a session that is taken up within the minute it began in; then the whole brief is sent.
+    let failed = lines(&outcome, "agent.failed", "maker");
+    if row.command.starts_with("gemini") && !failed.is_empty() {
+        assert!(failed[0]["data"]["reason"].to_string().contains("No previous sessions found"), "{outcome}");
+        return;
+    }
     let complete = lines(&outcome, "agent.complete", "maker");
     let [first, corrected] = complete.as_slice() else { panic!("{outcome}") };
     assert_eq!(first["data"]["session"]["id"], corrected["data"]["session"]["id"], "{spec}");

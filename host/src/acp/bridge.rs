@@ -25,7 +25,7 @@ const GIVES_IN: Duration = Duration::from_secs(2);
 /// How long it may take to end when its input has ended. Some never do.
 const ENDS: Duration = Duration::from_secs(1);
 
-/// How long it may take when it was also asked to. One that is killed while it puts its session away loses it.
+/// How long it may take when it was also asked to, so that it can put its session away.
 const GOES: Duration = Duration::from_secs(4);
 
 /// How long its last words may take after it is gone: something it left behind may hold the pipe open.
@@ -196,14 +196,16 @@ impl Bridge<'_> {
     /// It went away before its turn was over. What it said last on standard error is the reason.
     fn left_early(&mut self) -> io::Result<u8> {
         use std::os::unix::process::ExitStatusExt;
-        let status = self.close();
+        self.await_end(ENDS);
+        let status = if self.gone { children::wait(&mut self.agent).ok() } else { None };
         let code = status.and_then(|status| status.code());
-        let why = match (code, status.and_then(|status| status.signal())) {
-            (Some(126 | 127), _) => Some((Failure::NotStarted, "its command can't be run".to_owned())),
-            (None, Some(signal)) => {
+        let why = match (status, code, status.and_then(|status| status.signal())) {
+            (None, ..) => Some((Failure::Exit, "the agent stopped speaking".to_owned())),
+            (_, Some(126 | 127), _) => Some((Failure::NotStarted, "its command can't be run".to_owned())),
+            (_, None, Some(signal)) => {
                 Some((Failure::Signal, format!("the agent was killed by signal {signal}")))
             }
-            (Some(_) | None, _) => None,
+            (Some(_), Some(_) | None, _) => None,
         };
         if let Some((kind, said)) = why {
             self.out.write_all(fault(kind, said).print().as_bytes())?;
