@@ -1,4 +1,4 @@
-//! The house's own tools: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! The house's own tools: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask pictures`.
 
 #![expect(
     clippy::print_stdout,
@@ -16,6 +16,7 @@ mod clients;
 )]
 mod model;
 mod pictures;
+mod portrait;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]
@@ -28,9 +29,10 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test [<flag>...] [<step>...]   everything a change must pass; --quick leaves the release steps out,
-                                 --without-clients the real clients (2 GB to fetch, minutes to drive)
+                                 --without-clients the real clients (2 GB to fetch, minutes to drive),
+                                 --without-browser the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
-  pictures                       draws the recordings in docs/pictures
+  pictures                       makes docs/pictures anew: the recordings, and with chromium the report
   tidy                           the rules of the house that no compiler checks
   bench [<name>...]              the goals of the program, measured on a release build
 ";
@@ -44,8 +46,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["test", rest @ ..] => test::run(&root(), rest),
-        ["clients"] => clients::run(&root()),
         ["pictures"] => pictures::draw(&root()),
+        ["clients"] => clients::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),

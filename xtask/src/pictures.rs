@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::portrait;
+
 const LINE: usize = 19;
 const CHARACTER_TENTHS: usize = 79;
 const STYLE: &str = "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;white-space:pre}\
@@ -23,7 +25,7 @@ pub(crate) fn draw(root: &Path) -> ExitCode {
         }
         println!("drew {}", path.with_extension("svg").display());
     }
-    ExitCode::SUCCESS
+    portrait::make(root)
 }
 
 /// A run of characters in one style.

@@ -32,6 +32,8 @@ enum Needs {
     Release,
     /// Real clients, which are large.
     Clients,
+    /// Chromium.
+    Browser,
 }
 
 pub(crate) enum Done {
@@ -47,13 +49,14 @@ struct Count {
     failed: u64,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
     Step { name: "clippy", needs: Needs::Nothing, what: "lints, warnings denied", run: clippy },
     Step { name: "doc", needs: Needs::Nothing, what: "documentation, warnings denied", run: doc },
     Step { name: "tests", needs: Needs::Nothing, what: "all tests", run: tests },
+    Step { name: "browser", needs: Needs::Browser, what: "the report in a real browser", run: browser },
     Step {
         name: "clients",
         needs: Needs::Clients,
@@ -72,7 +75,11 @@ const STEPS: [Step; 11] = [
 ];
 
 /// The flags, each with what it leaves out.
-const FLAGS: [(&str, Needs); 2] = [("--quick", Needs::Release), ("--without-clients", Needs::Clients)];
+const FLAGS: [(&str, Needs); 3] = [
+    ("--quick", Needs::Release),
+    ("--without-clients", Needs::Clients),
+    ("--without-browser", Needs::Browser),
+];
 
 /// What was asked for.
 struct Asked<'a> {
@@ -225,14 +232,30 @@ fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
     counted(root, &["cargo", "test", "--workspace", "--no-fail-fast"], &[], count)
 }
 
+/// Hostile text must be inert where it is really shown: no other check can say so.
+fn browser(root: &Path, count: &mut Count) -> Result<Done, String> {
+    if !is_there("chromium") {
+        install("chromium");
+    }
+    if !is_there("chromium") {
+        let why =
+            "chromium is MISSING and could not be installed; without it: cargo xtask test --without-browser";
+        return Err(why.to_owned());
+    }
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "e2e", "--", "--ignored", "in_a_browser"];
+    counted(root, &words, &[], count)
+}
+
 fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
     clients::fetch(root).map(|()| Done::Well)
 }
 
-/// The tests that plain `cargo test` ignores. They mostly wait, so there are more of them at a time than cores.
+/// The tests that plain `cargo test` ignores, but for those that need something else. They mostly wait, so there are
+/// more of them at a time than cores.
 fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
     let words = ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--"];
-    let words: Vec<&str> = words.into_iter().chain(["--ignored", "--test-threads=4"]).collect();
+    let words = words.into_iter().chain(["--ignored", "--test-threads=4"]);
+    let words: Vec<&str> = words.chain(["--skip", "in_a_browser", "--skip", "a_real_model"]).collect();
     counted(root, &words, &[], count)
 }
 

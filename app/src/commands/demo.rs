@@ -91,6 +91,7 @@ fn look_around(shop: &Path, run_id: &str, paint: Paint) {
             "how the findings moved",
         ),
         (format!("{me} show {run_id} --why --repo {place}"), "every decision and its rule"),
+        (format!("{me} report {run_id} --html -o report.html --repo {place}"), "the whole run on one page"),
     ] {
         tell!("  {}\n      {}", paint.cyan(&command), paint.dim(meaning));
     }

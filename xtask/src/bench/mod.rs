@@ -7,6 +7,7 @@ mod agent;
 mod client;
 mod engine;
 mod memory;
+mod report;
 mod rules;
 mod startup;
 mod storage;
@@ -61,6 +62,7 @@ const MEASURES: [(&str, Measure); 8] = [
     ("memory", memory::measure),
     ("fold", storage::measure),
     ("rules", rules::measure),
+    ("report", report::measure),
     ("size", size),
 ];
 

@@ -93,7 +93,11 @@ pub(super) struct MadeUp {
 }
 
 impl MadeUp {
-    fn play(self, mut wrote: impl FnMut(Entry)) -> Run {
+    fn play(self, wrote: impl FnMut(Entry)) -> Run {
+        self.play_until(LINES, wrote)
+    }
+
+    pub(super) fn play_until(self, lines: u64, mut wrote: impl FnMut(Entry)) -> Run {
         let mut run = Run::default();
         wrote(run.hear(0, request()));
         wrote(run.hear(0, session()));
@@ -101,7 +105,7 @@ impl MadeUp {
             run.settle(0).into_iter().for_each(&mut wrote);
             let orders: Vec<(Seq, Event)> =
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
-            if run.outcome.is_some() || orders.is_empty() || run.lines >= LINES {
+            if run.outcome.is_some() || orders.is_empty() || run.lines >= lines {
                 return run;
             }
             for (seq, order) in orders {

@@ -86,9 +86,9 @@ impl Tree {
         let mut files = Vec::new();
         for path in listing.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             let path = String::from_utf8_lossy(path).into_owned();
-            // A file that was removed and not yet committed is listed; one that is not text has no lines.
-            if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
-                files.push((path, text));
+            // A file that was removed and not yet committed is listed; one that is not text, a picture, has no lines.
+            if let Ok(bytes) = std::fs::read(root.join(&path)) {
+                files.push((path, String::from_utf8(bytes).unwrap_or_default()));
             }
         }
         files.sort();
