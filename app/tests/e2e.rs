@@ -52,6 +52,8 @@ mod models;
 mod outcomes;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/replay.rs"]
+mod replay;
 #[path = "e2e/reports.rs"]
 mod reports;
 #[path = "e2e/shadows.rs"]

@@ -37,6 +37,8 @@ pub(crate) fn after(test: &Test, before: &Before, outcome: &Outcome) -> Vec<Stri
     for id in test.run_ids() {
         let old = before.journals.get(&id).cloned().unwrap_or_default();
         faults.extend(history(&id, &old, &test.journal_bytes(&id)));
+        let journal = test.repo.join(format!(".archeflow/events/{id}.jsonl"));
+        faults.extend(crate::replay::differs_unchanged(&journal));
     }
     if !outcome.journal.is_empty() {
         faults.extend(honest(outcome));

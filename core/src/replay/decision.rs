@@ -1,6 +1,7 @@
 //! A line of the log in words: who decided or ordered what, by which rule, on what.
 
 use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
+use crate::rules::shadows::counted;
 use crate::view;
 use crate::words::{PROGRAM, Phase, Seq, Severity, Verdict};
 
@@ -66,7 +67,7 @@ pub fn told(event: &Event) -> Told {
             Told { confidence: Some(point.confidence), ..told }
         }
         Event::PhaseTransition(transition) => told(
-            "AF-109",
+            "",
             PROGRAM,
             format!("{} is settled", transition.from),
             format!("on to {} (cycle {})", view::capital(transition.to.name()), transition.cycle),
@@ -114,7 +115,11 @@ pub fn told(event: &Event) -> Told {
             format!("{} CRITICAL, {} WARNING, {} INFO", boundary.critical, boundary.warning, boundary.info),
             match &boundary.stop {
                 Some(stop) => format!("stop: {}", stop.detail),
-                None => boundary.exit_condition.replace('_', " "),
+                None => format!(
+                    "{}; {} followed",
+                    boundary.exit_condition.replace('_', " "),
+                    counted(u32::try_from(boundary.open.len()).unwrap_or(u32::MAX), "finding")
+                ),
             },
         ),
         Event::RunComplete(complete) => told(

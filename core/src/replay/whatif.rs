@@ -233,6 +233,7 @@ impl<'a> Walk<'a> {
                     Some(entry) if self.is_same(entry, &event, asked.as_ref()) => at += 1,
                     Some(entry) => {
                         self.differ(at, Some(&entry.event), Some(&event));
+                        self.say_what_differs(entry.seq, asked.as_ref());
                         noted = true;
                     }
                     None if noted => {}
@@ -290,6 +291,16 @@ impl<'a> Walk<'a> {
             was: was.map(decision::told),
             would: would.map(decision::told),
         });
+    }
+
+    /// Somebody would be sent for the same as before, but would find something else there.
+    fn say_what_differs(&mut self, seq: Seq, asked: Option<&Asked>) {
+        let near = self.recorded(seq).zip(asked).filter(|(was, now)| was.asked.is_about_the_same(now));
+        let what = near.and_then(|(was, now)| was.asked.differs_in(now));
+        let would = self.differences.last_mut().and_then(|difference| difference.would.as_mut());
+        if let (Some(what), Some(would)) = (what, would) {
+            would.decision = format!("the same, but {what}");
+        }
     }
 
     /// Writes a conclusion down; an order is paired with the recorded one it is the same as.

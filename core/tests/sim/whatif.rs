@@ -3,6 +3,7 @@
 
 use archeflow_core::event::{Entry, Event, RunStart};
 use archeflow_core::replay::whatif::{Change, End, WhatIf, refold};
+use archeflow_core::replay::{rulebook, timeline};
 use archeflow_core::run::Run;
 use archeflow_core::words::{Outcome, Severity, Workflow, ZeroPolicy};
 
@@ -64,6 +65,16 @@ fn af_180_a_change_that_does_not_matter_changes_nothing() {
         if !timed_out {
             assert_eq!(same.differences, [], "seed {seed}");
             assert_eq!(same.used, same.facts, "seed {seed}");
+        }
+    }
+}
+
+/// A decision nobody can explain is none.
+#[test]
+fn af_196_every_decision_has_a_rule_that_is_written_somewhere() {
+    for life in lives() {
+        for decision in timeline::of(&life.log) {
+            assert!(rulebook::find(&decision.rule).is_some(), "seed {}: {decision:?}", life.world.seed);
         }
     }
 }

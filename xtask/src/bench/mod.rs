@@ -7,6 +7,7 @@ mod agent;
 mod client;
 mod engine;
 mod memory;
+mod replay;
 mod report;
 mod rules;
 mod startup;
@@ -61,6 +62,7 @@ const MEASURES: [(&str, Measure); 8] = [
     ("workspace", workspace::measure),
     ("memory", memory::measure),
     ("fold", storage::measure),
+    ("replay", replay::measure),
     ("rules", rules::measure),
     ("report", report::measure),
     ("size", size),
