@@ -24,7 +24,8 @@ fn report(root: &Path) -> Result<(), String> {
         return Err("chromium is not there; install it and try again".to_owned());
     }
     test::through(root, &["cargo", "build", "--release", "--package", "archeflow"], &[])?;
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let folder =
+        tempfile::Builder::new().prefix("archeflow-").tempdir().map_err(|error| error.to_string())?;
     let demo = folder.path().join("demo");
     let program = test::built(root, "archeflow");
     let run = output(&program, &["demo", "--quick", "--json", "--dir", &text(&demo)])?;

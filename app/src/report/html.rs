@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use archeflow_core::story::{Choice, Cost, Life, State, Story};
-use archeflow_core::view::{self, capital};
+use archeflow_core::view::{self, Tone, capital};
 use archeflow_core::words::Severity;
 
 use super::diff::{FileDiff, Kind};
@@ -20,7 +20,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
     header(&mut body, report);
     if let Some(page) = &story.page {
         broke(&mut body, page);
-    } else if !story.next.is_empty() {
+    } else if story.tone() != Tone::Good && !story.next.is_empty() {
         next(&mut body, story);
     }
     section(
