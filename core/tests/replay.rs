@@ -59,7 +59,13 @@ fn verdicts(row: &Row) -> Vec<Entry> {
         let said = |sign: &str| if sign == "+" { Verdict::Approved } else { Verdict::Rejected };
         let earlier = if sign == "+" { "-" } else { "+" };
         for verdict in [said(earlier), said(sign)] {
-            let event = ReviewVerdict { archetype: name.to_owned(), verdict, findings: Vec::new() }.into();
+            let event = ReviewVerdict {
+                archetype: name.to_owned(),
+                verdict,
+                findings: Vec::new(),
+                same_model: false,
+            }
+            .into();
             let (seq, parent, agent) = (1, Vec::new(), None);
             log.push(Entry { seq, at: 0, parent, phase: Phase::Check, agent, event });
         }

@@ -16,10 +16,10 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
 use archeflow_core::words::{Answer, Change, Role, Status};
-use serde::{Deserialize, Serialize};
 
 use super::client::{self, Seat, Spoken};
 use super::desk::Errand;
+use super::done::{Done, End};
 use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
 use crate::backends::cli::Start;
@@ -27,7 +27,7 @@ use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
 use crate::git::{Oid, runner};
-use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream};
+use crate::proc::{self, Job, Limits, Sink, Stream};
 use crate::store::files;
 use crate::world::World;
 
@@ -38,28 +38,6 @@ const READ_AT_MOST: u64 = 4_000_000;
 const ANSWER: &str = "answer.md";
 const FORM: &str = "answer.json";
 const STREAM: &str = "stream.jsonl";
-
-/// What is known of a process that has ended, kept beside its output.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Done {
-    end: End,
-    duration_ms: u64,
-    leftovers: usize,
-    said_bytes: u64,
-    cut: bool,
-    tampered_copy: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum End {
-    Exited(i32),
-    Signaled(i32),
-    Silent,
-    TooLong,
-    Stopped,
-    NotStarted(String),
-}
 
 struct Attempt<'a> {
     world: &'a World,
@@ -609,40 +587,6 @@ impl Attempt<'_> {
     #[expect(clippy::unused_self, reason = "reads as a sentence at its callers")]
     fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
         Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
-    }
-}
-
-impl Done {
-    fn of(ended: &Ended) -> Done {
-        let end = match &ended.cause {
-            Cause::Exited(code) => End::Exited(*code),
-            Cause::Signaled(signal) => End::Signaled(*signal),
-            Cause::Silent => End::Silent,
-            Cause::TooLong => End::TooLong,
-            Cause::Stopped => End::Stopped,
-            Cause::NotStarted(
-                NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-            ) => End::NotStarted(why.clone()),
-        };
-        Done {
-            end,
-            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            leftovers: ended.leftovers,
-            said_bytes: ended.stdout.bytes_total,
-            cut: ended.stdout.truncated,
-            tampered_copy: false,
-        }
-    }
-
-    fn not_started(why: String) -> Done {
-        Done {
-            end: End::NotStarted(why),
-            duration_ms: 0,
-            leftovers: 0,
-            said_bytes: 0,
-            cut: false,
-            tampered_copy: false,
-        }
     }
 }
 

@@ -9,6 +9,7 @@ mod checks;
 mod citations;
 pub(crate) mod client;
 mod desk;
+mod done;
 mod landing;
 mod looking;
 mod usage;

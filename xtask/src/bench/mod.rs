@@ -55,7 +55,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("startup", startup::measure),
     ("engine", engine::measure),
     ("client", client::measure),
