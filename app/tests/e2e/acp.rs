@@ -370,8 +370,9 @@ const OPENCODE: Row = Row {
     holds: false,
     silence_seconds: 90,
     retries: true,
-    // It hands on the provider's words without the status, and the scripted ones say nothing.
-    differs: &[("401", "exit"), ("429", "exit"), ("500", "exit")],
+    // It hands on the words of its provider without the status, and the scripted ones say nothing. What is too
+    // long it sums up first, which the script does not expect.
+    differs: &[("401", "exit"), ("429", "exit"), ("500", "exit"), ("too long", "exit")],
 };
 
 const GOOSE: Row = Row {
