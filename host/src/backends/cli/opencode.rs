@@ -176,8 +176,8 @@ const hooks = {
     }
     if (event.type === "session.error" && about.error?.name === "ContextOverflowError") {
       if (++overflows > 1) {
-        say({ type: "error", error: about.error })
-        process.exit(1)
+        say({ type: "too_long", message: about.error.data?.message ?? "" })
+        setTimeout(() => process.exit(1), 500)
       }
     }
   },
@@ -216,6 +216,11 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         }
         "player" => {
             text(line, "model").clone_into(&mut heard.model);
+            None
+        }
+        // It would sum up once more, and may have begun to when it is ended: that changes nothing any more.
+        "too_long" => {
+            heard.fault = Some(Fault::new(Failure::ContextTooLong, text(line, "message")));
             None
         }
         "retry" => {
@@ -329,5 +334,25 @@ fn hitch(said: &str) -> Failure {
         said if speaks_of(said, &["rate limit", "too many"]) => Failure::RateLimit,
         said if speaks_of(said, &["does not exist", "not found", "no such"]) => Failure::Refused,
         _ => Failure::Overload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issue_4_what_is_too_long_for_ever_stays_so_while_it_is_ended() {
+        let overflow = json!({"type": "error", "error": {"name": "ContextOverflowError", "data": {"message": "too much"}}});
+        let goes_on =
+            json!({"type": "text", "part": {"synthetic": true, "text": "The previous request exceeded"}});
+        let mut heard = Heard::default();
+        for line in
+            [&overflow, &goes_on, &overflow, &json!({"type": "too_long", "message": "too much"}), &goes_on]
+        {
+            hear(line, &mut heard);
+        }
+        assert_eq!(heard.fault, Some(Fault::new(Failure::ContextTooLong, "too much")));
+        assert!(COMPANION.contains(r#"type: "too_long""#), "the companion says it in these words");
     }
 }
