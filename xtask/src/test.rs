@@ -254,7 +254,7 @@ fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
 /// more of them at a time than cores.
 fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
     let words = ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--"];
-    let words = words.into_iter().chain(["--ignored", "--test-threads=4"]);
+    let words = words.into_iter().chain(["--ignored", "--test-threads=6"]);
     let words: Vec<&str> = words.chain(["--skip", "in_a_browser", "--skip", "a_real_small_model"]).collect();
     counted(root, &words, &[], count)
 }

@@ -317,7 +317,8 @@ impl Row {
     }
 
     fn suffers(&self, fault: &Fault) {
-        let model = Model::new(&[("creator", fault.replies)]);
+        // Also for whoever has forgotten the brief: some sum up what was too long and go on without it.
+        let model = Model::new(&[("creator", fault.replies), ("*", fault.replies)]);
         let nobody = Model::nobody();
         let refused = fault.replies.is_empty();
         let address = if refused { &nobody.address } else { &model.address };

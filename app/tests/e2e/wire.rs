@@ -96,7 +96,7 @@ impl Interface {
     /// A request that is turned away: the status and the words.
     pub(crate) fn refusal(self, reply: &Reply) -> (u16, Value) {
         let (status, code, said) = match reply {
-            Reply::Status(status) | Reply::Later(status, _) => (*status, code(*status), "as the script says"),
+            Reply::Status(status) | Reply::Later(status, _) => (*status, code(*status), words(*status)),
             Reply::Quota => (
                 429,
                 "insufficient_quota",
@@ -146,6 +146,17 @@ fn kind(status: u16) -> &'static str {
         429 => "rate_limit_error",
         529 => "overloaded_error",
         _ => "api_error",
+    }
+}
+
+/// What providers say, more or less.
+fn words(status: u16) -> &'static str {
+    match status {
+        401 => "Incorrect API key provided, as the script says",
+        429 => "Rate limit reached for requests, as the script says",
+        529 => "Overloaded, as the script says",
+        500..=599 => "The server had an error while processing your request, as the script says",
+        _ => "as the script says",
     }
 }
 

@@ -30,7 +30,7 @@ const fn rule(number: &'static str, page: &'static str, topic: &'static str, say
 }
 
 /// In the order of a run.
-pub const RULES: [Rule; 32] = [
+pub const RULES: [Rule; 33] = [
     rule(
         "AF-020",
         "selection",
@@ -97,6 +97,12 @@ pub const RULES: [Rule; 32] = [
         "stops",
         "failures",
         "A failed attempt of a role the run needs is tried again; without the others it goes on.",
+    ),
+    rule(
+        "C6",
+        "stops",
+        "accounts",
+        "A provider account that turns somebody away is left alone until it serves again; where somebody else is named, they take over for the rest of the run.",
     ),
     rule(
         "D-07",
