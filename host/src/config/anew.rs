@@ -228,7 +228,6 @@ fn others(kind: Kind) -> Vec<String> {
         Kind::Tier => words(&["haiku", "opus"]),
         Kind::Command => words(&["one", "two"]),
         Kind::Agent => words(&["cmd:one", "cmd:two"]),
-        Kind::Agents(_) => words(&["['cmd:one']", "['cmd:two']"]),
         Kind::Off(_)
         | Kind::Release
         | Kind::Prefix
@@ -236,6 +235,7 @@ fn others(kind: Kind) -> Vec<String> {
         | Kind::Workflow
         | Kind::Name
         | Kind::Names(_)
+        | Kind::Agents(_)
         | Kind::Model
         | Kind::Url
         | Kind::HostKeys(_) => Vec::new(),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     /// Keys of the table that no first line of a run holds, or that have arms of their own.
-    const ELSEWHERE: [&str; 12] = [
+    const ELSEWHERE: [&str; 20] = [
         "version",
         "workflow",
         "team",
@@ -352,6 +352,14 @@ mod tests {
         "strategy",
         "domain",
         "agents.env",
+        "agents.fallback",
+        "models.keys",
+        "models.provider",
+        "models.mapping.<tier>",
+        "models.ollama.base_url",
+        "models.ollama.allow_remote",
+        "models.max_turns",
+        "models.max_tokens",
         "git.auto_merge",
         "git.auto_push",
         "git.branch_prefix",

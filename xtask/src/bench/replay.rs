@@ -24,7 +24,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     let events = repo.join(".archeflow/events");
     std::fs::create_dir_all(&events)?;
     let (mut journal, mut lines) = (Journal::create(&events, "long")?, Vec::new());
-    MadeUp { failures: 0, endless: true }.play_until(LINES, |entry| lines.push(entry));
+    MadeUp { failures: 20, endless: true }.play_until(LINES, |entry| lines.push(entry));
     for batch in lines.chunks(1_000) {
         log::append(&mut journal, batch)?;
     }
@@ -33,7 +33,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     let mut rows = Vec::new();
     for (what, words) in ASKED {
         let words = [&["replay"], words].concat();
-        let took = best(5, || run(bench, &repo, &words))?;
+        let took = best(15, || run(bench, &repo, &words))?;
         rows.push(Row {
             what: format!("replay {what}, {} lines", lines.len()),
             floor: Some(ms(floor)),

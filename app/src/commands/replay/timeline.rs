@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::args::ReplayTimeline;
 use crate::commands::print_json;
-use crate::faces::text::{pad, safe_line};
+use crate::faces::text::{Paint, pad, safe_line};
 use crate::failure::Failure;
 
 use super::{ended, entries, paint, two_places};
@@ -42,28 +42,29 @@ fn shown(decision: &Decision) -> serde_json::Value {
 /// Where the words of a decision begin.
 const INDENT: usize = 43;
 
+/// Written at once: a long run has thousands of lines.
 fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
     let (paint, run) = (paint(), Run::replay(log));
     let (title, second) = view::header(&run);
-    out!("{}", paint.bold(&safe_line(&title)));
-    out!("Run ID: {id} | {}", safe_line(&second));
-    out!(
-        "Began: {} | Took: {}",
-        clock::written(run.began),
-        view::seconds(run.last.saturating_sub(run.began))
-    );
-    out!();
-    out!("{}", paint.dim("  LINE  TIME      RULE    SURE  WHO        DECISION, and what it looked at"));
+    let took = view::seconds(run.last.saturating_sub(run.began));
+    let mut lines = vec![
+        paint.bold(&safe_line(&title)),
+        format!("Run ID: {id} | {}", safe_line(&second)),
+        format!("Began: {} | Took: {took}", clock::written(run.began)),
+        String::new(),
+        paint.dim("  LINE  TIME      RULE    SURE  WHO        DECISION, and what it looked at"),
+    ];
     let (trends, mut last) = (trends(log), None);
     for decision in decisions {
         let place = (decision.cycle, decision.phase);
         if last.replace(place) != Some(place) {
-            out!("{}", paint.bold(&heading(&trends, decision)));
+            lines.push(paint.bold(&heading(&trends, decision)));
         }
-        line(decision);
+        line(paint, decision, &mut lines);
     }
-    out!();
-    out!("{}", safe_line(&ended(run.outcome.as_ref())));
+    lines.push(String::new());
+    lines.push(safe_line(&ended(run.outcome.as_ref())));
+    out!("{}", lines.join("\n"));
 }
 
 /// How each cycle's findings moved, from the second one on.
@@ -88,20 +89,19 @@ fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
     format!("Cycle {}, {}{trend}", decision.cycle, view::capital(decision.phase.name()))
 }
 
-fn line(decision: &Decision) {
-    let paint = paint();
+fn line(paint: Paint, decision: &Decision, lines: &mut Vec<String>) {
     let time = clock::written(decision.at);
     let time = time.get(11..19).unwrap_or_default();
     let sure = decision.confidence.map(two_places).unwrap_or_default();
-    out!(
+    lines.push(format!(
         "{}  {time}  {}  {}  {}  {}",
         paint.dim(&format!("{:>6}", format!("#{}", decision.seq))),
         paint.cyan(&pad(&safe_line(&decision.rule), 6)),
         pad(&sure, 4),
         pad(&safe_line(&decision.who), 9),
         safe_line(&decision.decision)
-    );
+    ));
     if !decision.input.is_empty() {
-        out!("{}{}", " ".repeat(INDENT), paint.dim(&safe_line(&decision.input)));
+        lines.push(format!("{}{}", " ".repeat(INDENT), paint.dim(&safe_line(&decision.input))));
     }
 }

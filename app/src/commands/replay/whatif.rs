@@ -176,7 +176,8 @@ struct Policy {
     id: String,
     anew: Anew,
     result: WhatIf,
-    recorded: Run,
+    /// How the recorded run ended, if it did.
+    was: Option<Outcome>,
     /// The first line that this version of the program decides otherwise, without any change.
     other_rules: Option<u64>,
 }
@@ -186,10 +187,21 @@ impl Policy {
         let start = started(id, log)?;
         let anew = anew::lay_over(&start, pairs)
             .map_err(|fault| Failure::usage(fault.to_string(), "All keys: docs/configuration.md"))?;
-        let unchanged = refold(log, &Change { start, auto_merge: None });
-        let other_rules = unchanged.differences.first().map(|difference| difference.seq);
-        let result = if pairs.is_empty() { unchanged } else { refold(log, &anew.change) };
-        Ok(Policy { id: id.to_owned(), anew, result, recorded: Run::replay(log), other_rules })
+        let result = refold(log, &anew.change);
+        let other_rules = match (result.differences.first(), pairs) {
+            (None, _) => None,
+            (Some(first), []) => Some(first.seq),
+            (Some(_), _) => {
+                let unchanged = refold(log, &Change { start, auto_merge: None });
+                unchanged.differences.first().map(|difference| difference.seq)
+            }
+        };
+        // Where nothing differs, the run that was folded is the recorded one.
+        let was = match result.differences.as_slice() {
+            [] => result.run.outcome.clone(),
+            _ => Run::replay(log).outcome,
+        };
+        Ok(Policy { id: id.to_owned(), anew, result, was, other_rules })
     }
 
     fn would(&self) -> Option<&Outcome> {
@@ -222,7 +234,7 @@ impl Policy {
             "differences": differences,
             "facts": { "recorded": result.facts, "used": result.used, "carried_to": result.carried_to },
             "outcome": {
-                "was": outcome_json(self.recorded.outcome.as_ref()), "would_be": outcome_json(self.would()),
+                "was": outcome_json(self.was.as_ref()), "would_be": outcome_json(self.would()),
             },
             "unknown": unknown,
             "assumed": self.anew.assumed,
@@ -270,7 +282,7 @@ impl Policy {
         let result = &self.result;
         let to = format!("to line #{}", result.carried_to);
         out!("  Carries    {} of {} recorded reports, {to}", result.used, result.facts);
-        out!("  Ended      {}", safe_line(&ended(self.recorded.outcome.as_ref())));
+        out!("  Ended      {}", safe_line(&ended(self.was.as_ref())));
         match &result.end {
             End::Known(_) if result.differences.is_empty() => {}
             End::Known(outcome) => {
