@@ -344,7 +344,7 @@ mod tests {
     }
 
     /// Keys of the table that no first line of a run holds, or that have arms of their own.
-    const ELSEWHERE: [&str; 20] = [
+    const ELSEWHERE: [&str; 22] = [
         "version",
         "workflow",
         "team",
@@ -358,6 +358,8 @@ mod tests {
         "models.mapping.<tier>",
         "models.ollama.base_url",
         "models.ollama.allow_remote",
+        "models.ollama.context",
+        "models.retry_waits_seconds",
         "models.max_turns",
         "models.max_tokens",
         "git.auto_merge",
