@@ -233,6 +233,30 @@ fn af_180_what_if_says_how_far_it_knows() {
     assert_eq!(nothing["facts"]["used"], nothing["facts"]["recorded"]);
 }
 
+/// What a person said to a run that had stopped is nothing to one that would not have.
+#[test]
+fn af_083_af_180_what_people_did_after_an_end_is_for_that_end() {
+    let test = record();
+    let id = id(&journals(&test.repo.join(".archeflow/events"))[1]);
+    let gone_on = test.run(&["continue", &id, "--one-more-cycle", "--unattended"]);
+    assert_eq!(gone_on.events("run.continued").len(), 1, "{gone_on}");
+    let set = ["--set", "convergence.zero_policy=two_consecutive", "--set", "max_cycles=4"];
+    let result = test.run(&[&["replay", "whatif", &id, "--json"], &set[..]].concat()).json;
+    let next = result["unknown"]["would_order"][0].as_str().unwrap_or_default();
+    assert!(next.starts_with("send the creator (work, cycle 3"), "{result}");
+    assert_eq!(result["unknown"]["why"], "the Creator would have got other feedback");
+    let carried_to = result["facts"]["carried_to"].as_u64().unwrap();
+    let line = &gone_on.journal[usize::try_from(carried_to).unwrap() - 1];
+    assert_eq!((&line["type"], &line["agent"]), (&"agent.complete".into(), &"explorer".into()));
+    let reports = |line: &&Value| {
+        let kind = line["type"].as_str().unwrap_or_default();
+        matches!(kind, "run.start" | "agent.complete") || (kind == "session.start" && line["seq"] == 2)
+    };
+    let heard =
+        gone_on.journal.iter().filter(|line| line["seq"].as_u64() <= Some(carried_to)).filter(reports);
+    assert_eq!(result["facts"]["used"].as_u64(), Some(heard.count() as u64), "{result}");
+}
+
 #[test]
 fn af_196_any_decision_is_explained_from_the_journal() {
     let test = library();
