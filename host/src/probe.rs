@@ -96,15 +96,24 @@ pub fn clients<'a>(
     let theirs = ALL.into_iter().filter(|client| !client.program.is_empty());
     theirs.filter_map(move |client| {
         let place = place(client.program, path?)?;
-        // Even to say its version, one client or another leaves things in its home: not in the user's.
-        let home =
-            std::env::temp_dir().join(format!("archeflow-probe-{}-{}", std::process::id(), client.name));
-        let _ = std::fs::create_dir_all(&home);
-        let start = start(client, own, &home);
-        let version = version(&place, &[env, &start.env].concat());
-        let _ = std::fs::remove_dir_all(&home);
+        let (version, start) = asked(client, &place, env, own);
         Some(Found { client, place, version, login: login(client, own, &start) })
     })
+}
+
+/// Even to say its version, one client or another leaves things in its home: not in the user's.
+fn asked(
+    client: &'static Client,
+    place: &Path,
+    env: &[(OsString, OsString)],
+    own: &[(OsString, OsString)],
+) -> (Result<[u32; 3], String>, Start) {
+    let home = std::env::temp_dir().join(format!("archeflow-probe-{}-{}", std::process::id(), client.name));
+    let _ = std::fs::create_dir_all(&home);
+    let start = start(client, own, &home);
+    let version = version(place, &[env, &start.env].concat());
+    let _ = std::fs::remove_dir_all(&home);
+    (version, start)
 }
 
 fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
@@ -135,11 +144,15 @@ fn dotted([a, b, c]: [u32; 3]) -> String {
     format!("{a}.{b}.{c}")
 }
 
-/// What the program says its version is; nothing if it does not.
-pub fn version_of(program: &str, env: &[(OsString, OsString)]) -> String {
+/// What a client says its version is; nothing if it does not.
+pub fn version_of(
+    client: &'static Client,
+    env: &[(OsString, OsString)],
+    own: &[(OsString, OsString)],
+) -> String {
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let found = path.and_then(|path| place(program, path)).map(|place| version(&place, env));
-    match found {
+    let found = path.and_then(|path| place(client.program, path));
+    match found.map(|place| asked(client, &place, env, own).0) {
         Some(Ok([major, minor, patch])) => format!("{major}.{minor}.{patch}"),
         Some(Err(_)) | None => String::new(),
     }

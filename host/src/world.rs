@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use archeflow_core::words::Persona;
 
 use crate::backends::cli::ALL;
+use crate::backends::cli::Client;
 use crate::git::workspace::{self, Kind, Pool, Slot};
 use crate::git::{Oid, Repo};
 use crate::proc::Watch;
@@ -189,10 +190,10 @@ impl World {
     }
 
     /// The version a client says it is, asked for once.
-    pub(crate) fn version_of(&self, program: &str) -> String {
+    pub(crate) fn version_of(&self, client: &'static Client) -> String {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = || crate::probe::version_of(program, &self.env);
-        versions.entry(program.to_owned()).or_insert_with(asked).clone()
+        let asked = || crate::probe::version_of(client, &self.env, &self.own);
+        versions.entry(client.name.to_owned()).or_insert_with(asked).clone()
     }
 
     /// The diff reviewers of `commit` see, made once.

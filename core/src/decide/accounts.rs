@@ -53,10 +53,12 @@ pub(super) fn admit(run: &Run, events: Vec<Event>) -> Vec<Event> {
     }
 }
 
-/// What is left of the wait for an account, by the times in the log. A clock that was put back makes it no longer.
+/// What is left of the wait for an account, by the times in the log, which has whole seconds. A clock that was put back
+/// makes it no longer.
 fn remaining(run: &Run, breaker: &Breaker) -> Verdict {
     let whole = breaker::wait(refusal(breaker), &run.policy().retries, salt(run, breaker.times));
-    let left = whole.saturating_sub(run.last.saturating_sub(breaker.at));
+    let now = run.last / 1_000 * 1_000;
+    let left = whole.saturating_sub(now.saturating_sub(breaker.at));
     if left > run.policy().retries.park_after_ms { Verdict::Park(Some(whole)) } else { Verdict::Wait(left) }
 }
 

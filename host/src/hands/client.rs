@@ -136,7 +136,7 @@ impl<'a> Seat<'a> {
     pub(super) fn player(&self, world: &World, asks: bool) -> Player {
         let heard = self.heard();
         let version = match heard.version.as_str() {
-            "" if asks && !self.client.program.is_empty() => world.version_of(self.client.program),
+            "" if asks && !self.client.program.is_empty() => world.version_of(self.client),
             said => said.to_owned(),
         };
         Player { vendor: self.client.vendor.to_owned(), model: heard.model.clone(), version }
