@@ -1,5 +1,5 @@
 //! A model that says what it is told to: a small server on the loopback that speaks as much of five interfaces as
-//! clients need ([`wire`](crate::wire) has their words). Who is asking is told from the brief in the request, so the
+//! clients need (`wire` has their words). Who is asking is told from the brief in the request, so the
 //! order of requests does not matter. Requests without tools are side errands of a client and get a word.
 //!
 //! It keeps its own book of what it was asked and what it charged, so that a test can hold the program's against it.

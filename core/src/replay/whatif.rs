@@ -2,7 +2,7 @@
 //!
 //! The recorded reports are told to a run with the changed policy, one by one, and [`decide`] says what follows. As long
 //! as it decides as it did, the recording is the other course too. Where it decides otherwise, its orders are answered by
-//! recorded facts as far as those answer the same order ([`super::facts`]); at the first order that nobody ever answered,
+//! recorded facts as far as those answer the same order (`facts`); at the first order that nobody ever answered,
 //! the future is unknown and nothing more is said.
 //!
 //! Without a change nothing differs: the simulation proves it, seed by seed, crashes included.

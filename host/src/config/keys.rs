@@ -1189,6 +1189,9 @@ pub fn siblings(section: &[&str], archetypes: &[String]) -> Vec<String> {
 pub fn advice(path: &[&str], archetypes: &[String]) -> String {
     let (last, section) = path.split_last().unwrap_or((&"", &[]));
     let near = siblings(section, archetypes);
+    if near.is_empty() && !section.is_empty() {
+        return advice(section, archetypes);
+    }
     let mut text = String::new();
     if last.contains('.') {
         text += "; write one level per line instead of a dotted key";

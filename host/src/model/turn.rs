@@ -247,6 +247,9 @@ impl<'a> Talk<'a> {
             }
         });
         let mut answered = listener.end(sent);
+        if let Some(fault) = answered.fault.as_mut().filter(|fault| fault.kind == Failure::Network) {
+            fault.said = format!("{} ({})", fault.said, self.task.url);
+        }
         let reply = &mut answered.reply;
         if reply.tokens.is_none_or(|tokens| tokens.input == 0)
             && provider != Provider::Ollama
