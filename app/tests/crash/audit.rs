@@ -198,7 +198,9 @@ pub(crate) fn decisions(entries: &[Entry]) -> Vec<String> {
                 .into()
         };
         let what = match entry.event.name() {
-            "review.verdict" | "evidence.downgrade" | "finding.raised" | "fix.applied" | "agent.skipped"
+            // Who played the roles is told as well; that is another matter.
+            "review.verdict" => kept(&["archetype", "verdict", "findings"]),
+            "evidence.downgrade" | "finding.raised" | "fix.applied" | "agent.skipped"
             | "workflow.escalated" | "wiggum.break" | "cycle.boundary" | "question.answered" => data.clone(),
             "decision.point" => kept(&["archetype", "rule", "decision"]),
             "phase.transition" => kept(&["to", "cycle", "artifacts_so_far"]),
