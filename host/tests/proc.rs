@@ -565,10 +565,23 @@ fn one_watch_ends_many_jobs() {
 #[test]
 fn m_c12_parallel_jobs_answer_for_their_own() {
     let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let gates = ["go", "gone"].map(|name| folder.path().join(name));
+    for gate in &gates {
+        assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
+    }
+    // Both wait at a gate, however long the others take.
+    let [go, gone] = gates.each_ref().map(|gate| gate.display());
+    let script = format!(
+        "(setsid sh -c 'read x < {go}; echo alive; : > {gone}' &); read x < {gone}; sleep 0.5; exit 0"
+    );
     thread::scope(|scope| {
-        let slow =
-            scope.spawn(|| run(job("slow", "(setsid sh -c 'sleep 0.8; echo alive' &); sleep 0.1; sleep 1")));
-        thread::sleep(300 * MS);
+        let slow = scope.spawn(|| run(job("slow", &script)));
+        let patience = Instant::now() + 20_000 * MS;
+        while tagged(&unique("slow")).len() != 2 {
+            assert!(Instant::now() < patience, "{:?}", tagged(&unique("slow")));
+            thread::sleep(20 * MS);
+        }
         let quick: Vec<_> = (0..3)
             .map(|n| {
                 let script =
@@ -581,7 +594,8 @@ fn m_c12_parallel_jobs_answer_for_their_own() {
             assert_eq!((ended.cause, ended.leftovers), (Cause::Exited(0), 2), "job {n}");
             assert!(tagged(&unique(&format!("quick-{n}"))).is_empty());
         }
-        assert_eq!(tagged(&unique("slow")).len(), 4, "a neighbour was hurt");
+        assert_eq!(tagged(&unique("slow")).len(), 2, "a neighbour was hurt");
+        fs::write(&gates[0], "go\n").unwrap();
         let slow = slow.join().unwrap();
         assert_eq!((slow.leftovers, slow.stdout.bytes.as_slice()), (0, b"alive\n".as_slice()));
     });
@@ -592,7 +606,7 @@ fn m_c12_parallel_jobs_answer_for_their_own() {
 fn m_c12_who_hides_from_everyone_is_swept_by_the_last() {
     let _turn = turn();
     thread::scope(|scope| {
-        let last = scope.spawn(|| run(job("last", "sleep 0.8")));
+        let last = scope.spawn(|| run(job("last", "sleep 2.5")));
         thread::sleep(100 * MS);
         let hider = run(job("hider", "env -i setsid sleep 98761 >/dev/null 2>&1 & sleep 0.1"));
         assert_eq!(hider.leftovers, 0);
