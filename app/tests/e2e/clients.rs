@@ -250,7 +250,8 @@ impl Row {
         assert_eq!(test.read("tests/app_test.sh"), "grep -q made src/app.txt\n", "{outcome}");
         assert!(!test.repo.join("evil.txt").exists() && !test.repo.join("src/evil.txt").exists());
         assert!(!test.git(["log", "--all", "-p"]).contains("evil"), "it was not even kept");
-        assert_eq!(model.asked_by("guardian").len(), 3, "{}: it did try", self.spec);
+        // Who answers in Markdown where a form was wanted may be asked for it once more.
+        assert!((3..=4).contains(&model.asked_by("guardian").len()), "{}: it did try", self.spec);
         for who in ["creator", "maker", "guardian"] {
             let complete = lines(&outcome, "agent.complete", who);
             let [complete] = complete.as_slice() else { panic!("{who}: {outcome}") };
