@@ -312,8 +312,10 @@ impl Row {
         let failed = lines(&outcome, "agent.failed", "creator");
         assert!(failed.iter().all(|line| line["data"]["kind"] == kind), "{outcome}");
         let turned_away = model.charged("creator", &[Kind::Begun, Kind::Aside]).requests == 0;
+        // OpenCode tries again and again until it is cut short, and what it was at then proves nothing.
+        let proven = turned_away && !self.spec.starts_with("opencode");
         let free = failed.iter().all(|line| line["data"]["estimated_cost_usd"] == 0.0);
-        assert!(!turned_away || free, "what never began has cost nothing\n{outcome}");
+        assert!(!proven || free, "what never began has cost nothing\n{outcome}");
         self.is_counted(&model, &outcome);
     }
 
