@@ -10,23 +10,15 @@ use archeflow_host::acp::{Errand, Leave, Out, Talk};
 use archeflow_host::backends::cli::{Heard, own};
 use serde_json::{Value, json};
 
+#[path = "common/page.rs"]
+mod page;
+
+use page::rows;
+
 type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/acp")
-}
-
-/// The cells of the table below a heading.
-fn rows(heading: &str) -> Result<Vec<Vec<String>>> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agents.md");
-    let page = std::fs::read_to_string(page)?;
-    let (_, below) = page.split_once(heading).ok_or("no such heading")?;
-    let table =
-        below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
-    let cells = |line: &str| -> Vec<String> {
-        line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
-    };
-    Ok(table.skip(2).map(cells).collect())
 }
 
 fn errand(writes: bool, resumes: Option<&str>) -> Errand {
