@@ -283,6 +283,8 @@ fn words_about(text: &mut String, run: &Run, found: &Tracked, log: &[Entry]) {
                 fix: line.fix.clone(),
                 evidence: String::new(),
                 citations: Vec::new(),
+                anchor: String::new(),
+                reproduction: None,
             };
             if convergence::is_same(&finding, found, &run.policy().convergence) {
                 let fix = if line.fix.is_empty() {

@@ -8,6 +8,8 @@
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
 //! `clippy.toml` prove it.
 
+pub mod digest;
+
 pub mod words;
 
 pub mod event;
@@ -32,6 +34,8 @@ pub mod accept;
 pub mod persona;
 
 pub mod story;
+
+pub mod review;
 
 pub mod view;
 

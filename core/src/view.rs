@@ -35,6 +35,7 @@ pub fn header(run: &Run) -> (String, String) {
     let what = match request.strategy {
         Strategy::Pdca => "ArcheFlow Run",
         Strategy::Pipeline => "ArcheFlow Pipeline",
+        Strategy::Review => "ArcheFlow Review",
     };
     let mut second = match request.strategy {
         Strategy::Pdca => format!(
@@ -44,6 +45,10 @@ pub fn header(run: &Run) -> (String, String) {
             run.max_cycles
         ),
         Strategy::Pipeline => "Strategy: pipeline".to_owned(),
+        Strategy::Review => {
+            let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+            format!("Reviewers: {} | Part: {}/{}", names.join(", "), run.number().max(1), run.max_cycles)
+        }
     };
     let overlay = &request.overlay;
     let named = [overlay.team.as_str(), overlay.workflow.as_str()].into_iter().find(|name| !name.is_empty());
@@ -63,10 +68,10 @@ pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
 /// `[Plan]` and the like; the pipeline has names of its own (AF-192).
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
     let word = match (run.strategy(), phase, archetype) {
-        (Strategy::Pdca, Phase::Plan, _) | (Strategy::Pipeline, Phase::Plan, _) => "Plan",
-        (Strategy::Pdca, Phase::Do, _) => "Do",
-        (Strategy::Pdca, Phase::Check, _) => "Check",
-        (Strategy::Pdca, Phase::Act, _) => "Act",
+        (_, Phase::Plan, _) => "Plan",
+        (Strategy::Pdca | Strategy::Review, Phase::Do, _) => "Do",
+        (Strategy::Pdca | Strategy::Review, Phase::Check, _) => "Check",
+        (Strategy::Pdca | Strategy::Review, Phase::Act, _) => "Act",
         (Strategy::Pipeline, Phase::Do, _) => "Implement",
         (Strategy::Pipeline, Phase::Check, "sage") => "Quality",
         (Strategy::Pipeline, Phase::Check, _) => "Spec",
@@ -405,7 +410,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
     match (outcome.status, outcome.reason) {
-        (RunStatus::Merged, _) => vec![show()],
+        (RunStatus::Merged | RunStatus::Reviewed, _) => vec![show()],
         (RunStatus::DryRun, _) => vec![(format!("archeflow answer {run_id} yes"), "go on with Do"), show()],
         (_, Reason::Discarded) => vec![show()],
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],

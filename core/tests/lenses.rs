@@ -258,5 +258,7 @@ fn finding(row: &Row) -> Finding {
         fix: String::new(),
         evidence: row.get("evidence").to_owned(),
         citations,
+        anchor: String::new(),
+        reproduction: None,
     }
 }

@@ -739,6 +739,8 @@ fn what_is_rendered_is_read_back() {
                     fix: format!("do {}", random.words(&words, 4)),
                     evidence: format!("saw {}", random.words(&words, 6)),
                     citations: Vec::new(),
+                    anchor: String::new(),
+                    reproduction: None,
                 }
             })
             .collect();

@@ -228,6 +228,8 @@ fn finding(kind: &str) -> Finding {
         fix: text(genuine || kind == "fixed", "Leave it"),
         evidence: text(genuine || kind == "steps", "1. Send one request. 2. It hangs at `loop`."),
         citations,
+        anchor: String::new(),
+        reproduction: None,
     }
 }
 

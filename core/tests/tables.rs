@@ -42,6 +42,8 @@ fn af_073_d_05_evidence() {
             fix: String::new(),
             evidence: row.get("evidence").to_owned(),
             citations: citations(row),
+            anchor: String::new(),
+            reproduction: None,
         };
         row.expect("result", evidence::weigh(&finding).map_or("stands", Unfounded::name));
     });
@@ -835,6 +837,8 @@ fn plain_finding(source: &str, category: &str, flaw: Option<Flaw>) -> Finding {
         fix: String::new(),
         evidence: String::new(),
         citations: Vec::new(),
+        anchor: String::new(),
+        reproduction: None,
     }
 }
 

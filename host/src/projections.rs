@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction};
+use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction, PhaseTransition};
 use archeflow_core::feedback;
 use archeflow_core::persona::hides;
 use archeflow_core::run::Run;
@@ -27,7 +27,7 @@ pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::E
         match &entry.event {
             Event::CycleBoundary(boundary) => boundary_files(&folder, boundary)?,
             Event::FixApplied(_) => fixes.extend(fix_line(&world.run_id, run, entry)),
-            Event::PhaseTransition(transition) if transition.to == Phase::Plan && transition.cycle > 1 => {
+            Event::PhaseTransition(transition) if begins_a_cycle(transition) => {
                 archive(&folder, transition.cycle - 1)?;
             }
             _ => {}
@@ -37,6 +37,12 @@ pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::E
         files::append_line_locked(&folder.join(FIXES), &fix)?;
     }
     Ok(())
+}
+
+/// A new cycle, or the next part of a review. The first has nothing before it to put away.
+fn begins_a_cycle(transition: &PhaseTransition) -> bool {
+    let next_part = transition.to == Phase::Check && transition.from == Phase::Act.name();
+    transition.cycle > 1 && (transition.to == Phase::Plan || next_part)
 }
 
 const FIXES: &str = "act-fixes.jsonl";

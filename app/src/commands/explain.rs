@@ -227,6 +227,7 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::LowConfidence => "the plan does not understand the task well enough",
         Reason::Blocked => "an agent says it can't go on",
         Reason::GitFault => "git could not do what was needed",
+        Reason::FindingsOpen => "a review came to its end and something above INFO stands against the change",
         Reason::Discarded => "you gave the run up; its work stays under a keep ref",
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     let word = match outcome.status {
         RunStatus::Merged => "Complete",
         RunStatus::DryRun => "Planned",
+        RunStatus::Reviewed => "Reviewed",
         RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => "Waiting for you",
         RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => "Stopped",
     };
@@ -71,7 +72,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
         }
     }
     let tone = match outcome.status {
-        RunStatus::Merged | RunStatus::DryRun => view::Tone::Good,
+        RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed => view::Tone::Good,
         RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => view::Tone::Caution,
         RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => view::Tone::Bad,
     };

@@ -10,7 +10,7 @@ use archeflow_core::words::Severity;
 use super::diff::{FileDiff, Kind};
 use super::markdown::split;
 use super::text::{escaped, laid_open, line, lines};
-use super::{Report, blocks, graph, most, sha, svg, words};
+use super::{Report, blocks, graph, most, svg, words};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -49,7 +49,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
 fn page(story: &Story, body: &str) -> String {
     let policy = format!(
         "default-src &#39;none&#39;; style-src &#39;{}&#39;; base-uri &#39;none&#39;; form-action &#39;none&#39;",
-        sha::source(STYLE)
+        archeflow_core::digest::source(STYLE)
     );
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

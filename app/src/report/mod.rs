@@ -9,7 +9,6 @@ pub(crate) mod graph;
 pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
-mod sha;
 mod svg;
 mod text;
 mod words;

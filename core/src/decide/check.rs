@@ -4,7 +4,7 @@ use crate::event::{Event, EvidenceDowngrade, FindingRaised};
 use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
-use crate::words::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Verdict};
+use crate::words::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Trial, Verdict};
 
 use super::{onward, point, send, skip, system};
 
@@ -26,7 +26,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
             return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
         };
         return match run.strategy() {
-            Strategy::Pdca => reviewers(run, cycle, gatekeeper, &waiting),
+            Strategy::Pdca | Strategy::Review => reviewers(run, cycle, gatekeeper, &waiting),
             Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
         };
     }
@@ -45,7 +45,7 @@ pub(super) fn owed(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// D-07: what the program holds against the change, each once.
-fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(work) = &run.work else { return vec![] };
     raised::findings(&work.signs, &run.policy().raised)
         .into_iter()
@@ -132,12 +132,17 @@ fn described(facts: Clearance) -> String {
 }
 
 /// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO. The artifacts stay as they are.
-fn weigh(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let mut events = Vec::new();
     let required = &run.overlay().evidence;
     for (name, review) in cycle.reviewers() {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
+            // What was seen to fail needs no more evidence.
+            let tried = cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
+            if tried == Some(Trial::Confirmed) {
+                continue;
+            }
             let Some(reason) = evidence::weigh_by(finding, required) else { continue };
             if cycle.downgrades.contains_key(&(name.to_owned(), index)) {
                 continue;

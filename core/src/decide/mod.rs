@@ -10,6 +10,7 @@ mod check;
 mod land;
 mod make;
 mod plan;
+mod review;
 mod send;
 mod settle;
 mod shadows;
@@ -19,7 +20,7 @@ use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, R
 use crate::rules::shadows::counted;
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
-use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Verdict};
+use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict};
 
 use send::send;
 use settle::{asks, finish, hook, line, stop};
@@ -80,6 +81,11 @@ fn follows(run: &Run) -> Vec<Event> {
     if let Some(checkpoint) = boundary::checkpoint(run) {
         return vec![checkpoint];
     }
+    match (cycle.phase, &run.review) {
+        (Phase::Plan | Phase::Do | Phase::Check, Some(_)) => return review::check(run, cycle),
+        (Phase::Act, Some(_)) => return review::act(run, cycle),
+        (_, None) => {}
+    }
     match cycle.phase {
         Phase::Plan => plan::plan(run, cycle),
         Phase::Do => make::make(run, cycle),
@@ -117,6 +123,9 @@ fn begin(run: &Run) -> Vec<Event> {
         return events;
     }
     let Some(request) = &run.request else { return vec![] };
+    if request.strategy == Strategy::Review {
+        return run.review.as_ref().map_or_else(Vec::new, |opened| review::begin(run, opened));
+    }
     let against = match request.chosen.against.as_slice() {
         [] => String::new(),
         against => format!("; against it: {}", against.join(", ")),

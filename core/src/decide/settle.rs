@@ -13,7 +13,7 @@ use crate::words::{
     Status,
 };
 
-use super::{accounts, point, send, skip};
+use super::{accounts, point, review, send, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
 pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
@@ -159,6 +159,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     let needed = match seat.role {
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
         // Where no gatekeeper has to answer, a change nobody looked at would count as approved.
+        Role::Reviewer if run.review.is_some() => !review::spares(run, cycle, &seat.archetype),
         Role::Reviewer => failed.kind == Failure::Garbled || run.seat(Role::Gatekeeper).is_none(),
     };
     if !needed {

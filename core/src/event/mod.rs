@@ -32,7 +32,10 @@ pub use landing::{
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};
-pub use review::{EvidenceDowngrade, FindingLine, FindingRaised, ReviewVerdict, Unfounded};
+pub use review::{
+    EvidenceDone, EvidenceDowngrade, EvidenceStart, FindingLine, FindingRaised, Ran, ReviewOpened,
+    ReviewVerdict, Unfounded,
+};
 pub use start::{
     Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunReentered,
     RunStart, SessionEnd, SessionStart,
@@ -116,6 +119,7 @@ language! {
     Reported "session.start" SessionStart(SessionStart),
     Reported "session.end" SessionEnd(SessionEnd),
     Reported "run.reentered" RunReentered(RunReentered),
+    Reported "review.opened" ReviewOpened(ReviewOpened),
     Reported "run.continued" RunContinued(RunContinued),
     Reported "run.discarded" RunDiscarded(RunDiscarded),
     Reported "merge.requested" MergeRequested(MergeRequested),
@@ -140,6 +144,9 @@ language! {
     Reported "agent.failed" AgentFailed(AgentFailed),
     Reported "agent.timeout" AgentTimeout(AgentTimeout),
     Reported "agent.lost" AgentLost(AgentLost),
+
+    Ordered "evidence.start" EvidenceStart(EvidenceStart),
+    Reported "evidence.done" EvidenceDone(EvidenceDone),
 
     Ordered "merge.start" MergeStart(MergeStart),
     Reported "merge.built" MergeBuilt(MergeBuilt),
@@ -167,6 +174,7 @@ impl Event {
             Event::AgentFailed(body) => Some(body.start_seq),
             Event::AgentTimeout(body) => Some(body.0.start_seq),
             Event::AgentLost(body) => Some(body.start_seq),
+            Event::EvidenceDone(body) => Some(body.start_seq),
             Event::MergeBuilt(body) => Some(body.start_seq),
             Event::TestsDone(body) => Some(body.start_seq),
             Event::HookDone(body) => Some(body.start_seq),

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{Finding, Severity, Sign, Verdict};
+use super::Artifact;
+use crate::words::{
+    Accepted, Change, Finding, Oid, Part, Reproduction, Seq, Severity, Sign, Subject, Verdict,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewVerdict {
@@ -68,4 +71,70 @@ impl Unfounded {
 pub struct FindingRaised {
     pub sign: Sign,
     pub finding: Finding,
+}
+
+/// Somebody brought a change along. Nobody planned or made it here, and nothing of it will land.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewOpened {
+    pub subject: Subject,
+    pub change: Change,
+    /// What the change says of itself. Stands in for the proposal.
+    pub about: Artifact,
+    /// The diff, in as many parts as it takes: a cycle each.
+    pub parts: Vec<Part>,
+    /// What was sent to whom and what is told in a line instead of being shown, for people.
+    pub plan: Artifact,
+    /// Files that no part shows line by line.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub summarised: u32,
+    /// Findings of the reviews of the same subject before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Artifact>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
+    /// A person allowed reproductions to be run.
+    pub verify: bool,
+}
+
+/// A reviewer's reproduction is to be run, in scratch copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceStart {
+    pub archetype: String,
+    /// Which of the reviewer's findings, counted from 0.
+    pub index: u32,
+    pub cycle: u32,
+    pub reproduction: Reproduction,
+    pub change: Oid,
+    /// Where it has to pass, for a regression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Oid>,
+    pub total_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceDone {
+    pub start_seq: Seq,
+    pub change: Ran,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Ran>,
+}
+
+/// One execution of a reproduction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Ran {
+    /// `None` where it was not started, or ended by a signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// Why there is no exit code.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// The end of what it printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+    pub duration_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }

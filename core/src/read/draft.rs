@@ -145,6 +145,8 @@ impl Draft {
             fix: self.stated(Field::Fix),
             evidence,
             citations,
+            anchor: String::new(),
+            reproduction: None,
         })
     }
 

@@ -377,6 +377,11 @@ fn overlap(a: &BTreeSet<String>, b: &BTreeSet<String>, policy: &Convergence) -> 
 }
 
 /// Lower-case words of three letters and more, without punctuation.
+/// The words of a text in one order: the same whatever their order, punctuation and case.
+pub fn canonical(text: &str) -> String {
+    keywords(text).into_iter().collect::<Vec<_>>().join(" ")
+}
+
 pub fn keywords(text: &str) -> BTreeSet<String> {
     text.split_whitespace()
         .map(|word| {

@@ -63,6 +63,9 @@ fn cites_a_line(finding: &Finding) -> bool {
 
 /// Command output or steps to reproduce, in the evidence or the description.
 fn shows_a_run(finding: &Finding) -> bool {
+    if finding.reproduction.is_some() {
+        return true;
+    }
     let (evidence, description) = (finding.evidence.to_lowercase(), finding.description.to_lowercase());
     SHOWN.iter().any(|words| evidence.contains(words) || description.contains(words))
         || SHOWN_AS_EVIDENCE.iter().any(|words| evidence.contains(words))

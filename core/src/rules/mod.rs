@@ -25,3 +25,4 @@ pub mod shadows;
 pub mod signs;
 pub mod system;
 pub mod tiers;
+pub mod trial;

@@ -24,6 +24,8 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
         fix: fix.to_owned(),
         evidence: format!("seen by the program in the change ({})", counted.sign.name()),
         citations: Vec::new(),
+        anchor: String::new(),
+        reproduction: None,
     }
 }
 

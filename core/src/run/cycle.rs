@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::words::{
     Answer, Finding, Phase, Proposal, Purpose, Reason, Review, Role, SYSTEM, Said, Seq, Severity, Sign,
-    Verdict,
+    Trial, Verdict,
 };
 
 use super::{Author, Key, Shadowed};
@@ -35,6 +35,8 @@ pub struct Cycle {
     pub verdicts: BTreeMap<String, Verdict>,
     pub downgrades: BTreeMap<(String, u32), Unfounded>,
     pub raised: Vec<(Sign, Finding)>,
+    /// What running a reproduction came to, in words, and the end of what it printed.
+    pub trials: BTreeMap<(String, u32), (Trial, String, String)>,
     pub tests_asked: bool,
     pub tests_warned: bool,
     pub fix_asked: bool,
@@ -106,6 +108,7 @@ impl Cycle {
             verdicts: BTreeMap::new(),
             downgrades: BTreeMap::new(),
             raised: Vec::new(),
+            trials: BTreeMap::new(),
             tests_asked: false,
             tests_warned: false,
             fix_asked: false,
@@ -166,7 +169,8 @@ impl Cycle {
         let mut findings = Vec::new();
         for (name, review) in self.reviewers() {
             let of_name = self.downgrades.keys().filter(|(archetype, _)| archetype == name);
-            let advice: BTreeSet<u32> = of_name.map(|(_, index)| *index).collect();
+            let mut advice: BTreeSet<u32> = of_name.map(|(_, index)| *index).collect();
+            advice.extend(self.refuted(name));
             let counts = |(index, finding): &(u32, &Finding)| {
                 finding.severity > Severity::Info && !advice.contains(index)
             };
@@ -177,6 +181,11 @@ impl Cycle {
         findings
     }
 
+    fn refuted<'a>(&'a self, archetype: &'a str) -> impl Iterator<Item = u32> + 'a {
+        let of_name = self.trials.iter().filter(move |((name, _), _)| name == archetype);
+        of_name.filter(|(_, (trial, ..))| *trial == Trial::Refuted).map(|((_, index), _)| *index)
+    }
+
     /// Every finding of this cycle with the severity it counts with: downgraded ones as INFO, the program's own too.
     pub fn weighed(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -184,7 +193,8 @@ impl Cycle {
             for (index, finding) in review.findings.iter().enumerate() {
                 let mut finding = finding.clone();
                 let key = (name.to_owned(), u32::try_from(index).unwrap_or(u32::MAX));
-                if self.downgrades.contains_key(&key) {
+                let refuted = self.trials.get(&key).is_some_and(|(trial, ..)| *trial == Trial::Refuted);
+                if self.downgrades.contains_key(&key) || refuted {
                     finding.severity = Severity::Info;
                 }
                 findings.push(finding);
@@ -217,6 +227,7 @@ impl Cycle {
         self.verdicts.clear();
         self.downgrades.clear();
         self.raised.clear();
+        self.trials.clear();
         self.boundary = None;
     }
 }

@@ -98,6 +98,11 @@ impl Run {
                     self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
                 }
+                // The next part of a review: nothing is planned or made in between.
+                Phase::Check if transition.cycle > self.number() => {
+                    self.begin_cycle(transition.cycle);
+                    self.cycle_mut().phase = transition.to;
+                }
                 Phase::Do | Phase::Check | Phase::Act => self.cycle_mut().phase = transition.to,
             },
             Event::WorkflowEscalated(escalated) => {
@@ -145,9 +150,13 @@ impl Run {
                 }
             }
             Event::ReviewVerdict(verdict) => {
-                let reviews =
-                    self.corrections.unapproving.entry(verdict.archetype.clone()).or_insert(Some(0));
-                *reviews = reviews.filter(|_| verdict.verdict == Verdict::Rejected).map(|count| count + 1);
+                // The parts of one review are one change, looked at once.
+                if self.review.is_none() {
+                    let reviews =
+                        self.corrections.unapproving.entry(verdict.archetype.clone()).or_insert(Some(0));
+                    *reviews =
+                        reviews.filter(|_| verdict.verdict == Verdict::Rejected).map(|count| count + 1);
+                }
                 self.cycle_mut().verdicts.insert(verdict.archetype.clone(), verdict.verdict);
             }
             Event::EvidenceDowngrade(downgrade) => {
@@ -199,6 +208,17 @@ impl Run {
             }
             Event::SessionStart(session) => self.session = Some(session.clone()),
             Event::RunReentered(reentered) => self.reenter(seq, reentered),
+            Event::ReviewOpened(opened) => {
+                self.work = Some(opened.change.clone());
+                self.max_cycles = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX).max(1);
+                self.review = Some(opened.clone());
+            }
+            Event::EvidenceDone(done) => {
+                let Some(Event::EvidenceStart(start)) = self.open.remove(&done.start_seq) else { return };
+                let (trial, detail) = crate::rules::trial::judge(start.reproduction.regression, done);
+                let key = (start.archetype.clone(), start.index);
+                self.cycle_mut().trials.insert(key, (trial, detail, done.change.tail.clone()));
+            }
             Event::RunContinued(continued) => {
                 self.reopen();
                 self.allow(continued.budget_usd);

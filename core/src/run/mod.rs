@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     AgentStart, Built, Entry, Event, HookDone, MergeIntent, Money, QuestionAsked, QuestionKind, Refusal,
-    RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
+    ReviewOpened, RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
 };
 use crate::persona;
 use crate::words::{
     Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow,
-    pipeline_team, team,
+    pipeline_team, review_team, team,
 };
 
 use causes::{Causes, agent_of};
@@ -28,6 +28,9 @@ pub use ledger::{Account, Ledger, Limit};
 
 /// The key under which the pipeline's seats stand in `run.start`.
 pub const PIPELINE: &str = "pipeline";
+
+/// The key under which the seats of a review stand.
+pub const REVIEW: &str = "review";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Run {
@@ -65,6 +68,8 @@ pub struct Run {
     pub accounts: Accounts,
     /// Who made the work as it is now, where that is known.
     pub author: Option<Author>,
+    /// The change somebody brought along, where this is a review.
+    pub review: Option<Box<ReviewOpened>>,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
@@ -183,6 +188,7 @@ impl Run {
         let (key, default) = match self.strategy() {
             Strategy::Pdca => (workflow.name(), team(workflow)),
             Strategy::Pipeline => (PIPELINE, pipeline_team()),
+            Strategy::Review => (REVIEW, review_team()),
         };
         self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default)
     }

@@ -83,6 +83,7 @@ fn is_frame(event: &Event) -> bool {
             | Event::SessionStart(_)
             | Event::SessionEnd(_)
             | Event::RunReentered(_)
+            | Event::ReviewOpened(_)
             | Event::RunContinued(_)
             | Event::RunDiscarded(_)
             | Event::MergeRequested(_)
@@ -144,6 +145,14 @@ fn label(event: &Event) -> String {
         Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
         Event::SessionEnd(end) => format!("signal {}", end.signal),
         Event::RunReentered(again) => format!("from {}", again.phase.name()),
+        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.said(), opened.parts.len()),
+        Event::EvidenceStart(start) => {
+            format!("{}: {}", capital(&start.archetype), start.reproduction.command)
+        }
+        Event::EvidenceDone(done) => match done.change.exit {
+            Some(code) => format!("exit {code} on the change"),
+            None => done.change.why.clone(),
+        },
         Event::RunContinued(continued) => format!("{} more", continued.cycles),
         Event::RunDiscarded(_) => "given up".to_owned(),
         Event::MergeRequested(_) => "a person says: land it".to_owned(),

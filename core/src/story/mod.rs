@@ -244,7 +244,7 @@ impl Story {
         let status = self.overview.outcome.as_ref().map(|outcome| outcome.status);
         match status {
             None => Tone::Plain,
-            Some(RunStatus::Merged | RunStatus::DryRun) => Tone::Good,
+            Some(RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed) => Tone::Good,
             Some(RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer) => Tone::Caution,
             Some(RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak) => Tone::Bad,
         }

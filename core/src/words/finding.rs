@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Reproduction;
+
 /// The source of findings that no model can waive (D-07).
 pub const PROGRAM: &str = "program";
 
@@ -100,6 +102,11 @@ pub struct Finding {
     pub evidence: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<Citation>,
+    /// A digest of the code it is about, by which it is known again elsewhere. Filled in by the host, in reviews.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduction: Option<Reproduction>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]

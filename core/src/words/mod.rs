@@ -10,6 +10,7 @@ mod number;
 mod outcome;
 mod overlay;
 mod policy;
+mod review;
 mod shadow;
 mod thresholds;
 mod traits;
@@ -28,13 +29,14 @@ pub use policy::{
     Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
+pub use review::{Accepted, Part, Reproduction, Reviewing, Scratch, Subject, SubjectKind, Trial};
 pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
 pub use thresholds::{
     AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
     Rogue, ScopeCreep, ScopeLevel, TunnelVision,
 };
 pub use traits::Traits;
-pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, team};
+pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, review_team, team};
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.
 pub type Millis = u64;

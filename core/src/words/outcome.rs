@@ -12,6 +12,8 @@ pub enum RunStatus {
     Failed,
     WiggumBreak,
     DryRun,
+    /// A review came to its end, whatever it found.
+    Reviewed,
 }
 
 impl RunStatus {
@@ -24,6 +26,7 @@ impl RunStatus {
             RunStatus::Failed => "failed",
             RunStatus::WiggumBreak => "wiggum_break",
             RunStatus::DryRun => "dry_run",
+            RunStatus::Reviewed => "reviewed",
         }
     }
 }
@@ -65,10 +68,11 @@ pub enum Reason {
     Blocked,
     GitFault,
     Discarded,
+    FindingsOpen,
 }
 
 impl Reason {
-    pub const ALL: [Reason; 33] = [
+    pub const ALL: [Reason; 34] = [
         Reason::Approved,
         Reason::DryRun,
         Reason::MaxCycles,
@@ -102,6 +106,7 @@ impl Reason {
         Reason::Blocked,
         Reason::GitFault,
         Reason::Discarded,
+        Reason::FindingsOpen,
     ];
 
     pub fn name(self) -> &'static str {
@@ -139,6 +144,7 @@ impl Reason {
             Reason::Blocked => "blocked",
             Reason::GitFault => "git_fault",
             Reason::Discarded => "discarded",
+            Reason::FindingsOpen => "findings_open",
         }
     }
 }
@@ -156,7 +162,7 @@ impl Outcome {
     /// D-16. The table stands in `docs/rules/outcomes.md`.
     pub fn exit_code(&self) -> u8 {
         match (self.status, self.reason) {
-            (RunStatus::Merged | RunStatus::DryRun, _) | (_, Reason::Discarded) => 0,
+            (RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed, _) | (_, Reason::Discarded) => 0,
             (_, Reason::Budget) => 11,
             (_, Reason::MergeConflict | Reason::BaseMoved) => 12,
             (_, Reason::TestsFailed | Reason::PostMergeTests) => 13,

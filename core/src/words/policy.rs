@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Boundaries, Costs, Memory, Millionths, Severity, Shadows, Sign, SystemShadows, Tier, Workflow};
+use super::{
+    Boundaries, Costs, Memory, Millionths, Reviewing, Severity, Shadows, Sign, SystemShadows, Tier, Workflow,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
@@ -35,6 +37,8 @@ pub struct Policy {
     pub costs: Costs,
     pub memory: Memory,
     pub boundaries: Boundaries,
+    #[serde(skip_serializing_if = "Reviewing::is_default")]
+    pub review: Reviewing,
 }
 
 /// A newtype only for its default of 0.5.

@@ -68,6 +68,8 @@ pub enum Strategy {
     #[default]
     Pdca,
     Pipeline,
+    /// A change that is there already: only Check, the parts of its diff one after the other (AF-003).
+    Review,
 }
 
 impl Strategy {
@@ -75,6 +77,7 @@ impl Strategy {
         match self {
             Strategy::Pdca => "pdca",
             Strategy::Pipeline => "pipeline",
+            Strategy::Review => "review",
         }
     }
 }
@@ -152,6 +155,11 @@ pub fn team(workflow: Workflow) -> Vec<Seat> {
 /// The team of the pipeline strategy (AF-190).
 pub fn pipeline_team() -> Vec<Seat> {
     seats(&[CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE])
+}
+
+/// Who looks at a change that is there already, where nobody is named.
+pub fn review_team() -> Vec<Seat> {
+    seats(&[GUARDIAN])
 }
 
 fn seats(names: &[(&str, Role)]) -> Vec<Seat> {

@@ -594,6 +594,8 @@ pub(crate) fn finding(word: &str) -> Finding {
         fix: format!("check input{letter}"),
         evidence: String::new(),
         citations: if founded { vec![citation] } else { Vec::new() },
+        anchor: String::new(),
+        reproduction: None,
     }
 }
 

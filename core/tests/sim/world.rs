@@ -257,6 +257,8 @@ impl World {
             fix: chance.pick(&["", "do it properly", "take it out"]).to_owned(),
             evidence: evidence.to_owned(),
             citations,
+            anchor: String::new(),
+            reproduction: None,
         }
     }
 

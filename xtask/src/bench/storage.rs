@@ -222,6 +222,8 @@ impl MadeUp {
             fix: "check the input".to_owned(),
             evidence: String::new(),
             citations: vec![Citation { file, line: 10, quote: None, holds: Some(true) }],
+            anchor: String::new(),
+            reproduction: None,
         };
         let verdict = Some(if finds { Verdict::Rejected } else { Verdict::Approved });
         Review {

@@ -115,6 +115,7 @@ fn workflow(side: &Side) -> String {
     match side.strategy {
         Strategy::Pdca => side.workflow.name().to_owned(),
         Strategy::Pipeline => "pipeline".to_owned(),
+        Strategy::Review => "review".to_owned(),
     }
 }
 

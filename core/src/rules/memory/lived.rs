@@ -85,7 +85,7 @@ impl Lived {
                 | RunStatus::Failed
                 | RunStatus::WiggumBreak,
             ) => true,
-            Some(RunStatus::AwaitingAnswer | RunStatus::DryRun) | None => false,
+            Some(RunStatus::AwaitingAnswer | RunStatus::DryRun | RunStatus::Reviewed) | None => false,
         };
         over && self.reviewed
     }

@@ -1,0 +1,198 @@
+//! A review of a change that is there already (AF-003): only Check, once for every part of the diff, everybody side by
+//! side, and nothing lands.
+
+use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop};
+use crate::review;
+use crate::rules::convergence;
+use crate::rules::shadows::counted;
+use crate::run::{Cycle, Run};
+use crate::words::{Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign};
+
+use super::{budget, check, enter, finish, point, send, stop, system};
+
+/// Before the first part: what is reviewed, by whom, in how many parts.
+pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Event> {
+    let change = &opened.change;
+    let files = u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
+    let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
+    let bytes: u64 = opened.parts.iter().map(|part| part.bytes).sum();
+    let mut plan = format!("{}, a diff of {bytes} bytes", counted(files, "file"));
+    if opened.summarised > 0 {
+        plan.push_str(&format!("; {} told in a line each", counted(opened.summarised, "file")));
+    }
+    let parts = counted(run.max_cycles, "part");
+    vec![
+        point(PROGRAM, "AF-003", opened.subject.said(), format!("a review by {}", names.join(", "))),
+        point(PROGRAM, "R17", plan, format!("shown in {parts}")),
+        enter(run, "start", 1, Phase::Check),
+    ]
+}
+
+pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    // What the program sees concerns the whole change, not this part of its diff.
+    if cycle.number == 1 {
+        let raised = check::raise(run, cycle);
+        if !raised.is_empty() {
+            return raised;
+        }
+    }
+    let seats = run.seats();
+    let waiting: Vec<&Seat> = seats.iter().filter(|seat| !cycle.settled(&seat.archetype)).collect();
+    if !waiting.is_empty() {
+        return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
+    }
+    if let Some(order) = prove(run, cycle) {
+        return vec![order];
+    }
+    let downgrades = check::weigh(run, cycle);
+    if !downgrades.is_empty() {
+        return downgrades;
+    }
+    let whole = run.max_cycles == 1;
+    let seen = if whole { system::after_check(run, cycle) } else { None };
+    seen.unwrap_or_else(|| vec![enter(run, "check", cycle.number, Phase::Act)])
+}
+
+/// The next reproduction to run, one after the other: they may well use the same ports and files.
+fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
+    let opened = run.review.as_ref().filter(|opened| opened.verify)?;
+    let policy = &run.policy().review;
+    let tried = u32::try_from(cycle.trials.len()).unwrap_or(u32::MAX);
+    if tried >= policy.trials {
+        return None;
+    }
+    for (name, found) in cycle.reviewers() {
+        for (index, finding) in (0_u32..).zip(&found.findings) {
+            let Some(reproduction) = &finding.reproduction else { continue };
+            if cycle.trials.contains_key(&(name.to_owned(), index)) {
+                continue;
+            }
+            let base = || run.request.as_ref().map(|request| request.base.commit.clone());
+            let order = EvidenceStart {
+                archetype: name.to_owned(),
+                index,
+                cycle: cycle.number,
+                reproduction: reproduction.clone(),
+                change: opened.change.commit.clone(),
+                base: reproduction.regression.then(base).flatten(),
+                total_ms: policy.trial_ms,
+            };
+            return Some(order.into());
+        }
+    }
+    None
+}
+
+pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
+    match (boundary.next_action, &boundary.stop) {
+        (NextAction::CycleBack, _) => match budget::last_cycle(run) {
+            Some(why) => stop(run, &unfinished(run, cycle, &why)),
+            None => vec![enter(run, "act", cycle.number + 1, Phase::Check)],
+        },
+        (NextAction::Merge | NextAction::Stop, why) => {
+            let (reason, detail) = why
+                .as_ref()
+                .map_or((Reason::Approved, String::new()), |why| (why.reason, why.detail.clone()));
+            finish(run, RunStatus::Reviewed, reason, detail)
+        }
+    }
+}
+
+/// What was not looked at is said.
+fn unfinished(run: &Run, cycle: &Cycle, why: &Stop) -> Stop {
+    let left = run.max_cycles.saturating_sub(cycle.number);
+    Stop {
+        detail: format!("{}; {} of the diff not reviewed", why.detail, counted(left, "part")),
+        ..why.clone()
+    }
+}
+
+/// The end of a part. Findings of parts are not compared with each other: they are about different code.
+fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    let standing = standing(run, cycle);
+    let policy = &run.policy().convergence;
+    let (open, _) = convergence::follow(convergence::merge(&standing, policy), &[], policy);
+    let tally = |severity| {
+        let found = standing.iter().filter(|finding| finding.severity == severity).count();
+        u32::try_from(found).unwrap_or(u32::MAX)
+    };
+    let (critical, warning) = (tally(Severity::Critical), tally(Severity::Warning));
+    let before: u32 =
+        run.cycles.iter().filter_map(|cycle| cycle.boundary.as_ref()).map(|b| b.critical + b.warning).sum();
+    let last = cycle.number >= run.max_cycles;
+    let against = before + critical + warning;
+    let why = last.then(|| verdict(run, against));
+    let boundary = CycleBoundary {
+        cycle: cycle.number,
+        max_cycles: run.max_cycles,
+        exit_condition: if last { "reviewed" } else { "parts_left" }.to_owned(),
+        met: last && against == 0,
+        fixes_applied: 0,
+        next_action: if last { NextAction::Stop } else { NextAction::CycleBack },
+        critical,
+        warning,
+        info: tally(Severity::Info),
+        convergence: None,
+        stop: why,
+        open,
+    };
+    let decided = point(
+        PROGRAM,
+        "AF-080",
+        format!(
+            "{critical} CRITICAL, {warning} WARNING, {} INFO; part {} of {}",
+            boundary.info, cycle.number, run.max_cycles
+        ),
+        boundary.stop.as_ref().map_or_else(|| "on to the next part".to_owned(), |why| why.detail.clone()),
+    );
+    vec![decided, boundary.into()]
+}
+
+fn verdict(run: &Run, against: u32) -> Stop {
+    let (reason, said) = match against {
+        0 => (Reason::Approved, "nothing above INFO stands against the change".to_owned()),
+        n => (Reason::FindingsOpen, format!("{} above INFO", counted(n, "finding"))),
+    };
+    let missing: Vec<&str> = run
+        .cycles
+        .iter()
+        .flat_map(|cycle| cycle.absent.keys())
+        .map(String::as_str)
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let detail = match missing.as_slice() {
+        [] => said,
+        names => format!("{said}; not heard: {}", names.join(", ")),
+    };
+    Stop { reason, detail, breaks: None }
+}
+
+/// What counts, without what people accepted beforehand.
+fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
+    let accepted = run.review.as_ref().map_or(&[][..], |opened| opened.accepted.as_slice());
+    let is_accepted = |finding: &Finding| {
+        let sign = sign_of(cycle, finding);
+        let fingerprint = review::of_finding(finding, sign);
+        accepted.iter().any(|known| known.fingerprint == fingerprint)
+    };
+    let mut weighed = cycle.weighed();
+    weighed.retain(|finding| accepted.is_empty() || !is_accepted(finding));
+    weighed
+}
+
+fn sign_of(cycle: &Cycle, finding: &Finding) -> Option<Sign> {
+    let of_program = finding.source == PROGRAM;
+    cycle.raised.iter().find(|(_, raised)| of_program && raised == finding).map(|(sign, _)| *sign)
+}
+
+/// Whether a review can do without this one: somebody else is there who has answered, or still may.
+pub(super) fn spares(run: &Run, cycle: &Cycle, archetype: &str) -> bool {
+    run.review.is_some()
+        && run.seats().iter().any(|seat| {
+            seat.role == Role::Reviewer
+                && seat.archetype != archetype
+                && !cycle.absent.contains_key(&seat.archetype)
+        })
+}

@@ -1,0 +1,201 @@
+//! Gathers the findings of all parts from the log.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Entry, Event, ReviewOpened};
+use crate::run::{Cycle, Run};
+use crate::words::{Finding, PROGRAM, Seq, Severity, Sign, Trial, Verdict};
+
+use super::merge::merge;
+use super::{Listed, Reviewed, Reviewer, Standing, Tried, fingerprint};
+
+/// What the review in this log came to so far; `None` where it is no review, or was not opened yet.
+pub fn of(log: &[Entry]) -> Option<Reviewed> {
+    let mut gathering = Gathering::default();
+    for entry in log {
+        gathering.take(entry);
+    }
+    gathering.done()
+}
+
+#[derive(Default)]
+struct Gathering {
+    run: Run,
+    opened: Option<Box<ReviewOpened>>,
+    found: Vec<Listed>,
+    parts_done: u32,
+    reviewers: BTreeMap<String, Reviewer>,
+    starts: BTreeMap<Seq, String>,
+}
+
+impl Gathering {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other lines are in the fold")]
+    fn take(&mut self, entry: &Entry) {
+        self.run.apply(entry);
+        match &entry.event {
+            Event::ReviewOpened(opened) => self.opened = Some(opened.clone()),
+            Event::AgentStart(start) => {
+                self.starts.insert(entry.seq, start.agent.clone());
+                let agent = start.agent.clone();
+                let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::nobody() };
+                self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
+            }
+            Event::AgentComplete(complete) => {
+                let Some(reviewer) = self.reviewers.get_mut(&complete.archetype) else { return };
+                if let Some(tokens) = complete.tokens {
+                    reviewer.tokens.input += tokens.input;
+                    reviewer.tokens.output += tokens.output;
+                    reviewer.tokens.cache_read += tokens.cache_read;
+                    reviewer.tokens.cache_write += tokens.cache_write;
+                }
+                reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
+                reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
+            }
+            Event::CycleBoundary(_) => {
+                self.parts_done += 1;
+                self.close_part();
+            }
+            Event::RunComplete(_) if self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) => {
+                self.close_part();
+            }
+            _ => {}
+        }
+    }
+
+    /// The part under way, as far as it came.
+    fn close_part(&mut self) {
+        let Some(cycle) = self.run.cycle() else { return };
+        for (name, reviewer) in &mut self.reviewers {
+            if let Some(verdict) = cycle.verdicts.get(name) {
+                reviewer.verdict = Some(reviewer.verdict.map_or(*verdict, |worst| worse(worst, *verdict)));
+            }
+            let absent = cycle.absent.get(name).cloned();
+            let failed = cycle.last_failure.get(name).map(|failed| failed.reason.clone());
+            if !cycle.answers.contains_key(name) {
+                reviewer.missed += 1;
+                reviewer.missed_why = absent.or(failed).unwrap_or_else(|| "it was not heard".to_owned());
+            }
+            let said = cycle.review(name).map_or(0, |review| review.findings.len());
+            reviewer.findings += u32::try_from(said).unwrap_or(u32::MAX);
+        }
+        let listed = self.listed(cycle);
+        self.found.extend(listed);
+    }
+
+    fn listed(&self, cycle: &Cycle) -> Vec<Listed> {
+        let mut listed = Vec::new();
+        for (name, review) in cycle.reviewers() {
+            for (index, finding) in (0_u32..).zip(&review.findings) {
+                let key = (name.to_owned(), index);
+                let trial = cycle.trials.get(&key).map(|(trial, detail, tail)| Tried {
+                    trial: *trial,
+                    detail: detail.clone(),
+                    command: finding.reproduction.as_ref().map(|it| it.command.clone()).unwrap_or_default(),
+                    tail: tail.clone(),
+                });
+                let unfounded = cycle.downgrades.get(&key).copied();
+                let mut one = self.list(finding, None, name);
+                one.standing = match (&one.standing, &trial, unfounded) {
+                    (_, Some(Tried { trial: Trial::Refuted, .. }), _) => Standing::Refuted,
+                    (Standing::Accepted(_), _, _) => one.standing,
+                    (_, _, Some(why)) => Standing::Unfounded(why),
+                    (_, _, None) => Standing::Yes,
+                };
+                if matches!(one.standing, Standing::Refuted | Standing::Unfounded(_)) {
+                    one.severity = Severity::Info;
+                }
+                one.trial = trial;
+                listed.push(one);
+            }
+        }
+        listed.extend(cycle.raised.iter().map(|(sign, finding)| self.list(finding, Some(*sign), PROGRAM)));
+        listed
+    }
+
+    fn list(&self, finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
+        let rule = rule(finding, sign);
+        let fingerprint = of_finding(finding, sign);
+        let accepted = self.opened.iter().flat_map(|opened| &opened.accepted);
+        let accepted = accepted.into_iter().find(|known| known.fingerprint == fingerprint);
+        Listed {
+            rule,
+            severity: finding.severity,
+            said: finding.severity,
+            standing: accepted.map_or(Standing::Yes, |known| Standing::Accepted(known.reason.clone())),
+            trial: None,
+            since: None,
+            file: finding.file.clone(),
+            line: finding.line,
+            location: finding.location.clone(),
+            category: finding.category.clone(),
+            description: finding.description.clone(),
+            fix: finding.fix.clone(),
+            evidence: finding.evidence.clone(),
+            sources: vec![source.to_owned()],
+            also: Vec::new(),
+            anchor: finding.anchor.clone(),
+            fingerprint,
+        }
+    }
+
+    fn done(mut self) -> Option<Reviewed> {
+        let opened = self.opened.take()?;
+        let under_way = self.run.outcome.is_none();
+        if under_way && self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) {
+            let so_far = self.run.cycle().map(|cycle| self.listed(cycle)).unwrap_or_default();
+            self.found.extend(so_far);
+        }
+        let count = |of: fn(&crate::words::ChangedFile) -> u32| {
+            opened.change.files.iter().map(|file| u64::from(of(file))).sum()
+        };
+        let files = u32::try_from(opened.change.files.len()).unwrap_or(u32::MAX);
+        Some(Reviewed {
+            title: self.run.task(),
+            base: self.run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default(),
+            commit: opened.change.commit.clone(),
+            files: files.saturating_add(opened.change.files_left_out),
+            added: count(|file| file.added),
+            deleted: count(|file| file.deleted),
+            parts: opened.parts,
+            parts_done: self.parts_done,
+            summarised: opened.summarised,
+            verify: opened.verify,
+            reviewers: self.reviewers.into_values().collect(),
+            findings: merge(self.found, &self.run.policy().convergence),
+            resolved: Vec::new(),
+            compared: false,
+            outcome: self.run.outcome.clone(),
+            subject: opened.subject,
+        })
+    }
+}
+
+impl Reviewer {
+    fn nobody() -> Reviewer {
+        Reviewer {
+            archetype: String::new(),
+            verdict: None,
+            findings: 0,
+            missed: 0,
+            missed_why: String::new(),
+            agent: String::new(),
+            player: None,
+            tokens: crate::event::Tokens::default(),
+            cost: crate::words::Money::ZERO,
+        }
+    }
+}
+
+/// By what a finding is known again.
+pub(crate) fn of_finding(finding: &Finding, sign: Option<Sign>) -> String {
+    let anchor = sign.map_or(finding.anchor.as_str(), |sign| sign.name());
+    fingerprint(&rule(finding, sign), &finding.file, anchor, &finding.description)
+}
+
+fn rule(finding: &Finding, sign: Option<Sign>) -> String {
+    sign.map_or_else(|| finding.category.clone(), |sign| sign.name().to_owned())
+}
+
+fn worse(a: Verdict, b: Verdict) -> Verdict {
+    if a == Verdict::Rejected { a } else { b }
+}

@@ -1,0 +1,81 @@
+//! The same thing said twice is listed once (AF-094): same file, same category, and near or in the same words.
+//!
+//! Stricter than what is compared over the cycles of a run, where a file and a category are enough: in a list that
+//! people work through, a second defect in the same file must not vanish behind the first.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::rules::convergence::keywords;
+use crate::words::Convergence;
+
+use super::{Listed, Remark, Standing};
+
+pub(super) fn merge(found: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
+    let mut places: BTreeMap<(String, String), Vec<Listed>> = BTreeMap::new();
+    for one in found {
+        places.entry((one.file.clone(), one.rule.clone())).or_default().push(one);
+    }
+    let mut merged: Vec<Listed> = places.into_values().flat_map(|group| merge_place(group, policy)).collect();
+    merged.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    merged
+}
+
+/// Those that count lead, the gravest first; what joins them adds its source and its words.
+fn merge_place(mut group: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
+    group.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    let mut merged: Vec<Listed> = Vec::new();
+    for one in group {
+        match merged.iter_mut().find(|into| is_same(into, &one, policy)) {
+            Some(into) => join(into, one),
+            None => merged.push(one),
+        }
+    }
+    merged
+}
+
+fn is_same(a: &Listed, b: &Listed, policy: &Convergence) -> bool {
+    if !a.anchor.is_empty() && a.anchor == b.anchor && a.line == b.line {
+        return true;
+    }
+    let (words_a, words_b) = (keywords(&a.description), keywords(&b.description));
+    let shared = words_a.intersection(&words_b).count() * 100;
+    let alike = shared > 0 && shared >= words_a.len().min(words_b.len()) * policy.overlap_percent as usize;
+    let near = a.line == 0 || b.line == 0 || a.line.abs_diff(b.line) <= policy.line_window;
+    alike && near && !a.file.is_empty() || a.description == b.description
+}
+
+fn join(into: &mut Listed, other: Listed) {
+    let spoke = other.sources.join("+");
+    for source in other.sources {
+        if !into.sources.contains(&source) {
+            into.sources.push(source);
+        }
+    }
+    into.sources.sort();
+    if other.description != into.description {
+        into.also.push(Remark { source: spoke, description: other.description });
+    }
+    into.also.extend(other.also);
+    if into.fix.is_empty() {
+        into.fix = other.fix;
+    }
+    if into.trial.is_none() {
+        into.trial = other.trial;
+    }
+}
+
+/// What people should read first: confirmed, then what counts by severity, then advice, what was accepted, what was
+/// refuted.
+fn rank(found: &Listed) -> impl Ord + use<> {
+    let tried = found.trial.as_ref().map(|tried| tried.trial);
+    let standing = match &found.standing {
+        Standing::Yes => 0_u8,
+        Standing::Unfounded(_) => 1,
+        Standing::Accepted(_) => 2,
+        Standing::Refuted => 3,
+    };
+    let confirmed = tried != Some(crate::words::Trial::Confirmed);
+    let words = (found.rule.clone(), found.description.clone(), found.sources.clone());
+    (standing, confirmed, Reverse(found.severity), found.file.clone(), found.line, words)
+}
