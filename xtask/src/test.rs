@@ -38,6 +38,8 @@ enum Needs {
 
 pub(crate) enum Done {
     Well,
+    /// Some tests failed at first and passed alone: these.
+    AtLast(String),
     /// Not run, and why that is no failure.
     Skipped(String),
 }
@@ -137,6 +139,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
         let result = (step.run)(root, &mut count);
         let word = match &result {
             Ok(Done::Well) => "ok".to_owned(),
+            Ok(Done::AtLast(who)) => format!("ok, but needed a second try: {who}"),
             Ok(Done::Skipped(why)) => format!("skipped: {why}"),
             Err(why) => format!("FAILED: {why}"),
         };
@@ -231,7 +234,33 @@ fn doc(root: &Path, _: &mut Count) -> Result<Done, String> {
 }
 
 fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
-    counted(root, &["cargo", "test", "--workspace", "--no-fail-fast"], &[], count)
+    let words = ["cargo", "test", "--workspace", "--no-fail-fast"];
+    twice(root, &words, &[], &["--"], count)
+}
+
+/// Tests here start real processes and real clients, and a busy machine can make any of them miss a limit. Whoever
+/// fails is tried once more, alone; and since a test that fails now and then has a reason, who needed that is told at
+/// the very end as well.
+fn twice(
+    root: &Path,
+    words: &[&str],
+    apart: &[&str],
+    before: &[&str],
+    count: &mut Count,
+) -> Result<Done, String> {
+    let mut first = Count::default();
+    let done = counted(root, &[words, apart].concat(), &[], &mut first);
+    count.passed += first.passed;
+    if done.is_ok() || first.named.is_empty() || first.named.len() > SECOND_TRIES {
+        count.failed += first.failed;
+        count.named.extend(first.named);
+        return done;
+    }
+    println!("\nonce more, one after the other: {}", first.named.join(", "));
+    let names: Vec<&str> = first.named.iter().map(String::as_str).collect();
+    let alone = [words, before, &["--test-threads=1", "--exact"], &names].concat();
+    counted(root, &alone, &[], count)?;
+    Ok(Done::AtLast(first.named.join(", ")))
 }
 
 /// Hostile text must be inert where it is really shown: no other check can say so.
@@ -254,25 +283,10 @@ fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
 
 /// The tests that plain `cargo test` ignores, but for those that need something else. They mostly wait, so there are
 /// more of them at a time than cores.
-///
-/// The clients are other people's programs, and a busy machine can make any of them miss a limit: who fails is tried
-/// once more, alone, and it is told who needed that.
 fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
     let words = ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--", "--ignored"];
     let apart = ["--test-threads=6", "--skip", "in_a_browser", "--skip", "a_real_small_model"];
-    let mut first = Count::default();
-    let done = counted(root, &[&words[..], &apart[..]].concat(), &[], &mut first);
-    count.passed += first.passed;
-    if done.is_ok() || first.named.is_empty() || first.named.len() > SECOND_TRIES {
-        count.failed += first.failed;
-        count.named.extend(first.named);
-        return done;
-    }
-    println!("\nonce more, one after the other: {}", first.named.join(", "));
-    let names: Vec<&str> = first.named.iter().map(String::as_str).collect();
-    let done = counted(root, &[&words[..], &["--test-threads=1", "--exact"], &names].concat(), &[], count)?;
-    println!("needed a second try: {}", first.named.join(", "));
-    Ok(done)
+    twice(root, &words, &apart, &[], count)
 }
 
 /// More than these have a reason.

@@ -3,7 +3,7 @@
 //! Each finding of before is paired with one of now at most: by its fingerprint, then by the same code under the same
 //! rule elsewhere (the file was renamed), then by file, rule and words. What is left over is new, or resolved.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::convergence::keywords;
 use crate::words::PROGRAM;
@@ -17,22 +17,74 @@ const ALIKE_PERCENT: usize = 50;
 pub fn compare(reviewed: &mut Reviewed, earlier: &[Known]) {
     reviewed.compared = true;
     let mut open: BTreeSet<usize> = (0..earlier.len()).collect();
-    let tests: [fn(&Listed, &Known) -> bool; 3] = [by_fingerprint, by_code, by_words];
-    for is_known in tests {
-        for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()) {
-            let pair =
-                open.iter().copied().find(|at| earlier.get(*at).is_some_and(|old| is_known(found, old)));
-            let Some(at) = pair else { continue };
-            open.remove(&at);
-            let back = earlier.get(at).is_some_and(|old| old.resolved);
-            found.since = Some(if back { Since::Regressed } else { Since::Persistent });
-        }
-    }
+    pair(reviewed, earlier, &mut open, |found| found.fingerprint.clone(), |old| old.fingerprint.clone());
+    let code = |rule: &str, anchor: &str| {
+        if anchor.is_empty() { String::new() } else { format!("{rule}\n{anchor}") }
+    };
+    pair(
+        reviewed,
+        earlier,
+        &mut open,
+        |found| code(&found.rule, &found.anchor),
+        |old| code(&old.rule, &old.anchor),
+    );
+    pair_by_words(reviewed, earlier, &mut open);
     for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()) {
         found.since = Some(Since::New);
     }
     let gone = open.iter().filter_map(|at| earlier.get(*at)).filter(|old| !old.resolved);
     reviewed.resolved = gone.filter(|old| was_looked_for(reviewed, old)).cloned().collect();
+}
+
+/// By a key that both have. An empty one is none.
+fn pair(
+    reviewed: &mut Reviewed,
+    earlier: &[Known],
+    open: &mut BTreeSet<usize>,
+    key_now: impl Fn(&Listed) -> String,
+    key_then: impl Fn(&Known) -> String,
+) {
+    let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for at in open.iter().rev() {
+        let Some(old) = earlier.get(*at) else { continue };
+        known.entry(key_then(old)).or_default().push(*at);
+    }
+    known.remove("");
+    for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()) {
+        let Some(at) = known.get_mut(&key_now(found)).and_then(Vec::pop) else { continue };
+        open.remove(&at);
+        found.since = Some(since(earlier.get(at)));
+    }
+}
+
+/// What is left is compared word by word, as long as it is not a flood.
+fn pair_by_words(reviewed: &mut Reviewed, earlier: &[Known], open: &mut BTreeSet<usize>) {
+    const FLOOD: usize = 400;
+    type Words<'a> = (usize, &'a Known, BTreeSet<String>);
+    let left: Vec<usize> = open.iter().copied().take(FLOOD).collect();
+    let mut known: Vec<Words<'_>> = left
+        .into_iter()
+        .filter_map(|at| earlier.get(at).map(|old| (at, old, keywords(&old.description))))
+        .collect();
+    for found in reviewed.findings.iter_mut().filter(|found| found.since.is_none()).take(FLOOD) {
+        let words = keywords(&found.description);
+        let same = |(_, old, then): &Words<'_>| {
+            let shared = words.intersection(then).count() * 100;
+            found.rule == old.rule
+                && found.file == old.file
+                && !found.file.is_empty()
+                && shared > 0
+                && shared >= words.len().min(then.len()) * ALIKE_PERCENT
+        };
+        let Some(place) = known.iter().position(same) else { continue };
+        let (at, old, _) = known.remove(place);
+        open.remove(&at);
+        found.since = Some(since(Some(old)));
+    }
+}
+
+fn since(old: Option<&Known>) -> Since {
+    if old.is_some_and(|old| old.resolved) { Since::Regressed } else { Since::Persistent }
 }
 
 /// Nobody who did not look can say that something is gone: one of those who raised it has seen all parts.
@@ -73,21 +125,4 @@ pub fn remember(reviewed: &Reviewed, earlier: &[Known]) -> Vec<Known> {
     known.sort();
     known.dedup();
     known
-}
-
-fn by_fingerprint(found: &Listed, old: &Known) -> bool {
-    found.fingerprint == old.fingerprint
-}
-
-fn by_code(found: &Listed, old: &Known) -> bool {
-    !found.anchor.is_empty() && found.anchor == old.anchor && found.rule == old.rule
-}
-
-fn by_words(found: &Listed, old: &Known) -> bool {
-    if found.rule != old.rule || found.file != old.file || found.file.is_empty() {
-        return false;
-    }
-    let (a, b) = (keywords(&found.description), keywords(&old.description));
-    let shared = a.intersection(&b).count() * 100;
-    shared > 0 && shared >= a.len().min(b.len()) * ALIKE_PERCENT
 }

@@ -4,7 +4,7 @@
 //! people work through, a second defect in the same file must not vanish behind the first.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::convergence::keywords;
 use crate::words::Convergence;
@@ -17,16 +17,37 @@ pub(super) fn merge(found: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
         places.entry((one.file.clone(), one.rule.clone())).or_default().push(one);
     }
     let mut merged: Vec<Listed> = places.into_values().flat_map(|group| merge_place(group, policy)).collect();
-    merged.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    merged.sort_by_cached_key(rank);
     merged
 }
 
+/// From this many on, the same place and the same words are all that makes two findings one: a flood is not compared
+/// word by word.
+const FLOOD: usize = 400;
+
 /// Those that count lead, the gravest first; what joins them adds its source and its words.
 fn merge_place(mut group: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
-    group.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    group.sort_by_cached_key(rank);
+    if group.len() > FLOOD {
+        return merge_flood(group);
+    }
+    let mut merged: Vec<(BTreeSet<String>, Listed)> = Vec::new();
+    for one in group {
+        let words = keywords(&one.description);
+        match merged.iter_mut().find(|(known, into)| is_same((known, into), (&words, &one), policy)) {
+            Some((_, into)) => join(into, one),
+            None => merged.push((words, one)),
+        }
+    }
+    merged.into_iter().map(|(_, one)| one).collect()
+}
+
+fn merge_flood(group: Vec<Listed>) -> Vec<Listed> {
+    let mut places: BTreeMap<(u32, String), usize> = BTreeMap::new();
     let mut merged: Vec<Listed> = Vec::new();
     for one in group {
-        match merged.iter_mut().find(|into| is_same(into, &one, policy)) {
+        let at = *places.entry((one.line, one.description.clone())).or_insert(merged.len());
+        match merged.get_mut(at) {
             Some(into) => join(into, one),
             None => merged.push(one),
         }
@@ -34,15 +55,22 @@ fn merge_place(mut group: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
     merged
 }
 
-fn is_same(a: &Listed, b: &Listed, policy: &Convergence) -> bool {
-    if !a.anchor.is_empty() && a.anchor == b.anchor && a.line == b.line {
-        return true;
+fn is_same(
+    (words_a, a): (&BTreeSet<String>, &Listed),
+    (words_b, b): (&BTreeSet<String>, &Listed),
+    policy: &Convergence,
+) -> bool {
+    if a.file.is_empty() {
+        return a.description == b.description;
     }
-    let (words_a, words_b) = (keywords(&a.description), keywords(&b.description));
-    let shared = words_a.intersection(&words_b).count() * 100;
-    let alike = shared > 0 && shared >= words_a.len().min(words_b.len()) * policy.overlap_percent as usize;
     let near = a.line == 0 || b.line == 0 || a.line.abs_diff(b.line) <= policy.line_window;
-    alike && near && !a.file.is_empty() || a.description == b.description
+    if !near {
+        return false;
+    }
+    let shared = words_a.intersection(words_b).count() * 100;
+    let alike = shared > 0 && shared >= words_a.len().min(words_b.len()) * policy.overlap_percent as usize;
+    let same_code = !a.anchor.is_empty() && a.anchor == b.anchor && a.line == b.line;
+    alike || same_code
 }
 
 fn join(into: &mut Listed, other: Listed) {
