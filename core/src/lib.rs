@@ -1,7 +1,7 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
 //! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
+//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
 //! [`story`]); and a run looked at again ([`replay`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
@@ -30,6 +30,8 @@ pub mod handoff;
 pub mod read;
 
 pub mod accept;
+
+pub mod split;
 
 pub mod persona;
 

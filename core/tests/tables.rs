@@ -808,7 +808,7 @@ fn tracked_theme(n: u32, critical: bool) -> Tracked {
 fn every_rule_page_is_executed() {
     /// Executed by tests of their own.
     const ELSEWHERE: &[&str] =
-        &["answers", "budget", "domains", "lenses", "memory", "replay", "scoring", "shadows"];
+        &["answers", "budget", "domains", "filekinds", "lenses", "memory", "replay", "scoring", "shadows"];
     let own = include_str!("tables.rs");
     let files = std::fs::read_dir(folder()).unwrap();
     let mut pages = 0;

@@ -9,6 +9,7 @@ pub mod domain;
 pub mod estimate;
 pub mod evidence;
 pub mod exit;
+pub mod filekind;
 pub mod gates;
 pub mod ledger;
 pub mod lens;

@@ -1,9 +1,14 @@
 //! Facts about a change: which paths differ between two commits, by how much, and the diff to show.
 
+use std::time::Duration;
+
 use super::repo::{Repo, answered};
 use super::{Oid, content, runner};
 
 pub use super::quote::{quote_path, unquote_path};
+
+/// For commands that read every byte of a change; a very large one takes a while.
+pub(super) const LONG: Duration = Duration::from_secs(900);
 
 /// What happened to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +75,17 @@ pub(super) fn touched(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Chang
     parse(&output.stdout).ok_or_else(|| unexpected(&output.stdout))
 }
 
+/// The paths as the diff shows them: a rename is one path, the new one, with the lines that differ.
+pub(super) fn as_shown(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+    let output = repo
+        .side()?
+        .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "-M"])
+        .args(["--no-ext-diff", "--no-textconv", "--no-color", base.as_str(), commit.as_str()])
+        .deadline(LONG)
+        .done()?;
+    parse(&output.stdout).ok_or_else(|| unexpected(&output.stdout))
+}
+
 /// The diff from where the two parted to `commit`, for a reviewer.
 pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<DiffText, runner::Error> {
     let parted = merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
@@ -81,6 +97,21 @@ pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<Di
         .done()?;
     let truncated_at = (output.total > output.stdout.len() as u64).then_some(output.total);
     Ok(DiffText { bytes: output.stdout, truncated_at })
+}
+
+/// The whole of that diff, handed over as it comes.
+pub fn diff_stream(
+    repo: &Repo,
+    base: &Oid,
+    commit: &Oid,
+    take: runner::Taker<'_>,
+) -> Result<(), runner::Error> {
+    let parted = merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
+    repo.side()?
+        .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
+        .args([parted.as_str(), commit.as_str()])
+        .deadline(LONG)
+        .stream(take)
 }
 
 /// How many commits lead from `base` to `commit`.
@@ -110,13 +141,24 @@ fn parse(output: &[u8]) -> Option<Vec<Changed>> {
     let mut fields = output.split(|byte| *byte == 0).filter(|field| !field.is_empty()).peekable();
     let mut changed = Vec::new();
     while let Some(meta) = fields.next_if(|field| field.starts_with(b":")) {
-        changed.push(raw(meta, fields.next()?)?);
+        let mut path = fields.next()?;
+        if meta.rsplit(|byte| *byte == b' ').next()?.starts_with(b"R") {
+            path = fields.next()?;
+        }
+        changed.push(raw(meta, path)?);
     }
     // The counts follow in the same order.
-    for (counts, one) in fields.zip(&mut changed) {
+    let mut rest = changed.iter_mut();
+    while let Some(counts) = fields.next() {
+        let Some(one) = rest.next() else { break };
         let mut words = counts.splitn(3, |byte| *byte == b'\t');
         (one.added, one.deleted) = (number(words.next()?), number(words.next()?));
-        if words.next()? != one.path {
+        let mut path = words.next()?;
+        if path.is_empty() {
+            // A rename: the old name, then the new one.
+            path = fields.nth(1)?;
+        }
+        if path != one.path {
             return None;
         }
     }

@@ -1,7 +1,9 @@
 //! Reading the files of one commit, for resolving what reviewers cite.
 
 use std::collections::BTreeMap;
+use std::io;
 
+use super::change::LONG;
 use super::repo::Repo;
 use super::{Oid, runner};
 
@@ -126,6 +128,69 @@ pub(super) fn read_blobs(repo: &Repo, oids: &[&Oid]) -> Result<Vec<Vec<u8>>, run
     let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
     let output = repo.side()?.args(["cat-file", "--batch"]).input(input).done()?;
     contents(&output.stdout, oids.len())
+}
+
+/// Hands over the content of blobs as it comes, in the order asked for: the number of the blob, and the next bytes of
+/// it. An empty blob is not mentioned.
+pub(crate) fn stream_blobs(
+    repo: &Repo,
+    oids: &[&Oid],
+    take: &mut dyn FnMut(usize, &[u8]),
+) -> Result<(), runner::Error> {
+    if oids.is_empty() {
+        return Ok(());
+    }
+    let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+    let mut reader = Batch::default();
+    let git = repo.side()?.args(["cat-file", "--batch"]).input(input).deadline(LONG);
+    git.stream(&mut |bytes| reader.feed(bytes, take))?;
+    if reader.blob == oids.len() { Ok(()) } else { Err(unexpected(&reader.head)) }
+}
+
+/// Where in the output of `cat-file --batch` we are.
+#[derive(Default)]
+struct Batch {
+    blob: usize,
+    /// The line before a blob, as far as it has come.
+    head: Vec<u8>,
+    /// Bytes of the blob that are still to come, and then a newline.
+    left: Option<u64>,
+}
+
+impl Batch {
+    fn feed(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(usize, &[u8])) -> io::Result<()> {
+        while let Some((first, rest)) = bytes.split_first() {
+            match self.left {
+                Some(0) => {
+                    (self.left, self.blob, bytes) = (None, self.blob + 1, rest);
+                }
+                Some(left) => {
+                    let now = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                    take(self.blob, &bytes[..now]);
+                    (self.left, bytes) = (Some(left - now as u64), &bytes[now..]);
+                }
+                None if *first == b'\n' => {
+                    self.left = Some(size_in(&self.head)?);
+                    self.head.clear();
+                    bytes = rest;
+                }
+                None => {
+                    self.head.push(*first);
+                    bytes = rest;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `<oid> blob <size>`; a missing object has no size.
+fn size_in(head: &[u8]) -> io::Result<u64> {
+    let size = head.rsplit(|byte| *byte == b' ').next().and_then(|word| std::str::from_utf8(word).ok());
+    size.and_then(|size| size.parse().ok()).ok_or_else(|| {
+        let text = String::from_utf8_lossy(&head[..head.len().min(200)]).escape_debug().to_string();
+        io::Error::other(format!("cat-file answered {text}"))
+    })
 }
 
 /// Takes apart what `cat-file --batch` printed.

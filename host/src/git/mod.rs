@@ -18,6 +18,7 @@ pub mod content;
 mod files;
 pub mod land;
 mod oid;
+pub mod parts;
 pub mod quote;
 pub mod repo;
 pub mod runner;

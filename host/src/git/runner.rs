@@ -240,10 +240,36 @@ impl Git {
         self.attend(child, input)
     }
 
-    fn attend(&self, mut child: Child, input: Vec<u8>) -> Result<Output, Error> {
+    /// Runs the command and hands over what it prints as it comes, so that none of it is collected. An error of the
+    /// taker ends the command. A failing exit status is an error.
+    pub fn stream(mut self, take: Taker<'_>) -> Result<(), Error> {
+        let child = self.start()?;
+        let input = std::mem::take(&mut self.input);
+        let mut output = self.attend_taking(child, input.clone(), Some(&mut *take))?;
+        if output.total == 0 && was_asked_to_end(output.status) {
+            // As in `run`: it was hit before it began.
+            let again = children::spawn(&mut self.command);
+            let child = again.map_err(|source| Error::Io { what: self.what.clone(), source })?;
+            output = self.attend_taking(child, input, Some(take))?;
+        }
+        if output.status.success() { Ok(()) } else { Err(failed(self.what, &output)) }
+    }
+
+    fn attend(&self, child: Child, input: Vec<u8>) -> Result<Output, Error> {
+        self.attend_taking(child, input, None)
+    }
+
+    fn attend_taking(
+        &self,
+        mut child: Child,
+        input: Vec<u8>,
+        take: Option<Taker<'_>>,
+    ) -> Result<Output, Error> {
         let mut pump = Pump::new(self.what.clone(), self.deadline);
         pump.feed(child.stdin.take(), input)?;
-        let stdout = pump.drain(child.stdout.take(), self.cap);
+        let cap = if take.is_some() { 0 } else { self.cap };
+        let stdout = pump.drain(child.stdout.take(), cap);
+        pump.sinks[stdout].take = take;
         let stderr = pump.drain(child.stderr.take(), STDERR_CAP);
         let status = pump.finish(&mut [&mut child])?.remove(0);
         let (stdout, total) = pump.taken(stdout);
@@ -344,24 +370,28 @@ fn failed(what: String, output: &Output) -> Error {
 
 const STDERR_CAP: usize = 64 * 1024;
 
+/// Takes what a command prints, as it comes.
+pub type Taker<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
+
 /// Moves bytes between us and one or two processes until all of them have ended.
-struct Pump {
+struct Pump<'a> {
     what: String,
     started: Instant,
     deadline: Duration,
-    sinks: Vec<Sink>,
+    sinks: Vec<Sink<'a>>,
     source: Option<(ChildStdin, Vec<u8>, usize)>,
 }
 
-struct Sink {
+struct Sink<'a> {
     from: Option<OwnedFd>,
     bytes: Vec<u8>,
     cap: usize,
     total: u64,
+    take: Option<Taker<'a>>,
 }
 
-impl Pump {
-    fn new(what: String, deadline: Duration) -> Pump {
+impl<'a> Pump<'a> {
+    fn new(what: String, deadline: Duration) -> Pump<'a> {
         Pump { what, started: Instant::now(), deadline, sinks: Vec::new(), source: None }
     }
 
@@ -374,7 +404,7 @@ impl Pump {
     }
 
     fn drain(&mut self, from: Option<impl Into<OwnedFd>>, cap: usize) -> usize {
-        self.sinks.push(Sink { from: from.map(Into::into), bytes: Vec::new(), cap, total: 0 });
+        self.sinks.push(Sink { from: from.map(Into::into), bytes: Vec::new(), cap, total: 0, take: None });
         self.sinks.len() - 1
     }
 
@@ -464,7 +494,7 @@ impl Pump {
     }
 }
 
-impl Sink {
+impl Sink<'_> {
     fn pull(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         let Some(from) = &self.from else { return Ok(()) };
         match rustix::io::read(from, &mut *scratch) {
@@ -473,6 +503,9 @@ impl Sink {
                 self.total += n as u64;
                 let room = self.cap.saturating_sub(self.bytes.len()).min(n);
                 self.bytes.extend_from_slice(&scratch[..room]);
+                if let Some(take) = &mut self.take {
+                    take(&scratch[..n])?;
+                }
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(errno) => return Err(errno.into()),

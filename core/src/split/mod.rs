@@ -1,0 +1,322 @@
+//! A diff of any size, cut into parts that a reviewer can read, one part in memory at a time.
+//!
+//! Whole files stay together while they fit. A file that does not fit is cut between its hunks, and a hunk that does not
+//! fit between its lines, with line numbers that stay right. What is not shown says so where it would stand. Nothing is
+//! dropped silently: every file is told of, and every line of it is in a part or counted as not shown.
+//!
+//! Which files are treated as what is decided in [`filekind`](crate::rules::filekind).
+
+mod hunk;
+mod part;
+mod pieces;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rules::filekind::{Kind, Treatment, treatment};
+use crate::words::Splitting;
+
+pub use hunk::{Side, Walk};
+pub use pieces::{Lines, Piece};
+
+use part::Open;
+use text::{Shortened, shortened};
+
+/// What is known of a file before its diff is read. Files that are not named are plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    pub kind: Kind,
+    pub added: u64,
+    pub deleted: u64,
+}
+
+/// What comes out, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Out {
+    Part(Part),
+    File(Told),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Counted from 1.
+    pub number: u32,
+    pub text: String,
+    /// Files that at least something of is in here.
+    pub files: u32,
+    /// Lines of hunks.
+    pub lines: u64,
+}
+
+/// One file of the change and what reviewers get to see of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Quoted as git quotes.
+    pub path: String,
+    pub kind: Kind,
+    pub added: u64,
+    pub deleted: u64,
+    pub shown: Shown,
+    /// Lines that are shown only in part.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_lines: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    Whole {
+        part: u32,
+    },
+    /// In all of these parts.
+    Split {
+        first: u32,
+        last: u32,
+    },
+    /// Only the first changed lines.
+    Head {
+        lines: u32,
+        part: u32,
+    },
+    /// Only its name and counts, in this part.
+    Summary {
+        part: u32,
+    },
+}
+
+/// Lines a header has at most. Git writes ten; what is more is text.
+const HEADER_LINES: usize = 12;
+/// A header line is never more than this share of a part, so that a header and a line of the file always fit.
+const HEADER_SHARE: usize = 64;
+
+/// Takes a unified diff as git prints it, in bytes, and gives parts.
+#[derive(Debug)]
+pub struct Splitter {
+    splitting: Splitting,
+    known: BTreeMap<String, Known>,
+    lines: Option<Lines>,
+    line: Line,
+    open: Open,
+    file: Option<File>,
+    out: Vec<Out>,
+}
+
+/// The line that is being read: its beginning, and how long it is.
+#[derive(Debug, Clone, Default)]
+struct Line {
+    kept: Vec<u8>,
+    bytes: u64,
+}
+
+/// The file whose diff is being read.
+#[derive(Debug, Default)]
+struct File {
+    header: Vec<Line>,
+    /// Known once its header is read.
+    treatment: Option<Treatment>,
+    walk: Walk,
+    hidden_now: bool,
+    path: String,
+    kind: Option<Kind>,
+    added: u64,
+    deleted: u64,
+    hidden: u64,
+    cut_lines: u32,
+}
+
+impl Splitter {
+    /// `known` by path, quoted as git quotes.
+    pub fn new(splitting: &Splitting, known: BTreeMap<String, Known>) -> Splitter {
+        let summarised: Vec<String> = known
+            .iter()
+            .filter(|(_, file)| is_not_whole(file, splitting))
+            .map(|(path, file)| text::one_line(path, file))
+            .collect();
+        Splitter {
+            splitting: splitting.clone(),
+            lines: Some(Lines::new(splitting.line().max(text::LONGEST_HEADER), 0)),
+            line: Line::default(),
+            open: Open::new(splitting.part(), summarised),
+            file: None,
+            known,
+            out: Vec::new(),
+        }
+    }
+
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Out> {
+        if let Some(mut lines) = self.lines.take() {
+            lines.feed(bytes, &mut |piece| self.piece(piece));
+            self.lines = Some(lines);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    pub fn finish(mut self) -> Vec<Out> {
+        if let Some(mut lines) = self.lines.take() {
+            lines.finish(&mut |piece| self.piece(piece));
+        }
+        self.end_file();
+        self.open.close(&mut self.out);
+        self.out
+    }
+
+    fn piece(&mut self, piece: Piece<'_>) {
+        if piece.first {
+            self.line.kept.clear();
+            self.line.kept.extend_from_slice(piece.bytes);
+            self.line.bytes = 0;
+        }
+        self.line.bytes += (piece.bytes.len() - piece.again) as u64;
+        if piece.last {
+            let line = std::mem::take(&mut self.line);
+            self.whole_line(&line);
+            self.line.kept = line.kept;
+        }
+    }
+
+    fn whole_line(&mut self, line: &Line) {
+        let in_hunk = self.file.as_ref().is_some_and(|file| !file.walk.is_over());
+        let remark = line.kept.starts_with(b"\\");
+        if in_hunk || (remark && self.file.as_ref().is_some_and(|file| file.treatment.is_some())) {
+            return self.hunk_line(line);
+        }
+        if line.kept.starts_with(b"diff --git ") || self.file.is_none() {
+            self.end_file();
+            self.file = Some(File::default());
+        }
+        if let Some((walk, section)) = Walk::begin(&line.kept) {
+            self.end_header();
+            return self.begin_hunk(walk, section, line.beyond());
+        }
+        match &mut self.file {
+            Some(file) if file.treatment.is_none() && file.header.len() < HEADER_LINES => {
+                file.header.push(line.clone());
+            }
+            _ => self.loose_line(line),
+        }
+    }
+
+    /// The header is complete: now the file is known, and what is done with it.
+    fn end_header(&mut self) {
+        let Some(file) = self.file.as_mut().filter(|file| file.treatment.is_none()) else { return };
+        file.path = text::path(&file.header);
+        let known = self.known.get(&file.path);
+        let binary = file.header.iter().any(|line| line.kept.starts_with(b"Binary files "));
+        let kind = if binary { Kind::Binary } else { known.map_or(Kind::Plain, |known| known.kind) };
+        let changed = known.map_or(0, |known| known.added.saturating_add(known.deleted));
+        (file.kind, file.treatment) = (Some(kind), Some(treatment(kind, changed, &self.splitting)));
+        let most = self.splitting.part() / HEADER_SHARE;
+        let header: Vec<Shortened> = file.header.iter().map(|line| line.shortened(most)).collect();
+        file.cut_lines += u32::try_from(header.iter().filter(|line| line.hidden > 0).count()).unwrap_or(0);
+        file.header = Vec::new();
+        let header = header.into_iter().map(|line| line.text).collect();
+        self.open.begin_file(header, &mut self.out);
+    }
+
+    fn begin_hunk(&mut self, walk: Walk, section: &[u8], beyond: u64) {
+        let most = self.splitting.part() / HEADER_SHARE;
+        let Some(file) = &mut self.file else { return };
+        file.walk = walk;
+        file.hidden_now = file.shows_no_more();
+        if !file.hidden_now {
+            let section = shortened(section, most, beyond);
+            file.cut_lines += u32::from(section.hidden > 0);
+            self.open.begin_hunk(walk, section.text, &mut self.out);
+        }
+    }
+
+    fn hunk_line(&mut self, line: &Line) {
+        let Some(file) = &mut self.file else { return };
+        let side = file.walk.step(&line.kept);
+        if side == Side::Remark {
+            if !file.hidden_now {
+                self.open.remark(&line.kept);
+            }
+            return;
+        }
+        if side != Side::Both && file.shows_no_more() && !file.hidden_now {
+            file.hidden_now = true;
+            self.open.end_hunk();
+        }
+        match side {
+            Side::Added => file.added += 1,
+            Side::Deleted => file.deleted += 1,
+            Side::Both | Side::Remark => {}
+        }
+        if file.hidden_now {
+            file.hidden += u64::from(side != Side::Both);
+            return;
+        }
+        let shown = line.shortened(self.splitting.line());
+        file.cut_lines += u32::from(shown.hidden > 0);
+        let walk = file.walk;
+        self.open.hunk_line(&shown.text, walk, &mut self.out);
+    }
+
+    /// Text that belongs to no hunk and no header. Git writes none; it is shown all the same.
+    fn loose_line(&mut self, line: &Line) {
+        self.end_header();
+        let shown = line.shortened(self.splitting.line());
+        if let Some(file) = &mut self.file {
+            file.cut_lines += u32::from(shown.hidden > 0);
+        }
+        self.open.end_hunk();
+        self.open.line(&shown.text, &mut self.out);
+    }
+
+    fn end_file(&mut self) {
+        self.end_header();
+        let Some(file) = self.file.take() else { return };
+        self.open.end_hunk();
+        let kind = file.kind.unwrap_or(Kind::Plain);
+        if file.is_not_whole() {
+            let line = text::not_shown(kind, &file);
+            self.open.line(&line, &mut self.out);
+        }
+        let (first, last) = self.open.end_file();
+        let shown = match file.treatment {
+            Some(Treatment::Summary) => Shown::Summary { part: last },
+            Some(Treatment::Head(lines)) if file.hidden > 0 => Shown::Head { lines, part: first },
+            _ if first == last => Shown::Whole { part: first },
+            _ => Shown::Split { first, last },
+        };
+        let File { path, added, deleted, cut_lines, .. } = file;
+        self.out.push(Out::File(Told { path, kind, added, deleted, shown, cut_lines }));
+    }
+}
+
+impl Line {
+    fn shortened(&self, most: usize) -> Shortened {
+        shortened(&self.kept, most, self.beyond())
+    }
+
+    /// Bytes of it that were not kept.
+    fn beyond(&self) -> u64 {
+        self.bytes - self.kept.len() as u64
+    }
+}
+
+impl File {
+    fn shows_no_more(&self) -> bool {
+        match self.treatment {
+            Some(Treatment::Head(lines)) => self.added + self.deleted >= u64::from(lines),
+            Some(Treatment::Summary) => true,
+            Some(Treatment::Whole) | None => false,
+        }
+    }
+
+    fn is_not_whole(&self) -> bool {
+        self.hidden > 0 || self.treatment == Some(Treatment::Summary)
+    }
+}
+
+fn is_not_whole(file: &Known, splitting: &Splitting) -> bool {
+    treatment(file.kind, file.added.saturating_add(file.deleted), splitting) != Treatment::Whole
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
