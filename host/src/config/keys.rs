@@ -1236,7 +1236,7 @@ fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
 }
 
 /// The name that differs in the fewest letters, if these are few.
-fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
+pub(crate) fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
     const LONGEST: usize = 40;
     let word = word.to_lowercase();
     if word.len() > LONGEST {

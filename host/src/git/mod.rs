@@ -9,6 +9,9 @@
 //!   from here, so nothing that is configured in the repository can run;
 //! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it.
 //!
+//! A fourth place, the store of a reviewed change ([`subject`]), borrows the user's objects and holds what was taken
+//! from the working tree, the index or a patch: the user's own store gets none of it.
+//!
 //! [`runner`] is the only room that starts git. Nothing here prints, asks or pushes. The one branch that can go away
 //! is a run's own, when its user discards it, and then its commits stay under a keep ref.
 
@@ -23,6 +26,7 @@ pub mod quote;
 pub mod repo;
 pub mod runner;
 mod side;
+pub mod subject;
 pub mod workspace;
 
 pub use oid::Oid;

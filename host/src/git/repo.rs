@@ -60,7 +60,7 @@ impl Env {
         self.0.iter().filter(|(name, _)| !name.as_bytes().starts_with(b"GIT_AUTHOR")).map(|(n, v)| (n, v))
     }
 
-    fn get(&self, name: &str) -> Option<&OsString> {
+    pub(super) fn get(&self, name: &str) -> Option<&OsString> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 }
@@ -220,7 +220,8 @@ impl Repo {
         }
     }
 
-    fn current_branch(&self) -> Result<Option<String>, Error> {
+    /// The branch that is checked out, by its full name; it may have no commit yet.
+    pub(super) fn current_branch(&self) -> Result<Option<String>, Error> {
         let output = Git::new(&self.git_dir)?.args(["symbolic-ref", "-q", "HEAD"]).run()?;
         let branch = String::from_utf8_lossy(output.line()).into_owned();
         Ok((output.status.success() && branch.starts_with("refs/heads/")).then_some(branch))
@@ -231,6 +232,13 @@ impl Repo {
         let commit = format!("{reference}^{{commit}}");
         let output = self.refs()?.args(["rev-parse", "--verify", "-q", "--end-of-options", &commit]).run()?;
         Ok(if output.status.success() { Oid::parse(output.line()).ok() } else { None })
+    }
+
+    /// The same repository, read through a store of our own that borrows the user's objects. What is written goes to
+    /// that store, and working copies borrow from it.
+    pub fn lending(&self, store: &Path) -> io::Result<Repo> {
+        let objects = fs::canonicalize(store.join("objects"))?;
+        Ok(Repo { objects, ..self.clone() })
     }
 
     /// Every place where a branch of this repository is checked out or could be.

@@ -5,6 +5,7 @@
 //! deadline. A command's standard streams are moved by one `poll` loop, so no amount of output can block it.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -105,6 +106,7 @@ pub struct Git {
     command: Command,
     what: String,
     input: Vec<u8>,
+    input_file: Option<File>,
     deadline: Duration,
     cap: usize,
     settings: bool,
@@ -151,6 +153,7 @@ impl Git {
             command,
             what: String::new(),
             input: Vec::new(),
+            input_file: None,
             deadline: DEADLINE,
             cap: usize::MAX,
             settings: true,
@@ -211,6 +214,12 @@ impl Git {
     /// Bytes for standard input, which is closed after them.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Git {
         self.input = bytes.into();
+        self
+    }
+
+    /// Standard input from a file, for what is too large to be held.
+    pub fn input_file(mut self, file: File) -> Git {
+        self.input_file = Some(file);
         self
     }
 
@@ -334,7 +343,11 @@ impl Git {
     }
 
     fn start(&mut self) -> Result<Child, Error> {
-        let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        let stdin = match self.input_file.take() {
+            Some(file) => Stdio::from(file),
+            None if self.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
         self.start_with_stdin(stdin)
     }
 

@@ -114,7 +114,7 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 24] = [
+const WRITERS: [(&str, &str); 27] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
@@ -131,6 +131,9 @@ const WRITERS: [(&str, &str); 24] = [
     ("host/src/hands/landing.rs", "the notes of a landing"),
     ("host/src/projections.rs", "files that follow from the log"),
     ("host/src/git/files.rs", "files of our own git directories"),
+    ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
+    ("host/src/git/subject/patch.rs", "stores of reviewed changes"),
+    ("host/src/git/subject/tree.rs", "stores of reviewed changes"),
     ("host/src/git/workspace/mod.rs", "working copies"),
     ("host/src/git/workspace/slot.rs", "working copies"),
     ("host/src/git/workspace/collect.rs", "working copies"),

@@ -1,0 +1,202 @@
+//! What is reviewed: any change that exists already, made into a commit that can no longer move.
+//!
+//! A *store* is a git directory of our own that borrows the user's objects. What is not committed yet (a working tree,
+//! an index, a patch) is written there, so the user's tree, index, refs and objects stay as they are; and because the
+//! store has our configuration, nothing that the repository brings along can run. Deliberately absent: fetching. What
+//! is not here is named, with the command that brings it.
+//!
+//! The same content gives the same commit: made-up commits have a fixed author and the dates of their base.
+
+mod about;
+mod desk;
+mod forge;
+mod names;
+mod patch;
+mod tree;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::repo::{self, Repo, short_name};
+use super::{Oid, change, files, runner};
+use desk::Desk;
+
+/// What somebody wants reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// What is staged, changed or new, against HEAD; ignored files aside.
+    WorkingTree,
+    /// The index against HEAD.
+    Staged,
+    /// What a branch did since it left its base.
+    ///
+    /// Without a base that is the default branch: the one `origin/HEAD` names, here or there, whichever the branch
+    /// left last; else the first of `main`, `master` and `trunk` that exists; else what is checked out. A branch is
+    /// never its own base.
+    Branch { branch: String, base: Option<String> },
+    /// `A..B` and `A...B`: what B did since it left A. One commit: what it changed against its first parent.
+    Commits { range: String },
+    /// A diff or mails with diffs, applied to `base` or to HEAD.
+    Patch { bytes: Vec<u8>, name: String, base: Option<String> },
+    /// A pull request, as the forge's own client tells it.
+    PullRequest { number: u32 },
+}
+
+/// A change that can no longer move.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// The same repository, reading (and lending to working copies) through the store.
+    pub repo: Repo,
+    pub base: Oid,
+    /// A commit with the reviewed tree.
+    pub commit: Oid,
+    /// What the change says of itself and which files it changes, as Markdown.
+    pub about: String,
+    pub title: String,
+    /// Names the subject for later reviews of the same.
+    pub key: String,
+}
+
+/// Why there is nothing to review, with what the user can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is nothing to review: {what}")]
+    Nothing { what: String },
+    #[error(
+        "a bare repository has no working tree and no index; review a branch (--branch) or commits (--commit)"
+    )]
+    NoWorkingTree,
+    #[error("these files have conflicts: {}; resolve them first, or review a branch (--branch)", list(paths))]
+    Unmerged { paths: Vec<String> },
+    #[error("{path} can't be read: {source}\nmake it readable, or add it to .gitignore")]
+    Unreadable { path: String, source: io::Error },
+    #[error(
+        "{files} untracked files of {bytes} bytes are more than a review takes in; add them to .gitignore, or stage what \
+         is meant and use --staged"
+    )]
+    TooMuch { files: usize, bytes: u64 },
+    #[error("git takes no name for a branch or commit from `{name}`{near}")]
+    NoSuchName { name: String, near: String },
+    #[error("no branch is to be seen that {branch} could be compared with; name one with --base")]
+    NoBase { branch: String },
+    #[error("the history of this clone ends at {commit}; get more of it first: git fetch --deepen=1")]
+    CutOff { commit: Oid },
+    #[error("{name} holds no diff: {said}")]
+    NotAPatch { name: String, said: String },
+    #[error("{name} does not apply to {base}:\n{said}\n{remedy}")]
+    DoesNotApply { name: String, base: String, said: String, remedy: String },
+    #[error(
+        "gh was not found; install GitHub's command line client, or get the change with\n  git fetch origin \
+         pull/{number}/head\nand review it with --branch FETCH_HEAD"
+    )]
+    NoForge { number: u32 },
+    #[error("gh can't tell about pull request {number}: {said}")]
+    Forge { number: u32, said: String },
+    #[error("{what} is not in this repository; get it with\n  git fetch {fetch}")]
+    NotFetched { what: String, fetch: String },
+    #[error(transparent)]
+    Repo(#[from] repo::Error),
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    #[error("{} could not be used: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// What a kind of subject finds out.
+struct Found {
+    base: Oid,
+    commit: Oid,
+    title: String,
+    key: String,
+    /// What the change says of itself; empty when it says nothing.
+    said: String,
+    /// What a reader should know about how it was taken.
+    notes: Vec<String>,
+    /// What to say when nothing differs.
+    nothing: String,
+}
+
+/// Makes a commit of what is asked for, in `store`, which must not exist yet. Until all is done the store has another
+/// name, so whatever interrupts this leaves no half of one.
+pub fn take(repo: &Repo, store: &Path, ask: &Ask) -> Result<Taken, Error> {
+    let mut making = store.as_os_str().to_owned();
+    making.push(MAKING);
+    let making = PathBuf::from(making);
+    let taken = make(repo, &making, store, ask);
+    if taken.is_err() {
+        let _ = files::remove(&making);
+    }
+    taken
+}
+
+fn make(repo: &Repo, making: &Path, store: &Path, ask: &Ask) -> Result<Taken, Error> {
+    let io = |source| Error::Io { path: store.to_owned(), source };
+    if files::exists(store) {
+        return Err(io(io::ErrorKind::AlreadyExists.into()));
+    }
+    files::remove(making).map_err(io)?;
+    let desk = Desk::lay_out(repo, making).map_err(io)?;
+    let found = match ask {
+        Ask::WorkingTree => tree::working(&desk)?,
+        Ask::Staged => tree::staged(&desk)?,
+        Ask::Branch { branch, base } => names::branch(&desk, branch, base.as_deref())?,
+        Ask::Commits { range } => names::commits(&desk, range)?,
+        Ask::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
+        Ask::PullRequest { number } => forge::pull_request(&desk, *number)?,
+    };
+    if desk.lent.tree_of(&found.base)? == desk.lent.tree_of(&found.commit)? {
+        return Err(Error::Nothing { what: found.nothing });
+    }
+    let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
+    let about = about::whole(&found.said, &found.notes, &changed);
+    desk.clear_up().map_err(io)?;
+    fs::rename(making, store).map_err(io)?;
+    let repo = repo.lending(store).map_err(io)?;
+    let Found { base, commit, title, key, .. } = found;
+    Ok(Taken { repo, base, commit, about, title: about::one_line(&title), key })
+}
+
+/// Ends the name of a store that is not complete.
+const MAKING: &str = ".making";
+
+/// The repository as a review saw it; `None` when its store was removed.
+pub fn reopen(repo: &Repo, store: &Path) -> Option<Repo> {
+    files::is_real_dir(&store.join("objects")).then(|| repo.lending(store).ok()).flatten()
+}
+
+/// Removes stores: all but the `keep` newest, as far as they are older than `older_than` and nobody uses them.
+pub fn sweep(reviews: &Path, keep: usize, older_than: Duration, in_use: &dyn Fn(&str) -> bool) {
+    let now = SystemTime::now();
+    let stores = fs::read_dir(reviews).into_iter().flatten().flatten();
+    let mut stores: Vec<(Duration, String)> = stores
+        .filter_map(|store| {
+            let meta = store.metadata().ok().filter(fs::Metadata::is_dir)?;
+            let age = now.duration_since(meta.modified().ok()?).unwrap_or_default();
+            Some((age, store.file_name().into_string().ok()?))
+        })
+        .collect();
+    stores.sort();
+    for (_, name) in stores.into_iter().skip(keep).filter(|(age, _)| *age >= older_than) {
+        let run = name.strip_suffix(MAKING).unwrap_or(&name);
+        if !in_use(run) {
+            let _ = files::remove(&reviews.join(&name));
+        }
+    }
+}
+
+/// The checked out branch, as it stands in keys and titles.
+fn checked_out(repo: &Repo) -> Result<String, Error> {
+    let branch = repo.current_branch()?;
+    Ok(branch.as_deref().map_or("HEAD", short_name).to_owned())
+}
+
+fn list(paths: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let mut text = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if let Some(more) = paths.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
