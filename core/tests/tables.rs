@@ -543,9 +543,9 @@ fn d_07_raised() {
             new_mode,
             binary: !size.is_empty(),
             new_size: size.parse().unwrap_or(0),
-            old_text: &old,
-            new_text: &new,
-            added: if line.is_empty() { Vec::new() } else { vec![(7, line.as_str())] },
+            old: signs::strength(&old),
+            new: signs::strength(&new),
+            credential: signs::credential(&line).map(|kind| (7, kind)),
         };
         let seen = signs::look(&[file], Raised::default().binary_bytes).seen;
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();
@@ -559,14 +559,14 @@ fn d_07_raised() {
         let first = signs::Seen {
             path: "tests/first.rs",
             status: Some(status),
-            old_text: &from_old,
-            new_text: &from_new,
+            old: signs::strength(&from_old),
+            new: signs::strength(&from_new),
             ..signs::Seen::default()
         };
         let second = signs::Seen {
             path: "tests/second.rs",
             status: Some(FileStatus::Added),
-            new_text: &to_new,
+            new: signs::strength(&to_new),
             ..signs::Seen::default()
         };
         let seen = signs::look(&[first, second], Raised::default().binary_bytes).seen;

@@ -6,24 +6,27 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use archeflow_core::rules::filekind::Kind;
-use archeflow_core::words::Splitting;
+use archeflow_core::words::{Change, Sign, Splitting};
 use archeflow_host::git::parts::{self, Plan, Shown, Told};
 use archeflow_host::git::{Env, Oid, Repo};
-use archeflow_host::store::files;
+use archeflow_host::hands::change_of;
+use archeflow_host::store::{files, journal};
 use tempfile::TempDir;
 
 /// A repository filled through `fast-import`, which takes any name and needs no working tree.
 struct World {
     dir: TempDir,
     stream: Vec<u8>,
+    begun: bool,
 }
 
 impl World {
     fn new() -> World {
         let dir = TempDir::new().unwrap();
-        let world = World { dir, stream: Vec::new() };
+        let world = World { dir, stream: Vec::new(), begun: false };
         fs::create_dir_all(world.root()).unwrap();
         world.git(&["init", "-q", "-b", "main"]);
         world.git(&["config", "core.compression", "0"]);
@@ -51,6 +54,9 @@ impl World {
     /// Begins the next commit on `main`.
     fn commit(&mut self) -> &mut World {
         self.stream.extend(b"commit refs/heads/main\ncommitter U <u@example.org> 1 +0000\ndata 1\nm\n");
+        if self.begun {
+            self.stream.extend(b"from refs/heads/main^0\n");
+        }
         self
     }
 
@@ -77,6 +83,7 @@ impl World {
         let mut import = self.command(&["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
         import.stdin.take().unwrap().write_all(&std::mem::take(&mut self.stream)).unwrap();
         assert!(import.wait().unwrap().success());
+        self.begun = true;
         let oid = |name: &str| Oid::parse(self.git(&["rev-parse", name]).as_bytes()).unwrap();
         (oid("main^"), oid("main"))
     }
@@ -190,4 +197,155 @@ fn issue_5_parts_of_a_long_file_follow_each_other() {
         plan.parts[1].lines,
         start - 1
     )));
+}
+
+fn looked(world: &World, commits: &(Oid, Oid)) -> Change {
+    change_of(&world.open(), &commits.0, &commits.1, "refs/keep", 1_000_000).unwrap()
+}
+
+/// Words that are a credential, put together so that this file holds none.
+fn key() -> String {
+    format!("{}{}", "AK", "IAIOSFODNN7QWERTYU")
+}
+
+#[test]
+fn d_07_every_added_line_is_scanned_wherever_it_is() {
+    let mut world = World::new();
+    let checks = "#[test]\nassert!(a);\nassert!(b);\n";
+    world.commit().file("tests/a.rs", checks).file("tests/b.rs", checks).file("look.txt", "a\n".repeat(9));
+    world.commit().file("tests/a.rs", "#[test]\nassert!(a);\n").file("tests/b.rs", checks.repeat(2));
+    // Lines that look like headers do not move a line to another file.
+    world.file("look.txt", format!("a\n++ b/other.txt\n@@ -1 +1 @@\n{}\n{}", key(), "a\n".repeat(8)));
+    world.file("other.txt", "x\n").file("src/unit.rs", "fn a() {}\n#[test]\nfn b() {}\n");
+    // Far behind in a line that nobody would hold, and in pieces of a pipe.
+    for (name, before) in [("near.txt", 999_990), ("far.txt", 30_000_000), ("edge.txt", 990_003)] {
+        world.file(name, format!("first\n{} {}\n", "y".repeat(before), key()));
+    }
+    // Behind everything else, in a file that reviewers do not see, under a name that needs quotes.
+    world.file("vendor/min.js", format!("{}{}\n", numbered("c", 500), key()));
+    world.file("\"z\\303\\274 z\"", key());
+    let commits = world.done();
+    let change = looked(&world, &commits);
+    let found: Vec<(Sign, &str, u32)> =
+        change.signs.seen.iter().map(|one| (one.sign, one.path.as_str(), one.line)).collect();
+    let expected = [
+        (Sign::Credential, "\"z\\303\\274 z\"", 1),
+        (Sign::Credential, "edge.txt", 2),
+        (Sign::Credential, "far.txt", 2),
+        (Sign::Credential, "look.txt", 4),
+        (Sign::Credential, "near.txt", 2),
+        (Sign::Credential, "vendor/min.js", 501),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!((change.test_files, change.files_left_out), (3, 0));
+
+    world.commit().file("tests/b.rs", "#[test]\nassert!(a);\n").line("D tests/a.rs");
+    let commits = world.done();
+    let details: Vec<String> =
+        looked(&world, &commits).signs.seen.into_iter().map(|counted| counted.detail).collect();
+    let weakened = "tests weakened in tests/b.rs: cases 2 to 1, assertions 4 to 1, skips 0 to 0";
+    assert_eq!(details, ["test file removed: tests/a.rs (1 cases)", weakened]);
+}
+
+#[test]
+fn issue_5_a_change_of_many_files_fits_into_a_line_of_the_journal() {
+    let mut world = World::new();
+    world.commit().file("a.txt", "a\n");
+    world.commit();
+    let long = "\\303\\274".repeat(40);
+    for n in 0..20_000 {
+        world.file(&format!("\".github/workflows/{long}/{n:05}.yml\""), format!("{}{n}\n", key()));
+    }
+    let commits = world.done();
+    let change = looked(&world, &commits);
+    assert_eq!(change.files.len() + change.files_left_out as usize, 20_000);
+    let line = serde_json::to_string(&change).unwrap();
+    assert!(line.len() < journal::LONGEST * 3 / 4, "{} bytes", line.len());
+    for sign in [Sign::CiChanged, Sign::Credential] {
+        let seen: Vec<_> = change.signs.seen.iter().filter(|one| one.sign == sign).collect();
+        let more: usize =
+            seen.iter().filter_map(|one| one.detail.split_once(" more: ")?.0.parse::<usize>().ok()).sum();
+        assert_eq!(seen.len() - 1 + more, 20_000, "{sign:?}");
+    }
+}
+
+/// Where the part played below finds its repository.
+const PLACE: &str = "ARCHEFLOW_TEST_PLACE";
+
+#[test]
+#[ignore = "a part played for another test"]
+fn part_cutter() {
+    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
+    let [base, commit] =
+        ["base", "commit"].map(|name| Oid::parse(&fs::read(place.join(name)).unwrap()).unwrap());
+    let repo = open(&place);
+    let begun = Instant::now();
+    let plan = parts::cut(&repo, &base, &commit, &place.join("parts"), &Splitting::default()).unwrap();
+    let markdown = parts::markdown(&plan);
+    let (cut, begun) = (begun.elapsed(), Instant::now());
+    let change = change_of(&repo, &base, &commit, "refs/keep", 1_000_000).unwrap();
+    let looked = begun.elapsed();
+    fs::write(place.join("plan.md"), markdown).unwrap();
+    fs::write(place.join("change.json"), serde_json::to_vec(&change).unwrap()).unwrap();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    fs::write(place.join("peak"), peak.to_string()).unwrap();
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "peak {peak} KiB, cut in {cut:?}, looked in {looked:?}").unwrap();
+}
+
+#[test]
+fn issue_5_a_hundred_megabytes_and_twenty_thousand_files_in_bounded_memory() {
+    let mut world = World::new();
+    world.commit().file("a.txt", "a\n");
+    world.commit();
+    let mut huge = Vec::with_capacity(61_000_000);
+    for n in 0_u32.. {
+        if huge.len() > 60_000_000 {
+            break;
+        }
+        let long = if n % 1_000 == 0 { 50_000 } else { n as usize % 90 };
+        huge.extend(format!("line {n} {}\n", "h".repeat(long)).bytes());
+        if n == 500 {
+            huge.extend(vec![b'm'; 6_000_000]);
+            huge.extend(format!(" {}\n", key()).bytes());
+        }
+    }
+    world.file("src/huge.txt", huge);
+    for n in 0..400 {
+        world.file(&format!("vendor/lib/{n}.c"), numbered("int vendored_number_of_something", 1_000));
+        world.file(&format!("src/large/{n}.rs"), numbered("let a_number_of_some_other_thing", 1_500));
+    }
+    for n in 0..19_199 {
+        world.file(&format!("src/d{}/{n}_test.rs", n % 100), format!("#[test]\nassert!({n});\n"));
+    }
+    let (base, commit) = world.done();
+    let place = world.dir.path();
+    fs::write(place.join("base"), base.as_str()).unwrap();
+    fs::write(place.join("commit"), commit.as_str()).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "part_cutter", "--ignored", "--nocapture"]).env(PLACE, place);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    std::io::stdout().write_all(said.as_bytes()).unwrap();
+    let peak: u64 = fs::read_to_string(place.join("peak")).unwrap().parse().unwrap();
+    assert!(peak < 200 * 1024, "{said}");
+
+    let plan: Plan =
+        serde_json::from_slice(&fs::read(place.join("parts").join(parts::PLAN)).unwrap()).unwrap();
+    assert_eq!((plan.files.len(), plan.summarised), (20_000, 400));
+    assert!(plan.bytes > 100_000_000, "{}", plan.bytes);
+    assert!(plan.cut_lines > 100);
+    for part in &plan.parts {
+        let bytes = fs::read(place.join("parts").join(&part.name)).unwrap();
+        assert!(bytes.len() <= 240_000);
+        assert_eq!((bytes.len() as u64, files::digest(&bytes)), (part.bytes, part.digest.clone()));
+    }
+    assert!(fs::metadata(place.join("plan.md")).unwrap().len() < 100_000);
+    let change: Change = serde_json::from_slice(&fs::read(place.join("change.json")).unwrap()).unwrap();
+    assert_eq!((change.files.len() + change.files_left_out as usize, change.test_files), (20_000, 19_199));
+    let seen: Vec<_> = change.signs.seen.iter().map(|one| (one.sign, one.line)).collect();
+    assert_eq!(seen, [(Sign::Credential, 502)]);
 }

@@ -15,11 +15,11 @@ pub struct Seen<'a> {
     pub new_mode: u32,
     pub binary: bool,
     pub new_size: u64,
-    /// Before and after, for test files; empty where there is none.
-    pub old_text: &'a str,
-    pub new_text: &'a str,
-    /// Added lines with their numbers in the new file.
-    pub added: Vec<(u32, &'a str)>,
+    /// Before and after, for test files; nothing where there is none.
+    pub old: Strength,
+    pub new: Strength,
+    /// The first added line with a credential: its number in the new file, and the kind.
+    pub credential: Option<(u32, &'static str)>,
 }
 
 const SYMLINK: u32 = 0o120_000;
@@ -47,11 +47,8 @@ pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
         if file.binary && !deleted && file.new_size > binary_bytes {
             note(Sign::LargeBinary, 0, format!("binary file of {} bytes: {}", file.new_size, file.path));
         }
-        for (line, text) in &file.added {
-            if let Some(kind) = credential(text) {
-                note(Sign::Credential, *line, format!("{kind} in {}", file.path));
-                break;
-            }
+        if let Some((line, kind)) = file.credential {
+            note(Sign::Credential, line, format!("{kind} in {}", file.path));
         }
     }
     seen.extend(weaker_tests(files));
@@ -63,11 +60,11 @@ pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
 /// loss counts only when the whole change has fewer than before.
 fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
     let tests: Vec<&Seen<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
-    let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(strength(file.old_text)));
-    let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(strength(file.new_text)));
+    let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.old));
+    let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.new));
     let mut seen = Vec::new();
     for file in tests {
-        let (old, new) = (strength(file.old_text), strength(file.new_text));
+        let (old, new) = (file.old, file.new);
         let path = file.path.to_owned();
         if file.status == Some(FileStatus::Deleted) {
             if after.cases < before.cases || after.asserts < before.asserts || old == Strength::default() {
@@ -90,19 +87,21 @@ fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
     seen
 }
 
+/// How much a text tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Strength {
-    cases: u32,
-    asserts: u32,
-    skips: u32,
+pub struct Strength {
+    pub cases: u32,
+    pub asserts: u32,
+    pub skips: u32,
 }
 
 impl Strength {
-    fn plus(self, other: Strength) -> Strength {
+    #[must_use]
+    pub fn plus(self, other: Strength) -> Strength {
         Strength {
-            cases: self.cases + other.cases,
-            asserts: self.asserts + other.asserts,
-            skips: self.skips + other.skips,
+            cases: self.cases.saturating_add(other.cases),
+            asserts: self.asserts.saturating_add(other.asserts),
+            skips: self.skips.saturating_add(other.skips),
         }
     }
 }
@@ -113,18 +112,18 @@ const ASSERTS: [&str; 6] = ["assert", "expect(", "require.", "should.", "t.Error
 const SKIPS: [&str; 8] =
     ["#[ignore", ".skip(", "pytest.skip", "mark.skip", "unittest.skip", "xit(", "t.Skip", "@Disabled"];
 
+/// Of a whole text.
+pub fn strength(text: &str) -> Strength {
+    text.lines().fold(Strength::default(), |sum, line| sum.plus(strength_of_line(line)))
+}
+
 /// Whole-line comments do not count: commenting a test out is taking it out.
-fn strength(text: &str) -> Strength {
-    let mut sum = Strength::default();
-    for line in text.lines().map(str::trim_start) {
-        if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
-            continue;
-        }
-        sum.cases += count(line, &CASES);
-        sum.asserts += count(line, &ASSERTS);
-        sum.skips += count(line, &SKIPS);
+pub fn strength_of_line(line: &str) -> Strength {
+    let line = line.trim_start();
+    if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
+        return Strength::default();
     }
-    sum
+    Strength { cases: count(line, &CASES), asserts: count(line, &ASSERTS), skips: count(line, &SKIPS) }
 }
 
 fn count(line: &str, marks: &[&str]) -> u32 {
@@ -172,12 +171,72 @@ fn is_camel_test(name: &str) -> bool {
     in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
 }
 
-/// Added lines that are tests wherever they stand, such as a unit test beside the code.
-pub fn adds_a_test(added: &[(u32, &str)]) -> bool {
-    added.iter().any(|(_, line)| {
-        let line = line.trim_start();
-        line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
-    })
+/// An added line that is a test wherever it stands, such as a unit test beside the code.
+pub fn adds_a_test(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
+}
+
+/// What of the signs is kept when there are very many, so that the log has room for them: of each sign as many as fit
+/// into its share of `most` bytes, and then one that counts the others.
+pub fn bounded(signs: Signs, most: usize) -> Signs {
+    if signs.seen.iter().map(in_the_log).sum::<usize>() <= most {
+        return signs;
+    }
+    let share = most / Sign::ALL.len();
+    let mut kept: Vec<Counted> = Vec::new();
+    for sign in Sign::ALL {
+        let all: Vec<&Counted> = signs.seen.iter().filter(|counted| counted.sign == sign).collect();
+        let mut left = share.saturating_sub(LONGEST_NAME * 5);
+        let fits = |counted: &&&Counted| {
+            let bytes = in_the_log(counted);
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        };
+        let fitting = all.iter().take_while(fits).count();
+        kept.extend(all.iter().take(fitting).copied().cloned());
+        if let Some(next) = all.get(fitting) {
+            let path = beginning(&next.path);
+            let detail = match all.len() - fitting {
+                1 => beginning(&next.detail),
+                more => format!("{more} more: {}", beginning(&next.detail)),
+            };
+            kept.push(Counted { sign, path, line: next.line, detail });
+        }
+    }
+    kept.sort();
+    Signs { seen: kept }
+}
+
+/// Bytes of a name that is too long for the log.
+const LONGEST_NAME: usize = 300;
+/// Bytes around a sign's words in the log.
+const ENVELOPE: usize = 100;
+
+fn in_the_log(counted: &Counted) -> usize {
+    written(&counted.path) + written(&counted.detail) + ENVELOPE
+}
+
+/// Bytes of a text in the log, where quotes and backslashes take two and control characters six.
+fn written(text: &str) -> usize {
+    let extra = |c: char| match c {
+        '"' | '\\' => 1,
+        c if c.is_control() => 5,
+        _ => 0,
+    };
+    text.len() + text.chars().map(extra).sum::<usize>()
+}
+
+fn beginning(text: &str) -> String {
+    if text.len() <= LONGEST_NAME {
+        return text.to_owned();
+    }
+    let mut end = LONGEST_NAME;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
 }
 
 fn is_ci(path: &str) -> bool {

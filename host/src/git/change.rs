@@ -208,7 +208,7 @@ fn fill_sizes(repo: &Repo, changed: &mut [Changed]) -> Result<(), runner::Error>
 }
 
 /// The mode of a submodule entry.
-pub(super) const GITLINK: &str = "160000";
+pub(crate) const GITLINK: &str = "160000";
 
 fn unexpected(answer: &[u8]) -> runner::Error {
     let answer = String::from_utf8_lossy(&answer[..answer.len().min(200)]).escape_debug().to_string();
