@@ -23,6 +23,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Take a task through a whole run
     Run(Box<RunArgs>),
+    /// Review a change that is there already: what you have not committed, a branch, a patch, a pull request
+    Review(Box<ReviewArgs>),
     /// Go on with a run that was interrupted, or try a failed step again
     Resume(ResumeArgs),
     /// Answer the question a run waits with
@@ -135,6 +137,84 @@ pub(crate) struct RunArgs {
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) session: Session,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewArgs {
+    /// Only what is staged; without any of these: everything that is not committed
+    #[arg(long, group = "subject")]
+    pub(crate) staged: bool,
+    /// A branch, from where it parted from --base
+    #[arg(long, value_name = "BRANCH", group = "subject")]
+    pub(crate) branch: Option<String>,
+    /// Commits: A..B, or one commit
+    #[arg(long, value_name = "RANGE", group = "subject")]
+    pub(crate) commit: Option<String>,
+    /// A patch, applied to --base or HEAD in a place of its own; - for standard input
+    #[arg(long, value_name = "FILE", group = "subject")]
+    pub(crate) patch: Option<PathBuf>,
+    /// A pull request, through the forge's own command line client
+    #[arg(long, value_name = "NUMBER", group = "subject")]
+    pub(crate) pr: Option<u32>,
+    /// Show the result of an earlier review again; nothing is reviewed
+    #[arg(long, value_name = "ID", group = "subject")]
+    pub(crate) run: Option<String>,
+    /// What a branch or a patch is compared with
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) base: Option<String>,
+    /// Who reviews, e.g. guardian,skeptic,sage,trickster; the guardian if not given
+    #[arg(long, value_name = "NAMES", conflicts_with_all = ["workflow", "team"])]
+    pub(crate) reviewers: Option<String>,
+    /// The reviewers of fast, standard or thorough, or of a file in .archeflow/workflows
+    #[arg(long)]
+    pub(crate) workflow: Option<String>,
+    /// The reviewers of a file in .archeflow/teams
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team: Option<String>,
+    /// Lenses laid over the reviewers, left to right, e.g. security,compliance-gdpr
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) lens: Option<String>,
+    /// code, writing or research; told by the project's files if not given
+    #[arg(long)]
+    pub(crate) domain: Option<String>,
+    /// Who plays all reviewers, e.g. 'cmd:my-agent'
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) agent: Option<String>,
+    /// Who plays one of them, e.g. guardian=cmd:other-agent
+    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    pub(crate) agent_for: Vec<String>,
+    /// What the review may cost, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<String>,
+    /// Run the reproductions that reviewers attach, in scratch copies
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Tell only what changed since the last review of the same thing, and nothing if nothing did
+    #[arg(long)]
+    pub(crate) since_last: bool,
+    /// Findings that are accepted, with reasons; .archeflow/baseline.json of the base if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Accept what counts now: write it into this file, with --reason
+    #[arg(long, value_name = "FILE", requires = "reason")]
+    pub(crate) write_baseline: Option<PathBuf>,
+    /// Why it is accepted
+    #[arg(long, value_name = "TEXT", requires = "write_baseline")]
+    pub(crate) reason: Option<String>,
+    /// terminal, markdown, json, sarif, rdjson or github
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Where the result goes; standard output if not given
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// End with exit 14 if a finding that counts is at least critical or warning
+    #[arg(long, value_name = "SEVERITY")]
+    pub(crate) fail_on: Option<String>,
+    /// Never ask: what would be a question ends the review with exit 10
+    #[arg(long)]
+    pub(crate) unattended: bool,
+    #[command(flatten)]
+    pub(crate) place: Place,
 }
 
 /// How a session is driven.
@@ -545,6 +625,7 @@ impl Command {
     pub(crate) fn json(&self) -> bool {
         match self {
             Command::Run(args) => args.session.place.json,
+            Command::Review(args) => args.place.json,
             Command::Resume(args) => args.session.place.json,
             Command::Merge(args) | Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::store::{files, journal};
-use archeflow_host::{config, drive, hands, log, start};
+use archeflow_host::{config, drive, hands, log, review, start};
 
 use crate::faces::text::{safe, safe_json};
 
@@ -57,6 +57,25 @@ impl Failure {
         object["detail"] = self.message.as_str().into();
         object["hint"] = self.hint.as_str().into();
         object
+    }
+}
+
+impl From<review::Error> for Failure {
+    fn from(error: review::Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            review::Error::Start(error) => (*error).into(),
+            review::Error::Files(error) => error.into(),
+            review::Error::Subject(_) => {
+                Failure::usage(message, "See what can be reviewed: archeflow review --help")
+            }
+            review::Error::NoReviewer { .. } => Failure::usage(message, "Example: --reviewers guardian,sage"),
+            review::Error::Baseline(_) => Failure::usage(message, "See docs/review.md for its form."),
+            review::Error::Parts(_) | review::Error::Git(_) => {
+                Failure::new(30, "git_fault", message, "Check that git works here: git status")
+            }
+            review::Error::Io { .. } => Failure::new(30, "environment", message, ""),
+        }
     }
 }
 
@@ -114,6 +133,7 @@ impl From<start::Error> for Failure {
             start::Error::AgentMissing { .. } => {
                 Failure::new(30, "agent_missing", message, "Install it, or name another: --agent <spec>")
             }
+            start::Error::SubjectGone { .. } => Failure::usage(message, "archeflow review --help says how."),
             start::Error::NoTask => {
                 Failure::usage(message, "Say what is to be done: archeflow run \"Add rate limiting\"")
             }

@@ -8,6 +8,7 @@ mod commands;
 mod faces;
 mod failure;
 mod report;
+mod review;
 
 use std::process::ExitCode;
 

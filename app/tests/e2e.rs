@@ -56,6 +56,8 @@ mod process;
 mod replay;
 #[path = "e2e/reports.rs"]
 mod reports;
+#[path = "e2e/review.rs"]
+mod review;
 #[path = "e2e/shadows.rs"]
 mod shadows;
 #[path = "e2e/shapes.rs"]

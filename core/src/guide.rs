@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
+use crate::event::AgentStart;
 use crate::rules::lens;
+use crate::run::Run;
 use crate::words::{CATEGORIES, Overlay, Phase, Role, Seat};
 
 /// The paragraphs for one seat; empty where nothing was laid over it.
@@ -33,6 +35,25 @@ pub fn paragraphs(overlay: &Overlay, seat: &Seat, phase: Phase, categories: &[St
     }
     if let Some(words) = overlay.phases.get(&phase) {
         all.push(words.clone());
+    }
+    all
+}
+
+/// What a reviewer of a change that is there already is told about its part in it.
+pub fn of_review(run: &Run, start: &AgentStart) -> Vec<String> {
+    let Some(opened) = &run.review else { return Vec::new() };
+    let mut all = vec![format!(
+        "You review a change that exists already: {}. Nobody here planned or made it, and you do not change it. What \
+         is called proposal is what the change says of itself.",
+        opened.subject.said()
+    )];
+    if opened.parts.len() > 1 {
+        all.push(format!(
+            "The diff is too long for one look. This is part {} of {}; other parts are looked at separately. Judge \
+             this part; the whole tree is in your current directory.",
+            start.cycle,
+            opened.parts.len()
+        ));
     }
     all
 }

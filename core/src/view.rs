@@ -409,6 +409,22 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let wait = || (format!("archeflow resume {run_id} --wait"), "go on as soon as the account serves again");
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
+    let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
+    if run.review.is_some() {
+        return match (outcome.status, outcome.reason) {
+            (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
+            (RunStatus::Failed, _) => vec![resume(), result()],
+            (_, Reason::ProviderBusy) if parked => vec![wait(), result()],
+            (_, Reason::ProviderBusy | Reason::NotSignedIn | Reason::AgentFailures) => {
+                vec![resume(), result()]
+            }
+            (_, Reason::Budget) => {
+                let more = format!("archeflow continue {run_id} --one-more-cycle --budget <usd>");
+                vec![(more, "go on with the parts that are left"), result()]
+            }
+            (_, _) => vec![result()],
+        };
+    }
     match (outcome.status, outcome.reason) {
         (RunStatus::Merged | RunStatus::Reviewed, _) => vec![show()],
         (RunStatus::DryRun, _) => vec![(format!("archeflow answer {run_id} yes"), "go on with Do"), show()],

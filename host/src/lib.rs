@@ -10,6 +10,8 @@ pub mod start;
 
 pub mod reenter;
 
+pub mod review;
+
 pub mod hands;
 
 mod lineup;

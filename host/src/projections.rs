@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::store::{files, index};
 use crate::world::World;
-use crate::{clock, costs, memory, repositories, scores};
+use crate::{clock, costs, memory, repositories, review, scores};
 
 /// Writes what these entries make necessary.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
@@ -91,6 +91,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     warnings.extend(memory::sent(world, run, entries.iter().filter_map(sent)));
     if ends {
         warnings.extend(memory::ended(world, run));
+        warnings.extend(review::ended(world, run));
     }
     warnings
 }

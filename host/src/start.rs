@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
 use archeflow_core::run::Run;
-use archeflow_core::words::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow};
+use archeflow_core::words::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow, Strategy};
 
 use crate::backends::{self, Agent};
 use crate::config::{self, Faults, Part, personas, trust};
@@ -19,7 +19,7 @@ use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::world::{World, allowed_env, client_env};
-use crate::{clock, costs, failpoint, hands, log, memory, proc, projections};
+use crate::{clock, costs, failpoint, hands, log, memory, proc, projections, review};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -109,6 +109,8 @@ pub enum Error {
     NoAgent,
     #[error("the agent '{spec}' can't be started: there is no program '{program}'")]
     AgentMissing { program: String, spec: String },
+    #[error("what the review '{id}' is about is no longer kept; begin it anew")]
+    SubjectGone { id: String },
     #[error("the task is empty")]
     NoTask,
     #[error("to start from {phase}, {path} is needed and is not there")]
@@ -239,13 +241,13 @@ impl House {
     }
 
     /// What earlier runs left behind, read once.
-    fn past(&self) -> Past {
+    pub(crate) fn past(&self) -> Past {
         let today = clock::date(clock::now());
         Past { spent_today_usd: costs::spent_on(self.places.root(), &today), ..Past::default() }
     }
 
     /// What is configured, if all of it may be believed, with the archetypes and what lenses say about shadows.
-    fn approved_settings(
+    pub(crate) fn approved_settings(
         &self,
         wanted: &Wanted,
     ) -> Result<(config::Settings, Digests, BTreeMap<String, Persona>), Error> {
@@ -268,7 +270,18 @@ impl House {
         personas: &BTreeMap<String, Persona>,
     ) -> Result<Lineup, Error> {
         let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
-        let tree = (&self.repo, &target.oid);
+        self.line_up_on(wanted, settings, policy, personas, (&self.repo, &target.oid))
+    }
+
+    /// The same where the ground is another commit than the target's.
+    pub(crate) fn line_up_on(
+        &self,
+        wanted: &Wanted,
+        settings: &config::Settings,
+        policy: &archeflow_core::words::Policy,
+        personas: &BTreeMap<String, Persona>,
+        tree: (&Repo, &Oid),
+    ) -> Result<Lineup, Error> {
         lineup::line_up(settings, &wanted.flags, &wanted.task, policy, personas, tree)
     }
 
@@ -306,14 +319,18 @@ impl House {
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
-        if run.request.is_none() {
+        let unopened = run.strategy() == Strategy::Review && run.review.is_none();
+        if run.request.is_none() || unopened {
             return Err(Error::NeverBegan { id: id.to_owned() });
         }
         if let Some(session) = &run.session {
             proc::kill_leftovers(&format!("{}.", session.tag));
         }
         failpoint::pass("swept");
-        let house = self.begun_with(&run)?;
+        let mut house = self.begun_with(&run)?;
+        if run.review.is_some() {
+            house.repo = review::lending(&house.repo, &house.state, id)?;
+        }
         let settings = house.settings(&config::Flags::default(), file)?;
         let agents = house.agents_anew(&run, flags, &settings)?;
         let (_, personas) = house.personas()?;
@@ -323,6 +340,7 @@ impl House {
         projections::catch_up_fixes(&driver.world, &fixes)?;
         projections::catch_up_index(&driver.world, &driver.run);
         let _ = memory::ended(&driver.world, &driver.run);
+        let _ = review::ended(&driver.world, &driver.run);
         Ok((driver, opened.repaired))
     }
 
@@ -332,13 +350,20 @@ impl House {
         if let Some(base) = base
             && self.repo.has_commit(&base)?
         {
-            self.offer.files = repository_files(&self.repo, &base)?;
-            self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
+            let repo = self.repo.clone();
+            self.believe(&repo, &base)?;
         }
         Ok(self)
     }
 
-    fn driver(
+    /// Takes the repository's configuration from this commit.
+    pub(crate) fn believe(&mut self, repo: &Repo, commit: &Oid) -> Result<(), Error> {
+        self.offer.files = repository_files(repo, commit)?;
+        self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
+        Ok(())
+    }
+
+    pub(crate) fn driver(
         self,
         journal: Journal,
         run: Run,
@@ -475,7 +500,7 @@ impl House {
     }
 
     /// Specs checked and made absolute before anything is spent.
-    fn resolved_agents(
+    pub(crate) fn resolved_agents(
         &self,
         agents: &archeflow_core::words::Agents,
         settings: &config::Settings,
@@ -548,7 +573,7 @@ fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
 }
 
 /// The shadow an archetype names, else the one its role is prone to.
-fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
+pub(crate) fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
     let of = |archetype: &Archetype| {
         Shadow::parse(&archetype.shadow).or(match archetype.role {
             Role::Explorer => Some(Shadow::RabbitHole),

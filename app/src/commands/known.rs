@@ -88,7 +88,10 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
             let hint = format!("Go on with it: archeflow resume {}", args.id);
             return Err(Failure::usage(format!("{} has not stopped", args.id), hint));
         }
-        Some(outcome) if outcome.status == RunStatus::Merged || outcome.reason == Reason::Discarded => {
+        Some(outcome)
+            if matches!(outcome.status, RunStatus::Merged | RunStatus::Reviewed)
+                || outcome.reason == Reason::Discarded =>
+        {
             return Err(ended(&args.id, &driver, outcome));
         }
         Some(_) => {}
@@ -128,6 +131,10 @@ fn dollars(text: &str) -> Result<Money, Failure> {
 
 pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
+    if driver.run.review.is_some() {
+        let hint = format!("See what it found: archeflow review --run {}", args.id);
+        return Err(Failure::usage(format!("{} is a review; nothing of it lands", args.id), hint));
+    }
     match &driver.run.outcome {
         Some(outcome) if outcome.status == RunStatus::Merged => {
             return Err(Failure::usage(format!("{} was merged already", args.id), ""));

@@ -15,6 +15,7 @@ mod model;
 mod play;
 mod replay;
 mod report;
+mod review;
 mod run;
 mod score;
 mod session;
@@ -34,6 +35,7 @@ use crate::failure::Failure;
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Review(args) => review::run(&args),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
         Command::Continue(args) => known::continue_run(&args),

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_core::words::{Agents, Phase};
 use archeflow_host::config::Flags;
+use archeflow_host::probe::Choice;
 use archeflow_host::start::{self, Wanted};
 
 use crate::args::RunArgs;
@@ -61,9 +62,13 @@ fn notice_agent(house: &start::House, agents: &Agents) {
         && agents.by_archetype.is_empty()
         && let Some(choice) = house.client_at_hand()
     {
-        let (who, why) = (&choice.spec, safe_line(&choice.why));
-        tell!("note: no agent was named; {who} plays all archetypes: {why} (--agent says otherwise)");
+        notice_choice(choice);
     }
+}
+
+pub(crate) fn notice_choice(choice: &Choice) {
+    let (who, why) = (&choice.spec, safe_line(&choice.why));
+    tell!("note: no agent was named; {who} plays all archetypes: {why} (--agent says otherwise)");
 }
 
 /// M-E9: the run works from the commit, and says so.
@@ -87,17 +92,23 @@ fn notice_dirty(house: &start::House) {
     }
 }
 
-fn flags(args: &RunArgs) -> Result<Flags, Failure> {
-    let mut agent_for = Vec::new();
-    for pair in &args.agent_for {
+/// `archetype=spec`, as often as it was given.
+pub(crate) fn pairs(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for pair in given {
         let (name, spec) = pair.split_once('=').ok_or_else(|| {
             Failure::usage(
                 format!("--agent-for '{pair}' has no '='"),
                 "Write --agent-for guardian=cmd:./my-agent.sh",
             )
         })?;
-        agent_for.push((name.to_owned(), spec.to_owned()));
+        pairs.push((name.to_owned(), spec.to_owned()));
     }
+    Ok(pairs)
+}
+
+fn flags(args: &RunArgs) -> Result<Flags, Failure> {
+    let agent_for = pairs(&args.agent_for)?;
     Ok(Flags {
         workflow: args.workflow.clone(),
         strategy: args.strategy.clone(),

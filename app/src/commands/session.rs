@@ -34,37 +34,53 @@ pub(crate) fn drive(
     after: Vec<Event>,
 ) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
-    proc::become_subreaper();
-    let interrupted = Arc::new(AtomicBool::new(false));
-    listen(&driver, &interrupted);
-    let run_id = driver.world.run_id.clone();
-    let mut face = Lines::new(&run_id, interrupted);
-    let opened = start::session(&driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
-    let reports = before.into_iter().chain([opened]).chain(after).collect();
-    let ended = driver.tell(&mut face, reports).and_then(|()| driver.drive(&mut face));
-    proc::finish_all();
-    let root = driver.world.places.root().to_path_buf();
-    let ended = ended.map_err(|error| {
-        let mut failure = Failure::from(error);
-        failure.hint = failure.hint.replace("<id>", &run_id);
-        failure.run = Some(summary::json(&root, &run_id, &driver.run, None, failure.code, None));
-        failure
-    })?;
+    let ended = go(&mut driver, why, session, auto_merge, before, after)?;
+    let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (code, outcome, signal) = match &ended {
         Ended::Outcome(outcome) => {
             summary::print(&run_id, &driver.run, outcome, took);
             (outcome.exit_code(), Some(outcome), None)
         }
-        Ended::Signal(signal) => {
-            tell!("\nstopped by signal {signal}; all work is kept; next: archeflow resume {run_id}");
-            (u8::try_from(128 + signal).unwrap_or(130), None, Some(*signal))
-        }
+        Ended::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
     };
     if session.place.json {
         print_json(&summary::json(&root, &run_id, &driver.run, outcome, code, signal));
     }
     Ok(ExitCode::from(code))
+}
+
+/// The same up to its end, which the caller tells.
+pub(crate) fn go(
+    driver: &mut Driver,
+    why: &str,
+    session: &Session,
+    auto_merge: bool,
+    before: Vec<Event>,
+    after: Vec<Event>,
+) -> Result<Ended, Failure> {
+    proc::become_subreaper();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    listen(driver, &interrupted);
+    let run_id = driver.world.run_id.clone();
+    let mut face = Lines::new(&run_id, interrupted);
+    let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
+    let reports = before.into_iter().chain([opened]).chain(after).collect();
+    let ended = driver.tell(&mut face, reports).and_then(|()| driver.drive(&mut face));
+    proc::finish_all();
+    ended.map_err(|error| {
+        let root = driver.world.places.root();
+        let mut failure = Failure::from(error);
+        failure.hint = failure.hint.replace("<id>", &run_id);
+        failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
+        failure
+    })
+}
+
+/// Says that a signal ended the session, and gives its exit code.
+pub(crate) fn stopped(run_id: &str, signal: i32) -> u8 {
+    tell!("\nstopped by signal {signal}; all work is kept; next: archeflow resume {run_id}");
+    u8::try_from(128 + signal).unwrap_or(130)
 }
 
 /// First signal: stop cleanly. Second: at once.

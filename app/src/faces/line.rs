@@ -8,7 +8,7 @@ use std::time::Instant;
 use archeflow_core::event::{AgentStart, Entry, Event, QuestionAsked};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Line};
-use archeflow_core::words::Seq;
+use archeflow_core::words::{Seq, Strategy};
 use archeflow_host::drive::{Asked, Face};
 
 use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
@@ -111,7 +111,8 @@ impl Lines {
         let second = format!("Run ID: {} | {second}", self.run_id);
         self.say(&second);
         if let Some(request) = &run.request {
-            if request.config.test_command.is_none() && !request.config.no_tests {
+            let lands = request.strategy != Strategy::Review;
+            if lands && request.config.test_command.is_none() && !request.config.no_tests {
                 let warning = "No test command: landing will need your yes (set one with --test-command).";
                 let warning = self.paint.tone(view::Tone::Caution, warning);
                 self.say(&warning);

@@ -353,6 +353,14 @@ impl Test {
         arguments
     }
 
+    /// `archeflow review` with the agents of this test.
+    pub(crate) fn look(&self, more: &[&str]) -> Outcome {
+        let agent = self.agent.clone().unwrap_or_default();
+        let mut arguments = vec!["review", "--agent", agent.as_str()];
+        arguments.extend(more);
+        self.run(&arguments)
+    }
+
     /// Any command, with `--json` where the end is a run's end, audited.
     pub(crate) fn run(&self, arguments: &[&str]) -> Outcome {
         let drives = matches!(

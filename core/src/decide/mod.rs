@@ -54,7 +54,8 @@ fn follows(run: &Run) -> Vec<Event> {
     if let Some(events) = budget::watch(run) {
         return events;
     }
-    let landing = run.landing.agreed && run.work.is_some();
+    // Nothing of a review ever lands (AF-003).
+    let landing = run.landing.agreed && run.work.is_some() && run.review.is_none();
     let mut stragglers = run.stragglers();
     stragglers.retain(|seat| !accounts::must_wait(run, cycle, seat));
     if !stragglers.is_empty() && !landing {

@@ -20,7 +20,7 @@ pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Event> {
     if opened.summarised > 0 {
         plan.push_str(&format!("; {} told in a line each", counted(opened.summarised, "file")));
     }
-    let parts = counted(run.max_cycles, "part");
+    let parts = counted(parts(run), "part");
     vec![
         point(PROGRAM, "AF-003", opened.subject.said(), format!("a review by {}", names.join(", "))),
         point(PROGRAM, "R17", plan, format!("shown in {parts}")),
@@ -48,7 +48,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if !downgrades.is_empty() {
         return downgrades;
     }
-    let whole = run.max_cycles == 1;
+    let whole = parts(run) == 1;
     let seen = if whole { system::after_check(run, cycle) } else { None };
     seen.unwrap_or_else(|| vec![enter(run, "check", cycle.number, Phase::Act)])
 }
@@ -86,22 +86,30 @@ fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
 pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
-        (NextAction::CycleBack, _) => match budget::last_cycle(run) {
+        (NextAction::CycleBack, _) if cycle.number < parts(run) => match budget::last_cycle(run) {
             Some(why) => stop(run, &unfinished(run, cycle, &why)),
             None => vec![enter(run, "act", cycle.number + 1, Phase::Check)],
         },
-        (NextAction::Merge | NextAction::Stop, why) => {
-            let (reason, detail) = why
-                .as_ref()
-                .map_or((Reason::Approved, String::new()), |why| (why.reason, why.detail.clone()));
-            finish(run, RunStatus::Reviewed, reason, detail)
+        (NextAction::CycleBack | NextAction::Merge | NextAction::Stop, why) => {
+            let why = why.clone().unwrap_or_else(|| verdict(run, against(run)));
+            finish(run, RunStatus::Reviewed, why.reason, why.detail)
         }
     }
 }
 
+fn parts(run: &Run) -> u32 {
+    let parts = run.review.as_ref().map_or(0, |opened| opened.parts.len());
+    u32::try_from(parts).unwrap_or(u32::MAX).max(1)
+}
+
+/// Findings above INFO in all parts that are concluded.
+fn against(run: &Run) -> u32 {
+    run.cycles.iter().filter_map(|cycle| cycle.boundary.as_ref()).map(|end| end.critical + end.warning).sum()
+}
+
 /// What was not looked at is said.
 fn unfinished(run: &Run, cycle: &Cycle, why: &Stop) -> Stop {
-    let left = run.max_cycles.saturating_sub(cycle.number);
+    let left = parts(run).saturating_sub(cycle.number);
     Stop {
         detail: format!("{}; {} of the diff not reviewed", why.detail, counted(left, "part")),
         ..why.clone()
@@ -118,10 +126,8 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         u32::try_from(found).unwrap_or(u32::MAX)
     };
     let (critical, warning) = (tally(Severity::Critical), tally(Severity::Warning));
-    let before: u32 =
-        run.cycles.iter().filter_map(|cycle| cycle.boundary.as_ref()).map(|b| b.critical + b.warning).sum();
-    let last = cycle.number >= run.max_cycles;
-    let against = before + critical + warning;
+    let last = cycle.number >= parts(run);
+    let against = against(run) + critical + warning;
     let why = last.then(|| verdict(run, against));
     let boundary = CycleBoundary {
         cycle: cycle.number,

@@ -82,7 +82,10 @@ fn join(into: &mut Listed, other: Listed) {
     }
     into.sources.sort();
     if other.description != into.description {
-        into.also.push(Remark { source: spoke, description: other.description });
+        match into.also.iter_mut().find(|said| said.description == other.description) {
+            Some(said) => said.source = format!("{}+{spoke}", said.source),
+            None => into.also.push(Remark { source: spoke, description: other.description }),
+        }
     }
     into.also.extend(other.also);
     if into.fix.is_empty() {

@@ -128,6 +128,14 @@ pub struct Tried {
     pub tail: String,
 }
 
+/// Lines of the reviewed tree around what a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// The number of the first of them.
+    pub first: u32,
+    pub lines: Vec<String>,
+}
+
 /// How a finding stands to the reviews of the same subject before this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

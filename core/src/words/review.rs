@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Splitting;
 use crate::event::Artifact;
 
 /// What a review is about.
@@ -112,11 +113,13 @@ pub struct Reviewing {
     pub trial_ms: u64,
     /// How many reproductions are run per part; what is beyond is not tried.
     pub trials: u32,
+    /// How a long diff is cut into parts.
+    pub splitting: Splitting,
 }
 
 impl Default for Reviewing {
     fn default() -> Self {
-        Reviewing { trial_ms: 120_000, trials: 20 }
+        Reviewing { trial_ms: 120_000, trials: 20, splitting: Splitting::default() }
     }
 }
 

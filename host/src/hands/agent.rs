@@ -260,6 +260,9 @@ impl Attempt<'_> {
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
         citations::resolve(&self.world.repo, &start.at, &mut answer)?;
+        if self.errand.anchors {
+            citations::anchor(&self.world.repo, &start.at, &mut answer)?;
+        }
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
             let kept_as = change.map(|change| change.kept_as);
             let misfit = spoken.and_then(|spoken| spoken.misfit);

@@ -37,6 +37,8 @@ pub(super) struct Errand {
     pub(super) costs: Costs,
     /// Categories the lenses brought along.
     pub(super) categories: Vec<String>,
+    /// Its findings have to be known again in later reviews.
+    pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
 }
@@ -90,7 +92,11 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         max_cycles: run.max_cycles,
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.reflects_first(),
-        guide: guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories),
+        guide: {
+            let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
+            guide.extend(guide::of_review(run, start));
+            guide
+        },
         readings: readings(world, run, start, &persona.archetype.sees)?,
         clarifications: run
             .clarifications
@@ -136,6 +142,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         binary_bytes: run.policy().raised.binary_bytes,
         costs: run.policy().costs.clone(),
         categories,
+        anchors: run.review.is_some(),
         schema,
     })
 }
@@ -219,6 +226,17 @@ fn lay_out(world: &World, run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>)
     let cycle = run.cycle();
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
     let mut desk = Desk { task: run.task(), ..Desk::default() };
+    if let Some(opened) = &run.review {
+        // What a change says of itself is all the plan there is.
+        if wants(Sight::Proposal) {
+            desk.proposal = Some(artifact_text(world, &opened.about)?);
+        }
+        if wants(Sight::Diff) {
+            let at = usize::try_from(start.cycle.saturating_sub(1)).unwrap_or(usize::MAX);
+            desk.diff = opened.parts.get(at).map(|part| artifact_text(world, &part.artifact)).transpose()?;
+        }
+        return Ok(desk);
+    }
     if start.purpose == Purpose::Research {
         let risks = text(world, answered(Role::Creator))?.and_then(|proposal| section(&proposal, "Risks"));
         desk.task = format!(

@@ -1,0 +1,237 @@
+//! `archeflow review`: a change that is there already, looked at by reviewers; nothing is written, nothing lands.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use archeflow_core::review::{self, Reviewed};
+use archeflow_core::words::{Accepted, RunStatus, Severity};
+use archeflow_host::config::Flags;
+use archeflow_host::drive::Ended;
+use archeflow_host::git::subject::{self, Ask};
+use archeflow_host::log;
+use archeflow_host::review::{Baseline, Error, Requested, as_reviewed, earlier, frames};
+use archeflow_host::start::{House, Wanted};
+use archeflow_host::store::files;
+
+use crate::args::{ReviewArgs, Session};
+use crate::commands::run::{notice_choice, pairs};
+use crate::commands::session::{attended, go, stopped};
+use crate::commands::{house, list};
+use crate::faces::text::safe_line;
+use crate::failure::Failure;
+use crate::review::{Format, Look, Sheet, write};
+
+/// D-16: reviewers rejected.
+const REJECTED: u8 = 14;
+/// A patch longer than this is no patch anybody made.
+const PATCH_AT_MOST: u64 = 512 * 1024 * 1024;
+
+pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
+    let wish = Wish::read(args)?;
+    let home = house(&args.place, None, false)?;
+    if let Some(id) = &args.run {
+        return show(&home, id, args, &wish);
+    }
+    let requested = requested(args, &home)?;
+    let session = Session { auto_merge: false, unattended: args.unattended, place: args.place.clone() };
+    let opened = match home.review(&requested) {
+        Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, args, &wish)),
+        other => other?,
+    };
+    if let Some(choice) = &opened.at_hand {
+        notice_choice(choice);
+    }
+    let mut driver = opened.driver;
+    let ended = go(&mut driver, "review", &session, false, opened.before, opened.after)?;
+    let run_id = driver.world.run_id.clone();
+    let outcome = match ended {
+        Ended::Outcome(outcome) => outcome,
+        Ended::Signal(signal) => return Ok(ExitCode::from(stopped(&run_id, signal))),
+    };
+    drop(driver);
+    let home = house(&args.place, None, false)?;
+    let reviewed = looked_at(&home, &run_id)?;
+    told(&home, &run_id, &reviewed, args, &wish)?;
+    if outcome.status == RunStatus::Reviewed {
+        return Ok(ExitCode::from(wish.verdict(&reviewed)));
+    }
+    tell!("{}", safe_line(&format!("the review did not come to its end: {}", outcome.detail)));
+    tell!("next: archeflow resume {run_id}");
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+/// How the result is wanted.
+struct Wish {
+    format: Format,
+    fail_on: Option<Severity>,
+}
+
+impl Wish {
+    fn read(args: &ReviewArgs) -> Result<Wish, Failure> {
+        let format = match (&args.format, args.place.json) {
+            (Some(name), false) => Format::parse(name).map_err(|why| Failure::usage(why, ""))?,
+            (None, true) => Format::Json,
+            (None, false) => Format::Terminal,
+            (Some(_), true) => {
+                return Err(Failure::usage("--json and --format say two things", "Write --format json"));
+            }
+        };
+        let fail_on = match args.fail_on.as_deref() {
+            None => None,
+            Some("critical") => Some(Severity::Critical),
+            Some("warning") => Some(Severity::Warning),
+            Some(other) => {
+                let message = format!("--fail-on '{other}' is no severity to fail on");
+                return Err(Failure::usage(message, "Known: critical, warning"));
+            }
+        };
+        if args.base.is_some() && args.branch.is_none() && args.patch.is_none() {
+            let hint = "Write --branch <branch> --base <commit>, or --patch <file> --base <commit>";
+            return Err(Failure::usage("--base says nothing without a branch or a patch", hint));
+        }
+        Ok(Wish { format, fail_on })
+    }
+
+    /// What was not looked at as a whole has not passed.
+    fn verdict(&self, reviewed: &Reviewed) -> u8 {
+        match self.fail_on {
+            Some(floor) if reviewed.against(floor) > 0 || !reviewed.is_whole() => REJECTED,
+            Some(_) | None => 0,
+        }
+    }
+}
+
+fn requested(args: &ReviewArgs, home: &House) -> Result<Requested, Failure> {
+    let reviewers = args.reviewers.as_deref().unwrap_or_default();
+    let reviewers: Vec<String> =
+        reviewers.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let flags = Flags {
+        workflow: args.workflow.clone(),
+        domain: args.domain.clone(),
+        team: args.team.clone(),
+        lens: args.lens.clone(),
+        agent: args.agent.clone(),
+        agent_for: pairs(&args.agent_for)?,
+        budget: args.budget.clone(),
+        ..Flags::default()
+    };
+    let session = Session { auto_merge: false, unattended: args.unattended, place: args.place.clone() };
+    let wanted = Wanted {
+        task: String::new(),
+        flags,
+        config_file: args.place.config.clone(),
+        dry_run: false,
+        attended: attended(&session),
+    };
+    let baseline = args.baseline.as_ref().map(|path| home.ground.cwd.join(path));
+    Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
+}
+
+fn ask(args: &ReviewArgs, home: &House) -> Result<Ask, Failure> {
+    if args.staged {
+        return Ok(Ask::Staged);
+    }
+    if let Some(branch) = &args.branch {
+        return Ok(Ask::Branch { branch: branch.clone(), base: args.base.clone() });
+    }
+    if let Some(range) = &args.commit {
+        return Ok(Ask::Commits { range: range.clone() });
+    }
+    if let Some(number) = args.pr {
+        return Ok(Ask::PullRequest { number });
+    }
+    let Some(path) = &args.patch else { return Ok(Ask::WorkingTree) };
+    let name = path.display().to_string();
+    let unread = |error: std::io::Error| Failure::usage(format!("{name} can't be read: {error}"), "");
+    let bytes = if path == Path::new("-") {
+        whole(std::io::stdin().lock())
+    } else {
+        std::fs::File::open(home.ground.cwd.join(path)).and_then(whole)
+    };
+    let bytes = bytes.map_err(unread)?;
+    Ok(Ask::Patch { bytes, name, base: args.base.clone() })
+}
+
+/// From a file or a pipe; a patch may come from another command.
+fn whole(from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(PATCH_AT_MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > PATCH_AT_MOST {
+        return Err(std::io::Error::other(format!("it has more than {PATCH_AT_MOST} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn nothing(what: &str, args: &ReviewArgs, wish: &Wish) -> ExitCode {
+    tell!("nothing to review: {}", safe_line(what));
+    if wish.format == Format::Json && args.output.is_none() {
+        out!("null");
+    }
+    ExitCode::SUCCESS
+}
+
+/// An earlier result once more, in whatever format.
+fn show(home: &House, id: &str, args: &ReviewArgs, wish: &Wish) -> Result<ExitCode, Failure> {
+    let reviewed = looked_at(home, id)?;
+    told(home, id, &reviewed, args, wish)?;
+    Ok(ExitCode::from(wish.verdict(&reviewed)))
+}
+
+fn looked_at(home: &House, id: &str) -> Result<Reviewed, Failure> {
+    let entries = log::entries(&list::text(home, id)?)?;
+    let run = archeflow_core::run::Run::replay(&entries);
+    let (Some(mut reviewed), Some(opened)) = (review::of(&entries), run.review.as_deref()) else {
+        return Err(Failure::usage(
+            format!("{id} is no review"),
+            format!("See it with: archeflow show {id}"),
+        ));
+    };
+    if let Some(earlier) = earlier(&home.places, id, opened) {
+        review::compare(&mut reviewed, &earlier);
+    }
+    Ok(reviewed)
+}
+
+fn told(home: &House, id: &str, reviewed: &Reviewed, args: &ReviewArgs, wish: &Wish) -> Result<(), Failure> {
+    let repo = as_reviewed(&home.repo, &home.state, id);
+    let frames = frames(&repo, reviewed);
+    let plan = home.places.artifacts().join(id).join("plan.md");
+    let plan = plan.strip_prefix(home.places.root()).unwrap_or(&plan).display().to_string();
+    let root = home.places.root().display().to_string();
+    let sheet = Sheet {
+        run_id: id,
+        version: env!("CARGO_PKG_VERSION"),
+        reviewed,
+        frames: &frames,
+        since_last: args.since_last,
+        plan: &plan,
+        repository_root: Some(&root),
+    };
+    let failed = |error: std::io::Error| {
+        Failure::new(30, "environment", format!("the result was not written: {error}"), "")
+    };
+    match &args.output {
+        Some(path) => {
+            let path = home.ground.cwd.join(path);
+            let mut text = Vec::new();
+            write(wish.format, &sheet, &mut text, Look::PLAIN).map_err(failed)?;
+            files::write_atomic(&path, &text)?;
+            tell!("Review: {}", safe_line(&path.display().to_string()));
+        }
+        None => match write(wish.format, &sheet, &mut std::io::stdout().lock(), Look::for_stdout()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(failed(error)),
+            Ok(()) | Err(_) => {}
+        },
+    }
+    if let (Some(path), Some(reason)) = (&args.write_baseline, &args.reason) {
+        let path = home.ground.cwd.join(path);
+        let counted = reviewed.findings.iter().filter(|found| found.counts());
+        let accepted = counted
+            .map(|found| Accepted { fingerprint: found.fingerprint.clone(), reason: reason.clone() })
+            .collect();
+        let more = Baseline::add(&path, accepted).map_err(Error::from)?;
+        tell!("accepted {more} more in {}", safe_line(&path.display().to_string()));
+    }
+    Ok(())
+}
