@@ -58,6 +58,22 @@ pub fn of_review(run: &Run, start: &AgentStart) -> Vec<String> {
     all
 }
 
+/// How a reviewer attaches a reproduction to a finding, where they are run. `trial_ms` is what one may take.
+pub fn reproductions(trial_ms: u64) -> String {
+    format!(
+        "Findings can be proved here. For a finding that a command can show to be true, add below the table of \
+         findings a heading `Reproductions`, and under it for each such finding a line `### Finding 2` (its row, counted \
+         from 1), a fence marked `sh` with the command, and, where it needs a file such as a failing test, a fence whose \
+         first line names language and path, as in `python tests/test_repro.py`. The files are laid into a scratch copy \
+         of the reviewed tree, and the command is run there by `sh -c`. Exit code 0 means that the finding is not true: \
+         it then does not count. Any other means that it is. A command that is not found, or takes longer than {} \
+         seconds, proves nothing. It is run on the tree before the change as well and has to pass there; if it can't, \
+         because it is about code that is new, write `### Finding 2 (new)`. Do not rely on the network, on files outside \
+         the tree or on what an earlier command left behind. A finding without a reproduction counts as before.",
+        trial_ms.div_ceil(1_000)
+    )
+}
+
 fn further(overlay: &Overlay, categories: &[String], own: &[String]) -> Option<String> {
     let mine = |name: &&String| {
         let elses = overlay.attention.values().any(|other| other.extra_categories.contains(name));

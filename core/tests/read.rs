@@ -169,6 +169,90 @@ fn verdict_and_findings_table() {
     }
 }
 
+/// What became of each finding's reproduction, as the table says it.
+fn tried(review: &Review) -> String {
+    let told = review.findings.iter().map(|finding| {
+        let Some(reproduction) = &finding.reproduction else { return "-".to_owned() };
+        let mut told = reproduction.command.replace('\n', "⏎");
+        let files: Vec<&str> = reproduction.files.iter().map(|file| file.path.as_str()).collect();
+        if !files.is_empty() {
+            told += &format!(" [{}]", files.join(" "));
+        }
+        told + if reproduction.regression { "" } else { " new" }
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+const ROWS: &str = "VERDICT: REJECTED\n\n| Location | Severity | Category | Description | Fix |\n|-|-|-|-|-|\n\
+                    | a.rs:1 | CRITICAL | security | x | y |\n| b.rs:2 | WARNING | quality | x | y |\n";
+
+fn with_fences(text: &str) -> String {
+    let text = text.replace("{rows}", ROWS).replace("{sh}", "```sh\n").replace("{text}", "```\n");
+    text.replace("{end}", "\n```\n")
+}
+
+#[test]
+fn d_05_reproductions_table() {
+    for row in table(&page(), "Review") {
+        for role in [Role::Gatekeeper, Role::Reviewer] {
+            let answer = read(role, &with_fences(&row[0]));
+            let Said::Review(review) = &answer.said else { panic!("not a review") };
+            let seen = (tried(review), yes_or_no(&answer));
+            assert_eq!(seen, (row[1].clone(), row[2].as_str()), "{:?}: {:?}", row[0], answer.problems);
+            assert_eq!(review.unread, None, "a reproduction never declines a review: {:?}", row[0]);
+            assert_eq!(verdict(&answer), "REJECTED", "{:?}", row[0]);
+        }
+    }
+}
+
+/// What stands under the heading beside reproductions is read as anywhere else.
+#[test]
+fn d_05_no_finding_hides_below_reproductions() {
+    let more = "\n## Reproductions\n\n### Finding 1\n```sh\nx\n```\n\n";
+    for (line, findings, declined) in [
+        ("- [WARNING] c.rs:3 (quality): z. Fix: y", 3, false),
+        ("CRITICAL: the door is open", 2, true),
+        ("VERDICT: APPROVED", 2, true),
+    ] {
+        let (review, _) = review(&format!("{ROWS}{more}{line}\n"));
+        assert_eq!((review.findings.len(), review.unread.is_some()), (findings, declined), "{line}");
+    }
+}
+
+#[test]
+fn d_05_reproductions_are_bounded() {
+    let entry = |body: &str| format!("{ROWS}\n## Reproductions\n\n### Finding 1\n{body}");
+    let sh = |bytes| format!("```sh\n{}\n```\n", "x".repeat(bytes));
+    let file = |n: usize, bytes| format!("```text t/{n}\n{}\n```\n", "x".repeat(bytes));
+    let files = |count| (0..count).map(|n| file(n, 1)).collect::<String>();
+    for (body, fits) in [
+        (sh(4_096), true),
+        (sh(4_097), false),
+        (file(0, 65_535) + &sh(1), true),
+        (file(0, 65_536) + &sh(1), false),
+        (files(8) + &sh(1), true),
+        (files(9) + &sh(1), false),
+        (file(1, 1) + &file(1, 1) + &sh(1), false),
+    ] {
+        let (review, problems) = review(&entry(&body));
+        assert_eq!(review.findings[0].reproduction.is_some(), fits, "{problems:?}");
+        assert_eq!(problems.is_empty(), fits, "{problems:?}");
+    }
+}
+
+/// Content keeps its shape, without the indentation of the list it stands in.
+#[test]
+fn d_05_files_of_a_reproduction_keep_their_shape() {
+    let text = format!(
+        "{ROWS}\n## Reproductions\n\n- Finding 1\n\n  ````python t/a.py\n  def f():\n\n      ```\n  ````\n\n  ```sh\n  a \\\n    b\n  ```\n"
+    );
+    let (review, problems) = review(&text);
+    assert_eq!(problems, Vec::<String>::new());
+    let tried = review.findings[0].reproduction.clone().unwrap();
+    assert_eq!(tried.files[0].content, "def f():\n\n    ```\n");
+    assert_eq!(tried.command, "a \\\n  b");
+}
+
 // The corpus.
 
 fn role(name: &str) -> Role {
@@ -249,6 +333,11 @@ fn bounded(answer: &Answer, name: &str) {
         for f in &review.findings {
             for text in [&f.location, &f.description, &f.fix, &f.evidence] {
                 assert!(text.chars().count() <= 4100, "{name}");
+            }
+            if let Some(tried) = &f.reproduction {
+                assert!(!tried.command.is_empty() && tried.command.len() <= 4_096, "{name}");
+                assert!(tried.files.len() <= 8, "{name}");
+                assert!(tried.files.iter().all(|file| file.content.len() <= 65_536), "{name}");
             }
             assert!(
                 !f.location.is_empty() && !f.category.is_empty() && !f.description.is_empty(),
@@ -625,7 +714,13 @@ impl Random {
 
     /// Text made of what readers stumble over.
     fn hostile(&mut self, pieces: usize) -> String {
-        const PIECES: [&str; 44] = [
+        const PIECES: [&str; 50] = [
+            "## Reproductions\n",
+            "### Finding 1\n",
+            "Finding 2 (new)\n",
+            "```sh\n",
+            "```text t/a\n",
+            "\n```\n",
             "\n",
             "\n",
             "\n\n",
@@ -844,6 +939,9 @@ fn much_of_anything_is_read_quickly() {
         "漢",
         "line 1 ",
         "Fix: ",
+        "## Reproductions\n",
+        "Finding 1\n```sh\nx\n```\n",
+        "src/a.rs:1\n",
         "## Files\n- `a`\n",
         "Task understanding: ",
         "fixed ",

@@ -14,6 +14,7 @@ mod lines;
 mod naming;
 mod place;
 mod proposal;
+mod reproductions;
 mod review;
 mod sections;
 mod status;
@@ -23,7 +24,7 @@ mod text;
 mod traits;
 
 pub use sections::section;
-pub use structured::{render, schema_for};
+pub use structured::{render, schema_for, schema_with_reproductions};
 #[doc(hidden)]
 pub use traits::Untold;
 

@@ -3,6 +3,7 @@
 use super::Problems;
 use super::findings;
 use super::lines::{Kind, Line};
+use super::reproductions;
 use super::table;
 use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
 use crate::words::{Review, Verdict};
@@ -18,7 +19,9 @@ pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], proble
         .filter(|(_, line)| line.kind == Kind::Plain)
         .map(|(at, line)| (at, line.text))
         .collect();
-    let found = findings::findings(source, lines, categories, problems);
+    let section = reproductions::range(lines);
+    let outside = section.map(|section| reproductions::without(lines, section));
+    let mut found = findings::findings(source, outside.as_deref().unwrap_or(lines), categories, problems);
     let mut verdicts: Vec<_> = said.iter().filter_map(|(at, text)| Some((*at, verdict_on(text)?))).collect();
     verdicts.extend(found.verdicts);
     let verdict = agree_on_verdict(&verdicts, problems);
@@ -32,7 +35,11 @@ pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], proble
     if verdict == Some(Verdict::Rejected) && found.accepted == 0 {
         problems.note("rejected without a finding that could be read".to_owned());
     }
-    Review { verdict, declared, findings: found.findings, unread: problems.since(before) }
+    let unread = problems.since(before);
+    if let Some(section) = section {
+        reproductions::attach(lines, section, &mut found.findings, problems);
+    }
+    Review { verdict, declared, findings: found.findings, unread }
 }
 
 /// A line that speaks about the whole review, and so ends whatever stands above it.

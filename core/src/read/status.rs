@@ -6,6 +6,7 @@
 
 use super::Problems;
 use super::lines::{Kind, Line};
+use super::reproductions;
 use super::sections::{self, Page};
 use super::text::{bullet, cap, is_markup};
 use crate::words::Status;
@@ -85,6 +86,11 @@ pub(crate) fn remark(status: Status, token: Option<usize>, page: &Page) -> Strin
         Status::Blocked => &["Blocker", "Blockers", "Blocked"],
     };
     let end = token.unwrap_or(page.lines.len());
+    // Commands and tests are nobody's remark.
+    let end = match reproductions::range(&page.lines) {
+        Some((start, after)) if after >= end => start.min(end),
+        Some(_) | None => end,
+    };
     let named = headings.iter().find_map(|heading| page.range(heading));
     let named = named.and_then(|(first, after)| page.lines.get(first..after.min(end)));
     let named = named.filter(|lines| sections::says_something(lines));

@@ -19,6 +19,8 @@ use super::{naming, review, sections, status, table};
 use crate::words::Role;
 
 const REVIEW: &str = include_str!("../../schemas/review.json");
+/// The same, with a reproduction for each finding: for reviews that run them.
+const VERIFIED: &str = include_str!("../../schemas/review-verified.json");
 const PROPOSAL: &str = include_str!("../../schemas/proposal.json");
 
 /// The JSON schema of a role's answer, for clients that take one. Strict: every property is required, and no other is
@@ -31,9 +33,20 @@ pub fn schema_for(role: Role) -> Option<&'static str> {
     }
 }
 
+/// The same where reproductions are run.
+pub fn schema_with_reproductions(role: Role) -> Option<&'static str> {
+    match role {
+        Role::Explorer | Role::Maker | Role::Creator => schema_for(role),
+        Role::Gatekeeper | Role::Reviewer => Some(VERIFIED),
+    }
+}
+
+/// What an answer may leave out: it was given the schema that does not ask for it.
+const OPTIONAL: &str = "reproduction";
+
 /// The Markdown of an answer in JSON, or what keeps it from fitting the role's schema.
 pub fn render(role: Role, text: &str) -> Result<String, String> {
-    let schema = schema_for(role).and_then(json::parse).ok_or("this role answers in prose")?;
+    let schema = schema_with_reproductions(role).and_then(json::parse).ok_or("this role answers in prose")?;
     let value = json::parse(text).ok_or("it is not JSON")?;
     fits(&schema, &value, "the answer")?;
     let value = Form(&value);
@@ -55,7 +68,7 @@ fn fits(schema: &Json, value: &Json, at: &str) -> Result<(), String> {
             let mut items = items.iter().enumerate();
             items.try_for_each(|(n, item)| fits(each, item, &format!("{at}[{n}]")))
         }
-        ("number", Json::Number(_)) => Ok(()),
+        ("number", Json::Number(_)) | ("boolean", Json::Bool(_)) => Ok(()),
         ("string", Json::Text(text)) => match schema.get("enum") {
             Some(Json::List(allowed)) if !allowed.contains(value) => {
                 Err(format!("{at} is {:?}", cap(text, 40)))
@@ -77,6 +90,7 @@ fn object_fits(schema: &Json, value: &Json, entries: &[(String, Json)], at: &str
         return Err(format!("{at} has an unknown field {:?}", cap(stranger, 40)));
     }
     known.iter().try_for_each(|(name, schema)| match value.get(name) {
+        None if name == OPTIONAL => Ok(()),
         None => Err(format!("{at} has no {name}")),
         Some(value) => fits(schema, value, &format!("{at}.{name}")),
     })
@@ -120,8 +134,40 @@ fn reviewed(form: Form<'_>) -> String {
         }
         page.push_str("|\n");
     }
+    reproductions(&mut page, form);
     close(&mut page, form, &|line| speaks_of_findings(line).then(|| quoted(line)));
     page
+}
+
+fn reproductions(page: &mut String, form: Form<'_>) {
+    let mut entries = String::new();
+    for (number, finding) in (1..).zip(form.each("findings")) {
+        let Some(tried) = finding.0.get(OPTIONAL).map(Form) else { continue };
+        let (command, files) = (tried.text("command"), tried.list("files"));
+        if command.trim().is_empty() && files.is_empty() {
+            continue;
+        }
+        let new = if tried.0.get("about_new_code") == Some(&Json::Bool(true)) { " (new)" } else { "" };
+        let _ = write!(entries, "\n### Finding {number}{new}\n");
+        shown(&mut entries, "sh", command);
+        for file in tried.each("files") {
+            // A path of nothing is still said, so that it can be refused.
+            let path = Some(one_line(file.text("path"))).filter(|path| !path.is_empty());
+            let info = format!("text {}", path.as_deref().unwrap_or("\"\""));
+            shown(&mut entries, &info, file.text("content"));
+        }
+    }
+    if !entries.is_empty() {
+        section(page, "Reproductions", &entries);
+    }
+}
+
+/// A fence that nothing in the text closes.
+fn shown(page: &mut String, info: &str, text: &str) {
+    let longest = text.split(|c| c != '~').map(str::len).max().unwrap_or(0);
+    let fence = "~".repeat(longest.max(2) + 1);
+    let between = if text.is_empty() || text.ends_with(['\n', '\r']) { "" } else { "\n" };
+    let _ = write!(page, "\n{fence}{info}\n{text}{between}{fence}\n");
 }
 
 /// Whether the reader of reviews could take this line for more than a remark.
