@@ -10,12 +10,12 @@ mod common {
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::event::{Entry, Event, Tracked, Trend, Unfounded, Verb};
+use archeflow_core::event::{Entry, Event, EvidenceDone, Ran, Tracked, Trend, Unfounded, Verb};
 use archeflow_core::rules::attention::{Desk, allowed, look};
 use archeflow_core::rules::convergence::{self, Counts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::selection::{Wishes, select};
-use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers};
+use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers, trial};
 use archeflow_core::words::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
     FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Phase, Proposal, Raised, Reason, Role,
@@ -529,6 +529,24 @@ fn d_16_outcomes() {
 }
 
 #[test]
+fn d_05_trials() {
+    let mut page = Page::open("trials");
+    let ran = |text: &str| match text {
+        "" => None,
+        "timeout" => Some(Ran { why: "stopped after 120 s".to_owned(), ..Ran::default() }),
+        code => Some(Ran { exit: Some(code.parse().unwrap()), ..Ran::default() }),
+    };
+    page.check("Table", |row| {
+        let (change, base) = (ran(row.get("on change")).unwrap(), ran(row.get("on base")));
+        let done = EvidenceDone { start_seq: 1, change, base };
+        let (trial, said) = trial::judge(row.get("regression") == "yes", &done);
+        row.expect("trial", trial.name());
+        assert!(!said.is_empty());
+    });
+    page.close();
+}
+
+#[test]
 fn d_07_raised() {
     let mut page = Page::open("raised");
     page.check("Signs", |row| {
@@ -915,6 +933,7 @@ fn run_status(word: &str) -> Option<RunStatus> {
         RunStatus::Failed,
         RunStatus::WiggumBreak,
         RunStatus::DryRun,
+        RunStatus::Reviewed,
     ];
     all.into_iter().find(|status| status.name() == word)
 }

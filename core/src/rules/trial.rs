@@ -6,6 +6,10 @@ use crate::words::Trial;
 /// A shell says with these that it found no command, or one it may not run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
+/// And with these that somebody ended what it ran: the system for want of memory, or a person. A crash of its own, as
+/// 134 or 139, is a failure like others.
+const ENDED: [i32; 2] = [128 + 9, 128 + 15];
+
 /// The verdict and a sentence for people.
 pub fn judge(regression: bool, done: &EvidenceDone) -> (Trial, String) {
     match (outcome(&done.change), done.base.as_ref().map(outcome)) {
@@ -39,13 +43,14 @@ enum Run {
 fn outcome(ran: &Ran) -> Run {
     match ran.exit {
         Some(0) => Run::Passed,
-        Some(code) if !NOT_RUN.contains(&code) => Run::Failed(code),
+        Some(code) if !NOT_RUN.contains(&code) && !ENDED.contains(&code) => Run::Failed(code),
         Some(_) | None => Run::Neither,
     }
 }
 
 fn why(ran: &Ran) -> String {
     match (ran.exit, ran.why.as_str()) {
+        (Some(code), _) if ENDED.contains(&code) => format!("exit {code}, it was ended from outside"),
         (Some(code), _) => format!("exit {code}, no such command"),
         (None, "") => "it did not end by itself".to_owned(),
         (None, why) => why.to_owned(),
