@@ -176,6 +176,7 @@ fn every_setting_reaches_the_policy() {
              archetypes:\n        guardian: sonnet\n\
              git: {auto_merge: true, auto_push: false, merge_strategy: squash, post_merge_test: true, on_post_merge_failure: halt}\n\
              limits: {silence_seconds: 10, maker_minutes: 1, other_minutes: 2, mini_explorer_minutes: 3, tests_seconds: 4, hook_seconds: 5}\n\
+             review: {trial_seconds: 6, trials: 0}\n\
              retries: {attempts: 0, failures_in_a_row: 5, busy_waits_seconds: [1, 2], moved_base: 7, questions: 8, \
              jitter_percent: 3, park_after_seconds: 9}\n\
              convergence: {line_window: 1, overlap_percent: 2, overlap: jaccard, converging_above_percent: 70, diverging_below_percent: 40, \
@@ -207,6 +208,7 @@ fn every_setting_reaches_the_policy() {
     let limits = &mut wanted.limits;
     (limits.silence_ms, limits.maker_ms, limits.other_ms) = (10_000, 60_000, 120_000);
     (limits.mini_explorer_ms, limits.tests_ms, limits.hook_ms) = (180_000, 4_000, 5_000);
+    (wanted.review.trial_ms, wanted.review.trials) = (6_000, 0);
     let retries = &mut wanted.retries;
     (retries.attempts, retries.failures_in_a_row, retries.moved_base, retries.questions) = (0, 5, 7, 8);
     retries.busy_waits_ms = vec![1_000, 2_000];

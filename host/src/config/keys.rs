@@ -432,6 +432,20 @@ pub static KEYS: &[Key] = &[
         "Longest run of a hook.",
     ),
     key(
+        "review.trial_seconds",
+        Kind::Whole(1, 3_600),
+        Class::GuardedAbove,
+        Ok("120"),
+        "Longest run of a reproduction in a review with `--verify`, on each tree.",
+    ),
+    key(
+        "review.trials",
+        Kind::Whole(0, 1_000),
+        Class::GuardedAbove,
+        Ok("20"),
+        "Reproductions run for each part of a review with `--verify`; the others are not tried.",
+    ),
+    key(
         "retries.attempts",
         Kind::Whole(0, 10),
         Class::GuardedAbove,

@@ -425,6 +425,8 @@ impl Settings {
         limits.mini_explorer_ms = self.whole("limits.mini_explorer_minutes") * MINUTE;
         limits.tests_ms = self.whole("limits.tests_seconds") * SECOND;
         limits.hook_ms = self.whole("limits.hook_seconds") * SECOND;
+        policy.review.trial_ms = self.whole("review.trial_seconds") * SECOND;
+        policy.review.trials = narrow(self.whole("review.trials"));
         let retries = &mut policy.retries;
         retries.attempts = narrow(self.whole("retries.attempts"));
         retries.failures_in_a_row = narrow(self.whole("retries.failures_in_a_row"));

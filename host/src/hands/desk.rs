@@ -86,17 +86,16 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     let categories = request.map(|request| request.categories.clone()).unwrap_or_default();
     let seat = Seat { archetype: start.archetype.clone(), role: start.role };
     let schema = schema(run, start);
+    let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
+    guide.extend(guide::of_review(run, start));
+    guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
     let frame = Frame {
         persona: &persona.prompt,
         run_id: &world.run_id,
         max_cycles: run.max_cycles,
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.reflects_first(),
-        guide: {
-            let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
-            guide.extend(guide::of_review(run, start));
-            guide
-        },
+        guide,
         readings: readings(world, run, start, &persona.archetype.sees)?,
         clarifications: run
             .clarifications
@@ -147,13 +146,22 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     })
 }
 
+/// Whether a person allowed reviewers' reproductions to be run.
+fn verifies(run: &Run) -> bool {
+    run.review.as_ref().is_some_and(|opened| opened.verify)
+}
+
 /// Only for clients that take one, and where nobody has switched it off.
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     let takes_one = match Agent::parse(&start.agent, Path::new("/")) {
         Ok(Agent::Cli(client, _)) => client.takes_schema,
         Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => false,
     };
-    read::schema_for(start.role).filter(|_| takes_one && run.policy().agents.structured)
+    let schema = match verifies(run) {
+        true => read::schema_with_reproductions(start.role),
+        false => read::schema_for(start.role),
+    };
+    schema.filter(|_| takes_one && run.policy().agents.structured)
 }
 
 /// The length of the brief that did not fit, if one of this archetype's didn't.

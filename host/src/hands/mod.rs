@@ -10,6 +10,7 @@ mod citations;
 pub(crate) mod client;
 mod desk;
 mod done;
+mod evidence;
 mod landing;
 mod looking;
 mod usage;
@@ -86,6 +87,10 @@ pub fn perform(
         Event::TestsStart(start) => {
             let start = (**start).clone();
             spawn(inbox, seq, move || report(&send, seq, checks::tests(&world, seq, &start)));
+        }
+        Event::EvidenceStart(start) => {
+            let start = (**start).clone();
+            spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
         }
         Event::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);

@@ -74,6 +74,17 @@ impl Slot {
         files::remove(&self.dir.join(PENDING)).map_err(|source| self.io(source))
     }
 
+    /// Whatever becomes of this copy is nobody's: should we die while it is out, its next use begins from nothing.
+    pub fn expend(&self) -> Result<(), Error> {
+        self.forget_at()
+    }
+
+    /// Removes the copy and our own git directory beside it, which somebody may have reached into.
+    pub fn throw_away(self) -> Result<(), Error> {
+        let gone = files::remove(&self.tree()).and_then(|()| files::remove(&self.host_dir()));
+        gone.map_err(|source| self.io(source))
+    }
+
     /// The paths that differ from the commit it was handed out at, ignored files aside. What a reader changed
     /// is put right the next time the slot is taken.
     pub fn verify_clean(&self) -> Result<Vec<Vec<u8>>, Error> {

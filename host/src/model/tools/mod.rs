@@ -3,7 +3,7 @@
 
 mod commands;
 mod looking;
-mod tree;
+pub(crate) mod tree;
 mod writing;
 
 use std::ffi::OsString;

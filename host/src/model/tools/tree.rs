@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 
-pub(super) struct Tree {
+pub(crate) struct Tree {
     root: PathBuf,
 }
 
@@ -31,10 +31,10 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// Names a file may have, from the root.
-pub(super) type Parts = Vec<String>;
+pub(crate) type Parts = Vec<String>;
 
 impl Tree {
-    pub(super) fn new(root: &Path) -> Tree {
+    pub(crate) fn new(root: &Path) -> Tree {
         Tree { root: root.to_owned() }
     }
 
@@ -43,7 +43,7 @@ impl Tree {
     }
 
     /// The steps of a path as a model writes it. One that begins with the root is meant from there.
-    pub(super) fn parts(&self, path: &str) -> Result<Parts, String> {
+    pub(crate) fn parts(&self, path: &str) -> Result<Parts, String> {
         let absolute = path.starts_with('/');
         let inner = Path::new(path).strip_prefix(&self.root).ok().and_then(Path::to_str);
         let Some(inner) = inner.or((!absolute).then_some(path)) else {
@@ -76,7 +76,7 @@ impl Tree {
     }
 
     /// Writes all of a file, and makes the folders above it.
-    pub(super) fn write(&self, parts: &[String], bytes: &[u8]) -> Result<(), String> {
+    pub(crate) fn write(&self, parts: &[String], bytes: &[u8]) -> Result<(), String> {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, true)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | PLAIN;
