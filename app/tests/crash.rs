@@ -10,6 +10,8 @@ mod audit;
 mod planted;
 #[path = "crash/proof.rs"]
 mod proof;
+#[path = "crash/review.rs"]
+mod review;
 #[path = "crash/scene.rs"]
 mod scene;
 #[path = "crash/stages.rs"]

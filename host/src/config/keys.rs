@@ -432,6 +432,13 @@ pub static KEYS: &[Key] = &[
         "Longest run of a hook.",
     ),
     key(
+        "review.part_bytes",
+        Kind::Whole(8_192, 4_000_000),
+        Class::Inert,
+        Ok("240000"),
+        "The most of a diff that reviewers are shown at once; four bytes are about a token.",
+    ),
+    key(
         "review.trial_seconds",
         Kind::Whole(1, 3_600),
         Class::GuardedAbove,

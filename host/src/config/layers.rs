@@ -425,6 +425,7 @@ impl Settings {
         limits.mini_explorer_ms = self.whole("limits.mini_explorer_minutes") * MINUTE;
         limits.tests_ms = self.whole("limits.tests_seconds") * SECOND;
         limits.hook_ms = self.whole("limits.hook_seconds") * SECOND;
+        policy.review.splitting.bytes_per_part = narrow(self.whole("review.part_bytes"));
         policy.review.trial_ms = self.whole("review.trial_seconds") * SECOND;
         policy.review.trials = narrow(self.whole("review.trials"));
         let retries = &mut policy.retries;
