@@ -425,6 +425,17 @@ fn issue_5_working_trees() {
             &["M a.txt = x\\n", "M other.txt = y\\n"],
         ),
         (
+            "names of objects twice as long",
+            |w| {
+                fs::remove_dir_all(w.root.join(".git")).unwrap();
+                w.git(&["init", "-q", "-b", "main", "--object-format=sha256"]);
+                w.commit("first");
+                w.write("a.txt", "x\n");
+            },
+            Ask::WorkingTree,
+            &["M a.txt = x\\n"],
+        ),
+        (
             "a detached head",
             |w| {
                 w.git(&["checkout", "-q", "--detach"]);
@@ -647,7 +658,7 @@ fn issue_5_refused() {
         ("an option for a branch", nothing, branch("--all", None), &["--all", "main"]),
         ("an option for a base", nothing, branch("main", Some("--exec=x")), &["--exec=x"]),
         ("an option for a range", nothing, commits("--output=x..HEAD"), &["--output=x"]),
-        ("an empty name", nothing, commits(""), &["no name"]),
+        ("an empty name", nothing, commits(""), &["no branch or commit"]),
         ("a byte no name has", nothing, branch("a\0b", None), &["a\\0b"]),
         ("a branch without a base", nothing, branch("main", None), &["--base"]),
         (
@@ -833,6 +844,27 @@ fn issue_5_a_split_index_with_marks() {
     // Without its other half the index is of no use, to git neither.
     fs::remove_file(shared).unwrap();
     assert!(world.take(&Ask::WorkingTree).is_err());
+}
+
+/// `git commit <file>` shows its hooks an index that is not the usual one.
+#[test]
+fn issue_5_a_hook_reviews_what_is_about_to_be_committed() {
+    let world = World::new();
+    world.write("a.txt", "about to be\n").git(&["add", "a.txt"]);
+    fs::rename(world.root.join(".git/index"), world.root.join(".git/next-index-1.lock")).unwrap();
+    world.git(&["reset", "-q"]);
+    world.write("other.txt", "another time\n").git(&["add", "other.txt"]);
+    for (named, expected) in [
+        (".git/next-index-1.lock", "M a.txt = about to be\\n"),
+        (".git/index", "M other.txt = another time\\n"),
+        ("../state/index", "M other.txt = another time\\n"),
+    ] {
+        let home: OsString = world.dir.path().join("home").into();
+        let env = Env::new([("HOME".into(), home), ("GIT_INDEX_FILE".into(), named.into())]);
+        let repo = Repo::open(&world.root, &world.state(), &env).unwrap();
+        let store = world.state().join(format!("reviews/run-{}", next_number()));
+        assert_eq!(shown(&take(&repo, &store, &Ask::Staged).unwrap()), [expected], "{named}");
+    }
 }
 
 #[test]

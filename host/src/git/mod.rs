@@ -1,16 +1,15 @@
 //! Everything archeflow does with git.
 //!
-//! Three places hold git data, and they never trust each other more than they must:
+//! Four places hold git data, and they never trust each other more than they must:
 //!
 //! * the **user's repository**: read through [`repo`], changed only by [`land`] and by the refs that
 //!   [`workspace`] publishes;
 //! * the **side directory**: a git directory of our own with our own configuration that reads and writes the
 //!   user's object store. Facts about commits ([`change`], [`content`]) and merges built off to the side come
 //!   from here, so nothing that is configured in the repository can run;
-//! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it.
-//!
-//! A fourth place, the store of a reviewed change ([`subject`]), borrows the user's objects and holds what was taken
-//! from the working tree, the index or a patch: the user's own store gets none of it.
+//! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it;
+//! * the **store of a review** ([`subject`]), which borrows the user's objects and holds what was taken from the
+//!   working tree, the index or a patch: the user's own store gets none of it.
 //!
 //! [`runner`] is the only room that starts git. Nothing here prints, asks or pushes. The one branch that can go away
 //! is a run's own, when its user discards it, and then its commits stay under a keep ref.

@@ -51,13 +51,15 @@ impl Env {
             let name = name.as_bytes();
             matches!(name, b"HOME" | b"XDG_CONFIG_HOME" | b"PATH" | b"GIT_CEILING_DIRECTORIES" | b"SUDO_UID")
                 || name.starts_with(b"GIT_CONFIG")
-                || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL")
+                || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL" | b"GIT_INDEX_FILE")
         };
         Env(variables.into_iter().filter(|(name, _)| decides(name)).collect())
     }
 
     pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        self.0.iter().filter(|(name, _)| !name.as_bytes().starts_with(b"GIT_AUTHOR")).map(|(n, v)| (n, v))
+        let decides =
+            |name: &OsString| !name.as_bytes().starts_with(b"GIT_AUTHOR") && name != "GIT_INDEX_FILE";
+        self.0.iter().filter(move |(name, _)| decides(name)).map(|(n, v)| (n, v))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&OsString> {

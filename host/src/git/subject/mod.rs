@@ -77,7 +77,7 @@ pub enum Error {
          is meant and use --staged"
     )]
     TooMuch { files: usize, bytes: u64 },
-    #[error("git takes no name for a branch or commit from `{name}`{near}")]
+    #[error("there is no branch or commit `{name}`{near}")]
     NoSuchName { name: String, near: String },
     #[error("no branch is to be seen that {branch} could be compared with; name one with --base")]
     NoBase { branch: String },
@@ -146,10 +146,10 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &Ask) -> Result<Taken, Er
         Ask::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
         Ask::PullRequest { number } => forge::pull_request(&desk, *number)?,
     };
-    if desk.lent.tree_of(&found.base)? == desk.lent.tree_of(&found.commit)? {
+    let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
+    if changed.is_empty() {
         return Err(Error::Nothing { what: found.nothing });
     }
-    let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
     let about = about::whole(&found.said, &found.notes, &changed);
     desk.clear_up().map_err(io)?;
     fs::rename(making, store).map_err(io)?;

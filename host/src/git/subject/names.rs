@@ -31,19 +31,19 @@ pub(super) fn branch(desk: &Desk<'_>, name: &str, base: Option<&str>) -> Result<
 }
 
 pub(super) fn commits(desk: &Desk<'_>, range: &str) -> Result<Found, Error> {
-    let (base, tip, typed) = match range.split_once("...").or_else(|| range.split_once("..")) {
+    let (base, tip, typed, title) = match range.split_once("...").or_else(|| range.split_once("..")) {
         Some((from, to)) => {
             let from = commit(desk.repo, or_head(from))?;
             let tip = commit(desk.repo, or_head(to))?;
-            (parted(desk.repo, &from, &tip)?, tip, or_head(to))
+            (parted(desk.repo, &from, &tip)?, tip, or_head(to), "Commits")
         }
         None => {
             let tip = commit(desk.repo, range)?;
-            (first_parent(desk, &tip)?, tip, range)
+            (first_parent(desk, &tip)?, tip, range, "Commit")
         }
     };
     Ok(Found {
-        title: format!("Commits {range}"),
+        title: format!("{title} {range}"),
         key: format!("commits:{typed}"),
         said: about::commits(&desk.lent, &base, &tip)?,
         notes: Vec::new(),

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Access, access};
@@ -17,7 +17,7 @@ use super::{Error, Found, checked_out, names};
 use crate::git::change::quote_path;
 use crate::git::runner::{self, Git};
 use crate::git::workspace::Limits;
-use crate::git::{Oid, files};
+use crate::git::{Oid, Repo, files};
 
 /// Somebody may be at work in the tree while we look.
 const TRIES: usize = 3;
@@ -102,7 +102,7 @@ impl<'a> Copy<'a> {
     /// The index with all it refers to: the shared part of a split one, and what a sparse one leaves out.
     fn copy_files(&self) -> io::Result<()> {
         let (theirs, ours) = (&self.desk.repo.git_dir, &self.desk.dir);
-        copy_with_time(&theirs.join("index"), &ours.join("index"))?;
+        copy_with_time(&index(self.desk.repo), &ours.join("index"))?;
         copy_with_time(&theirs.join("info/sparse-checkout"), &ours.join("info/sparse-checkout"))?;
         for entry in fs::read_dir(theirs)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with("sharedindex.") {
@@ -115,7 +115,7 @@ impl<'a> Copy<'a> {
     /// From the entries alone, for an index that git reads only in its own place.
     fn rebuild(&self) -> Result<(), Error> {
         files::remove(&self.desk.dir.join("index")).map_err(|source| self.desk.io(source))?;
-        let git = Git::new(&self.desk.repo.git_dir)?.work_tree(self.tree);
+        let git = Git::new(&self.desk.repo.git_dir)?.work_tree(self.tree).index_file(&index(self.desk.repo));
         let listing = git.args(["ls-files", "-s", "-v", "-z"]).done()?.stdout;
         let entries: Vec<u8> = split(&listing).flat_map(|entry| [&entry[2..], b"\0"].concat()).collect();
         self.git()?.args(["update-index", "-z", "--index-info"]).input(entries).done()?;
@@ -277,6 +277,16 @@ impl<'a> Copy<'a> {
     }
 }
 
+/// The user's index. To a hook git may name another one beside it, with what is about to be committed.
+fn index(repo: &Repo) -> PathBuf {
+    let usual = repo.git_dir.join("index");
+    let Some((named, tree)) = repo.env.get("GIT_INDEX_FILE").zip(repo.work_tree()) else { return usual };
+    let named = tree.join(named);
+    let is_ours =
+        named.parent().and_then(|dir| dir.canonicalize().ok()).is_some_and(|dir| dir == repo.git_dir);
+    if is_ours { named } else { usual }
+}
+
 /// What decides how the user's files become content. Only plain words are taken over, and the place of a file with
 /// attributes; neither can make git run anything.
 fn settings(desk: &Desk<'_>, tree: &Path) -> Result<Vec<String>, runner::Error> {
@@ -338,7 +348,7 @@ fn lines<P: AsRef<[u8]>>(paths: &[P]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::{Env, Repo};
+    use crate::git::Env;
 
     /// An index that can be read only in its own place is rare; its entries and marks must come over all the same.
     #[test]
