@@ -93,7 +93,7 @@ impl World {
     }
 
     fn cut(&self, commits: &(Oid, Oid), splitting: &Splitting) -> (Plan, PathBuf) {
-        let folder = self.dir.path().join("parts/review");
+        let folder = self.dir.path().join("parts");
         let plan = parts::cut(&self.open(), &commits.0, &commits.1, &folder, splitting).unwrap();
         (plan, folder)
     }

@@ -158,11 +158,10 @@ impl Open {
         self.file = Some(file);
     }
 
-    /// The hunk goes to the next part, if others of its file came before it here.
+    /// The hunk goes to the next part, if others of its file came before it here. The file is alone in this part.
     fn move_hunk(&mut self, out: &mut Vec<Out>) {
-        let header = self.file.as_ref().map_or(0, |file| file.header.iter().map(|line| line.len() + 1).sum());
         let Some(mut piece) = self.hunk.take() else { return };
-        if piece.lines_before > 0 && piece.at > self.body + header {
+        if piece.lines_before > 0 {
             let tail = self.text.split_off(piece.at);
             let lines = self.lines - piece.lines_before;
             self.lines = piece.lines_before;

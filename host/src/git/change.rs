@@ -51,6 +51,7 @@ pub fn changed(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, ru
         .side()?
         .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames"])
         .args(["--no-ext-diff", "--no-textconv", "--no-color", base.as_str(), commit.as_str()])
+        .deadline(LONG)
         .done()?;
     let mut changed = parse(&output.stdout).ok_or_else(|| unexpected(&output.stdout))?;
     fill_sizes(repo, &mut changed)?;
@@ -88,7 +89,7 @@ pub(super) fn as_shown(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Chan
 
 /// The diff from where the two parted to `commit`, for a reviewer.
 pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<DiffText, runner::Error> {
-    let parted = merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
+    let parted = parted(repo, base, commit)?;
     let output = repo
         .side()?
         .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
@@ -99,14 +100,13 @@ pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<Di
     Ok(DiffText { bytes: output.stdout, truncated_at })
 }
 
-/// The whole of that diff, handed over as it comes.
+/// The same diff as a whole, from where the two [`parted`], handed over as it comes.
 pub fn diff_stream(
     repo: &Repo,
-    base: &Oid,
+    parted: &Oid,
     commit: &Oid,
     take: runner::Taker<'_>,
 ) -> Result<(), runner::Error> {
-    let parted = merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
     repo.side()?
         .args(["diff-tree", "-r", "-p", "-M", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"])
         .args([parted.as_str(), commit.as_str()])
@@ -130,6 +130,11 @@ pub fn merge_base(repo: &Repo, one: &Oid, other: &Oid) -> Result<Option<Oid>, ru
         Some(1) => Ok(None),
         _ => answered(&args, &repo.side()?.args(args).done()?).map(Some),
     }
+}
+
+/// Where a diff for a reviewer begins: where the two parted, or `base` when they have nothing in common.
+pub fn parted(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Oid, runner::Error> {
+    Ok(merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone()))
 }
 
 /// The content of a file in a commit.

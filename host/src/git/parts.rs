@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::{self, Changed, GITLINK, quote_path};
 use super::{Oid, Repo, content, runner};
-use crate::store::files;
+use crate::store::{dir::Dir, files};
 
 pub use archeflow_core::split::{Shown, Told};
 
@@ -57,7 +57,8 @@ pub enum Error {
     Plan { path: PathBuf, source: serde_json::Error },
 }
 
-/// Cuts the diff from where the two parted to `commit` into parts in `folder`, which is made when it is missing.
+/// Cuts the diff from where the two parted to `commit` into parts in `folder`, which is made when it is missing;
+/// the folder it is in exists.
 pub fn cut(
     repo: &Repo,
     base: &Oid,
@@ -65,9 +66,8 @@ pub fn cut(
     folder: &Path,
     splitting: &Splitting,
 ) -> Result<Plan, Error> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| files::Error::io("create the directory", folder, error))?;
-    let parted = change::merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone());
+    make(folder)?;
+    let parted = change::parted(repo, base, commit)?;
     let known = known(repo, &parted, commit, splitting)?;
     let mut writer = Writer::new(folder);
     let mut splitter = Splitter::new(splitting, known);
@@ -85,6 +85,12 @@ pub fn cut(
     streamed?;
     writer.take(splitter.finish())?;
     writer.finish()
+}
+
+fn make(folder: &Path) -> Result<(), files::Error> {
+    let (dir, name) = Dir::parent_of(folder)?;
+    dir.make(name.to_str().ok_or_else(|| files::Error::refused(folder, "its name is not text"))?, 0o700)?;
+    Ok(())
 }
 
 /// The files that are not plain. Only those with so many changes that it matters are looked into.

@@ -115,7 +115,8 @@ impl<'a> Added<'a> {
         let found = vec![Found::default(); paths.len()];
         let mut added = Added { by_path, found, file: None, walk: Walk::default(), number: None };
         let mut lines = Lines::new(PIECE, OVERLAP);
-        change::diff_stream(repo, base, commit, &mut |bytes| {
+        let parted = change::parted(repo, base, commit)?;
+        change::diff_stream(repo, &parted, commit, &mut |bytes| {
             lines.feed(bytes, &mut |piece| added.piece(piece));
             Ok(())
         })?;
