@@ -104,6 +104,14 @@ pub struct Remark {
     pub description: String,
 }
 
+/// Lines of the reviewed tree around what a finding cites, as the host read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The number of the first of them.
+    pub first: u32,
+    pub lines: Vec<String>,
+}
+
 /// Whether a finding counts against the change, and why it doesn't.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "counts", content = "why")]
@@ -126,14 +134,6 @@ pub struct Tried {
     /// The end of what it printed on the change.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tail: String,
-}
-
-/// Lines of the reviewed tree around what a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Frame {
-    /// The number of the first of them.
-    pub first: u32,
-    pub lines: Vec<String>,
 }
 
 /// How a finding stands to the reviews of the same subject before this one.

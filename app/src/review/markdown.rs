@@ -1,0 +1,201 @@
+//! For a comment on a pull request: the sum, a table, and each finding to unfold. It never grows beyond what a code
+//! host takes for a comment.
+
+use std::fmt::Write as _;
+
+use archeflow_core::review::{Frame, Listed};
+
+use super::text::{code, fenced, line, prose};
+use super::words::{self, Aside};
+use super::{Sheet, frame, most};
+
+pub(super) fn draw(sheet: &Sheet<'_>) -> String {
+    if sheet.is_silent() {
+        return String::new();
+    }
+    let mut out = String::new();
+    head(&mut out, sheet);
+    let counted: Vec<(&Listed, Option<&Frame>)> = sheet.told().filter(|(found, _)| found.counts()).collect();
+    table(&mut out, &counted);
+    let after = [resolved(sheet), asides(sheet), reviewers(sheet), foot(sheet)].concat();
+    let room = most::COMMENT.saturating_sub(after.len());
+    details(&mut out, &counted, room);
+    out + &after
+}
+
+fn head(out: &mut String, sheet: &Sheet<'_>) {
+    let reviewed = sheet.reviewed;
+    let _ = writeln!(out, "## Review of {}\n", prose(&words::subject(reviewed), most::SENTENCE));
+    let _ = writeln!(out, "**{}** in {}.", words::counts(reviewed), words::size(reviewed));
+    if sheet.since_last {
+        let _ = writeln!(out, "\n{}", since_last(sheet));
+    }
+    for said in words::coverage(reviewed) {
+        let strong = if reviewed.is_whole() { "" } else { "**" };
+        let _ = writeln!(out, "\n{strong}{}{strong}", prose(&said, most::SENTENCE * 2));
+    }
+}
+
+fn since_last(sheet: &Sheet<'_>) -> String {
+    if !sheet.reviewed.compared {
+        return "There was no earlier review to compare with: everything is new.".to_owned();
+    }
+    let news = sheet.told().count();
+    let gone = sheet.reviewed.resolved.len();
+    format!("Since the last review: {news} new or back, {gone} resolved, {} persistent.", sheet.persistent())
+}
+
+fn table(out: &mut String, counted: &[(&Listed, Option<&Frame>)]) {
+    if counted.is_empty() {
+        return;
+    }
+    out.push_str("\n| Severity | Rule | Where | What |\n|---|---|---|---|\n");
+    for (found, _) in counted.iter().take(most::ROWS) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} |",
+            words::severity(found.severity),
+            code(&found.rule, 60),
+            code(&found.place(), 120),
+            prose(&found.description, 160)
+        );
+    }
+    left_out(out, counted.len().saturating_sub(most::ROWS), "findings that count");
+}
+
+fn left_out(out: &mut String, more: usize, what: &str) {
+    if more > 0 {
+        let _ = writeln!(out, "\n… and {more} more {what}.");
+    }
+}
+
+fn details(out: &mut String, counted: &[(&Listed, Option<&Frame>)], room: usize) {
+    // The sentence about what is left out has to fit as well.
+    const SPARE: usize = 200;
+    for (told, (found, frame)) in counted.iter().enumerate() {
+        let one = detail(found, *frame);
+        if out.len() + one.len() + SPARE > room {
+            left_out(out, counted.len() - told, "findings than fit here");
+            return;
+        }
+        out.push_str(&one);
+    }
+}
+
+fn detail(found: &Listed, frame: Option<&Frame>) -> String {
+    let mut out = String::new();
+    let place = line(&found.place(), most::SENTENCE);
+    let place = if place.is_empty() { String::new() } else { format!(" at <code>{}</code>", html(&place)) };
+    let _ = write!(
+        out,
+        "\n<details>\n<summary><b>{}</b> <code>{}</code>{place}</summary>\n\n**What:** {}\n",
+        words::severity(found.severity),
+        html(&line(&found.rule, 60)),
+        prose(&found.description, most::PARAGRAPH)
+    );
+    if let Some(frame) = frame.filter(|frame| !frame.lines.is_empty()) {
+        let _ = write!(out, "\n{}", fenced(&drawn(found, frame)));
+    }
+    let mut say = |name: &str, text: String| {
+        if !text.is_empty() {
+            let _ = write!(out, "\n**{name}:** {text}\n");
+        }
+    };
+    say("Evidence", prose(&found.evidence, most::PARAGRAPH));
+    say(
+        "Tried",
+        found.trial.as_ref().map(|tried| prose(&words::trial(tried), most::PARAGRAPH)).unwrap_or_default(),
+    );
+    say("Fix", prose(&found.fix, most::PARAGRAPH));
+    for remark in found.also.iter().take(most::REMARKS) {
+        let said = prose(&remark.description, most::SENTENCE);
+        say("Also", format!("{} says: {said}", prose(&remark.source, 60)));
+    }
+    let since = found.since.map(|since| format!(", {}", words::since(since))).unwrap_or_default();
+    say(
+        "Raised by",
+        format!("{}{since}, {}", prose(&words::sources(found), most::SENTENCE), code(&found.fingerprint, 64)),
+    );
+    out + "\n</details>\n"
+}
+
+fn drawn(found: &Listed, frame: &Frame) -> String {
+    let gutter = frame::gutter(frame);
+    let rows = frame::rows(found, frame, 120).into_iter().map(|row| {
+        let sign = if row.mark.is_some() { '>' } else { ' ' };
+        format!("{sign} {:>gutter$} | {}\n", row.number, row.text)
+    });
+    rows.collect()
+}
+
+fn resolved(sheet: &Sheet<'_>) -> String {
+    let known = &sheet.reviewed.resolved;
+    let mut out = String::new();
+    if known.is_empty() {
+        return out;
+    }
+    let _ = writeln!(out, "\n### Resolved ({})\n", known.len());
+    for one in known.iter().take(most::ROWS) {
+        let what = prose(&one.description, 160);
+        let _ = writeln!(out, "- {} in {}: {what}", code(&one.rule, 60), code(&one.file, 120));
+    }
+    left_out(&mut out, known.len().saturating_sub(most::ROWS), "that are gone");
+    out
+}
+
+fn asides(sheet: &Sheet<'_>) -> String {
+    let mut out = String::new();
+    for aside in Aside::ALL.into_iter().filter(|_| !sheet.since_last) {
+        let those: Vec<&Listed> = sheet.reviewed.findings.iter().filter(|found| aside.holds(found)).collect();
+        if those.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n### Does not count: {} ({})\n", aside.heading(), those.len());
+        for found in those.iter().take(most::ROWS) {
+            let why = words::why(found).map(|why| prose(&why.replace('_', " "), 160));
+            let why = why.filter(|why| !why.is_empty()).map(|why| format!(" ({why})")).unwrap_or_default();
+            let what = prose(&found.description, 160);
+            let _ = writeln!(out, "- {} {}: {what}{why}", code(&found.rule, 60), code(&found.place(), 120));
+        }
+        left_out(&mut out, those.len().saturating_sub(most::ROWS), "that do not count");
+    }
+    out
+}
+
+fn reviewers(sheet: &Sheet<'_>) -> String {
+    let mut out = String::new();
+    if sheet.reviewed.reviewers.is_empty() {
+        return out;
+    }
+    out.push_str(
+        "\n| Reviewer | Verdict | Findings | Model | Tokens | Cost |\n|---|---|---:|---|---:|---:|\n",
+    );
+    for reviewer in sheet.reviewed.reviewers.iter().take(most::ROWS) {
+        let model = reviewer.player.as_ref().map(|player| code(&player.model, 80)).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {model} | {} | {} |",
+            prose(&reviewer.archetype, 60),
+            words::verdict(reviewer),
+            reviewer.findings,
+            words::tokens(reviewer),
+            words::cost(reviewer)
+        );
+    }
+    out
+}
+
+fn foot(sheet: &Sheet<'_>) -> String {
+    format!(
+        "\n<sub>archeflow {}, run {}, commit {} against {}.</sub>\n",
+        html(&line(sheet.version, 40)),
+        code(sheet.run_id, 100),
+        code(&words::short(&sheet.reviewed.commit), 10),
+        code(&words::short(&sheet.reviewed.base), 10)
+    )
+}
+
+/// For the little HTML there is, where no Markdown is read.
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,54 @@
+//! For reviewdog, which makes comments on code hosts of it. So messages are Markdown in which everything is text; the
+//! words as they were said stand in `original_output`. There are no suggestions: a fix is advice, not a replacement.
+
+use archeflow_core::review::Listed;
+use archeflow_core::words::Severity;
+use serde_json::{Value, json};
+
+use super::text::prose;
+use super::{Sheet, most, rules, words};
+
+pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
+    let counted = sheet.told().map(|(found, _)| found).filter(|found| found.counts());
+    let mut result = json!({
+        "source": { "name": "archeflow" },
+        "diagnostics": counted.map(diagnostic).collect::<Vec<_>>(),
+    });
+    let gravest = [Severity::Critical, Severity::Warning, Severity::Info];
+    if let Some(grave) = gravest.into_iter().find(|grave| sheet.reviewed.count(*grave) > 0) {
+        result["severity"] = level(grave).into();
+    }
+    result
+}
+
+fn diagnostic(found: &Listed) -> Value {
+    let mut location = json!({ "path": found.file });
+    if found.line > 0 {
+        // Without columns, the whole line.
+        location["range"] = json!({ "start": { "line": found.line } });
+    }
+    json!({
+        "message": message(found),
+        "location": location,
+        "severity": level(found.severity),
+        "source": { "name": "archeflow" },
+        "code": { "value": rules::id(found) },
+        "original_output": words::message(found),
+    })
+}
+
+fn message(found: &Listed) -> String {
+    words::message(found)
+        .lines()
+        .map(|line| prose(line, most::PARAGRAPH * 2))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "ERROR",
+        Severity::Warning => "WARNING",
+        Severity::Info => "INFO",
+    }
+}

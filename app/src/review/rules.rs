@@ -1,0 +1,95 @@
+//! What a finding is filed under where tools ask for rules: by category for reviewers, by sign for the program.
+
+use archeflow_core::review::{Listed, Standing};
+use archeflow_core::rules::raised;
+use archeflow_core::words::{PROGRAM, Severity, Sign};
+
+/// A rule as it is told to tools.
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) help: String,
+    /// As grave as it gets.
+    pub(super) severity: Severity,
+    /// From 0.0 to 10.0, for what is about security.
+    pub(super) score: Option<&'static str>,
+}
+
+/// `archeflow/security`, `archeflow/program/credential`; `archeflow/advice/security` for what nobody has shown.
+pub(super) fn id(found: &Listed) -> String {
+    match (&found.standing, sign(found)) {
+        (Standing::Unfounded(_), _) => format!("archeflow/advice/{}", slug(&found.rule)),
+        (_, Some(sign)) => format!("archeflow/program/{}", sign.name()),
+        (_, None) => format!("archeflow/{}", slug(&found.rule)),
+    }
+}
+
+pub(super) fn rule(found: &Listed) -> Rule {
+    let id = id(found);
+    let category = slug(&found.category);
+    let security = category == "security";
+    match (&found.standing, sign(found)) {
+        (Standing::Unfounded(_), _) => Rule {
+            about: format!("Advice on {category} for which no evidence was given or found"),
+            help: "A reviewer said this without showing it. It does not count against the change.".to_owned(),
+            name: name(&["advice", &slug(&found.rule)]),
+            severity: Severity::Info,
+            score: None,
+            id,
+        },
+        (_, Some(sign)) => Rule {
+            about: format!("The program itself saw this in the change: {}", sign.name().replace('_', " ")),
+            help: format!("{} No reviewer can waive it.", raised::meaning(sign).1),
+            name: name(&["program", sign.name()]),
+            severity: Severity::Critical,
+            score: security.then_some("9.1"),
+            id,
+        },
+        (_, None) => Rule {
+            about: format!("What reviewers found about {category}"),
+            help: about(&category).to_owned(),
+            name: name(&[&category]),
+            severity: if security { Severity::Critical } else { Severity::Warning },
+            score: security.then_some("7.5"),
+            id,
+        },
+    }
+}
+
+/// One sentence for each of the categories everybody has; lenses add others.
+fn about(category: &str) -> &'static str {
+    match category {
+        "security" => "The change lets somebody do, see or break what they should not.",
+        "reliability" => "The change can fail, hang or lose something where it should not.",
+        "breaking-change" => "The change breaks something others depend on.",
+        "dependency" => "The change brings in, moves or drops something of others in a way that matters.",
+        "quality" => "The change is harder to understand or to keep than it needs to be.",
+        "scalability" => "The change will not keep up with more of what it is for.",
+        "testing" => "The change is not tested where it should be, or its tests show nothing.",
+        "design" => "The change solves it in a way that will not hold.",
+        "consistency" => "The change does something differently from what is around it.",
+        _ => "A category of this repository's lenses, or one that a reviewer chose.",
+    }
+}
+
+fn sign(found: &Listed) -> Option<Sign> {
+    let raised = found.sources.iter().any(|source| source == PROGRAM);
+    Sign::ALL.into_iter().find(|sign| raised && sign.name() == found.rule)
+}
+
+/// Letters, digits and hyphens only: it stands in addresses and file names of other tools.
+fn slug(text: &str) -> String {
+    const MOST: usize = 60;
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = text.chars().take(MOST).map(plain).collect();
+    let slug = slug.trim_matches('-');
+    if slug.is_empty() { "other".to_owned() } else { slug.to_owned() }
+}
+
+/// `ProgramCredential`.
+fn name(words: &[&str]) -> String {
+    let parts = words.iter().flat_map(|word| word.split(['-', '_'])).filter(|part| !part.is_empty());
+    let name: String = std::iter::once("Archeflow").chain(parts).map(archeflow_core::view::capital).collect();
+    name
+}
