@@ -16,6 +16,8 @@ pub mod hands;
 
 mod lineup;
 
+pub mod glance;
+
 pub mod world;
 
 pub mod projections;

@@ -35,9 +35,9 @@ use crate::world::World;
 const READ_AT_MOST: u64 = 4_000_000;
 
 /// Where an attempt's answer stands, and what a client printed around it.
-const ANSWER: &str = "answer.md";
+pub(crate) const ANSWER: &str = "answer.md";
 const FORM: &str = "answer.json";
-const STREAM: &str = "stream.jsonl";
+pub(crate) const STREAM: &str = "stream.jsonl";
 
 struct Attempt<'a> {
     world: &'a World,

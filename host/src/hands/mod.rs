@@ -25,6 +25,7 @@ use archeflow_core::words::Seq;
 use crate::clock;
 use crate::world::World;
 
+pub(crate) use agent::{ANSWER, STREAM};
 pub(crate) use citations::resolve as resolve_citations;
 pub(crate) use client::read_line;
 pub(crate) use client::vacate;

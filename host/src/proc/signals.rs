@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 /// Calls back on a thread of its own for every SIGINT, SIGTERM and SIGHUP, with the number of the signal.
@@ -25,6 +25,15 @@ pub fn listen(mut on_signal: impl FnMut(i32) + Send + 'static) -> io::Result<()>
     let listen = move || signals.forever().for_each(&mut on_signal);
     thread::Builder::new().name("signals".into()).spawn(listen)?;
     Ok(())
+}
+
+/// Flags that are raised when the terminal asks this program to pause, and when it may go on. A face that has changed
+/// how the terminal works must put that back before it pauses, so from here on pausing is its business.
+pub fn pauses() -> io::Result<(Arc<AtomicBool>, Arc<AtomicBool>)> {
+    let (asked, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    signal_hook::flag::register(SIGTSTP, Arc::clone(&asked))?;
+    signal_hook::flag::register(SIGCONT, Arc::clone(&over))?;
+    Ok((asked, over))
 }
 
 /// A program may be started with SIGCHLD ignored, and the kernel then throws away how its children ended. Any

@@ -312,7 +312,7 @@ impl Drop for Journal {
     }
 }
 
-fn locate(dir: &Path, run_id: &str) -> Result<(Dir, String, PathBuf), Error> {
+pub(super) fn locate(dir: &Path, run_id: &str) -> Result<(Dir, String, PathBuf), Error> {
     if !names::valid_run_id(run_id) {
         return Err(Error::BadName { run_id: run_id.chars().take(200).collect() });
     }
@@ -324,7 +324,7 @@ fn locate(dir: &Path, run_id: &str) -> Result<(Dir, String, PathBuf), Error> {
     }
 }
 
-fn existing(dir: &Dir, name: &str, path: &Path, flags: OFlags) -> Result<File, Error> {
+pub(super) fn existing(dir: &Dir, name: &str, path: &Path, flags: OFlags) -> Result<File, Error> {
     match dir.file(name, flags) {
         Err(e) if e.io_kind() == Some(io::ErrorKind::NotFound) => {
             Err(Error::Missing { file: path.to_owned() })

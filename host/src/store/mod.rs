@@ -3,7 +3,7 @@
 //! The journal of a run is the truth and everything else can be derived from it; see [`journal`]. The other rooms
 //! answer smaller questions: where things lie and whether the place is safe ([`places`]), what they may be called
 //! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
-//! ([`index`]), who may act on a target ([`lock`]), which provider accounts
+//! ([`index`]), how a journal is read while it grows ([`follow`]), who may act on a target ([`lock`]), which provider accounts
 //! are limited ([`breakers`]), and what earlier runs taught ([`memory`]).
 //!
 //! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
@@ -11,6 +11,7 @@
 pub mod breakers;
 pub(crate) mod dir;
 pub mod files;
+pub mod follow;
 mod frame;
 pub mod holder;
 pub mod index;

@@ -14,7 +14,7 @@ use std::thread;
 use super::frame::{self, Read, Why};
 
 /// The longest line that is read. What is written is a good deal shorter; see `journal::LONGEST`.
-const LONGEST: usize = 1 << 20;
+pub(super) const LONGEST: usize = 1 << 20;
 /// Below this a second thread costs more than it brings.
 const STRETCH: usize = 1 << 20;
 
@@ -267,7 +267,7 @@ fn walk(bytes: &[u8], range: Range<usize>, run_id: &str) -> Stretch {
 }
 
 /// Checks one line against the line before it. `None`: the same bytes once more, as a repeated write leaves them.
-fn step(line: &[u8], before: Option<(&[u8], u64)>, run_id: &str) -> Result<Option<u64>, Why> {
+pub(super) fn step(line: &[u8], before: Option<(&[u8], u64)>, run_id: &str) -> Result<Option<u64>, Why> {
     if line.len() > LONGEST {
         return Err(Why::TooLong);
     }
