@@ -41,6 +41,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// A run from beginning to end
     Show(ShowArgs),
+    /// A run as it happens, on the whole screen; in lines where there is no terminal
+    Watch(WatchArgs),
     /// A run looked at again: its decisions, what would have been, beside others
     Replay(ReplayArgs),
     /// What a run did, as a document: Markdown, one HTML file or one line
@@ -213,6 +215,9 @@ pub(crate) struct ReviewArgs {
     /// Never ask: what would be a question ends the review with exit 10
     #[arg(long)]
     pub(crate) unattended: bool,
+    /// Show it on the whole screen while it is under way
+    #[arg(long, conflicts_with = "unattended")]
+    pub(crate) tui: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -226,6 +231,9 @@ pub(crate) struct Session {
     /// Never ask: what would be a question ends the run with exit 10
     #[arg(long)]
     pub(crate) unattended: bool,
+    /// Show the run on the whole screen while it goes on
+    #[arg(long)]
+    pub(crate) tui: bool,
     #[command(flatten)]
     pub(crate) place: Place,
 }
@@ -345,6 +353,14 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The run; if not given, the newest one under way here, else the newest
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     #[command(subcommand)]
     pub(crate) what: ReplayCommand,
@@ -458,6 +474,9 @@ pub(crate) struct DemoArgs {
     /// No pauses between the agents' lines
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Show the run on the whole screen
+    #[arg(long)]
+    pub(crate) tui: bool,
     /// Print one JSON object on standard output at the end
     #[arg(long)]
     pub(crate) json: bool,
@@ -621,6 +640,21 @@ pub(crate) enum Shell {
 }
 
 impl Command {
+    /// Whether a terminal is needed to draw on.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "few commands drive")]
+    pub(crate) fn tui(&self) -> bool {
+        match self {
+            Command::Run(args) => args.session.tui,
+            Command::Review(args) => args.tui,
+            Command::Resume(args) => args.session.tui,
+            Command::Merge(args) => args.session.tui,
+            Command::Answer(args) => args.session.tui,
+            Command::Continue(args) => args.session.tui,
+            Command::Demo(args) => args.tui,
+            _ => false,
+        }
+    }
+
     /// Whether the caller wants JSON, also when things go wrong.
     pub(crate) fn json(&self) -> bool {
         match self {
@@ -634,6 +668,7 @@ impl Command {
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
             Command::Show(args) => args.place.json,
+            Command::Watch(args) => args.place.json,
             Command::Replay(args) => args.what.place().json,
             Command::Report(args) => args.place.json,
             Command::Dag(args) => args.place.json,

@@ -58,6 +58,8 @@ mod replay;
 mod reports;
 #[path = "e2e/review.rs"]
 mod review;
+#[path = "e2e/screen.rs"]
+mod screen;
 #[path = "e2e/shadows.rs"]
 mod shadows;
 #[path = "e2e/shapes.rs"]

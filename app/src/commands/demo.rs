@@ -68,6 +68,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let session = Session {
         auto_merge: true,
         unattended: true,
+        tui: args.tui,
         place: Place { repo: Some(shop.clone()), config: None, json: args.json },
     };
     let code = drive(driver, "demo", &session, true, request, Vec::new())?;

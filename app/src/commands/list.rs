@@ -376,6 +376,11 @@ pub(crate) fn fold(house: &House, id: &str) -> Result<Run, Failure> {
 }
 
 pub(crate) fn text(house: &House, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
+    Ok(Journal::read(&known(house, id)?)?)
+}
+
+/// The journal of a run there is.
+pub(crate) fn known(house: &House, id: &str) -> Result<PathBuf, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
         return Err(start::Error::BadId { id: id.to_owned() }.into());
     }
@@ -383,7 +388,7 @@ pub(crate) fn text(house: &House, id: &str) -> Result<archeflow_host::store::jou
     if !path.exists() {
         return Err(start::Error::NoRun { id: id.to_owned() }.into());
     }
-    Ok(Journal::read(&path)?)
+    Ok(path)
 }
 
 #[cfg(test)]

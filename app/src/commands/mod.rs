@@ -21,6 +21,7 @@ mod score;
 mod session;
 mod show;
 mod trust;
+mod watch;
 mod why;
 
 use std::path::Path;
@@ -30,9 +31,16 @@ use archeflow_host::start::{Ground, House};
 
 use crate::args::{Cli, Command, ConfigCommand, Place};
 use crate::faces::text::safe_json;
+use crate::faces::tui::terminal;
 use crate::failure::Failure;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    if cli.command.tui() && !terminal::is_there() {
+        return Err(Failure::usage(
+            "--tui needs a terminal for input and output, and this is none",
+            "Leave out --tui: progress is told in lines. A run can be looked at from elsewhere with archeflow watch.",
+        ));
+    }
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Review(args) => review::run(&args),
@@ -44,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => list::status(&args),
         Command::List(args) => list::list(&args),
         Command::Show(args) => show::run(&args),
+        Command::Watch(args) => watch::run(&args),
         Command::Replay(args) => replay::run(&args.what),
         Command::Report(args) => report::run(&args),
         Command::Dag(args) => dag::run(&args),

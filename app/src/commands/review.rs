@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
         return show(&home, id, args, &wish);
     }
     let requested = requested(args, &home)?;
-    let session = Session { auto_merge: false, unattended: args.unattended, place: args.place.clone() };
+    let session =
+        Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
     let opened = match home.review(&requested) {
         Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, args, &wish)),
         other => other?,
@@ -116,7 +117,8 @@ fn requested(args: &ReviewArgs, home: &House) -> Result<Requested, Failure> {
         budget: args.budget.clone(),
         ..Flags::default()
     };
-    let session = Session { auto_merge: false, unattended: args.unattended, place: args.place.clone() };
+    let session =
+        Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
     let wanted = Wanted {
         task: String::new(),
         flags,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use archeflow_core::event::Event;
-use archeflow_host::drive::{Driver, Ended};
+use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::hands::Message;
 use archeflow_host::proc;
 use archeflow_host::start;
@@ -15,13 +15,16 @@ use crate::args::Session;
 use crate::commands::print_json;
 use crate::faces::line::Lines;
 use crate::faces::summary;
+use crate::faces::tui::face::Live;
 use crate::failure::Failure;
 
 /// A person is there when both ways of talking are a terminal and nobody said otherwise.
 pub(crate) fn attended(session: &Session) -> bool {
-    !session.unattended
-        && rustix::termios::isatty(std::io::stdin())
-        && rustix::termios::isatty(std::io::stderr())
+    !session.unattended && (session.tui || talks())
+}
+
+fn talks() -> bool {
+    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
 }
 
 /// Tells the run what happened outside, opens a session, and drives.
@@ -63,10 +66,12 @@ pub(crate) fn go(
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
-    let mut face = Lines::new(&run_id, interrupted);
+    let mut face = face(driver, session, interrupted)?;
     let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let reports = before.into_iter().chain([opened]).chain(after).collect();
-    let ended = driver.tell(&mut face, reports).and_then(|()| driver.drive(&mut face));
+    let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
+    // The screen is the person's again before anything else is said.
+    drop(face);
     proc::finish_all();
     ended.map_err(|error| {
         let root = driver.world.places.root();
@@ -75,6 +80,13 @@ pub(crate) fn go(
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
         failure
     })
+}
+
+fn face(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Box<dyn Face>, Failure> {
+    if session.tui {
+        return Ok(Box::new(Live::begin(driver, interrupted)?));
+    }
+    Ok(Box::new(Lines::new(&driver.world.run_id, interrupted)))
 }
 
 /// Says that a signal ended the session, and gives its exit code.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use archeflow_core::event::{AgentStart, Entry, Event, QuestionAsked};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Line};
-use archeflow_core::words::{Seq, Strategy};
+use archeflow_core::words::{Phase, Seq, Strategy};
 use archeflow_host::drive::{Asked, Face};
 
 use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
@@ -57,6 +57,18 @@ impl Lines {
         let mut lines = Lines::new(run_id, std::sync::Arc::default());
         lines.live = false;
         lines
+    }
+
+    /// Comes in while the run is under way: says what it is about and shows who is out.
+    pub(crate) fn join(&mut self, run: &Run) {
+        self.begun = true;
+        self.cycle = run.number();
+        self.header(run);
+        for (seq, start) in run.open_agents() {
+            let tag = view::tag(run, run.cycle().map_or(Phase::Plan, |cycle| cycle.phase), &start.archetype);
+            let out = Out { tag, start: start.clone(), since: Instant::now(), murmur: String::new() };
+            self.out.insert(seq, out);
+        }
     }
 
     fn say(&mut self, text: &str) {

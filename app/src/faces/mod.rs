@@ -1,6 +1,7 @@
-//! How a run looks: lines on a terminal or in a log, or one JSON object.
+//! How a run looks: lines on a terminal or in a log, a whole screen, or one JSON object.
 
 pub(crate) mod costs;
 pub(crate) mod line;
 pub(crate) mod summary;
 pub(crate) mod text;
+pub(crate) mod tui;

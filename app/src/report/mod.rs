@@ -14,7 +14,7 @@ mod text;
 mod words;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use archeflow_core::story::Story;
 use archeflow_core::story::dag::Dag;

@@ -17,16 +17,16 @@ use super::diff::Diff;
 use super::{Report, graph, html, json, markdown, summary};
 use crate::faces::text::{Paint, safe};
 
-const DEMO: &str = include_str!("../../tests/logs/demo.jsonl");
-const BREAK: &str = include_str!("../../tests/logs/break.jsonl");
+pub(crate) const DEMO: &str = include_str!("../../tests/logs/demo.jsonl");
+pub(crate) const BREAK: &str = include_str!("../../tests/logs/break.jsonl");
 const CHANGE: &str = "diff --git a/till.sh b/till.sh\nindex 1..2 100644\n--- a/till.sh\n+++ b/till.sh\n\
                       @@ -1,3 +1,3 @@ total() {\n first\n-second\n+second & <third>\n last\n";
 
-fn values(log: &str) -> Vec<Value> {
+pub(crate) fn values(log: &str) -> Vec<Value> {
     log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn entries(lines: &[Value]) -> Vec<Entry> {
+pub(crate) fn entries(lines: &[Value]) -> Vec<Entry> {
     let entry = |line: &Value| Entry {
         seq: line["seq"].as_u64().unwrap(),
         at: clock::read(line["ts"].as_str().unwrap()),
@@ -102,7 +102,7 @@ const HOSTILE: &str = " </script></title></style><script>own()</script><img src=
                        ![x](http://e.example/x) [y](javascript:own()) <!-- & &lt; ; } { n1 --> n2 \\";
 
 /// Puts hostile words behind every text of others. Words of ours, such as verdicts, have no blanks.
-fn poison(value: &mut Value, key: &str) {
+pub(crate) fn poison(value: &mut Value, key: &str) {
     const FREE: [&str; 12] = [
         "task",
         "location",

@@ -69,8 +69,8 @@ struct Golden {
 
 fn result(scene: &Scene) -> Result<serde_json::Value, String> {
     let ended = scene.call(&["review", "--run", &scene.id(), "--format", "json"], None);
-    let mut result: serde_json::Value = serde_json::from_str(&ended.said)
-        .map_err(|error| format!("{error}: {}", ended.said))?;
+    let mut result: serde_json::Value =
+        serde_json::from_str(&ended.said).map_err(|error| format!("{error}: {}", ended.said))?;
     // Each scene is another repository with other commits.
     for key in ["base", "commit", "reviewers"] {
         if let Some(object) = result.as_object_mut() {

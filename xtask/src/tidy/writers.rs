@@ -114,7 +114,7 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 27] = [
+const WRITERS: [(&str, &str); 28] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
@@ -141,6 +141,7 @@ const WRITERS: [(&str, &str); 27] = [
     ("host/src/backends/script.rs", "plays an agent, in its working copy"),
     ("app/src/commands/demo.rs", "the sample repository"),
     ("app/src/report/tests.rs", "snapshots, when they are made anew"),
+    ("app/src/faces/tui/tests.rs", "snapshots, when they are made anew"),
     ("app/src/commands/doctor.rs", "tries whether the disk keeps its promises"),
 ];
 

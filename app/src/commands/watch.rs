@@ -1,0 +1,128 @@
+//! `archeflow watch`: a run as it happens, also one that another process drives. It reads and never writes.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use archeflow_core::run::Run;
+use archeflow_core::words::Outcome;
+use archeflow_host::drive::Face;
+use archeflow_host::start::House;
+use archeflow_host::store::follow::Follower;
+use archeflow_host::store::{index, journal::Journal};
+use archeflow_host::{log, proc};
+
+use crate::args::{AnswerArgs, Session, WatchArgs};
+use crate::commands::{house, known, list, print_json};
+use crate::faces::line::Lines;
+use crate::faces::summary;
+use crate::faces::text::Paint;
+use crate::faces::tui::stage::{Left, Shelf, Stage, driven_by};
+use crate::faces::tui::terminal::{self, Screen};
+use crate::faces::tui::{View, face::no_screen};
+use crate::failure::Failure;
+
+/// How often a journal that does not grow is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// A driver that is gone may have written its last lines just before.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
+    let house = house(&args.place, None, false)?;
+    let id = match &args.id {
+        Some(id) => list::known(&house, id).map(|_| id.clone())?,
+        None => newest(&house)?,
+    };
+    if args.place.json || !terminal::is_there() {
+        return follow(&house, &id, args.place.json);
+    }
+    match look(&house, &id)? {
+        Left::Answer(text) => {
+            let session =
+                Session { auto_merge: false, unattended: false, tui: true, place: args.place.clone() };
+            known::answer(&AnswerArgs { id, text, session })
+        }
+        Left::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(130))),
+        Left::Failed(failure) => Err(*failure),
+        Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The newest run that somebody drives, else the newest of all.
+fn newest(house: &House) -> Result<String, Failure> {
+    let events = house.places.events();
+    let runs = index::read(&events)?.runs;
+    let driven = runs
+        .iter()
+        .rev()
+        .find(|run| run.status == "running" && Journal::driver(&events, &run.run_id).is_some());
+    let chosen = driven.or(runs.last()).map(|run| run.run_id.clone());
+    chosen.ok_or_else(|| {
+        Failure::usage("there is no run in this repository to watch", "Start one: archeflow run \"<task>\"")
+    })
+}
+
+fn look(house: &House, id: &str) -> Result<Left, Failure> {
+    let events = house.places.events();
+    let artifacts = house.places.artifacts().join(id);
+    let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
+    let signal = Arc::new(AtomicI32::new(0));
+    let heard = Arc::clone(&signal);
+    let shelf = Shelf { repo: house.repo.clone(), events, artifacts };
+    let stage = Stage::new(view, shelf, None, signal)?;
+    proc::signals::listen(move |signal| {
+        if heard.swap(signal, Ordering::SeqCst) != 0 {
+            terminal::leave();
+            std::process::exit(128 + signal);
+        }
+    })
+    .map_err(|error| no_screen(&error))?;
+    let screen = Screen::enter().map_err(|error| no_screen(&error))?;
+    Ok(stage.play(screen))
+}
+
+/// Without a terminal: the lines of a run as they come, until it ends.
+fn follow(house: &House, id: &str, json: bool) -> Result<ExitCode, Failure> {
+    let events = house.places.events();
+    let mut follower = Follower::open(&events, id)?;
+    let mut face = Lines::replay(id);
+    let mut run = Run::default();
+    let mut alone: Option<Instant> = None;
+    loop {
+        let mut entries = Vec::new();
+        let some = follower.more(|line| entries.push(log::decode(line)))?;
+        for entry in entries {
+            let entry = entry?;
+            run.apply(&entry);
+            face.wrote(&run, &entry);
+        }
+        if some {
+            continue;
+        }
+        if run.outcome.is_some() {
+            break;
+        }
+        let driven = Journal::driver(&events, id).is_some();
+        alone = if driven { None } else { alone.or_else(|| Some(Instant::now())) };
+        if alone.is_some_and(|since| since.elapsed() >= GRACE) {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(ExitCode::from(told(house, id, &run, json)))
+}
+
+/// How the run ended, as its own process says it, with the same code.
+fn told(house: &House, id: &str, run: &Run, json: bool) -> u8 {
+    const NEEDS_YOU: u8 = 10;
+    let code = run.outcome.as_ref().map_or(NEEDS_YOU, Outcome::exit_code);
+    match &run.outcome {
+        Some(outcome) => summary::print(id, run, outcome, run.last.saturating_sub(run.began)),
+        None => tell!("\nnobody drives this run any more; next: archeflow resume {id}"),
+    }
+    if json {
+        print_json(&summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None));
+    }
+    code
+}

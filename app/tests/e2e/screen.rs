@@ -1,0 +1,467 @@
+//! The live view on a real terminal: a pty, its modes, keys, sizes and signals. What the terminal shows is read by a
+//! small emulator, and what was sent to it byte by byte.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+
+use crate::harness::{TASK, Test, review};
+
+const CLEAR: &str = "\x1b[2J";
+const LONG: Duration = Duration::from_secs(60);
+
+/// A terminal with a program in it.
+struct Pty {
+    master: OwnedFd,
+    /// Held open, so that the modes stay there to be looked at.
+    _slave: OwnedFd,
+    modes: String,
+    child: Child,
+    sent: Arc<Mutex<Vec<u8>>>,
+    size: (u16, u16),
+}
+
+impl Pty {
+    /// The program in a session of its own, as a terminal emulator starts it.
+    fn start(test: &Test, arguments: &[&str], size: (u16, u16)) -> Pty {
+        let program = [&[env!("CARGO_BIN_EXE_archeflow")], arguments].concat();
+        Pty::run(test, &program, size)
+    }
+
+    fn run(test: &Test, program: &[&str], size: (u16, u16)) -> Pty {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
+        tcsetwinsize(&master, winsize(size)).unwrap();
+        let modes = modes(&master);
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        let child = test
+            .command("setsid")
+            .arg("--ctty")
+            .args(program)
+            .current_dir(&test.repo)
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, heard) = (File::from(master.try_clone().unwrap()), Arc::clone(&sent));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 65_536];
+            while let Ok(n) = reader.read(&mut bytes) {
+                heard.lock().unwrap().extend_from_slice(&bytes[..n]);
+            }
+        });
+        Pty { master, _slave: slave, modes, child, sent, size }
+    }
+
+    fn press(&self, keys: &str) -> &Pty {
+        rustix::io::write(&self.master, keys.as_bytes()).unwrap();
+        self
+    }
+
+    fn resize(&mut self, size: (u16, u16)) {
+        self.size = size;
+        tcsetwinsize(&self.master, winsize(size)).unwrap();
+    }
+
+    fn sent(&self) -> Vec<u8> {
+        self.sent.lock().unwrap().clone()
+    }
+
+    /// What a person sees.
+    fn screen(&self) -> String {
+        let (columns, rows) = self.size;
+        let sent = self.sent();
+        // Everything is drawn anew after the size has changed.
+        let from = position(&sent, CLEAR).pop().unwrap_or(0);
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        parser.process(&sent[from..]);
+        parser.screen().contents()
+    }
+
+    /// Waits until this is on the screen.
+    #[track_caller]
+    fn see(&self, words: &str) -> &Pty {
+        self.until(words, |screen| screen.contains(words))
+    }
+
+    /// Waits until these bytes were sent so often.
+    #[track_caller]
+    fn hear(&self, words: &str, times: usize) -> &Pty {
+        self.until(words, |_| position(&self.sent(), words).len() >= times)
+    }
+
+    #[track_caller]
+    fn until(&self, what: &str, is: impl Fn(&str) -> bool) -> &Pty {
+        let begun = Instant::now();
+        while !is(&self.screen()) {
+            assert!(begun.elapsed() < LONG, "'{what}' is never seen:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the end; the terminal must be as it was before. Gives the exit code and all that was sent.
+    #[track_caller]
+    fn ends(mut self) -> (i32, Vec<u8>) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < LONG, "it does not end:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(modes(&self.master), self.modes, "the modes of the terminal are as they were");
+        self.settle();
+        let sent = self.sent();
+        assert_eq!(position(&sent, "\x1b[?1049l").len(), position(&sent, "\x1b[?1049h").len());
+        for (on, off) in
+            [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h")]
+        {
+            assert!(
+                position(&sent, off).last() > position(&sent, on).last(),
+                "{off:?} is the last word on it"
+            );
+        }
+        (status.code().unwrap_or(-1), sent)
+    }
+
+    /// Waits until what was sent has arrived here.
+    fn settle(&self) {
+        let mark = "\x1b[?25h".as_bytes();
+        let begun = Instant::now();
+        while !self.sent().windows(mark.len()).any(|window| window == mark) && begun.elapsed() < LONG {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut length = 0;
+        while self.sent().len() != length {
+            length = self.sent().len();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn winsize((columns, rows): (u16, u16)) -> Winsize {
+    Winsize { ws_col: columns, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn modes(terminal: &OwnedFd) -> String {
+    format!("{:?}", tcgetattr(terminal).unwrap())
+}
+
+fn position(bytes: &[u8], words: &str) -> Vec<usize> {
+    let windows = bytes.windows(words.len()).enumerate();
+    windows.filter(|(_, window)| *window == words.as_bytes()).map(|(at, _)| at).collect()
+}
+
+/// Everything in it that could make a terminal do something which our own faces never ask for.
+fn foreign(sent: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(sent).into_owned();
+    let mut faults = Vec::new();
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if c == '\u{1b}' {
+            let body = rest.strip_prefix('[').unwrap_or("");
+            let end = body.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+            let (parameters, last) = (&body[..end], body[end..].chars().next().unwrap_or(' '));
+            let known = match last {
+                'm' | 'H' | 'A' => parameters.chars().all(|c| c.is_ascii_digit() || c == ';'),
+                'J' => parameters.is_empty() || parameters == "2",
+                'h' | 'l' => ["?25", "?1049", "?2004"].contains(&parameters),
+                _ => false,
+            };
+            if !known {
+                faults.push(rest.chars().take(20).collect());
+            }
+        } else if (c.is_control() && !matches!(c, '\n' | '\r')) || archeflow_core::persona::hides(c) {
+            faults.push(format!("{c:?}"));
+        }
+    }
+    faults
+}
+
+/// A run that is under way until somebody makes the file `go`.
+const WAITS: &str = "== maker ==\nsh touch {base}/working\nsh while [ ! -e {base}/go ]; do sleep 0.05; done\n\
+    sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add the line\n\
+    say <<END\n## Summary\n\nA line.\n\nSTATUS: DONE\nEND\n\n";
+
+fn go(test: &Test) {
+    std::fs::write(test.base().join("go"), "").unwrap();
+}
+
+/// A run driven by another process, without a terminal.
+fn elsewhere(test: &Test) -> Child {
+    let arguments = test.arguments(TASK, &["--auto-merge"]);
+    let child = test
+        .command(env!("CARGO_BIN_EXE_archeflow"))
+        .args(&arguments)
+        .current_dir(&test.repo)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    test.wait_for_file("working");
+    child
+}
+
+fn ended(test: &Test, mut driver: Child) {
+    go(test);
+    assert!(driver.wait().unwrap().success());
+}
+
+#[test]
+fn af_122_watch_ends_in_every_way_and_leaves_the_terminal_as_it_was() {
+    let test = Test::new().play(WAITS);
+    let driver = elsewhere(&test);
+    for (how, code) in [("q", 0), ("TERM", 143), ("HUP", 129), ("INT", 130), ("\x03", 130)] {
+        let pty = Pty::start(&test, &["watch"], (100, 30));
+        pty.see("Maker").see("running");
+        if how.len() == 1 {
+            pty.press(how);
+        } else {
+            pty.signal(how);
+        }
+        assert_eq!(pty.ends().0, code, "{how}");
+    }
+    let before = test.journal_bytes(&test.run_ids()[0]);
+    let pty = Pty::start(&test, &["watch"], (100, 30));
+    pty.see("Maker").press("s").see("kill -INT").press("x").press("q");
+    assert_eq!(pty.ends().0, 0);
+    assert_eq!(test.journal_bytes(&test.run_ids()[0]), before, "watching writes nothing");
+    ended(&test, driver);
+}
+
+#[test]
+fn af_122_watch_shows_what_comes_and_survives_any_size() {
+    let test = Test::new().play(WAITS);
+    let driver = elsewhere(&test);
+    let mut pty = Pty::start(&test, &["watch"], (120, 40));
+    pty.see("implementing").see("Decisions");
+    for (size, words) in
+        [((30, 5), "too small"), ((90, 30), "implementing"), ((40, 10), "Agents"), ((200, 60), "Convergence")]
+    {
+        pty.resize(size);
+        pty.see(words);
+    }
+    for size in [(1, 1), (3, 1), (1, 50), (65_535, 65_535), (0, 0)] {
+        let before = position(&pty.sent(), CLEAR).len();
+        tcsetwinsize(&pty.master, winsize(size)).unwrap();
+        pty.hear(CLEAR, before + 1);
+    }
+    pty.resize((100, 30));
+    pty.see("implementing").press("?").see("this help").press("\x1b");
+    ended(&test, driver);
+    pty.see("merged (approved)").press("d").see("+made").press("q").press("q");
+    assert_eq!(pty.ends().0, 0);
+}
+
+#[test]
+fn af_122_a_pause_gives_the_terminal_back_and_takes_it_again() {
+    let test = Test::new().play(WAITS);
+    let driver = elsewhere(&test);
+    let script =
+        "set -m; \"$0\" watch; echo PAUSED; stty -a | grep -q ' icanon' && echo USUAL; fg; echo OVER $?";
+    let pty = Pty::run(&test, &["sh", "-c", script, env!("CARGO_BIN_EXE_archeflow")], (100, 30));
+    pty.see("implementing")
+        .press("\x1a")
+        .hear("PAUSED", 1)
+        .hear("USUAL", 1)
+        .hear("\x1b[?1049h", 2)
+        .see("implementing");
+    pty.press("q").see("OVER 0");
+    let (code, sent) = pty.ends();
+    assert_eq!((code, position(&sent, "\x1b[?1049h").len()), (0, 2));
+    ended(&test, driver);
+}
+
+#[test]
+fn af_122_a_panic_puts_the_terminal_back() {
+    let test = Test::new().play(WAITS).env("ARCHEFLOW_PANIC", "1");
+    let driver = elsewhere(&test);
+    let (code, sent) = Pty::start(&test, &["watch"], (80, 24)).ends();
+    assert_eq!(code, 101);
+    assert!(String::from_utf8_lossy(&sent).contains("a test asked for this"));
+    ended(&test, driver);
+
+    // In the process that drives, the run goes on in plain lines.
+    let test = Test::new().play("").env("ARCHEFLOW_PANIC", "1");
+    let arguments = test.arguments(TASK, &["--auto-merge", "--tui"]);
+    let pty = Pty::start(&test, &arguments.iter().map(String::as_str).collect::<Vec<_>>(), (80, 24));
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
+}
+
+fn driven(test: &Test, more: &[&str]) -> Pty {
+    let arguments = test.arguments(TASK, &[&["--tui"], more].concat());
+    Pty::start(test, &arguments.iter().map(String::as_str).collect::<Vec<_>>(), (110, 32))
+}
+
+#[test]
+fn af_122_a_run_with_the_view_asks_before_it_is_left_or_stopped() {
+    // Plain lines from here on.
+    let test = Test::new().play(WAITS);
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("implementing").press("q").see("go on in plain lines").press("p").see("Run ID:");
+    go(&test);
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 0);
+    assert!(String::from_utf8_lossy(&sent).contains("merged (approved)"));
+
+    // Stopped, and only after a yes.
+    let test = Test::new().play(WAITS);
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("implementing")
+        .press("s")
+        .see("Stop the run?")
+        .press("n")
+        .press("s")
+        .see("Stop the run?")
+        .press("y");
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 130);
+    assert!(String::from_utf8_lossy(&sent).contains("archeflow resume"));
+
+    // A signal from outside.
+    let test = Test::new().play(WAITS);
+    let pty = driven(&test, &["--auto-merge"]);
+    pty.see("implementing").signal("TERM");
+    assert_eq!(pty.ends().0, 143);
+}
+
+#[test]
+fn r20_the_question_is_answered_on_the_screen_or_later_in_watch() {
+    let test = Test::new().play("");
+    let pty = driven(&test, &[]);
+    pty.see("waits for an answer")
+        .press("a")
+        .see("Land this change")
+        .press("\x1b[A\x1b[A")
+        .see("▸ yes")
+        .press("\r");
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
+
+    let test = Test::new().play("");
+    assert_eq!(test.go(&["--unattended"]).code, 10);
+    let pty = Pty::start(&test, &["watch"], (110, 32));
+    pty.see("awaiting").press("a").see("▸ or your words").press("yes\r");
+    let (code, sent) = pty.ends();
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
+    assert_eq!(test.git(["log", "-1", "--format=%P"]).split(' ').count(), 2, "it has landed");
+}
+
+const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;b3duZWQ=\u{7}\u{1b}[3J\u{1b}[?1000h\u{1b}Pq#0;2;0;0;0#0~~\u{1b}\\\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}\r\u{8}\u{7}end";
+
+/// R14: in the bytes on the terminal there is nothing an agent could have meant as an order to it.
+#[test]
+fn r14_what_agents_print_can_not_drive_the_terminal() {
+    let long = "y".repeat(100_000);
+    let flood = format!("z{}", "\u{301}".repeat(5_000));
+    // A line break would end the row of a table.
+    let inline = ESCAPES.replace('\r', "");
+    let row = format!("OWNED {inline} 漢字{flood} {long}");
+    let words = format!("{long} {flood}\nOWNED 漢字 {ESCAPES}");
+    let scenes = format!(
+        "== explorer ==\nsay <<END\n{words}\n\nSTATUS: DONE\nEND\n\n\
+         == maker ==\ncomplain <<END\n{words}\nEND\nsay <<END\n{words}\nEND\nsleep 500\nsay <<END\nOWNED 漢字 {ESCAPES}\nEND\nsh touch {{base}}/working\n\
+         sh while [ ! -e {{base}}/go ]; do sleep 0.05; done\n\
+         sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Add\n\
+         say <<END\n## Summary\n\n{words}\n\nSTATUS: DONE\nEND\n\n{}",
+        review(
+            "guardian",
+            "REJECTED",
+            &[&format!("src/app.txt:1 | CRITICAL | security | {row} | Fix {inline} | `line 1`")]
+        )
+    );
+    let test = Test::new().unshadowed().play(&scenes);
+    let task = format!("Add a line {ESCAPES}");
+    let arguments = test.arguments(&task, &["--tui", "--unattended"]);
+    let pty = Pty::start(&test, &arguments.iter().map(String::as_str).collect::<Vec<_>>(), (110, 32));
+    pty.see("implementing").see("OWNED").press("\r").see("attempt");
+    let watching = Pty::start(&test, &["watch"], (80, 24));
+    watching.see("implementing").see("OWNED").press("\x1b");
+    pty.press("\x1b");
+    go(&test);
+    watching
+        .see("stopped (")
+        .press("\t")
+        .press("\r")
+        .see("check-guardian.md")
+        .press("q")
+        .press("\t")
+        .press("q");
+    for (pty, what) in [(watching, "watch"), (pty, "run --tui")] {
+        let (_, sent) = pty.ends();
+        assert_eq!(foreign(&sent), Vec::<String>::new(), "{what}");
+        assert!(sent.len() < 2_000_000, "{} bytes", sent.len());
+    }
+    let checked =
+        foreign("\u{1b}]0;x\u{7}a\u{1b}[3J\u{9b}\u{202e}\u{1b}Pq\u{1b}[2J\u{1b}[0;31m\u{1b}[3;4H".as_bytes());
+    assert_eq!(checked.len(), 6, "the check sees what it looks for: {checked:?}");
+}
+
+#[test]
+fn af_122_without_a_terminal_the_view_says_so_and_watch_tells_lines() {
+    let test = Test::new().play(WAITS);
+    test.go(&["--tui"]).refused(2, &["--tui needs a terminal", "archeflow watch"]);
+    assert_eq!(test.run_ids(), Vec::<String>::new(), "nothing was begun");
+    test.run(&["watch"]).refused(2, &["no run"]);
+
+    let mut driver = elsewhere(&test);
+    let watch = |arguments: &[&str]| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_archeflow"));
+        command.args(arguments).current_dir(&test.repo).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let watching = watch(&["watch", "--json"]);
+    go(&test);
+    assert!(driver.wait().unwrap().success());
+    let told = watching.wait_with_output().unwrap();
+    let lines = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(told.status.code(), Some(0), "{lines}");
+    for words in ["Run ID:", "Maker implementing...", "merged to main", "merged (approved)"] {
+        assert!(lines.contains(words), "{words}: {lines}");
+    }
+    let object: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!((&object["status"], &object["exit_code"]), (&"merged".into(), &0.into()));
+}
+
+#[test]
+fn af_122_watch_in_lines_ends_when_nobody_drives_any_more() {
+    let test = Test::new().play(WAITS);
+    let mut driver = elsewhere(&test);
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    go(&test);
+    let watched = test.run(&["watch"]);
+    assert_eq!(watched.code, 10, "{watched}");
+    assert!(watched.stderr.contains("archeflow resume"), "{watched}");
+}
