@@ -8,6 +8,7 @@
 
 mod bench;
 mod clients;
+mod live;
 #[path = "../../app/tests/e2e/model.rs"]
 #[expect(
     dead_code,
@@ -32,7 +33,7 @@ usage: cargo xtask <command>
                                  --without-clients the real clients (2 GB to fetch, minutes to drive),
                                  --without-browser the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
-  pictures                       makes docs/pictures anew: the recordings, and with chromium the report
+  pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
   tidy                           the rules of the house that no compiler checks
   bench [<name>...]              the goals of the program, measured on a release build
 ";

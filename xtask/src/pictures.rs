@@ -9,9 +9,9 @@ use crate::portrait;
 
 const LINE: usize = 19;
 const CHARACTER_TENTHS: usize = 79;
-const STYLE: &str = "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;white-space:pre}\
+pub(crate) const STYLE: &str = "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;white-space:pre}\
     .p{fill:#d5d9e0}.b{fill:#fff;font-weight:bold}.d{fill:#7d8590}.c31{fill:#ff7b72}.c32{fill:#57c785}.c33{fill:#e3b341}\
-    .c34{fill:#6cb6ff}.c35{fill:#d2a8ff}.c36{fill:#56d4dd}";
+    .c34{fill:#6cb6ff}.c35{fill:#d2a8ff}.c36{fill:#56d4dd}.w{font-weight:bold}";
 
 pub(crate) fn draw(root: &Path) -> ExitCode {
     let folder = root.join("docs/pictures");

@@ -1,15 +1,15 @@
-//! The picture of the report: the page of the demo's run, as a browser shows it.
+//! The pictures of the demo's run: its live view, and its report as a browser shows it.
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::test;
+use crate::{live, test};
 
 /// A picture that is larger is a burden on everybody who opens the page.
 const LARGEST: u64 = 150_000;
 
 pub(crate) fn make(root: &Path) -> ExitCode {
-    match report(root) {
+    match report(root).and_then(|()| live(root)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("xtask pictures: {why}");
@@ -41,6 +41,11 @@ fn report(root: &Path) -> Result<(), String> {
     let size = std::fs::metadata(&picture).map_err(|error| error.to_string())?.len();
     println!("docs/pictures/report.png: {size} bytes");
     if size > LARGEST { Err(format!("the picture is larger than {LARGEST} bytes")) } else { Ok(()) }
+}
+
+/// The release is there: the report was made with it.
+fn live(root: &Path) -> Result<(), String> {
+    live::take(&test::built(root, "archeflow"), &root.join("docs/pictures/tui.svg"))
 }
 
 fn shoot(page: &Path, picture: &Path, folder: &Path) -> Result<(), String> {

@@ -19,6 +19,8 @@ pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 /// From here on the panes stand in two columns.
 const TWO_COLUMNS: u16 = 100;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long a warning stands in the last row.
+const WARNED_MS: u64 = 20_000;
 /// Marks that may stand on one character; more of them would climb over other rows.
 const MARKS: usize = 2;
 
@@ -150,7 +152,8 @@ impl Ink<'_> {
         let (_, second) = view::header(&view.run);
         let second =
             second.split(" | ").filter(|part| !part.starts_with("Cycle:")).collect::<Vec<_>>().join(" · ");
-        put(buffer, area, 1, &[(self.dim(), format!(" {} · {second}", view.run_id))]);
+        let second = if second.is_empty() { second } else { format!(" · {second}") };
+        put(buffer, area, 1, &[(self.dim(), format!(" {}{second}", view.run_id))]);
         let mut pieces = vec![(self.plain, format!(" {cycle}   "))];
         pieces.extend(self.phases());
         put(buffer, area, 2, &pieces);
@@ -270,7 +273,8 @@ impl Ink<'_> {
             put(buffer, end, line, &right);
             if index == at && pane == self.view.pane {
                 let place = Rect { y: area.y + line, height: 1, ..area };
-                buffer.set_style(place, self.plain.add_modifier(Modifier::REVERSED));
+                // One bar, whatever the colours below it.
+                buffer.set_style(place, Style::reset().add_modifier(Modifier::REVERSED));
             }
         }
     }
@@ -453,14 +457,16 @@ impl Ink<'_> {
 
     fn footer(&self, buffer: &mut Buffer, area: Rect) {
         let view = self.view;
+        if let Some((at, warning)) = &view.warning
+            && view.now < at + WARNED_MS
+        {
+            put(buffer, area, 0, &[(self.tone(Tone::Caution), format!(" {warning}"))]);
+            return;
+        }
         if let Some((_, question)) = view.run.question() {
             let style = self.fg(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::REVERSED);
             let text = format!(" a  answer: {} ", view::one_line(&question.question));
             put(buffer, area, 0, &[(style, text)]);
-            return;
-        }
-        if let Some(warning) = &view.warning {
-            put(buffer, area, 0, &[(self.tone(Tone::Caution), format!(" {warning}"))]);
             return;
         }
         let mut pieces = Vec::new();

@@ -174,7 +174,7 @@ impl Stage {
                     Heard::Something
                 }
                 Ok(News::Warning(text)) => {
-                    self.view.warning = Some(bounded(&text));
+                    self.view.warning = Some((clock::now(), bounded(&text)));
                     Heard::Something
                 }
                 Ok(News::Asked) => {

@@ -272,7 +272,7 @@ fn r14_hostile_text_is_text_in_every_cell() {
                 &format!("\u{1b}[2J\u{9b}31m{}", "x\u{301}\u{301}\u{301}\u{202e}".repeat(50_000)),
             );
         }
-        view.warning = Some("\u{1b}[2J".to_owned());
+        view.warning = Some((view.now, "\u{1b}[2J".to_owned()));
         for keys in [vec![], vec![Key::Tab], vec![Key::Tab], vec![Key::Enter]] {
             press(&mut view, &keys);
             for size in SIZES {

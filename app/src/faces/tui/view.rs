@@ -47,7 +47,8 @@ pub(crate) struct View {
     pub(crate) findings: Vec<Found>,
     pub(crate) cycles: Vec<CycleLine>,
     pub(crate) choices: VecDeque<Chosen>,
-    pub(crate) warning: Option<String>,
+    /// Shown for a while from then on.
+    pub(crate) warning: Option<(u64, String)>,
     /// The lines are still being read for the first time.
     pub(crate) catching_up: bool,
     pub(crate) pane: Pane,
