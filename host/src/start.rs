@@ -270,18 +270,7 @@ impl House {
         personas: &BTreeMap<String, Persona>,
     ) -> Result<Lineup, Error> {
         let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
-        self.line_up_on(wanted, settings, policy, personas, (&self.repo, &target.oid))
-    }
-
-    /// The same where the ground is another commit than the target's.
-    pub(crate) fn line_up_on(
-        &self,
-        wanted: &Wanted,
-        settings: &config::Settings,
-        policy: &archeflow_core::words::Policy,
-        personas: &BTreeMap<String, Persona>,
-        tree: (&Repo, &Oid),
-    ) -> Result<Lineup, Error> {
+        let tree = (&self.repo, &target.oid);
         lineup::line_up(settings, &wanted.flags, &wanted.task, policy, personas, tree)
     }
 

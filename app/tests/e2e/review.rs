@@ -107,9 +107,9 @@ fn issue_5_every_subject_is_reviewed() {
                 edit(test);
                 let patch = test.git(["diff"]);
                 test.git(["checkout", "-q", "."]);
-                fs::write(test.home().join("some.patch"), patch + "\n").unwrap();
+                fs::write(test.base().join("agents/some.patch"), patch + "\n").unwrap();
             },
-            args: &["--patch", "../home/some.patch"],
+            args: &["--patch", "../agents/some.patch"],
             sees: &["+line two"],
             never: &[],
         },

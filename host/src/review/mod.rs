@@ -17,7 +17,7 @@ use crate::git::{Repo, parts, runner};
 use crate::probe::Choice;
 use crate::start::{self, House, Wanted};
 use crate::store::{files, names};
-use crate::{clock, hands};
+use crate::{clock, hands, lineup};
 
 pub use baseline::{Baseline, BaselineError, DEFAULT as DEFAULT_BASELINE};
 pub use frames::frames;
@@ -110,7 +110,7 @@ impl House {
         policy.agents = self.resolved_agents(&policy.agents, &settings)?;
         policy.costs.prices = settings.prices();
         let tree = (&taken.repo, &taken.base);
-        let mut lineup = self.line_up_on(&wanted, &settings, &policy, &personas, tree)?;
+        let mut lineup = lineup::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
         let named = wanted.flags.workflow.is_some() || wanted.flags.team.is_some();
         let sitting = match (requested.reviewers.as_slice(), named) {
             ([], false) => review_team(),

@@ -114,7 +114,7 @@ const WRITES: [&str; 17] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 28] = [
+const WRITERS: [(&str, &str); 32] = [
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),
@@ -134,6 +134,9 @@ const WRITERS: [(&str, &str); 28] = [
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
     ("host/src/git/subject/patch.rs", "stores of reviewed changes"),
     ("host/src/git/subject/tree.rs", "stores of reviewed changes"),
+    ("host/src/review/mod.rs", "stores of reviewed changes"),
+    ("host/src/review/history.rs", "what earlier reviews saw"),
+    ("host/src/hands/evidence.rs", "the scratch folder of a reproduction"),
     ("host/src/git/workspace/mod.rs", "working copies"),
     ("host/src/git/workspace/slot.rs", "working copies"),
     ("host/src/git/workspace/collect.rs", "working copies"),
@@ -141,6 +144,7 @@ const WRITERS: [(&str, &str); 28] = [
     ("host/src/backends/script.rs", "plays an agent, in its working copy"),
     ("app/src/commands/demo.rs", "the sample repository"),
     ("app/src/report/tests.rs", "snapshots, when they are made anew"),
+    ("app/src/review/tests.rs", "snapshots, when they are made anew"),
     ("app/src/faces/tui/tests.rs", "snapshots, when they are made anew"),
     ("app/src/commands/doctor.rs", "tries whether the disk keeps its promises"),
 ];
