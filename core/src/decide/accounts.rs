@@ -103,6 +103,14 @@ pub(super) fn must_wait(run: &Run, cycle: &Cycle, seat: &Seat) -> bool {
         || (run.accounts.open.contains_key(&account) && cycle.last_failure.iter().any(turned_away))
 }
 
+/// The same among those who are about to go together, as after a crash that took some of them.
+pub(super) fn corrections_wait(run: &Run, cycle: &Cycle, going: &mut Vec<Seat>) {
+    let account = |seat: &Seat| run.account_of(&run.agent_for(&seat.archetype));
+    let anew = |seat: &Seat| cycle.shadowed.contains_key(&seat.archetype);
+    let first: BTreeSet<String> = going.iter().filter(|seat| !anew(seat)).map(account).collect();
+    going.retain(|seat| !anew(seat) || !first.contains(&account(seat)));
+}
+
 /// The archetype last failed on an account that was given up since, and somebody else is there.
 pub(super) fn is_replaced(run: &Run, archetype: &str) -> bool {
     let now = run.account_of(&run.agent_for(archetype));

@@ -58,6 +58,7 @@ fn follows(run: &Run) -> Vec<Event> {
     let landing = run.landing.agreed && run.work.is_some() && run.review.is_none();
     let mut stragglers = run.stragglers();
     stragglers.retain(|seat| !accounts::must_wait(run, cycle, seat));
+    accounts::corrections_wait(run, cycle, &mut stragglers);
     if !stragglers.is_empty() && !landing {
         return stragglers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
     }

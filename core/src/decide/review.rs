@@ -1,6 +1,8 @@
 //! A review of a change that is there already (AF-003): only Check, once for every part of the diff, everybody side by
 //! side, and nothing lands.
 
+use std::cmp::Reverse;
+
 use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop};
 use crate::review;
 use crate::rules::convergence;
@@ -41,6 +43,10 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if !waiting.is_empty() {
         return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
     }
+    if cycle.answers.is_empty() {
+        let detail = "nobody is left who could look at the change".to_owned();
+        return finish(run, RunStatus::Stopped, Reason::ShadowStrikes, detail);
+    }
     if let Some(order) = prove(run, cycle) {
         return vec![order];
     }
@@ -53,7 +59,8 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     seen.unwrap_or_else(|| vec![enter(run, "check", cycle.number, Phase::Act)])
 }
 
-/// The next reproduction to run, one after the other: they may well use the same ports and files.
+/// The next reproduction to run, one after the other: they may well use the same ports and files. The gravest findings
+/// come first, whoever made them and in whatever order they were written (D-13): there may be more than are run.
 fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
     let opened = run.review.as_ref().filter(|opened| opened.verify)?;
     let policy = &run.policy().review;
@@ -61,35 +68,37 @@ fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
     if tried >= policy.trials {
         return None;
     }
-    for (name, found) in cycle.reviewers() {
-        for (index, finding) in (0_u32..).zip(&found.findings) {
-            let Some(reproduction) = &finding.reproduction else { continue };
-            if cycle.trials.contains_key(&(name.to_owned(), index)) {
-                continue;
-            }
-            let base = || run.request.as_ref().map(|request| request.base.commit.clone());
-            let order = EvidenceStart {
-                archetype: name.to_owned(),
-                index,
-                cycle: cycle.number,
-                reproduction: reproduction.clone(),
-                change: opened.change.commit.clone(),
-                base: reproduction.regression.then(base).flatten(),
-                total_ms: policy.trial_ms,
-            };
-            return Some(order.into());
-        }
-    }
-    None
+    let all = cycle.reviewers().into_iter().flat_map(|(name, review)| {
+        (0_u32..).zip(&review.findings).map(move |(n, finding)| (name, n, finding))
+    });
+    let waiting = all.filter(|(name, index, finding)| {
+        finding.reproduction.is_some() && !cycle.trials.contains_key(&((*name).to_owned(), *index))
+    });
+    let (name, index, finding) =
+        waiting.min_by_key(|(name, index, finding)| (Reverse(finding.severity), *finding, *name, *index))?;
+    let reproduction = finding.reproduction.clone()?;
+    let base = || run.request.as_ref().map(|request| request.base.commit.clone());
+    let order = EvidenceStart {
+        archetype: name.to_owned(),
+        index,
+        cycle: cycle.number,
+        change: opened.change.commit.clone(),
+        base: reproduction.regression.then(base).flatten(),
+        reproduction,
+        total_ms: policy.trial_ms,
+    };
+    Some(order.into())
 }
 
 pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
-        (NextAction::CycleBack, _) if cycle.number < parts(run) => match budget::last_cycle(run) {
-            Some(why) => stop(run, &unfinished(run, cycle, &why)),
-            None => vec![enter(run, "act", cycle.number + 1, Phase::Check)],
-        },
+        (NextAction::CycleBack, _) if cycle.number < parts(run) => {
+            match run.corrections.winding_down.clone().or_else(|| budget::last_cycle(run)) {
+                Some(why) => stop(run, &unfinished(run, cycle, &why)),
+                None => vec![enter(run, "act", cycle.number + 1, Phase::Check)],
+            }
+        }
         (NextAction::CycleBack | NextAction::Merge | NextAction::Stop, why) => {
             let why = why.clone().unwrap_or_else(|| verdict(run, against(run)));
             finish(run, RunStatus::Reviewed, why.reason, why.detail)
@@ -193,12 +202,14 @@ fn sign_of(cycle: &Cycle, finding: &Finding) -> Option<Sign> {
     cycle.raised.iter().find(|(_, raised)| of_program && raised == finding).map(|(sign, _)| *sign)
 }
 
-/// Whether a review can do without this one: somebody else is there who has answered, or still may.
+/// Whether a review can do without this one: somebody else is there who has answered, or still may. Whoever failed
+/// beside it is no help: together they would leave a change that nobody looked at.
 pub(super) fn spares(run: &Run, cycle: &Cycle, archetype: &str) -> bool {
     run.review.is_some()
         && run.seats().iter().any(|seat| {
-            seat.role == Role::Reviewer
-                && seat.archetype != archetype
-                && !cycle.absent.contains_key(&seat.archetype)
+            let name = &seat.archetype;
+            let heard = cycle.answers.contains_key(name) || cycle.shadowed.contains_key(name);
+            let may_be = !cycle.absent.contains_key(name) && !cycle.last_failure.contains_key(name);
+            seat.role == Role::Reviewer && name != archetype && (heard || may_be)
         })
 }

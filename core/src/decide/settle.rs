@@ -162,6 +162,11 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
         Role::Reviewer if run.review.is_some() => !review::spares(run, cycle, &seat.archetype),
         Role::Reviewer => failed.kind == Failure::Garbled || run.seat(Role::Gatekeeper).is_none(),
     };
+    // A review that can't be read is worth another attempt, also where others have been read.
+    let unread = run.review.is_some() && failed.kind == Failure::Garbled;
+    if !needed && unread && tried(&cycle.failures) <= retries.attempts {
+        return Next::Again;
+    }
     if !needed {
         return Next::Without;
     }
@@ -372,7 +377,12 @@ pub(super) fn unresolved(run: &Run) -> Vec<FindingLine> {
     if run.landing.merged.is_some() && run.landing.reverted.is_none() {
         return Vec::new();
     }
-    let Some(cycle) = run.cycle() else { return Vec::new() };
+    // The parts of a review are about different code: what stood against one of them still does.
+    let cycles = if run.review.is_some() { 0 } else { run.cycles.len().saturating_sub(1) };
+    run.cycles.iter().skip(cycles).flat_map(unresolved_in).collect()
+}
+
+fn unresolved_in(cycle: &Cycle) -> Vec<FindingLine> {
     match &cycle.boundary {
         Some(boundary) => boundary
             .open

@@ -252,6 +252,7 @@ impl super::Cycle {
         let Some(answered) = self.answers.remove(archetype) else { return };
         self.verdicts.remove(archetype);
         self.downgrades.retain(|(name, _), _| name != archetype);
+        self.trials.retain(|(name, _), _| name != archetype);
         let note = note.to_owned();
         self.shadowed.insert(archetype.to_owned(), Shadowed { answered, action, note });
     }

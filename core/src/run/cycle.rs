@@ -130,10 +130,12 @@ impl Cycle {
         }
     }
 
-    /// What later cycles and people still ask for: how it ended, and what a mini-Explorer found. The rest is in the log.
+    /// What later cycles and people still ask for: how it ended, who was not heard, and what a mini-Explorer found. The
+    /// rest is in the log.
     pub(super) fn close(&mut self) {
         let (mini_explorer, boundary) = (self.mini_explorer.take(), self.boundary.take());
-        *self = Cycle { phase: self.phase, mini_explorer, boundary, ..Cycle::new(self.number) };
+        let absent = std::mem::take(&mut self.absent);
+        *self = Cycle { phase: self.phase, absent, mini_explorer, boundary, ..Cycle::new(self.number) };
     }
 
     pub fn settled(&self, archetype: &str) -> bool {

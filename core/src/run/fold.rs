@@ -207,6 +207,8 @@ impl Run {
                 self.request = Some(start.clone());
             }
             Event::SessionStart(session) => self.session = Some(session.clone()),
+            // A review has one phase and nothing that could land: it ends again as it ended.
+            Event::RunReentered(_) | Event::MergeRequested(_) if self.review.is_some() => self.reopen(),
             Event::RunReentered(reentered) => self.reenter(seq, reentered),
             Event::ReviewOpened(opened) => {
                 self.work = Some(opened.change.clone());
@@ -223,7 +225,9 @@ impl Run {
                 self.reopen();
                 self.allow(continued.budget_usd);
                 self.accounts.given_up.clear();
-                self.max_cycles = self.max_cycles.max(self.number()) + continued.cycles;
+                // The parts of a review are all there are.
+                let cycles = if self.review.is_some() { 0 } else { continued.cycles };
+                self.max_cycles = self.max_cycles.max(self.number()) + cycles;
                 self.failures_in_a_row = 0;
                 self.ended.clear();
                 self.apply_ruling(continued);
@@ -231,7 +235,7 @@ impl Run {
                 self.hooks.retain(|_, done| done.ok);
                 self.landing = Landing::default();
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
-                let again = continued.cycles > 0;
+                let (again, is_review) = (cycles > 0, self.review.is_some());
                 let Some(cycle) = self.cycles.last_mut() else { return };
                 cycle.failures.clear();
                 cycle.busy.clear();
@@ -248,7 +252,7 @@ impl Run {
                     .map(|(name, _)| name.clone())
                     .collect();
                 waiting.iter().for_each(|name| cycle.forget(name));
-                if !again && !continued.accept.is_empty() {
+                if !again && !is_review && !continued.accept.is_empty() {
                     cycle.boundary = None;
                 }
                 if again && let Some(boundary) = &mut cycle.boundary {
@@ -378,6 +382,7 @@ impl Run {
         cycle.noted.remove(&name);
         cycle.verdicts.remove(&name);
         cycle.downgrades.retain(|(archetype, _), _| *archetype != name);
+        cycle.trials.retain(|(archetype, _), _| *archetype != name);
         cycle.answers.insert(name, answered);
     }
 
