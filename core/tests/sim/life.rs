@@ -64,7 +64,9 @@ impl Life {
 
     fn go(&mut self) -> Result<(), String> {
         let session = self.world.session(&self.ledger);
-        self.hear(vec![self.world.request.clone().into(), session.into()])?;
+        let opened = self.world.opened.clone().map(Event::from);
+        let request = [self.world.request.clone().into(), session.into()];
+        self.hear(request.into_iter().chain(opened).collect())?;
         loop {
             if self.log.len() > LINES_AT_MOST {
                 return Err("comes to an end: too many lines".to_owned());
@@ -258,6 +260,12 @@ impl Life {
         self.batch = self.log.len();
         let entry = self.run.hear(later(&self.ledger), session);
         self.put(entry);
+        if self.run.review.is_none()
+            && let Some(opened) = self.world.opened.clone()
+        {
+            let entry = self.run.hear(later(&self.ledger), opened);
+            self.put(entry);
+        }
         if piecemeal {
             self.settle()?;
         }
@@ -271,7 +279,9 @@ impl Life {
             .open_agents()
             .map(|(seq, start)| {
                 let limited = self.run.accounts.open.get(&start.account);
-                (seq, start.archetype.clone(), limited.is_some_and(|limited| limited.since > seq))
+                // In a review many are tried again side by side, and one of them finds out for the others.
+                let parts = |since| since > seq || self.world.opened.is_some();
+                (seq, start.archetype.clone(), limited.is_some_and(|limited| parts(limited.since)))
             })
             .collect();
         for (start_seq, archetype, limited) in out {

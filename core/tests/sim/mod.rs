@@ -9,5 +9,6 @@ pub(crate) mod ledger;
 pub(crate) mod life;
 pub(crate) mod projection;
 pub(crate) mod promises;
+pub(crate) mod reviews;
 pub(crate) mod whatif;
 pub(crate) mod world;

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Event, Failure,
-    HookDone, Imported, MergeBuilt, MergeRefused, MergeRequested, QuestionAnswered, QuestionAsked,
-    QuestionDeferred, QuestionKind, Refusal, RevertRefused, RunComplete, RunContinued, RunDiscarded,
-    RunMerged, RunReentered, RunReverted, RunStart, Session, SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Event, EvidenceDone,
+    EvidenceStart, Failure, HookDone, Imported, MergeBuilt, MergeRefused, MergeRequested, QuestionAnswered,
+    QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal, RevertRefused, ReviewOpened, RunComplete,
+    RunContinued, RunDiscarded, RunMerged, RunReentered, RunReverted, RunStart, Session, SessionStart,
+    Tested, TestsDone,
 };
+use archeflow_core::review;
+use archeflow_core::run::REVIEW;
 use archeflow_core::words::{
-    Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw, Hook,
-    HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Phase, Policy, Prior, Proposal, Purpose, Reason,
-    Review, Role, Said, Seq, Severity, Shadow, Sign, Signs, Status, Strategy, Tier, Traits, Verdict,
-    Workflow, ZeroPolicy, team,
+    Accepted, Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw,
+    Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Part, Phase, Policy, Prior, Proposal,
+    Purpose, Reason, Reproduction, Review, Role, Said, Seat, Seq, Severity, Shadow, Sign, Signs, Status,
+    Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow, ZeroPolicy, team,
 };
 
 use super::chance::{Chance, word};
@@ -21,6 +24,8 @@ use super::ledger::Ledger;
 pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) request: RunStart,
+    /// The change somebody brought along, where this is a review.
+    pub(crate) opened: Option<ReviewOpened>,
     mood: Mood,
     /// Findings and signs come in another order, and nothing else differs (D-13).
     shuffled: Option<u64>,
@@ -82,7 +87,38 @@ impl World {
         };
         let mut request = request(&mut chance);
         accounts(&mut Chance::keyed(seed, &[word("accounts")]), &mut request.config);
-        World { seed, request, mood, shuffled: None }
+        World { seed, request, opened: None, mood, shuffled: None }
+    }
+
+    /// The same people with a change that is there already (AF-003).
+    pub(crate) fn of_review(seed: u64) -> World {
+        let mut world = World::new(seed);
+        let mut chance = Chance::keyed(seed, &[word("review")]);
+        let mut names = vec!["guardian", "skeptic", "sage", "trickster"];
+        chance.shuffle(&mut names);
+        names.truncate(chance.index(4) + 1);
+        let seats = names.into_iter().map(|name| Seat { archetype: name.to_owned(), role: Role::Reviewer });
+        world.request.strategy = Strategy::Review;
+        world.request.seats = [(REVIEW.to_owned(), seats.collect())].into();
+        world.request.dry_run = false;
+        world.request.config.review.trials = chance.pick(&[20, 20, 20, 2, 0]);
+        let artifact = |name: &str| Artifact { name: name.to_owned(), digest: "d".to_owned() };
+        let part = |n: u32| Part { artifact: artifact(&format!("part-{n}")), files: 1, lines: 9, bytes: 99 };
+        let parts = (1..=chance.pick(&[1, 1, 2, 3, 4])).map(part).collect();
+        let accepted = accepted(&mut chance);
+        let subject = Subject { kind: SubjectKind::Branch, name: "b".to_owned(), key: "branch b".to_owned() };
+        world.opened = Some(ReviewOpened {
+            subject,
+            change: world.change(&mut chance),
+            about: artifact("about"),
+            parts,
+            plan: artifact("plan"),
+            summarised: 0,
+            earlier: None,
+            accepted,
+            verify: chance.percent(70),
+        });
+        world
     }
 
     pub(crate) fn shuffled(mut self, by: u64) -> World {
@@ -213,7 +249,13 @@ impl World {
                     true => usize::try_from(habit % 3).unwrap() + chance.index(3),
                     false => chance.index(FAULTS.len()),
                 };
-                findings.push(self.finding(chance, name, which % FAULTS.len()));
+                let which = which % FAULTS.len();
+                let mut finding = self.finding(chance, name, which);
+                if self.opened.is_some() {
+                    finding.anchor = format!("anchor {which}");
+                    finding.reproduction = chance.percent(50).then(|| reproduction(chance));
+                }
+                findings.push(finding);
             }
         }
         if let Some(by) = self.shuffled {
@@ -331,6 +373,7 @@ impl World {
                 }
                 .into()
             }
+            Event::EvidenceStart(start) => tried(self.seed, seq, start).into(),
             Event::HookStart(start) => {
                 let ok = !at("hook.done").percent(25);
                 HookDone { start_seq: seq, point: start.point, ok, reason: "exit 1".to_owned() }.into()
@@ -441,6 +484,36 @@ impl World {
             reviews: if phase == Phase::Act { reviews } else { Vec::new() },
         }
     }
+}
+
+/// Some of the faults are known, and people live with them.
+fn accepted(chance: &mut Chance) -> Vec<Accepted> {
+    let share = chance.pick(&[0, 0, 20, 60]);
+    let mut known = Vec::new();
+    for (which, (file, _, category, _)) in FAULTS.iter().enumerate() {
+        if chance.percent(share) {
+            let fingerprint = review::fingerprint(category, file, &format!("anchor {which}"), "");
+            known.push(Accepted { fingerprint, reason: "it has always been so".to_owned() });
+        }
+    }
+    known
+}
+
+fn reproduction(chance: &mut Chance) -> Reproduction {
+    let command = format!("test {:x}", chance.next());
+    Reproduction { command, files: Vec::new(), regression: chance.percent(60) }
+}
+
+/// The same command always ends in the same way.
+fn tried(seed: u64, seq: Seq, start: &EvidenceStart) -> EvidenceDone {
+    let mut chance = Chance::keyed(seed, &[word(&start.reproduction.command)]);
+    let mut ran = || match chance.pick(&[None, Some(0), Some(0), Some(1), Some(1), Some(101), Some(127)]) {
+        None => Ran { why: "stopped".to_owned(), ..Ran::default() },
+        exit => Ran { exit, ..Ran::default() },
+    };
+    let change = ran();
+    let base = start.base.as_ref().map(|_| ran());
+    EvidenceDone { start_seq: seq, change, base }
 }
 
 /// Some people accept some of what is open.
