@@ -205,6 +205,20 @@ fn d_05_reproductions_table() {
     }
 }
 
+/// Whoever does what the brief says is understood.
+#[test]
+fn d_05_what_reviewers_are_told_is_what_is_read() {
+    let told = archeflow_core::guide::reproductions(120_000);
+    assert!(told.contains("120 seconds"), "{told}");
+    let shown: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+    let [heading, entry, command, file, _, new] = shown[..] else { panic!("{shown:?}") };
+    for (entry, wanted) in [(entry, "-, x [tests/test_repro.py]"), (new, "-, x [tests/test_repro.py] new")] {
+        let text = format!("{ROWS}\n## {heading}\n\n{entry}\n```{file}\ny\n```\n```{command}\nx\n```\n");
+        let (review, problems) = review(&text);
+        assert_eq!((tried(&review).as_str(), problems), (wanted, vec![]));
+    }
+}
+
 /// What stands under the heading beside reproductions is read as anywhere else.
 #[test]
 fn d_05_no_finding_hides_below_reproductions() {

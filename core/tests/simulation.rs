@@ -54,6 +54,20 @@
 //! | the whole ramp again after a break | 953 | who comes back is turned away twice at most (C6) |
 //! | a correction goes while others on its account are out | 1801 | a crash changes no decision (I6) |
 //!
+//! And in reviews, which have a world of their own (`reviews.rs`); most of these were there before it was:
+//!
+//! | planted or found | review | caught by |
+//! |---|---|---|
+//! | a merge that is asked for lands the reviewed change | 0 | a review lands nothing and makes nothing |
+//! | accepted findings count | 1 | what counts is counted |
+//! | refuted findings count | 3 | what counts is counted |
+//! | the end tells of the last part only | 3 | the end lists what stands against the change |
+//! | who missed an earlier part is forgotten | 13 | who was not heard in some part is said |
+//! | two who fail side by side are both gone without | 29 | what nobody looked at is not concluded |
+//! | reproductions in the order they were written | 232 | order changes no decision (D-13) |
+//! | a trial outlives the answer it was about | 763 | every reproduction is run, up to the limit |
+//! | a correction goes out with others on its account | 1779 | a crash changes no decision (I6) |
+//!
 //! Two more changed nothing at all and tell of lines that are not needed: `raised.clear()` when the Maker comes back,
 //! and `.max(number())` when a person continues.
 #![expect(
