@@ -1,7 +1,7 @@
 //! For programs: everything, in a shape that is promised (`docs/schemas/review.schema.json`).
 
 use archeflow_core::review::{Frame, Known, Listed, Reviewer};
-use archeflow_core::words::Severity;
+use archeflow_core::words::{Severity, Verdict};
 use serde_json::{Value, json};
 
 use super::{Sheet, words};
@@ -62,7 +62,7 @@ fn reviewer(reviewer: &Reviewer) -> Value {
     let player = reviewer.player.as_ref();
     json!({
         "archetype": reviewer.archetype,
-        "verdict": reviewer.verdict.map(|verdict| verdict.name()),
+        "verdict": reviewer.verdict.map(Verdict::name),
         "findings": reviewer.findings,
         "missed_parts": reviewer.missed,
         "missed_why": filled(&reviewer.missed_why),

@@ -148,7 +148,7 @@ pub(crate) fn write(
         Format::Terminal => terminal::draw(sheet, look),
         Format::Markdown => markdown::draw(sheet),
         Format::Json => text::json(&json::draw(sheet)),
-        Format::Sarif => text::json(&sarif::draw(sheet)),
+        Format::Sarif => text::json(&sarif::draw(sheet, most::RESULTS)),
         Format::Rdjson => text::json(&rdjson::draw(sheet)),
         Format::Github => github::draw(sheet),
     };

@@ -27,22 +27,19 @@ fn diagnostic(found: &Listed) -> Value {
         // Without columns, the whole line.
         location["range"] = json!({ "start": { "line": found.line } });
     }
+    let said = words::message(found);
     json!({
-        "message": message(found),
+        "message": message(&said),
         "location": location,
         "severity": level(found.severity),
         "source": { "name": "archeflow" },
         "code": { "value": rules::id(found) },
-        "original_output": words::message(found),
+        "original_output": said,
     })
 }
 
-fn message(found: &Listed) -> String {
-    words::message(found)
-        .lines()
-        .map(|line| prose(line, most::PARAGRAPH * 2))
-        .collect::<Vec<_>>()
-        .join("\n\n")
+fn message(said: &str) -> String {
+    said.lines().map(|line| prose(line, most::PARAGRAPH * 2)).collect::<Vec<_>>().join("\n\n")
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::review::{Frame, Known, Listed, Reviewer, Since, Standing};
-use archeflow_core::words::Severity;
+use archeflow_core::words::{PROGRAM, Severity, Verdict};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::rules::{self, Rule};
@@ -20,39 +21,148 @@ const ROOT: &str = "%SRCROOT%";
 /// Code scanning wants a place for everything. This is the one of what is about no file.
 const NOWHERE: &str = "whole-change";
 
-pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
+pub(super) fn draw(sheet: &Sheet<'_>, most_results: usize) -> Log {
     let listed = || sheet.all().filter(|(found, _)| found.standing != Standing::Refuted);
-    let cut = listed().count().saturating_sub(most::RESULTS);
-    let mut filed = Filed::default();
-    let results: Vec<Value> =
-        listed().take(most::RESULTS).map(|(found, frame)| result(sheet, found, frame, &mut filed)).collect();
-    let mut run = json!({
-        "tool": { "driver": {
+    let cut = listed().count().saturating_sub(most_results);
+    let players = sheet.reviewed.reviewers.iter().map(player).collect();
+    let mut filed = Filed { players, ..Filed::default() };
+    let results =
+        listed().take(most_results).map(|(found, frame)| result(sheet, found, frame, &mut filed)).collect();
+    let root = sheet.repository_root.map(folder);
+    let version_control_provenance = root.as_ref().map(|root| {
+        let revision = line(&sheet.reviewed.commit, 100);
+        json!([{ "repositoryUri": root, "revisionId": revision, "mappedTo": { "uriBaseId": ROOT } }])
+    });
+    let run = Run {
+        tool: json!({ "driver": {
             "name": "archeflow",
             "fullName": format!("archeflow {}", line(sheet.version, 40)),
             "semanticVersion": line(sheet.version, 40),
             "shortDescription": { "text": "Reviews of a change by agents with different roles, checked by a program." },
             "rules": filed.rules,
-        } },
-        "automationDetails": { "id": automation(sheet), "description": { "text": about(sheet) } },
-        "invocations": [invocation(sheet, cut)],
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-        "properties": properties(sheet),
-    });
-    let root = sheet.repository_root.map(folder);
-    run["originalUriBaseIds"] = json!({ ROOT: base(root.as_deref()) });
-    if let Some(root) = &root {
-        run["versionControlProvenance"] = json!([{
-            "repositoryUri": root, "revisionId": line(&sheet.reviewed.commit, 100), "mappedTo": { "uriBaseId": ROOT },
-        }]);
-    }
-    json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run] })
+        } }),
+        automation_details: json!({ "id": automation(sheet), "description": { "text": about(sheet) } }),
+        invocations: [invocation(sheet, cut, most_results)],
+        original_uri_base_ids: json!({ ROOT: base(root.as_deref()) }),
+        version_control_provenance,
+        column_kind: "unicodeCodePoints",
+        results,
+        properties: properties(sheet),
+    };
+    Log { schema: SCHEMA, version: "2.1.0", runs: [run] }
+}
+
+#[derive(Serialize)]
+pub(super) struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Value,
+    automation_details: Value,
+    invocations: [Value; 1],
+    original_uri_base_ids: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_control_provenance: Option<Value>,
+    column_kind: &'static str,
+    results: Vec<Found>,
+    properties: Value,
+}
+
+/// A result. There may be thousands, so that they are no trees of values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    rule_id: String,
+    rule_index: usize,
+    level: &'static str,
+    message: Text,
+    locations: [Location; 1],
+    partial_fingerprints: Fingerprints,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline_state: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suppressions: Option<Value>,
+    properties: Provenance,
+}
+
+#[derive(Serialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    physical_location: Place,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    artifact_location: Artifact,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Region>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_region: Option<Region>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Artifact {
+    uri: String,
+    uri_base_id: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snippet: Option<Text>,
+}
+
+#[derive(Serialize)]
+struct Fingerprints {
+    #[serde(rename = "archeflowFinding/v1")]
+    own: String,
+    /// The one that code scanning knows an alert again by.
+    #[serde(rename = "primaryLocationLineHash")]
+    scanning: String,
+}
+
+/// Who says so, by what, and whether it was tried.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Provenance {
+    generated_by: &'static str,
+    sources: Vec<String>,
+    reviewers: Vec<Value>,
+    category: String,
+    said: &'static str,
+    standing: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trial: Option<Value>,
 }
 
 /// The rules that were needed, each once, in the order they were.
 #[derive(Default)]
 struct Filed {
+    /// Who played the reviewers, in their order.
+    players: Vec<Value>,
     rules: Vec<Value>,
     index: BTreeMap<String, usize>,
 }
@@ -87,28 +197,26 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut Filed) -> Value {
-    let (rule, index) = filed.index(found);
+fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut Filed) -> Found {
+    let (rule_id, rule_index) = filed.index(found);
     let fingerprint = line(&found.fingerprint, 100);
-    let mut result = json!({
-        "ruleId": rule,
-        "ruleIndex": index,
-        "level": level(found.severity),
-        "message": { "text": message(found) },
-        "locations": [location(found, frame)],
-        // The second is the one that code scanning knows an alert again by.
-        "partialFingerprints": { "archeflowFinding/v1": fingerprint, "primaryLocationLineHash": fingerprint },
-        "properties": provenance(sheet, found),
-    });
-    if let Some(since) = found.since {
-        result["baselineState"] = state(since).into();
+    Found {
+        rule_id,
+        rule_index,
+        level: level(found.severity),
+        message: Text { text: message(found) },
+        locations: [Location { physical_location: place(found, frame) }],
+        partial_fingerprints: Fingerprints { own: fingerprint.clone(), scanning: fingerprint },
+        baseline_state: found.since.map(state),
+        suppressions: suppressions(found),
+        properties: provenance(sheet, found, &filed.players),
     }
-    if let Standing::Accepted(reason) = &found.standing {
-        let reason = line(reason, most::PARAGRAPH);
-        result["suppressions"] =
-            json!([{ "kind": "external", "status": "accepted", "justification": reason }]);
-    }
-    result
+}
+
+fn suppressions(found: &Listed) -> Option<Value> {
+    let Standing::Accepted(reason) = &found.standing else { return None };
+    let reason = line(reason, most::PARAGRAPH);
+    Some(json!([{ "kind": "external", "status": "accepted", "justification": reason }]))
 }
 
 /// Plain text; what a viewer would take for a link is broken up.
@@ -116,22 +224,23 @@ fn message(found: &Listed) -> String {
     words::message(found).replace("](", "] (")
 }
 
-fn location(found: &Listed, frame: Option<&Frame>) -> Value {
+fn place(found: &Listed, frame: Option<&Frame>) -> Place {
     let uri = if found.file.is_empty() { NOWHERE.to_owned() } else { address(&found.file) };
-    let mut place = json!({ "artifactLocation": { "uri": uri, "uriBaseId": ROOT } });
-    if !found.file.is_empty() && found.line > 0 {
-        place["region"] = json!({ "startLine": found.line });
-        if let Some(cited) = frame.and_then(|frame| cited(found, frame)) {
-            place["region"]["snippet"] = json!({ "text": cited });
-        }
-        if let Some(frame) = frame.filter(|frame| frame.first > 0 && !frame.lines.is_empty()) {
-            let text: Vec<String> = frame.lines.iter().map(|text| lines(text, most::CODE)).collect();
-            let last = u32::try_from(frame.lines.len() - 1).unwrap_or(u32::MAX).saturating_add(frame.first);
-            place["contextRegion"] =
-                json!({ "startLine": frame.first, "endLine": last, "snippet": { "text": text.join("\n") } });
-        }
+    let artifact_location = Artifact { uri, uri_base_id: ROOT };
+    if found.file.is_empty() || found.line == 0 {
+        return Place { artifact_location, region: None, context_region: None };
     }
-    json!({ "physicalLocation": place })
+    let snippet = frame.and_then(|frame| cited(found, frame)).map(|text| Text { text });
+    let region = Region { start_line: found.line, end_line: None, snippet };
+    let around = frame.filter(|frame| frame.first > 0 && !frame.lines.is_empty());
+    Place { artifact_location, region: Some(region), context_region: around.map(context) }
+}
+
+fn context(frame: &Frame) -> Region {
+    let text: Vec<String> = frame.lines.iter().map(|text| lines(text, most::CODE)).collect();
+    let more = u32::try_from(frame.lines.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    let end_line = Some(frame.first.saturating_add(more));
+    Region { start_line: frame.first, end_line, snippet: Some(Text { text: text.join("\n") }) }
 }
 
 fn cited(found: &Listed, frame: &Frame) -> Option<String> {
@@ -146,7 +255,7 @@ fn address(path: &str) -> String {
     for byte in path.trim_start_matches('/').bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                out.push(char::from(byte))
+                out.push(char::from(byte));
             }
             byte => out.push_str(&format!("%{byte:02X}")),
         }
@@ -166,43 +275,44 @@ fn base(root: Option<&str>) -> Value {
     base
 }
 
-/// Who says so, by what, and whether it was tried.
-fn provenance(sheet: &Sheet<'_>, found: &Listed) -> Value {
-    let raised = |reviewer: &&Reviewer| found.sources.contains(&reviewer.archetype);
-    let reviewers = sheet.reviewed.reviewers.iter().filter(raised).map(|reviewer| {
-        let player = reviewer.player.as_ref();
-        let said = |of: Option<&String>| of.map(|text| line(text, 200)).filter(|text| !text.is_empty());
-        json!({
-            "archetype": line(&reviewer.archetype, 200),
-            "vendor": said(player.map(|player| &player.vendor)),
-            "model": said(player.map(|player| &player.model)),
-            "clientVersion": said(player.map(|player| &player.version)),
-        })
-    });
-    let text = |text: &str| (!text.is_empty()).then(|| line(text, most::PARAGRAPH));
+fn provenance(sheet: &Sheet<'_>, found: &Listed, players: &[Value]) -> Provenance {
+    let raised = |(reviewer, _): &(&Reviewer, &Value)| found.sources.contains(&reviewer.archetype);
+    let those = sheet.reviewed.reviewers.iter().zip(players).filter(raised);
+    Provenance {
+        generated_by: if found.sources == [PROGRAM] { "program" } else { "ai" },
+        sources: found.sources.iter().map(|source| line(source, 200)).collect(),
+        reviewers: those.map(|(_, player)| player.clone()).collect(),
+        category: line(&found.category, 100),
+        said: found.said.name(),
+        standing: words::standing(found),
+        why: words::why(found).map(|why| line(why, most::SENTENCE)),
+        since: found.since.map(words::since),
+        evidence: (!found.evidence.is_empty()).then(|| line(&found.evidence, most::PARAGRAPH)),
+        trial: found.trial.as_ref().map(|tried| {
+            json!({
+                "result": tried.trial.name(), "detail": line(&tried.detail, most::SENTENCE),
+                "command": line(&tried.command, most::SENTENCE),
+            })
+        }),
+    }
+}
+
+fn player(reviewer: &Reviewer) -> Value {
+    let player = reviewer.player.as_ref();
+    let said = |of: Option<&String>| of.map(|text| line(text, 200)).filter(|text| !text.is_empty());
     json!({
-        "generatedBy": "ai",
-        "sources": found.sources.iter().map(|source| line(source, 200)).collect::<Vec<_>>(),
-        "reviewers": reviewers.collect::<Vec<_>>(),
-        "category": line(&found.category, 100),
-        "said": found.said.name(),
-        "standing": words::standing(found),
-        "why": words::why(found).map(|why| line(why, most::SENTENCE)),
-        "since": found.since.map(words::since),
-        "evidence": text(&found.evidence),
-        "fix": text(&found.fix),
-        "trial": found.trial.as_ref().map(|tried| json!({
-            "result": tried.trial.name(), "detail": line(&tried.detail, most::SENTENCE),
-            "command": line(&tried.command, most::SENTENCE),
-        })),
+        "archetype": line(&reviewer.archetype, 200),
+        "vendor": said(player.map(|player| &player.vendor)),
+        "model": said(player.map(|player| &player.model)),
+        "clientVersion": said(player.map(|player| &player.version)),
     })
 }
 
 /// What happened, and what was not looked at.
-fn invocation(sheet: &Sheet<'_>, cut: usize) -> Value {
+fn invocation(sheet: &Sheet<'_>, cut: usize, most: usize) -> Value {
     let mut said = words::gaps(sheet.reviewed);
     if cut > 0 {
-        said.push(format!("{cut} findings are left out: code scanning takes {} in a run.", most::RESULTS));
+        said.push(format!("{cut} findings are left out: code scanning takes {most} in a run."));
     }
     let notes: Vec<Value> =
         said.iter().map(|text| json!({ "level": "warning", "message": { "text": text } })).collect();
@@ -242,7 +352,7 @@ fn reviewer(reviewer: &Reviewer) -> Value {
     json!({
         "archetype": line(&reviewer.archetype, 200),
         "agent": line(&reviewer.agent, 200),
-        "verdict": reviewer.verdict.map(|verdict| verdict.name()),
+        "verdict": reviewer.verdict.map(Verdict::name),
         "missedParts": reviewer.missed,
     })
 }

@@ -17,10 +17,11 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     fn value(&mut self, schema: &'a Value, value: &Value, at: &str) {
-        let schema = match schema {
-            Value::Bool(true) => return,
-            Value::Object(schema) => schema,
-            other => return self.faults.push(format!("{at}: the schema {other} is no object")),
+        if schema == &Value::Bool(true) {
+            return;
+        }
+        let Some(schema) = schema.as_object() else {
+            return self.faults.push(format!("{at}: the schema {schema} is no object"));
         };
         for (word, rule) in schema {
             if let Err(fault) = self.word(schema, word, rule, value, at) {
@@ -45,10 +46,9 @@ impl<'a> Check<'a> {
                 self.value(target, value, at);
                 true
             }
-            "type" => match rule {
-                Value::Array(types) => types.iter().any(|name| is_a(name, value)),
-                name => is_a(name, value),
-            },
+            "type" => {
+                rule.as_array().map_or(is_a(rule, value), |all| all.iter().any(|name| is_a(name, value)))
+            }
             "enum" => rule.as_array().is_some_and(|all| all.contains(value)),
             "const" => rule == value,
             "minimum" => value.as_f64().is_none_or(|n| rule.as_f64().is_some_and(|least| n >= least)),
@@ -92,10 +92,10 @@ impl<'a> Check<'a> {
                 let known = schema.get("properties");
                 for (name, one) in value.as_object().into_iter().flatten() {
                     if known.is_none_or(|known| known.get(name).is_none()) {
-                        match rule {
-                            Value::Bool(false) => return Err(format!("must not have '{name}'")),
-                            rule => self.value(rule, one, &format!("{at}.{name}")),
+                        if rule == &Value::Bool(false) {
+                            return Err(format!("must not have '{name}'"));
                         }
+                        self.value(rule, one, &format!("{at}.{name}"));
                     }
                 }
                 true

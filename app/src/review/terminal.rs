@@ -45,11 +45,8 @@ impl Page {
         if !reviewed.compared {
             self.put("No earlier review to compare with: everything is new.\n");
         }
-        let new = |found: &Listed| found.since.is_none_or(|since| since == Since::New);
-        let back = |found: &Listed| found.since == Some(Since::Regressed);
-        let sections: [(&str, &dyn Fn(&Listed) -> bool); 2] = [("New", &new), ("Regressed", &back)];
-        for (heading, belongs) in sections {
-            let those = || sheet.told().filter(|(found, _)| belongs(found));
+        for (heading, since) in [("New", Since::New), ("Regressed", Since::Regressed)] {
+            let those = || sheet.told().filter(|(found, _)| found.since.unwrap_or(Since::New) == since);
             if those().next().is_some() {
                 self.heading(&format!("{heading} ({})", those().count()));
                 self.findings(those());
@@ -85,7 +82,7 @@ impl Page {
         let wrapped = wrapped(&text, room.saturating_sub(width(&head)), room.saturating_sub(4));
         for (number, part) in wrapped.iter().enumerate() {
             match number {
-                0 => self.put(&format!("{coloured} {}", paint.bold(part)).trim_end().to_owned()),
+                0 => self.put(format!("{coloured} {}", paint.bold(part)).trim_end()),
                 _ => self.put(&format!("    {}", paint.bold(part))),
             }
         }

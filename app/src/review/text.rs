@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use archeflow_core::persona::hides;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::faces::text::{cut, safe, safe_line};
 
@@ -18,6 +18,9 @@ pub(super) fn line(text: &str, most: usize) -> String {
 
 /// Several lines, bounded as well.
 pub(super) fn lines(text: &str, most: usize) -> String {
+    if text.len() <= most && is_plain(text) {
+        return text.to_owned();
+    }
     calm(&cut(&safe(&bounded(text, most)), most))
 }
 
@@ -198,7 +201,7 @@ pub(super) fn fenced(text: &str) -> String {
 }
 
 /// JSON over several lines. What could drive a terminal or a workflow is an escape, and reads as the same value.
-pub(super) fn json(value: &Value) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     let plain = serde_json::to_string_pretty(value).unwrap_or_default();
     let mut text = String::with_capacity(plain.len() + 1);
     for line in plain.split('\n') {

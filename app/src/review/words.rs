@@ -1,7 +1,7 @@
 //! The words that all formats share.
 
 use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
-use archeflow_core::words::{Severity, Trial};
+use archeflow_core::words::{Severity, Trial, Verdict};
 
 use super::most;
 use super::text::line;
@@ -191,7 +191,7 @@ pub(super) fn short(oid: &str) -> String {
 }
 
 pub(super) fn verdict(reviewer: &Reviewer) -> &'static str {
-    reviewer.verdict.map_or("no answer", |verdict| verdict.name())
+    reviewer.verdict.map_or("no answer", Verdict::name)
 }
 
 pub(super) fn tokens(reviewer: &Reviewer) -> String {
