@@ -29,17 +29,19 @@ fn diagnostic(found: &Listed) -> Value {
     }
     let said = words::message(found);
     json!({
-        "message": message(&said),
+        "message": message(found, &said),
         "location": location,
         "severity": level(found.severity),
         "source": { "name": "archeflow" },
         "code": { "value": rules::id(found) },
-        "original_output": said,
+        "original_output": format!("{}: {said}", words::severity(found.severity)),
     })
 }
 
-fn message(said: &str) -> String {
-    said.lines().map(|line| prose(line, most::PARAGRAPH * 2)).collect::<Vec<_>>().join("\n\n")
+/// A word of ours stands first, so that nothing begins a list, a heading or a command.
+fn message(found: &Listed, said: &str) -> String {
+    let inert: Vec<String> = said.lines().map(|line| prose(line, most::PARAGRAPH * 2)).collect();
+    format!("**{}:** {}", words::severity(found.severity), inert.join("\n\n"))
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -225,8 +225,8 @@ fn message(found: &Listed) -> String {
 }
 
 fn place(found: &Listed, frame: Option<&Frame>) -> Place {
-    let uri = if found.file.is_empty() { NOWHERE.to_owned() } else { address(&found.file) };
-    let artifact_location = Artifact { uri, uri_base_id: ROOT };
+    let uri = Some(address(&found.file)).filter(|uri| !uri.is_empty());
+    let artifact_location = Artifact { uri: uri.unwrap_or_else(|| NOWHERE.to_owned()), uri_base_id: ROOT };
     if found.file.is_empty() || found.line == 0 {
         return Place { artifact_location, region: None, context_region: None };
     }

@@ -430,8 +430,15 @@ fn r14_hostile_text_is_text_in_every_format() {
 
 fn check(format: Format, drawn: &str, what: &str) {
     match format {
-        Format::Json | Format::Sarif | Format::Rdjson => {
+        Format::Json | Format::Sarif => {
             assert!(serde_json::from_str::<Value>(drawn).is_ok(), "{what} is no JSON");
+        }
+        Format::Rdjson => {
+            let value: Value = serde_json::from_str(drawn).unwrap();
+            for one in value["diagnostics"].as_array().unwrap() {
+                is_inert(one["message"].as_str().unwrap(), what);
+                assert!(!one["original_output"].as_str().unwrap().starts_with("::"), "{what}");
+            }
         }
         Format::Terminal => {
             let wide = drawn.lines().find(|line| width(line) > NARROW.width);
@@ -452,14 +459,20 @@ fn check(format: Format, drawn: &str, what: &str) {
             }
         }
         Format::Markdown => {
-            let prose = without_code(drawn);
-            for never in ["<script", "<img", "](http", "\n# Owned", "://", "www.e", "@e", "@o", "#17", "GH-1"]
-            {
-                assert!(!prose.contains(never), "{what} says '{never}' outside of code:\n{prose}");
-            }
+            is_inert(drawn, what);
             assert!(drawn.len() < 65_536, "{what} is too long for a comment");
         }
     }
+}
+
+/// Nothing in it is markup, a link, a mention or a command that is not ours.
+fn is_inert(markdown: &str, what: &str) {
+    let prose = without_code(markdown);
+    for never in ["<script", "<img", "](http", "\n# Owned", "://", "www.e", "@e", "@o", "#17", "GH-1"] {
+        assert!(!prose.contains(never), "{what} says '{never}' outside of code:\n{prose}");
+    }
+    let command = markdown.lines().find(|line| line.trim_start().starts_with("::"));
+    assert_eq!(command, None, "{what} commands a workflow");
 }
 
 /// Markdown without its blocks and spans of code, where everything is text, and without what is escaped.
@@ -576,6 +589,18 @@ fn r17_code_scanning_gets_no_more_than_it_takes_and_is_told() {
     assert_eq!(run["results"].as_array().unwrap().len(), 20);
     let told = &run["invocations"][0]["toolExecutionNotifications"][1]["message"]["text"];
     assert_eq!(told, "5 findings are left out: code scanning takes 20 in a run.");
+}
+
+#[test]
+fn af_122_no_terminal_is_too_narrow() {
+    for (name, reviewed) in shapes() {
+        for columns in [20, 33, 400] {
+            let frames = frames();
+            let look = Look { paint: Paint(false), width: columns };
+            let text = drawn(Format::Terminal, &sheet(&reviewed, &frames), look);
+            assert!(!text.is_empty(), "{name} at {columns}");
+        }
+    }
 }
 
 #[test]
