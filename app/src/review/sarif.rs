@@ -20,6 +20,8 @@ const SCHEMA: &str =
 const ROOT: &str = "%SRCROOT%";
 /// Code scanning wants a place for everything. This is the one of what is about no file.
 const NOWHERE: &str = "whole-change";
+/// No system has longer paths, and viewers stumble over longer addresses.
+const LONGEST: usize = 4_096;
 
 pub(super) fn draw(sheet: &Sheet<'_>, most_results: usize) -> Log {
     let listed = || sheet.all().filter(|(found, _)| found.standing != Standing::Refuted);
@@ -225,9 +227,13 @@ fn message(found: &Listed) -> String {
 }
 
 fn place(found: &Listed, frame: Option<&Frame>) -> Place {
-    let uri = Some(address(&found.file)).filter(|uri| !uri.is_empty());
-    let artifact_location = Artifact { uri: uri.unwrap_or_else(|| NOWHERE.to_owned()), uri_base_id: ROOT };
-    if found.file.is_empty() || found.line == 0 {
+    let Some(uri) = Some(address(&found.file)).filter(|uri| !uri.is_empty() && found.file.len() <= LONGEST)
+    else {
+        let artifact_location = Artifact { uri: NOWHERE.to_owned(), uri_base_id: ROOT };
+        return Place { artifact_location, region: None, context_region: None };
+    };
+    let artifact_location = Artifact { uri, uri_base_id: ROOT };
+    if found.line == 0 {
         return Place { artifact_location, region: None, context_region: None };
     }
     let snippet = frame.and_then(|frame| cited(found, frame)).map(|text| Text { text });

@@ -589,6 +589,10 @@ fn r17_code_scanning_gets_no_more_than_it_takes_and_is_told() {
     assert_eq!(run["results"].as_array().unwrap().len(), 20);
     let told = &run["invocations"][0]["toolExecutionNotifications"][1]["message"]["text"];
     assert_eq!(told, "5 findings are left out: code scanning takes 20 in a run.");
+    let endless = poisoned(&"x".repeat(5_000));
+    let sarif = serde_json::to_value(super::sarif::draw(&sheet(&endless, &[]), 20)).unwrap();
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "whole-change", "no viewer reads an address of that length");
 }
 
 #[test]
