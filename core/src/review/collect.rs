@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Entry, Event, ReviewOpened};
 use crate::run::{Cycle, Run};
-use crate::words::{Finding, PROGRAM, Seq, Severity, Sign, Trial, Verdict};
+use crate::words::{Finding, PROGRAM, Severity, Sign, Trial, Verdict};
 
 use super::merge::merge;
 use super::{Listed, Reviewed, Reviewer, Standing, Tried, fingerprint};
@@ -22,10 +22,19 @@ pub fn of(log: &[Entry]) -> Option<Reviewed> {
 struct Gathering {
     run: Run,
     opened: Option<Box<ReviewOpened>>,
-    found: Vec<Listed>,
-    parts_done: u32,
+    /// By number. One that was parked and taken up again is gathered anew.
+    parts: BTreeMap<u32, Gathered>,
     reviewers: BTreeMap<String, Reviewer>,
-    starts: BTreeMap<Seq, String>,
+}
+
+/// What came of one part.
+#[derive(Default)]
+struct Gathered {
+    concluded: bool,
+    found: Vec<Listed>,
+    verdicts: BTreeMap<String, Verdict>,
+    counts: BTreeMap<String, u32>,
+    missed: BTreeMap<String, String>,
 }
 
 impl Gathering {
@@ -35,7 +44,6 @@ impl Gathering {
         match &entry.event {
             Event::ReviewOpened(opened) => self.opened = Some(opened.clone()),
             Event::AgentStart(start) => {
-                self.starts.insert(entry.seq, start.agent.clone());
                 let agent = start.agent.clone();
                 let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::nobody() };
                 self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
@@ -51,35 +59,47 @@ impl Gathering {
                 reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
                 reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
             }
-            Event::CycleBoundary(_) => {
-                self.parts_done += 1;
-                self.close_part();
-            }
-            Event::RunComplete(_) if self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) => {
-                self.close_part();
-            }
+            Event::CycleBoundary(_) | Event::RunComplete(_) => self.gather(),
             _ => {}
         }
     }
 
     /// The part under way, as far as it came.
-    fn close_part(&mut self) {
+    fn gather(&mut self) {
         let Some(cycle) = self.run.cycle() else { return };
-        for (name, reviewer) in &mut self.reviewers {
-            if let Some(verdict) = cycle.verdicts.get(name) {
-                reviewer.verdict = Some(reviewer.verdict.map_or(*verdict, |worst| worse(worst, *verdict)));
-            }
-            let absent = cycle.absent.get(name).cloned();
-            let failed = cycle.last_failure.get(name).map(|failed| failed.reason.clone());
-            if !cycle.answers.contains_key(name) {
-                reviewer.missed += 1;
-                reviewer.missed_why = absent.or(failed).unwrap_or_else(|| "it was not heard".to_owned());
-            }
+        let mut gathered = Gathered { concluded: cycle.boundary.is_some(), ..Gathered::default() };
+        for name in self.reviewers.keys() {
+            gathered.verdicts.extend(cycle.verdicts.get(name).map(|verdict| (name.clone(), *verdict)));
             let said = cycle.review(name).map_or(0, |review| review.findings.len());
-            reviewer.findings += u32::try_from(said).unwrap_or(u32::MAX);
+            gathered.counts.insert(name.clone(), u32::try_from(said).unwrap_or(u32::MAX));
+            if !cycle.answers.contains_key(name) {
+                let absent = cycle.absent.get(name).cloned();
+                let failed = || cycle.last_failure.get(name).map(|failed| failed.reason.clone());
+                let why = absent.or_else(failed).unwrap_or_else(|| "it was not heard".to_owned());
+                gathered.missed.insert(name.clone(), why);
+            }
         }
-        let listed = self.listed(cycle);
-        self.found.extend(listed);
+        gathered.found = self.listed(cycle);
+        self.parts.insert(cycle.number, gathered);
+    }
+
+    /// The reviewers with what they came to over all parts.
+    fn judged(&self) -> Vec<Reviewer> {
+        let mut reviewers = self.reviewers.clone();
+        for part in self.parts.values() {
+            for (name, reviewer) in &mut reviewers {
+                reviewer.findings += part.counts.get(name).copied().unwrap_or(0);
+                if let Some(verdict) = part.verdicts.get(name) {
+                    reviewer.verdict =
+                        Some(reviewer.verdict.map_or(*verdict, |worst| worse(worst, *verdict)));
+                }
+                if let Some(why) = part.missed.get(name) {
+                    reviewer.missed += 1;
+                    reviewer.missed_why.clone_from(why);
+                }
+            }
+        }
+        reviewers.into_values().collect()
     }
 
     fn listed(&self, cycle: &Cycle) -> Vec<Listed> {
@@ -140,11 +160,13 @@ impl Gathering {
 
     fn done(mut self) -> Option<Reviewed> {
         let opened = self.opened.take()?;
-        let under_way = self.run.outcome.is_none();
-        if under_way && self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) {
-            let so_far = self.run.cycle().map(|cycle| self.listed(cycle)).unwrap_or_default();
-            self.found.extend(so_far);
+        if self.run.outcome.is_none() && self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) {
+            self.opened = Some(opened.clone());
+            self.gather();
         }
+        let reviewers = self.judged();
+        let concluded = self.parts.values().filter(|part| part.concluded).count();
+        let found = self.parts.into_values().flat_map(|part| part.found).collect();
         let count = |of: fn(&crate::words::ChangedFile) -> u32| {
             opened.change.files.iter().map(|file| u64::from(of(file))).sum()
         };
@@ -157,11 +179,11 @@ impl Gathering {
             added: count(|file| file.added),
             deleted: count(|file| file.deleted),
             parts: opened.parts,
-            parts_done: self.parts_done,
+            parts_done: u32::try_from(concluded).unwrap_or(u32::MAX),
             summarised: opened.summarised,
             verify: opened.verify,
-            reviewers: self.reviewers.into_values().collect(),
-            findings: merge(self.found, &self.run.policy().convergence),
+            reviewers,
+            findings: merge(found, &self.run.policy().convergence),
             resolved: Vec::new(),
             compared: false,
             outcome: self.run.outcome.clone(),
