@@ -287,15 +287,16 @@ impl Shelf {
                 return Page::text(&format!("{name}, cycle {cycle}"), &text);
             }
         }
-        let folder = self.artifacts.join("attempts").join(format!("{seq}-{archetype}"));
         let mut text = String::new();
+        let folder = self.artifacts.join("attempts").join(format!("{seq}-{archetype}"));
         for (file, what) in [
             ("answer.md", "printed so far"),
             ("stream.jsonl", "what its client says"),
             ("stderr.log", "on standard error"),
             ("brief.md", "its brief"),
         ] {
-            if let Some(part) = read(&folder.join(file)).filter(|part| !part.trim().is_empty()) {
+            let part = names::valid_name(archetype).then(|| read(&folder.join(file))).flatten();
+            if let Some(part) = part.filter(|part| !part.trim().is_empty()) {
                 text.push_str(&format!("# {what}: {file}\n\n{part}\n\n"));
             }
         }

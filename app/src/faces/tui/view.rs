@@ -336,7 +336,7 @@ impl View {
         ) {
             return;
         } else if let Some(line) = view::line(&self.run, entry, None) {
-            let text = format!("{} {}", bounded(&line.doing), bounded(&line.outcome));
+            let text = format!("{} -> {}", bounded(&line.doing), bounded(&line.outcome));
             Chosen { seq, phase, rule: String::new(), text, tone: line.tone }
         } else {
             return;
