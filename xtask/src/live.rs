@@ -3,13 +3,14 @@
 
 use std::fmt::Write;
 use std::io::Read;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::pictures::STYLE;
 
-const COLUMNS: u16 = 124;
-const ROWS: u16 = 27;
+const COLUMNS: NonZero<u16> = NonZero::new(124).expect("there are columns");
+const ROWS: NonZero<u16> = NonZero::new(27).expect("there are rows");
 /// In tenths of a pixel, so that columns stay columns whatever the font.
 const WIDE_TENTHS: u32 = 79;
 const TALL: u32 = 19;
@@ -60,6 +61,7 @@ fn catch(mut output: impl Read, wanted: impl Fn(&str) -> bool) -> Option<vt100::
 
 fn draw(screen: &vt100::Screen) -> String {
     let (rows, columns) = screen.size();
+    let (rows, columns) = (rows.get(), columns.get());
     let width = u32::from(columns) * WIDE_TENTHS / 10 + 40;
     let height = u32::from(rows) * TALL + 60;
     let mut svg = format!(

@@ -82,7 +82,7 @@ impl Pty {
 
     /// What a person sees.
     fn screen(&self) -> String {
-        let (columns, rows) = self.size;
+        let (columns, rows) = (self.size.0.try_into().unwrap(), self.size.1.try_into().unwrap());
         let sent = self.sent();
         // Everything is drawn anew after the size has changed.
         let from = position(&sent, CLEAR).pop().unwrap_or(0);

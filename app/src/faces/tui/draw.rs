@@ -10,8 +10,7 @@ use ratatui_core::terminal::Frame;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::View;
-use super::page::{Look, Page, wrapped};
-use super::view::{Agent, Answering, Choice, Chosen, CycleLine, Driven, Found, Over, Pane};
+use super::view::{Agent, Chosen, CycleLine, Driven, Found, Over, Pane};
 use crate::faces::text::safe;
 
 /// Below this there is no room for anything but a line that says so.
@@ -25,7 +24,7 @@ const WARNED_MS: u64 = 20_000;
 const MARKS: usize = 2;
 
 /// A run of characters in one style.
-type Piece = (Style, String);
+pub(super) type Piece = (Style, String);
 /// What stands at the left and at the right of a row.
 type Row = (Vec<Piece>, Vec<Piece>);
 
@@ -36,7 +35,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &View) {
 }
 
 /// Pieces cut to a width, with an ellipsis where something is missing.
-fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
+pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
     if row >= area.height || area.width == 0 {
         return;
     }
@@ -68,9 +67,9 @@ pub(super) fn clean(text: &str) -> String {
         .collect()
 }
 
-struct Ink<'a> {
-    view: &'a View,
-    plain: Style,
+pub(super) struct Ink<'a> {
+    pub(super) view: &'a View,
+    pub(super) plain: Style,
 }
 
 impl Ink<'_> {
@@ -101,15 +100,15 @@ impl Ink<'_> {
 
     // Styles.
 
-    fn fg(&self, colour: Color) -> Style {
+    pub(super) fn fg(&self, colour: Color) -> Style {
         if self.view.colour { self.plain.fg(colour) } else { self.plain }
     }
 
-    fn bold(&self) -> Style {
+    pub(super) fn bold(&self) -> Style {
         self.plain.add_modifier(Modifier::BOLD)
     }
 
-    fn dim(&self) -> Style {
+    pub(super) fn dim(&self) -> Style {
         self.plain.add_modifier(Modifier::DIM)
     }
 
@@ -249,7 +248,7 @@ impl Ink<'_> {
         }
     }
 
-    fn title(&self, buffer: &mut Buffer, area: Rect, title: &str, pane: Option<Pane>) -> Rect {
+    pub(super) fn title(&self, buffer: &mut Buffer, area: Rect, title: &str, pane: Option<Pane>) -> Rect {
         let here = pane == Some(self.view.pane);
         let style = if here { self.fg(Color::Cyan).add_modifier(Modifier::BOLD) } else { self.dim() };
         let used = title.width() + 4;
@@ -484,129 +483,6 @@ impl Ink<'_> {
         }
         put(buffer, area, 0, &pieces);
     }
-
-    // What lies over the panes.
-
-    fn over(&self, buffer: &mut Buffer, area: Rect) {
-        let wide = usize::from(area.width).saturating_sub(6).min(90);
-        match &self.view.over {
-            Over::Nothing | Over::Page(_) => {}
-            Over::Answer(answering) => self.boxed(buffer, area, "Question", &self.question(answering, wide)),
-            Over::Choose(Choice::Stop) => {
-                let lines = [
-                    "Stop the run? Agents are called in and their work is kept.",
-                    "",
-                    "y  stop it      n  let it go on",
-                ];
-                self.boxed(buffer, area, "Stop", &lines.map(|line| vec![(self.plain, line.to_owned())]));
-            }
-            Over::Choose(Choice::Leave) => {
-                let lines = [
-                    "The run goes on only while this process does.",
-                    "",
-                    "p    go on in plain lines",
-                    "s    stop the run; its work is kept",
-                    "Esc  stay here",
-                ];
-                self.boxed(buffer, area, "Leave", &lines.map(|line| vec![(self.plain, line.to_owned())]));
-            }
-            Over::Note(lines) => {
-                let rows = lines.iter().flat_map(|line| wrapped(&clean(line), wide));
-                let rows: Vec<Vec<Piece>> = rows.map(|row| vec![(self.plain, row)]).collect();
-                self.boxed(buffer, area, "Note", &rows);
-            }
-        }
-    }
-
-    /// R20: facts of the program first, then the question, the answers last.
-    fn question(&self, answering: &Answering, wide: usize) -> Vec<Vec<Piece>> {
-        let Some((_, question)) = self.view.run.question() else {
-            return vec![vec![(self.plain, "The question is answered already.".to_owned())]];
-        };
-        let mut rows: Vec<Vec<Piece>> = Vec::new();
-        for detail in question.details.iter().take(12) {
-            rows.extend(wrapped(&clean(detail), wide).into_iter().map(|row| vec![(self.dim(), row)]));
-        }
-        let words = wrapped(&clean(&question.question), wide);
-        rows.extend(words.into_iter().take(10).map(|row| vec![(self.bold(), row)]));
-        rows.push(Vec::new());
-        for (choice, index) in answering.choices.iter().zip(0..) {
-            rows.push(vec![self.option(answering.chosen == index, choice)]);
-        }
-        let own = answering.chosen == answering.choices.len();
-        let label = if answering.choices.is_empty() { "answer: " } else { "or your words: " };
-        let room = wide.saturating_sub(label.width() + 4);
-        let mut shown: String = clean(&answering.text).chars().rev().take(room).collect();
-        shown = shown.chars().rev().collect();
-        rows.push(vec![self.option(own, &format!("{label}{shown}{}", if own { "▏" } else { "" }))]);
-        rows.push(vec![(self.dim(), "↑ ↓ choose   Enter send   Esc later".to_owned())]);
-        rows
-    }
-
-    fn option(&self, chosen: bool, text: &str) -> Piece {
-        let mark = if chosen { "▸" } else { " " };
-        let style = if chosen { self.fg(Color::Cyan).add_modifier(Modifier::BOLD) } else { self.plain };
-        (style, format!("{mark} {text}"))
-    }
-
-    fn boxed(&self, buffer: &mut Buffer, area: Rect, title: &str, rows: &[Vec<Piece>]) {
-        let of = |row: &Vec<Piece>| row.iter().map(|(_, text)| clean(text).width()).sum::<usize>();
-        let widest = rows.iter().map(of).max().unwrap_or(0).max(title.width() + 2);
-        let width = u16::try_from(widest + 4).unwrap_or(u16::MAX).min(area.width);
-        let height = u16::try_from(rows.len() + 2).unwrap_or(u16::MAX).min(area.height);
-        let place = Rect {
-            x: area.x + (area.width - width) / 2,
-            y: area.y + (area.height - height) / 2,
-            width,
-            height,
-        };
-        let edge = self.fg(Color::Cyan);
-        let line = |left: &str, fill: &str, right: &str, title: &str| {
-            let fill = fill.repeat(usize::from(width).saturating_sub(2 + title.width()));
-            vec![(edge, format!("{left}{title}{fill}{right}"))]
-        };
-        for row in 0..height {
-            put(buffer, place, row, &[(self.plain, " ".repeat(usize::from(width)))]);
-            let at_row = Rect { y: place.y + row, height: 1, ..place };
-            buffer.set_style(at_row, Style::reset());
-        }
-        put(buffer, place, 0, &line("╭", "─", "╮", &format!("─ {title} ")));
-        put(buffer, place, height.saturating_sub(1), &line("╰", "─", "╯", ""));
-        for row in 1..height.saturating_sub(1) {
-            put(buffer, place, row, &[(edge, "│".to_owned())]);
-            put(buffer, Rect { x: place.right() - 1, width: 1, ..place }, row, &[(edge, "│".to_owned())]);
-        }
-        let inside = Rect {
-            x: place.x + 2,
-            y: place.y + 1,
-            width: width.saturating_sub(4),
-            height: height.saturating_sub(2),
-        };
-        // The end of a question is what has to be answered.
-        let skip = rows.len().saturating_sub(usize::from(inside.height));
-        for (row, line) in rows.iter().skip(skip).zip(0..) {
-            put(buffer, inside, line, row);
-        }
-    }
-
-    fn page(&self, buffer: &mut Buffer, area: Rect, page: &Page) {
-        let [rest, footer] = split_rows(area, area.height - 1);
-        let body = self.title(buffer, rest, &page.title, None);
-        for ((look, line), row) in page.rows.iter().skip(page.top).zip(0..body.height) {
-            let style = match look {
-                Look::Plain => self.plain,
-                Look::Title => self.bold(),
-                Look::Added => self.fg(Color::Green),
-                Look::Deleted => self.fg(Color::Red),
-                Look::Dim => self.dim(),
-            };
-            put(buffer, body, row, &[(style, line.clone())]);
-        }
-        let last = (page.top + usize::from(body.height)).min(page.rows.len());
-        let text =
-            format!(" {}-{last} of {}   ↑ ↓ PgUp PgDn  Esc back", page.top.min(last) + 1, page.rows.len());
-        put(buffer, footer, 0, &[(self.dim(), text)]);
-    }
 }
 
 fn spent(agent: &Agent) -> String {
@@ -635,7 +511,7 @@ fn bar(part: u64, whole: u64, wide: u64) -> String {
     (0..wide).map(|n| if n < full { '█' } else { '░' }).collect()
 }
 
-fn split_rows(area: Rect, top: u16) -> [Rect; 2] {
+pub(super) fn split_rows(area: Rect, top: u16) -> [Rect; 2] {
     let top = top.min(area.height);
     [Rect { height: top, ..area }, Rect { y: area.y + top, height: area.height - top, ..area }]
 }

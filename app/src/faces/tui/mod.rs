@@ -11,6 +11,7 @@ pub(crate) mod act;
 pub(crate) mod draw;
 pub(crate) mod face;
 pub(crate) mod keys;
+mod over;
 pub(crate) mod page;
 pub(crate) mod stage;
 pub(crate) mod terminal;
