@@ -1,0 +1,3 @@
+//! Tries again, politely.
+
+pub mod backoff;

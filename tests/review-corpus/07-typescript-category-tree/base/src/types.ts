@@ -1,0 +1,5 @@
+export interface Category {
+  id: string;
+  label: string;
+  children: Category[];
+}

@@ -1,0 +1,3 @@
+module example.org/crawler
+
+go 1.22

@@ -1,0 +1,3 @@
+module example.org/flags
+
+go 1.22
