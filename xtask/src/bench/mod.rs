@@ -9,6 +9,7 @@ mod engine;
 mod memory;
 mod replay;
 mod report;
+mod review;
 mod rules;
 mod startup;
 mod storage;
@@ -55,7 +56,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 10] = [
+const MEASURES: [(&str, Measure); 11] = [
     ("startup", startup::measure),
     ("engine", engine::measure),
     ("client", client::measure),
@@ -65,6 +66,7 @@ const MEASURES: [(&str, Measure); 10] = [
     ("replay", replay::measure),
     ("rules", rules::measure),
     ("report", report::measure),
+    ("review", review::measure),
     ("size", size),
 ];
 
