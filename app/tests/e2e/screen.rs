@@ -300,6 +300,24 @@ fn af_122_a_pause_gives_the_terminal_back_and_takes_it_again() {
     let (code, sent) = pty.ends();
     assert_eq!((code, position(&sent, "\x1b[?1049h").len()), (0, 2));
     ended(&test, driver);
+
+    // Once the view is left for plain lines, pausing is what it always was.
+    let test = Test::new().play(WAITS);
+    let script = "set -m; \"$@\"; echo PAUSED; fg; echo OVER $?";
+    let arguments = test.arguments(TASK, &["--auto-merge", "--tui"]);
+    let mut program = vec!["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_archeflow")];
+    program.extend(arguments.iter().map(String::as_str));
+    let pty = Pty::run(&test, &program, (100, 30));
+    pty.see("implementing")
+        .press("q")
+        .see("plain lines")
+        .press("p")
+        .see("Run ID:")
+        .press("\x1a")
+        .hear("PAUSED", 1);
+    go(&test);
+    pty.hear("OVER 0", 1);
+    assert_eq!(pty.ends().0, 0);
 }
 
 #[test]

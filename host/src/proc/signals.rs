@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 /// Calls back on a thread of its own for every SIGINT, SIGTERM and SIGHUP, with the number of the signal.
@@ -27,20 +28,53 @@ pub fn listen(mut on_signal: impl FnMut(i32) + Send + 'static) -> io::Result<()>
     Ok(())
 }
 
-/// Flags that are raised when the terminal asks this program to pause, and when it may go on. A face that has changed
-/// how the terminal works must put that back before it pauses, so from here on pausing is its business.
-pub fn pauses() -> io::Result<(Arc<AtomicBool>, Arc<AtomicBool>)> {
-    let (asked, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    signal_hook::flag::register(SIGTSTP, Arc::clone(&asked))?;
-    signal_hook::flag::register(SIGCONT, Arc::clone(&over))?;
-    Ok((asked, over))
+/// What a face that has changed how the terminal works has to know: it must put that back before the program pauses.
+pub struct Pauses {
+    /// The terminal asked this program to pause. Doing it is the face's business while it is held.
+    pub asked: Arc<AtomicBool>,
+    /// The program may go on.
+    pub over: Arc<AtomicBool>,
+    free: Arc<AtomicBool>,
+}
+
+impl Pauses {
+    /// From here on until [`Pauses::release`] a pause is only noted. There is one terminal, so there is one of these.
+    pub fn hold() -> io::Result<&'static Pauses> {
+        static ONLY: OnceLock<Pauses> = OnceLock::new();
+        static MAKING: Mutex<()> = Mutex::new(());
+        let _making = MAKING.lock();
+        let pauses = match ONLY.get() {
+            Some(pauses) => pauses,
+            None => {
+                let pauses = Pauses::listen()?;
+                ONLY.get_or_init(|| pauses)
+            }
+        };
+        for flag in [&pauses.free, &pauses.asked, &pauses.over] {
+            flag.store(false, Ordering::SeqCst);
+        }
+        Ok(pauses)
+    }
+
+    /// Pauses are the system's business again.
+    pub fn release(&self) {
+        self.free.store(true, Ordering::SeqCst);
+    }
+
+    fn listen() -> io::Result<Pauses> {
+        let [asked, over, free] = [const { AtomicBool::new(false) }; 3].map(Arc::new);
+        flag::register_conditional_default(SIGTSTP, Arc::clone(&free))?;
+        flag::register(SIGTSTP, Arc::clone(&asked))?;
+        flag::register(SIGCONT, Arc::clone(&over))?;
+        Ok(Pauses { asked, over, free })
+    }
 }
 
 /// A program may be started with SIGCHLD ignored, and the kernel then throws away how its children ended. Any
 /// handler at all undoes that.
 pub(super) fn keep_exit_codes() {
     if is_ignored(SIGCHLD) {
-        let _ = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
+        let _ = flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
     }
 }
 

@@ -6,10 +6,10 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
-use archeflow_host::proc::signals;
+use archeflow_host::proc::signals::Pauses;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
@@ -49,17 +49,16 @@ pub(crate) fn is_there() -> bool {
 pub(crate) struct Screen {
     terminal: Terminal<Tty>,
     keys: Keys,
-    paused: Arc<AtomicBool>,
-    resumed: Arc<AtomicBool>,
+    pauses: &'static Pauses,
 }
 
 impl Screen {
     pub(crate) fn enter() -> io::Result<Screen> {
-        let (paused, resumed) = signals::pauses()?;
+        let pauses = Pauses::hold()?;
         put_back_on_panic();
         enter()?;
         let terminal = Terminal::new(Tty::default()).inspect_err(|_| leave())?;
-        Ok(Screen { terminal, keys: Keys::default(), paused, resumed })
+        Ok(Screen { terminal, keys: Keys::default(), pauses })
     }
 
     pub(crate) fn draw(&mut self, view: &View) -> io::Result<()> {
@@ -90,16 +89,16 @@ impl Screen {
 
     /// Pauses where the terminal asks for it, and draws everything anew after a pause. Says whether there was one.
     pub(crate) fn pause(&mut self) -> io::Result<bool> {
-        if self.paused.swap(false, Ordering::SeqCst) && can_be_resumed() {
+        if self.pauses.asked.swap(false, Ordering::SeqCst) && can_be_resumed() {
             leave();
             kill_process(getpid(), Signal::STOP)?;
-            self.resumed.store(true, Ordering::SeqCst);
+            self.pauses.over.store(true, Ordering::SeqCst);
         }
         // Whoever was sent to the background waits there until the terminal is theirs again.
-        if !self.resumed.load(Ordering::SeqCst) || !in_front() {
+        if !self.pauses.over.load(Ordering::SeqCst) || !in_front() {
             return Ok(false);
         }
-        self.resumed.store(false, Ordering::SeqCst);
+        self.pauses.over.store(false, Ordering::SeqCst);
         enter()?;
         self.terminal.clear()?;
         Ok(true)
@@ -109,6 +108,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         leave();
+        self.pauses.release();
     }
 }
 
