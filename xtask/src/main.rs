@@ -18,6 +18,7 @@ mod live;
 mod model;
 mod pictures;
 mod portrait;
+mod schemas;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, tidy};
+use crate::{clients, schemas, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -53,7 +53,7 @@ struct Count {
     named: Vec<String>,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -61,6 +61,12 @@ const STEPS: [Step; 12] = [
     Step { name: "doc", needs: Needs::Nothing, what: "documentation, warnings denied", run: doc },
     Step { name: "tests", needs: Needs::Nothing, what: "all tests", run: tests },
     Step { name: "browser", needs: Needs::Browser, what: "the report in a real browser", run: browser },
+    Step {
+        name: "schemas",
+        needs: Needs::Clients,
+        what: "what a review writes, by another's validator",
+        run: schemas_step,
+    },
     Step {
         name: "clients",
         needs: Needs::Clients,
@@ -277,6 +283,10 @@ fn browser(root: &Path, count: &mut Count) -> Result<Done, String> {
     counted(root, &words, &[], count)
 }
 
+fn schemas_step(root: &Path, _: &mut Count) -> Result<Done, String> {
+    schemas::check(root).map(|()| Done::Well)
+}
+
 fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
     clients::fetch(root).map(|()| Done::Well)
 }
@@ -424,7 +434,7 @@ mod tests {
         let without =
             |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
         assert_eq!(plan(&[]), Ok(all.clone()));
-        assert_eq!(plan(&["--without-clients"]), Ok(without(&["clients", "matrix"])));
+        assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));
         assert_eq!(plan(&["--quick"]), Ok(without(&["simulation", "demo"])));
         assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
         for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {

@@ -355,10 +355,14 @@ impl Test {
 
     /// `archeflow review` with the agents of this test.
     pub(crate) fn look(&self, more: &[&str]) -> Outcome {
-        let agent = self.agent.clone().unwrap_or_default();
+        let agent = self.agent();
         let mut arguments = vec!["review", "--agent", agent.as_str()];
         arguments.extend(more);
         self.run(&arguments)
+    }
+
+    pub(crate) fn agent(&self) -> String {
+        self.agent.clone().unwrap_or_default()
     }
 
     /// Any command, with `--json` where the end is a run's end, audited.
@@ -387,7 +391,7 @@ impl Test {
     pub(crate) fn during(&self, arguments: &[&str], act: impl FnOnce(&mut Child)) -> Outcome {
         let mut all: Vec<&str> = arguments.to_vec();
         all.push("--json");
-        let before = audit::Before::take(self);
+        let before = (!self.unaudited).then(|| audit::Before::take(self));
         let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
         let mut child = command
             .args(&all)
@@ -400,7 +404,9 @@ impl Test {
             .unwrap();
         act(&mut child);
         let output = child.wait_with_output().unwrap();
-        let outcome = Outcome::read(self, &all, &output, true).since(&before);
+        let outcome = Outcome::read(self, &all, &output, true);
+        let Some(before) = before else { return outcome };
+        let outcome = outcome.since(&before);
         let faults = audit::after(self, &before, &outcome);
         assert!(faults.is_empty(), "the auditor objects:\n{}\n{outcome}", faults.join("\n"));
         outcome

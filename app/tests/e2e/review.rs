@@ -255,3 +255,45 @@ fn wrong_words_are_told_with_what_is_known() {
     let outcome = clean.look(&["--format", "json"]);
     assert_eq!((outcome.code, outcome.stdout.trim()), (0, "null"), "{outcome}");
 }
+
+/// 100 MB of diff in 20,000 files. Every file is in some part or told by name, and our own memory stays small.
+#[test]
+fn r17_a_very_large_change_is_reviewed_in_bounded_memory() {
+    const FILES: usize = 20_000;
+    let answer = "VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n";
+    let test = Test::new()
+        .cmd(&format!("cat > /dev/null\nprintf '{answer}'\n"))
+        .config("review:\n  part_bytes: 4000000\n")
+        .unaudited();
+    test.git(["checkout", "-q", "-b", "topic"]);
+    for n in 0..FILES {
+        let line = |k: usize| format!("file {n} line {k} and some more words to make it as long as lines are\n");
+        test.file(format!("many/{}/file-{n}.txt", n / 200), (0..75).map(line).collect::<String>());
+    }
+    test.git(["add", "-A"]);
+    test.git(["commit", "-q", "-m", "Add a great many files"]);
+    let agent = test.agent();
+    let mut peak = 0;
+    let arguments = ["review", "--branch", "topic", "--base", "main", "--agent", &agent];
+    let outcome = test.during(&arguments, |child| {
+        let status = format!("/proc/{}/status", child.id());
+        while child.try_wait().unwrap().is_none() {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let now = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let now = now.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+            peak = peak.max(now.unwrap_or(0));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let parts = outcome.events("review.opened")[0]["parts"].as_array().unwrap().len();
+    assert!(parts > 20, "{parts} parts");
+    assert_eq!(outcome.events("agent.complete").len(), parts, "one look at each");
+    assert_eq!(found["change"]["files"].as_u64().or(found["files"].as_u64()), Some(FILES as u64));
+    let shown: usize = (1..=parts)
+        .map(|n| outcome.artifact(&format!("part-{n:04}.diff")).matches("\ndiff --git ").count())
+        .sum();
+    assert_eq!(shown, FILES, "every file is in a part");
+    assert!(peak > 0 && peak < 200 * 1024, "peak {peak} KiB");
+}
