@@ -21,7 +21,7 @@ const PAIRS: [(&str, &[&str]); 3] = [
 const SCRIPT: &str = r#"
 const fs = require("fs");
 const Ajv = require("ajv").default;
-const ajv = new Ajv({ strict: false, allErrors: true });
+const ajv = new Ajv({ strict: false, allErrors: true, unicodeRegExp: false });
 require("ajv-formats").default(ajv);
 const [schema, ...files] = process.argv.slice(2);
 const fits = ajv.compile(JSON.parse(fs.readFileSync(schema, "utf8")));

@@ -170,6 +170,33 @@ fn issue_4_author_and_judge_may_be_of_different_houses() {
     assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
 }
 
+/// The same finding from both is listed once, with both names.
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn issue_5_two_houses_review_a_change_side_by_side() {
+    let found = "VERDICT: REJECTED\nFINDINGS: 1\n\n\
+        | Location | Severity | Category | Description | Fix | Evidence |\n|---|---|---|---|---|---|\n\
+        | src/app.txt:21 | WARNING | quality | The last line says nothing. | Drop it. | `made by hand` |\n\n\
+        STATUS: DONE\n";
+    let model =
+        Model::new(&[("guardian", &[say(found)]), ("sage", &[(CODEX.shell)("cat src/app.txt"), say(found)])]);
+    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::of(&CODEX));
+    test.file("src/app.txt", test.read("src/app.txt") + "made by hand\n");
+    let mixed = ["--agent", CLAUDE.spec, "--agent-for", "sage=codex:gpt-5.5", "--format", "json"];
+    let outcome = test.run(&[&["review", "--reviewers", "guardian,sage"], &mixed[..]].concat());
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let result: Value =
+        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome}"));
+    let findings = result["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    assert_eq!(findings.len(), 1, "{result:#}\n{outcome}");
+    assert_eq!(findings[0]["sources"], json!(["guardian", "sage"]), "{result:#}");
+    assert_eq!(findings[0]["severity"], "WARNING", "{result:#}");
+    for (who, words) in [("guardian", "made by hand"), ("sage", "made by hand")] {
+        let asked = model.asked_by(who);
+        assert!(asked.iter().any(|body| body.to_string().contains(words)), "the {who} saw the diff");
+    }
+}
+
 /// What happens, what the model does, and how the run ends: status, reason and exit code, and what stands in the
 /// journal as the kind of the failure.
 struct Fault {

@@ -267,7 +267,8 @@ fn r17_a_very_large_change_is_reviewed_in_bounded_memory() {
         .unaudited();
     test.git(["checkout", "-q", "-b", "topic"]);
     for n in 0..FILES {
-        let line = |k: usize| format!("file {n} line {k} and some more words to make it as long as lines are\n");
+        let line =
+            |k: usize| format!("file {n} line {k} and some more words to make it as long as lines are\n");
         test.file(format!("many/{}/file-{n}.txt", n / 200), (0..75).map(line).collect::<String>());
     }
     test.git(["add", "-A"]);
