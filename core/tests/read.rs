@@ -481,8 +481,13 @@ fn categories() {
 #[test]
 fn citations() {
     type Cited<'a> = (&'a str, u32, Option<&'a str>);
-    let rows: [(&str, &str, &[Cited]); 12] = [
+    let rows: [(&str, &str, &[Cited]); 13] = [
         ("x", "", &[("src/a.rs", 10, None)]),
+        (
+            "see app/b.py:3 and localhost/x.html:80",
+            "internal/c.go:4 `c()`",
+            &[("src/a.rs", 10, None), ("app/b.py", 3, None), ("internal/c.go", 4, Some("c()"))],
+        ),
         ("x", "Line 10: `let x = 1;`", &[("src/a.rs", 10, Some("let x = 1;"))]),
         ("x", "`src/a.rs:10` `let x = 1;`", &[("src/a.rs", 10, Some("let x = 1;"))]),
         ("x", "`let x = 1;` at src/a.rs:10.", &[("src/a.rs", 10, Some("let x = 1;"))]),

@@ -134,8 +134,9 @@ fn is_number(text: &str) -> bool {
 
 fn is_host(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or(path);
-    let ending = first.rsplit('.').next().unwrap_or(first);
-    let numeric = first.contains('.') && first.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    // `app/a.py` and `internal/a.go` are folders; `x.app/a` is a host.
+    let Some((_, ending)) = first.rsplit_once('.') else { return first.eq_ignore_ascii_case("localhost") };
+    let numeric = first.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     numeric || HOSTS.iter().any(|host| ending.eq_ignore_ascii_case(host))
 }
 
