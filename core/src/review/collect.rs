@@ -79,7 +79,7 @@ impl Gathering {
                 gathered.missed.insert(name.clone(), why);
             }
         }
-        gathered.found = self.listed(cycle);
+        gathered.found = listed(cycle);
         self.parts.insert(cycle.number, gathered);
     }
 
@@ -102,66 +102,9 @@ impl Gathering {
         reviewers.into_values().collect()
     }
 
-    fn listed(&self, cycle: &Cycle) -> Vec<Listed> {
-        let mut listed = Vec::new();
-        for (name, review) in cycle.reviewers() {
-            for (index, finding) in (0_u32..).zip(&review.findings) {
-                let key = (name.to_owned(), index);
-                let trial = cycle.trials.get(&key).map(|(trial, detail, tail)| Tried {
-                    trial: *trial,
-                    detail: detail.clone(),
-                    command: finding.reproduction.as_ref().map(|it| it.command.clone()).unwrap_or_default(),
-                    tail: tail.clone(),
-                });
-                let unfounded = cycle.downgrades.get(&key).copied();
-                let mut one = self.list(finding, None, name);
-                one.standing = match (&one.standing, &trial, unfounded) {
-                    (_, Some(Tried { trial: Trial::Refuted, .. }), _) => Standing::Refuted,
-                    (Standing::Accepted(_), _, _) => one.standing,
-                    (_, _, Some(why)) => Standing::Unfounded(why),
-                    (_, _, None) => Standing::Yes,
-                };
-                if matches!(one.standing, Standing::Refuted | Standing::Unfounded(_)) {
-                    one.severity = Severity::Info;
-                }
-                one.trial = trial;
-                listed.push(one);
-            }
-        }
-        listed.extend(cycle.raised.iter().map(|(sign, finding)| self.list(finding, Some(*sign), PROGRAM)));
-        listed
-    }
-
-    fn list(&self, finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
-        let rule = rule(finding, sign);
-        let fingerprint = of_finding(finding, sign);
-        let accepted = self.opened.iter().flat_map(|opened| &opened.accepted);
-        let accepted = accepted.into_iter().find(|known| known.fingerprint == fingerprint);
-        Listed {
-            rule,
-            severity: finding.severity,
-            said: finding.severity,
-            standing: accepted.map_or(Standing::Yes, |known| Standing::Accepted(known.reason.clone())),
-            trial: None,
-            since: None,
-            file: finding.file.clone(),
-            line: finding.line,
-            location: finding.location.clone(),
-            category: finding.category.clone(),
-            description: finding.description.clone(),
-            fix: finding.fix.clone(),
-            evidence: finding.evidence.clone(),
-            sources: vec![source.to_owned()],
-            also: Vec::new(),
-            anchor: finding.anchor.clone(),
-            fingerprint,
-        }
-    }
-
     fn done(mut self) -> Option<Reviewed> {
         let opened = self.opened.take()?;
         if self.run.outcome.is_none() && self.run.cycle().is_some_and(|cycle| cycle.boundary.is_none()) {
-            self.opened = Some(opened.clone());
             self.gather();
         }
         let reviewers = self.judged();
@@ -183,12 +126,64 @@ impl Gathering {
             summarised: opened.summarised,
             verify: opened.verify,
             reviewers,
-            findings: merge(found, &self.run.policy().convergence),
+            findings: merge(found, &opened.accepted, &self.run.policy().convergence),
             resolved: Vec::new(),
             compared: false,
             outcome: self.run.outcome.clone(),
             subject: opened.subject,
         })
+    }
+}
+
+/// What was said and seen in a part, each for itself.
+fn listed(cycle: &Cycle) -> Vec<Listed> {
+    let mut listed = Vec::new();
+    for (name, review) in cycle.reviewers() {
+        for (index, finding) in (0_u32..).zip(&review.findings) {
+            let key = (name.to_owned(), index);
+            let trial = cycle.trials.get(&key).map(|(trial, detail, tail)| Tried {
+                trial: *trial,
+                detail: detail.clone(),
+                command: finding.reproduction.as_ref().map(|it| it.command.clone()).unwrap_or_default(),
+                tail: tail.clone(),
+            });
+            let unfounded = cycle.downgrades.get(&key).copied();
+            let mut one = list(finding, None, name);
+            one.standing = match (&trial, unfounded) {
+                (Some(Tried { trial: Trial::Refuted, .. }), _) => Standing::Refuted,
+                (_, Some(why)) => Standing::Unfounded(why),
+                (_, None) => Standing::Yes,
+            };
+            if matches!(one.standing, Standing::Refuted | Standing::Unfounded(_)) {
+                one.severity = Severity::Info;
+            }
+            one.trial = trial;
+            listed.push(one);
+        }
+    }
+    listed.extend(cycle.raised.iter().map(|(sign, finding)| list(finding, Some(*sign), PROGRAM)));
+    listed
+}
+
+fn list(finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
+    Listed {
+        rule: rule(finding, sign),
+        severity: finding.severity,
+        said: finding.severity,
+        standing: Standing::Yes,
+        trial: None,
+        since: None,
+        file: finding.file.clone(),
+        line: finding.line,
+        location: finding.location.clone(),
+        category: finding.category.clone(),
+        description: finding.description.clone(),
+        fix: finding.fix.clone(),
+        evidence: finding.evidence.clone(),
+        sources: vec![source.to_owned()],
+        also: Vec::new(),
+        anchor: finding.anchor.clone(),
+        fingerprint: of_finding(finding, sign),
     }
 }
 

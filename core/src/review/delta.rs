@@ -117,7 +117,11 @@ pub fn remember(reviewed: &Reviewed, earlier: &[Known]) -> Vec<Known> {
         .collect();
     let now: BTreeSet<&str> = reviewed.findings.iter().map(|found| found.fingerprint.as_str()).collect();
     let gone: BTreeSet<&str> = reviewed.resolved.iter().map(|old| old.fingerprint.as_str()).collect();
-    let kept = earlier.iter().filter(|old| !now.contains(old.fingerprint.as_str()));
+    // One that was looked for, is not gone and is not here under its old name has a new one.
+    let renamed = |old: &Known| {
+        !old.resolved && !gone.contains(old.fingerprint.as_str()) && was_looked_for(reviewed, old)
+    };
+    let kept = earlier.iter().filter(|old| !now.contains(old.fingerprint.as_str()) && !renamed(old));
     known.extend(kept.map(|old| {
         let resolved = old.resolved || gone.contains(old.fingerprint.as_str());
         Known { resolved, ..old.clone() }

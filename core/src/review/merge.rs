@@ -7,18 +7,31 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rules::convergence::keywords;
-use crate::words::Convergence;
+use crate::words::{Accepted, Convergence};
 
 use super::{Listed, Remark, Standing};
 
-pub(super) fn merge(found: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
+pub(super) fn merge(found: Vec<Listed>, accepted: &[Accepted], policy: &Convergence) -> Vec<Listed> {
     let mut places: BTreeMap<(String, String), Vec<Listed>> = BTreeMap::new();
     for one in found {
         places.entry((one.file.clone(), one.rule.clone())).or_default().push(one);
     }
     let mut merged: Vec<Listed> = places.into_values().flat_map(|group| merge_place(group, policy)).collect();
+    accept(&mut merged, accepted);
     merged.sort_by_cached_key(rank);
     merged
+}
+
+/// People accept what they see in the list, so this comes after the merging: whoever else said the same is accepted
+/// with it.
+fn accept(merged: &mut [Listed], accepted: &[Accepted]) {
+    let known: BTreeMap<&str, &str> =
+        accepted.iter().map(|known| (known.fingerprint.as_str(), known.reason.as_str())).collect();
+    for one in merged.iter_mut().filter(|one| one.standing != Standing::Refuted) {
+        if let Some(reason) = known.get(one.fingerprint.as_str()) {
+            one.standing = Standing::Accepted((*reason).to_owned());
+        }
+    }
 }
 
 /// From this many on, the same place and the same words are all that makes two findings one: a flood is not compared
@@ -60,6 +73,10 @@ fn is_same(
     (words_b, b): (&BTreeSet<String>, &Listed),
     policy: &Convergence,
 ) -> bool {
+    // What somebody refuted must not hide behind what counts, nor lend it a trial.
+    if (a.standing == Standing::Refuted) != (b.standing == Standing::Refuted) {
+        return false;
+    }
     if a.file.is_empty() {
         return a.description == b.description;
     }
