@@ -558,7 +558,42 @@ fn too_many_findings_are_counted() {
     let (review, problems) = review(&text);
     assert_eq!(review.findings.len(), 500);
     assert_eq!(review.declared, Some(10_000));
-    assert_eq!(problems, ["9500 findings left out: only the first 500 are kept"]);
+    let left_out = "9500 findings left out: only the gravest 500 are kept";
+    assert_eq!(problems, [left_out]);
+    assert_eq!(review.unread.as_deref(), Some(left_out), "no approval without all of them");
+}
+
+#[test]
+fn a_flood_keeps_its_gravest_findings() {
+    let row = |n: u32, severity: &str| format!("| a.rs:{n} | {severity} | design | x | y |\n");
+    let rows: String = (1..=1_000).map(|n| row(n, if n % 250 == 0 { "CRITICAL" } else { "INFO" })).collect();
+    let text = format!("REJECTED\n\n| Where | Severity | Category | Issue | Fix |\n|-|-|-|-|-|\n{rows}");
+    let (review, problems) = review(&text);
+    let lines: Vec<u32> = review.findings.iter().map(|finding| finding.line).collect();
+    let wanted: Vec<u32> = (1..=497).chain([500, 750, 1_000]).collect();
+    assert_eq!(lines, wanted);
+    assert_eq!(problems, ["500 findings left out: only the gravest 500 are kept"]);
+    assert_eq!(review.unread, None, "a rejection stands");
+}
+
+/// An answer has to fit into a line of the log, which has at most 262,144 bytes.
+#[test]
+fn i11_what_is_kept_of_a_long_review_fits_into_a_line() {
+    let nasty = "\"\\\u{1}\u{7}é".repeat(200);
+    let row = format!("| a.rs:1 | CRITICAL | design | {nasty} b.rs:2 | {nasty} | b.rs:3 `{nasty}` |\n");
+    let files = format!("```sh t/a.sh\n{}\n```\n", "\"\n".repeat(10_000));
+    let reproduction = |n: usize| format!("### Finding {n}\n\n```sh\nx\n```\n\n{files}\n");
+    let text = format!(
+        "REJECTED\n\n| Where | Severity | Category | Issue | Fix | Evidence |\n|-|-|-|-|-|-|\n{}\n## Reproductions\n\n{}",
+        row.repeat(600),
+        (1..=6).map(reproduction).collect::<String>()
+    );
+    let (review, problems) = review(&text);
+    let line = serde_json::to_string(&review).unwrap();
+    assert!((100_000..250_000).contains(&line.len()), "{} bytes", line.len());
+    assert_eq!(review.findings.iter().filter(|finding| finding.reproduction.is_some()).count(), 1);
+    assert!(problems.iter().any(|problem| problem.contains("findings left out")), "{problems:?}");
+    assert!(problems.iter().any(|problem| problem.contains("too long")), "{problems:?}");
 }
 
 // Proposals.

@@ -52,6 +52,7 @@ fn reviewer(archetype: &str, verdict: Option<Verdict>, findings: u32) -> Reviewe
         archetype: archetype.to_owned(),
         verdict,
         findings,
+        left_out: 0,
         missed: 0,
         missed_why: String::new(),
         agent: "claude".to_owned(),

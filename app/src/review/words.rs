@@ -155,7 +155,7 @@ pub(super) fn coverage(reviewed: &Reviewed) -> Vec<String> {
     said
 }
 
-/// What was not looked at, a sentence each.
+/// What was not looked at or is not listed, a sentence each.
 pub(super) fn gaps(reviewed: &Reviewed) -> Vec<String> {
     let mut gaps = Vec::new();
     let parts = reviewed.parts.len();
@@ -165,6 +165,10 @@ pub(super) fn gaps(reviewed: &Reviewed) -> Vec<String> {
     }
     for reviewer in reviewed.reviewers.iter().filter(|reviewer| reviewer.missed > 0) {
         gaps.push(format!("{} gave no answer to {}.", line(&reviewer.archetype, 60), missed(reviewer)));
+    }
+    for reviewer in reviewed.reviewers.iter().filter(|reviewer| reviewer.left_out > 0) {
+        let more = count(reviewer.left_out as usize, "more finding");
+        gaps.push(format!("{} had {more}, none graver than those listed.", line(&reviewer.archetype, 60)));
     }
     gaps
 }

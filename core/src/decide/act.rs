@@ -2,7 +2,7 @@
 
 use crate::event::{
     CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
-    WorkflowEscalated,
+    WorkflowEscalated, fitting,
 };
 use crate::rules::exit::{self, Against};
 use crate::rules::shadows::counted;
@@ -75,7 +75,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         info: tally(Severity::Info),
         convergence: trend.map(|trend| advised(trend, next_action, why.as_ref())),
         stop: why,
-        open,
+        open: fitting(open, usize::MAX),
     };
     let decided = point(
         PROGRAM,

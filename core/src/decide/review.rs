@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop};
+use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
 use crate::review;
 use crate::rules::convergence;
 use crate::rules::shadows::counted;
@@ -150,7 +150,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
         info: tally(Severity::Info),
         convergence: None,
         stop: why,
-        open,
+        open: fitting(open, usize::MAX),
     };
     let decided = point(
         PROGRAM,

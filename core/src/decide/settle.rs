@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
     AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete,
-    Stop, WiggumBreak,
+    Stop, WiggumBreak, fitting,
 };
 use crate::rules::breaker::Verdict;
 use crate::run::{Cycle, Run};
@@ -399,7 +399,8 @@ fn unresolved_in(cycle: &Cycle) -> Vec<FindingLine> {
         None => {
             let mut weighed = cycle.weighed();
             weighed.sort();
-            weighed.iter().filter(|finding| finding.severity > Severity::Info).map(line).collect()
+            let grave = weighed.iter().filter(|finding| finding.severity > Severity::Info);
+            fitting(grave.map(line).collect(), usize::MAX)
         }
     }
 }

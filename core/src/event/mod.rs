@@ -10,6 +10,7 @@ mod landing;
 mod policy;
 mod question;
 mod review;
+mod room;
 mod start;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -36,6 +37,7 @@ pub use review::{
     EvidenceDone, EvidenceDowngrade, EvidenceStart, FindingLine, FindingRaised, Ran, ReviewOpened,
     ReviewVerdict, Unfounded,
 };
+pub(crate) use room::{fitting, written};
 pub use start::{
     Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunReentered,
     RunStart, SessionEnd, SessionStart,

@@ -15,9 +15,13 @@ use super::sections;
 use super::status;
 use super::table;
 use super::text::{is_none, plain, unbullet};
+use crate::event::fitting;
 use crate::words::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
+
+/// So many are read, to find the gravest among them.
+const MAX_READ: usize = 20_000;
 
 /// What JSON that means to be findings holds.
 const SEVERITY_KEY: &str = "\"severity\"";
@@ -45,11 +49,13 @@ pub(crate) fn findings(
         at = reader.step(at).max(at + 1);
     }
     reader.leave_group();
-    let left_out = reader.found.accepted.saturating_sub(MAX_FINDINGS);
-    if left_out > 0 {
-        reader.problems.note(format!("{left_out} findings left out: only the first {MAX_FINDINGS} are kept"));
-    }
     reader.found
+}
+
+/// Leaves out what is too much for a line of the log, and tells how many that are.
+pub(crate) fn keep_the_gravest(found: &mut Vec<Finding>, accepted: usize) -> usize {
+    *found = fitting(std::mem::take(found), MAX_FINDINGS);
+    accepted.saturating_sub(found.len())
 }
 
 /// A heading such as `Critical findings`, under which list items need no severity of their own.
@@ -393,7 +399,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         match draft.into_finding(self.source) {
             Ok(finding) => {
                 self.found.accepted += 1;
-                if self.found.findings.len() < MAX_FINDINGS {
+                if self.found.findings.len() < MAX_READ {
                     self.found.findings.push(finding);
                 }
             }

@@ -9,11 +9,14 @@ use super::lines::{Kind, Line};
 use super::place;
 use super::sections;
 use super::text::{bullet, cap, head, is_dash, is_markup, tail};
+use crate::event::written;
 use crate::words::{Finding, Reproduction, Scratch};
 
 const MAX_COMMAND: usize = 4_096;
 const MAX_FILES: usize = 8;
 const MAX_FILE: usize = 65_536;
+/// All of a review's stand in one line of the log, beside its findings.
+const MAX_WRITTEN: usize = 60_000;
 /// A line that names a finding says little else.
 const MAX_HEAD: usize = 200;
 
@@ -57,7 +60,7 @@ pub(crate) fn attach(
     findings: &mut [Finding],
     problems: &mut Problems,
 ) {
-    let mut reader = Reader { findings, problems, entry: None };
+    let mut reader = Reader { findings, problems, entry: None, room: MAX_WRITTEN };
     let mut at = start + 1;
     while let Some(line) = lines.get(at).filter(|_| at < end) {
         at = match line.kind {
@@ -82,6 +85,8 @@ struct Reader<'r> {
     findings: &'r mut [Finding],
     problems: &'r mut Problems,
     entry: Option<Entry>,
+    /// Bytes in the log that are left for reproductions.
+    room: usize,
 }
 
 /// One entry while it is being collected.
@@ -209,6 +214,14 @@ impl Reader<'_> {
         let Some(command) = entry.command else {
             return self.problems.at(entry.line, "a reproduction without a command");
         };
+        let files = entry.files.iter().map(|file| written(&file.path) + written(&file.content));
+        let length = written(&command) + files.sum::<usize>();
+        let Some(room) = self.room.checked_sub(length) else {
+            return self
+                .problems
+                .at(entry.line, "a reproduction that is too long, alone or with those before");
+        };
+        self.room = room;
         let finding = entry.finding.and_then(|index| self.findings.get_mut(index));
         if let Some(finding) = finding {
             let (files, regression) = (entry.files, entry.regression);

@@ -32,14 +32,24 @@ pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], proble
     {
         problems.note(format!("{declared} findings declared, {} read", found.accepted));
     }
-    if verdict == Some(Verdict::Rejected) && found.accepted == 0 {
+    let rejected = verdict == Some(Verdict::Rejected);
+    if rejected && found.accepted == 0 {
         problems.note("rejected without a finding that could be read".to_owned());
     }
-    let unread = problems.since(before);
+    let mut unread = problems.since(before);
     if let Some(section) = section {
         reproductions::attach(lines, section, &mut found.findings, problems);
     }
-    Review { verdict, declared, findings: found.findings, unread }
+    let left_out = findings::keep_the_gravest(&mut found.findings, found.accepted);
+    if left_out > 0 {
+        let kept = found.findings.len();
+        let said = format!("{left_out} findings left out: only the gravest {kept} are kept");
+        // A rejection stands with its gravest findings. An approval is none without all of them (D-04).
+        unread = unread.or_else(|| (!rejected).then(|| said.clone()));
+        problems.note(said);
+    }
+    let left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+    Review { verdict, declared, findings: found.findings, left_out, unread }
 }
 
 /// A line that speaks about the whole review, and so ends whatever stands above it.

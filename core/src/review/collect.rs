@@ -34,6 +34,7 @@ struct Gathered {
     found: Vec<Listed>,
     verdicts: BTreeMap<String, Verdict>,
     counts: BTreeMap<String, u32>,
+    left_out: BTreeMap<String, u32>,
     missed: BTreeMap<String, String>,
 }
 
@@ -70,8 +71,10 @@ impl Gathering {
         let mut gathered = Gathered { concluded: cycle.boundary.is_some(), ..Gathered::default() };
         for name in self.reviewers.keys() {
             gathered.verdicts.extend(cycle.verdicts.get(name).map(|verdict| (name.clone(), *verdict)));
-            let said = cycle.review(name).map_or(0, |review| review.findings.len());
+            let review = cycle.review(name);
+            let said = review.map_or(0, |review| review.findings.len());
             gathered.counts.insert(name.clone(), u32::try_from(said).unwrap_or(u32::MAX));
+            gathered.left_out.insert(name.clone(), review.map_or(0, |review| review.left_out));
             if !cycle.answers.contains_key(name) {
                 let absent = cycle.absent.get(name).cloned();
                 let failed = || cycle.last_failure.get(name).map(|failed| failed.reason.clone());
@@ -89,6 +92,7 @@ impl Gathering {
         for part in self.parts.values() {
             for (name, reviewer) in &mut reviewers {
                 reviewer.findings += part.counts.get(name).copied().unwrap_or(0);
+                reviewer.left_out += part.left_out.get(name).copied().unwrap_or(0);
                 if let Some(verdict) = part.verdicts.get(name) {
                     reviewer.verdict =
                         Some(reviewer.verdict.map_or(*verdict, |worst| worse(worst, *verdict)));
@@ -193,6 +197,7 @@ impl Reviewer {
             archetype: String::new(),
             verdict: None,
             findings: 0,
+            left_out: 0,
             missed: 0,
             missed_why: String::new(),
             agent: String::new(),

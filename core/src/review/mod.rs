@@ -49,6 +49,8 @@ pub struct Reviewer {
     /// The worst over all parts; `None` where it never answered.
     pub verdict: Option<Verdict>,
     pub findings: u32,
+    /// More of them, which were too much to be kept.
+    pub left_out: u32,
     /// Parts it gave no answer to, with the last reason.
     pub missed: u32,
     #[serde(skip_serializing_if = "String::is_empty")]

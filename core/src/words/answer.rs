@@ -114,6 +114,9 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared: Option<u32>,
     pub findings: Vec<Finding>,
+    /// Findings beyond those that are kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u32,
     /// What of the review itself could not be read. A status token that can't be read is another matter (D-02).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
@@ -134,4 +137,9 @@ pub enum Disposition {
     Deferred,
     Accepted,
     Disputed,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }

@@ -499,7 +499,7 @@ impl World {
         let grave = findings.iter().any(|finding| finding.severity > Severity::Info);
         let rejected = grave && !round.approved_all_the_same;
         let verdict = Some(if rejected { Verdict::Rejected } else { Verdict::Approved });
-        Review { verdict, declared: None, findings, unread: None }
+        Review { verdict, declared: None, findings, left_out: 0, unread: None }
     }
 }
 

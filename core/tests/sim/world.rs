@@ -266,7 +266,7 @@ impl World {
             (true, true) | (false, false) => Verdict::Rejected,
             (true, false) | (false, true) => Verdict::Approved,
         };
-        Review { verdict: (!chance.percent(3)).then_some(verdict), declared: None, findings, unread: None }
+        Review { verdict: (!chance.percent(3)).then_some(verdict), findings, ..Review::default() }
     }
 
     fn finding(&self, chance: &mut Chance, source: &str, which: usize) -> Finding {

@@ -226,12 +226,7 @@ impl MadeUp {
             reproduction: None,
         };
         let verdict = Some(if finds { Verdict::Rejected } else { Verdict::Approved });
-        Review {
-            verdict,
-            declared: None,
-            findings: if finds { vec![finding] } else { Vec::new() },
-            unread: None,
-        }
+        Review { verdict, findings: if finds { vec![finding] } else { Vec::new() }, ..Review::default() }
     }
 }
 
