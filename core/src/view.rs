@@ -5,10 +5,11 @@ use crate::event::{
     Tested, Tracked,
 };
 use crate::feedback;
+use crate::rules::trial;
 use crate::run::{Cycle, Run};
 use crate::words::{
     Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
-    Verdict,
+    Trial, Verdict,
 };
 
 /// How a line should feel.
@@ -151,6 +152,22 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             ),
             tone: Tone::Caution,
         }),
+        Event::EvidenceStart(start) => Some(Line {
+            tag: tag(run, phase, &start.archetype),
+            doing: format!("Trying what the {} says", capital(&start.archetype)),
+            outcome: format!("$ {}", one_line(&start.reproduction.command)),
+            tone: Tone::Plain,
+        }),
+        Event::EvidenceDone(done) => {
+            // The base is looked at only where it decides.
+            let (trial, why) = trial::judge(done.base.is_some(), done);
+            Some(Line {
+                tag: tag(run, phase, "program"),
+                doing: "The reproduction".to_owned(),
+                outcome: format!("{}: {why}", trial.name().replace('_', " ")),
+                tone: if trial == Trial::Confirmed { Tone::Caution } else { Tone::Plain },
+            })
+        }
         Event::FindingRaised(raised) => Some(Line {
             tag: tag(run, phase, "program"),
             doing: "The program itself".to_owned(),

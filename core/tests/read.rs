@@ -242,8 +242,8 @@ fn d_05_reproductions_are_bounded() {
     for (body, fits) in [
         (sh(4_096), true),
         (sh(4_097), false),
-        (file(0, 65_535) + &sh(1), true),
-        (file(0, 65_536) + &sh(1), false),
+        (file(0, 49_151) + &sh(1), true),
+        (file(0, 49_152) + &sh(1), false),
         (files(8) + &sh(1), true),
         (files(9) + &sh(1), false),
         (file(1, 1) + &file(1, 1) + &sh(1), false),

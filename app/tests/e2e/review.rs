@@ -212,6 +212,27 @@ fn d_14_reviewers_see_what_they_may_and_all_look_at_once() {
     }
 }
 
+/// Whoever sees nothing of the diff has nothing new to look at in the next part of it.
+#[test]
+fn d_14_who_sees_no_diff_is_asked_once() {
+    let answer = "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE";
+    let test = Test::new().play(&says("*", answer)).config("review:\n  part_bytes: 8192\n");
+    let line = |n: usize| format!("{n} and so on and so forth until it is long enough\n");
+    test.file("long.txt", (0..400).map(line).collect::<String>());
+    let outcome = test.look(&["--reviewers", "guardian,skeptic", "--fail-on", "warning", "--format", "json"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    let parts = outcome.events("review.opened")[0]["parts"].as_array().map_or(0, Vec::len);
+    assert!(parts > 1, "{outcome}");
+    assert_eq!((outcome.times("guardian"), outcome.times("skeptic")), (parts, 1), "{outcome}");
+    let plan = outcome.artifact("plan.md");
+    assert!(
+        plan.contains("| guardian | every part |") && plan.contains("| skeptic | what the change"),
+        "{plan}"
+    );
+    let only = test.look(&["--reviewers", "skeptic"]);
+    assert_eq!((only.code, only.times("skeptic")), (0, 1), "{only}");
+}
+
 /// A change can't bring along the rules it is judged by.
 #[test]
 fn r4_the_rules_are_those_of_the_base() {

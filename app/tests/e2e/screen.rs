@@ -122,15 +122,7 @@ impl Pty {
     /// Waits for the end; the terminal must be as it was before. Gives the exit code and all that was sent.
     #[track_caller]
     fn ends(mut self) -> (i32, Vec<u8>) {
-        let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < LONG, "it does not end:\n{}", self.screen());
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        assert_eq!(modes(&self.master), self.modes, "the modes of the terminal are as they were");
+        let code = self.code();
         self.settle();
         let sent = self.sent();
         assert_eq!(position(&sent, "\x1b[?1049l").len(), position(&sent, "\x1b[?1049h").len());
@@ -142,7 +134,29 @@ impl Pty {
                 "{off:?} is the last word on it"
             );
         }
-        (status.code().unwrap_or(-1), sent)
+        (code, sent)
+    }
+
+    /// The same without the view: nothing was switched that would have to be switched back.
+    #[track_caller]
+    fn says(mut self, last: &str) -> (i32, Vec<u8>) {
+        self.see(last);
+        let code = self.code();
+        (code, self.sent())
+    }
+
+    #[track_caller]
+    fn code(&mut self) -> i32 {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < LONG, "it does not end:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(modes(&self.master), self.modes, "the modes of the terminal are as they were");
+        status.code().unwrap_or(-1)
     }
 
     /// Waits until what was sent has arrived here.
@@ -444,6 +458,23 @@ fn r14_what_agents_print_can_not_drive_the_terminal() {
     let checked =
         foreign("\u{1b}]0;x\u{7}a\u{1b}[3J\u{9b}\u{202e}\u{1b}Pq\u{1b}[2J\u{1b}[0;31m\u{1b}[3;4H".as_bytes());
     assert_eq!(checked.len(), 6, "the check sees what it looks for: {checked:?}");
+}
+
+/// The same for the list of a review, with colours and frames of hostile code.
+#[test]
+fn r14_what_reviewers_and_code_say_can_not_drive_the_terminal() {
+    let inline = ESCAPES.replace('\r', "");
+    let row =
+        format!("src/app.txt:2 | CRITICAL | security | OWNED {inline} 漢字 | Fix {inline} | `line two`");
+    let test = Test::new().unshadowed().play(&review("guardian", "REJECTED", &[&row]));
+    test.file("src/app.txt", format!("line 1 {ESCAPES}\nline two {ESCAPES}\nline 3 \u{1b}[2J\n"));
+    test.file(format!("odd {}.txt", ESCAPES.replace(['/', '\r'], "")), "odd\n");
+    let agent = test.agent();
+    let pty = Pty::start(&test, &["review", "--agent", &agent], (100, 40));
+    let (code, sent) = pty.says("The whole change was looked at");
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
+    assert!(String::from_utf8_lossy(&sent).contains("OWNED"), "it is told");
+    assert_eq!(foreign(&sent), Vec::<String>::new());
 }
 
 #[test]

@@ -82,6 +82,9 @@ pub struct ReviewOpened {
     pub about: Artifact,
     /// The diff, in as many parts as it takes: a cycle each.
     pub parts: Vec<Part>,
+    /// Reviewers who see nothing of the diff: they are asked with the first part, and not again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<String>,
     /// What was sent to whom and what is told in a line instead of being shown, for people.
     pub plan: Artifact,
     /// Files that no part shows line by line.

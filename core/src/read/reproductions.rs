@@ -14,7 +14,7 @@ use crate::words::{Finding, Reproduction, Scratch};
 
 const MAX_COMMAND: usize = 4_096;
 const MAX_FILES: usize = 8;
-const MAX_FILE: usize = 65_536;
+const MAX_FILE: usize = 49_152;
 /// All of a review's stand in one line of the log, beside its findings.
 const MAX_WRITTEN: usize = 60_000;
 /// A line that names a finding says little else.

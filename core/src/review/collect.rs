@@ -1,6 +1,6 @@
 //! Gathers the findings of all parts from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Entry, Event, ReviewOpened};
 use crate::run::{Cycle, Run};
@@ -69,13 +69,14 @@ impl Gathering {
     fn gather(&mut self) {
         let Some(cycle) = self.run.cycle() else { return };
         let mut gathered = Gathered { concluded: cycle.boundary.is_some(), ..Gathered::default() };
+        let asked: BTreeSet<String> = self.run.seats().into_iter().map(|seat| seat.archetype).collect();
         for name in self.reviewers.keys() {
             gathered.verdicts.extend(cycle.verdicts.get(name).map(|verdict| (name.clone(), *verdict)));
             let review = cycle.review(name);
             let said = review.map_or(0, |review| review.findings.len());
             gathered.counts.insert(name.clone(), u32::try_from(said).unwrap_or(u32::MAX));
             gathered.left_out.insert(name.clone(), review.map_or(0, |review| review.left_out));
-            if !cycle.answers.contains_key(name) {
+            if asked.contains(name) && !cycle.answers.contains_key(name) {
                 let absent = cycle.absent.get(name).cloned();
                 let failed = || cycle.last_failure.get(name).map(|failed| failed.reason.clone());
                 let why = absent.or_else(failed).unwrap_or_else(|| "it was not heard".to_owned());

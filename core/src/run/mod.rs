@@ -190,7 +190,12 @@ impl Run {
             Strategy::Pipeline => (PIPELINE, pipeline_team()),
             Strategy::Review => (REVIEW, review_team()),
         };
-        self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default)
+        let mut seats =
+            self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default);
+        if let Some(opened) = self.review.as_ref().filter(|_| self.number() > 1) {
+            seats.retain(|seat| !opened.once.contains(&seat.archetype));
+        }
+        seats
     }
 
     /// Whoever sits in a role of which there is one at most.

@@ -181,7 +181,11 @@ impl<'a> Auditor<'a> {
 
     fn seats(&self) -> Vec<&'a str> {
         let seats = self.request.and_then(|request| request.seats.get(REVIEW));
-        seats.into_iter().flatten().map(|seat| seat.archetype.as_str()).collect()
+        let once = |name: &&str| {
+            let mut spared = self.opened.iter().flat_map(|opened| &opened.once);
+            self.part.number > 1 && spared.any(|one| one == name)
+        };
+        seats.into_iter().flatten().map(|seat| seat.archetype.as_str()).filter(|name| !once(name)).collect()
     }
 
     fn opened(&self) -> Result<&'a ReviewOpened, String> {

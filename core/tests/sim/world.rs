@@ -106,12 +106,22 @@ impl World {
         let part = |n: u32| Part { artifact: artifact(&format!("part-{n}")), files: 1, lines: 9, bytes: 99 };
         let parts = (1..=chance.pick(&[1, 1, 2, 3, 4])).map(part).collect();
         let accepted = accepted(&mut chance);
+        // Not all of them: somebody has to see the later parts. A stream of its own, so that nothing else changes.
+        let sitting = &world.request.seats[REVIEW];
+        let mut spared = Chance::keyed(seed, &[word("once")]);
+        let once = sitting
+            .iter()
+            .skip(1)
+            .map(|seat| seat.archetype.clone())
+            .filter(|_| spared.percent(30))
+            .collect();
         let subject = Subject { kind: SubjectKind::Branch, name: "b".to_owned(), key: "branch b".to_owned() };
         world.opened = Some(ReviewOpened {
             subject,
             change: world.change(&mut chance),
             about: artifact("about"),
             parts,
+            once,
             plan: artifact("plan"),
             summarised: 0,
             earlier: None,

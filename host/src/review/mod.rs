@@ -5,11 +5,12 @@ mod baseline;
 mod frames;
 mod history;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Base, Chosen, Event, FORMAT, ReviewOpened, RunStart};
 use archeflow_core::run::{REVIEW, Run};
-use archeflow_core::words::{Part, Role, Seat, Strategy, Subject, SubjectKind, review_team};
+use archeflow_core::words::{Part, Persona, Role, Seat, Sight, Strategy, Subject, SubjectKind, review_team};
 
 use crate::drive::Driver;
 use crate::git::subject::{self, Ask, Taken};
@@ -136,8 +137,18 @@ impl House {
         let repo = lending(&self.repo, &self.state, &run_id)?;
         let folder = artifacts.join(&run_id);
         let cut = parts::cut(&repo, &taken.base, &taken.commit, &folder, &policy.review.splitting)?;
+        let once: Vec<String> = sitting
+            .iter()
+            .map(|seat| &seat.archetype)
+            .filter(|name| !sees(&personas, name, Sight::Diff))
+            .cloned()
+            .collect();
+        // Where nobody is shown the diff, one look is all there is.
+        let shown = if once.len() == sitting.len() { 1 } else { cut.parts.len() };
+        let parts: Vec<Part> = cut.parts.iter().take(shown).map(part).collect();
         let about = write(&folder, "about.md", &taken.about)?;
-        let plan = write(&folder, "plan.md", &parts::markdown(&cut))?;
+        let plan = parts::markdown(&cut) + &to_whom(&sitting, &personas);
+        let plan = write(&folder, "plan.md", &plan)?;
         let earlier = history::carried(&self.places, &subject.key, &folder)?;
         let bytes = policy.raised.binary_bytes;
         let change = hands::change_of(&repo, &taken.base, &taken.commit, "", bytes)?;
@@ -174,7 +185,8 @@ impl House {
             subject,
             change,
             about,
-            parts: cut.parts.iter().map(part).collect(),
+            parts,
+            once,
             plan,
             summarised: cut.summarised,
             earlier,
@@ -200,10 +212,26 @@ pub fn as_reviewed(repo: &Repo, state: &Path, run_id: &str) -> Repo {
     subject::reopen(repo, &store(state, repo, run_id)).unwrap_or_else(|| repo.clone())
 }
 
-fn seats(
-    names: &[String],
-    personas: &std::collections::BTreeMap<String, archeflow_core::words::Persona>,
-) -> Result<Vec<Seat>, Error> {
+fn sees(personas: &BTreeMap<String, Persona>, archetype: &str, sight: Sight) -> bool {
+    personas.get(archetype).is_some_and(|persona| persona.archetype.sees.contains(&sight))
+}
+
+/// Which reviewer sees what of it.
+fn to_whom(sitting: &[Seat], personas: &BTreeMap<String, Persona>) -> String {
+    let mut text = "\n## To whom\n\n| reviewer | is shown |\n|---|---|\n".to_owned();
+    for seat in sitting {
+        let sees = |sight| sees(personas, &seat.archetype, sight);
+        let shown = match (sees(Sight::Diff), sees(Sight::Proposal)) {
+            (true, true) => "every part, and what the change says of itself (`about.md`)",
+            (true, false) => "every part",
+            (false, _) => "what the change says of itself (`about.md`), once",
+        };
+        text.push_str(&format!("| {} | {shown} |\n", seat.archetype));
+    }
+    text
+}
+
+fn seats(names: &[String], personas: &BTreeMap<String, Persona>) -> Result<Vec<Seat>, Error> {
     let reviews = |role: Role| matches!(role, Role::Gatekeeper | Role::Reviewer);
     let known = || {
         let all = personas.values().filter(|persona| reviews(persona.archetype.role));
