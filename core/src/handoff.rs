@@ -432,7 +432,13 @@ fn cost_section(text: &mut String, log: &[Entry]) {
 fn places_section(text: &mut String, run_id: &str, run: &Run) {
     let branch = run.request.as_ref().map(|request| request.branch.as_str()).unwrap_or_default();
     text.push_str("\n## Where it is\n\n");
-    if run.work.is_some() {
+    if let Some(opened) = &run.review {
+        let _ = writeln!(
+            text,
+            "- The change: {}, as `about.md` and the parts beside it show it",
+            opened.subject.said()
+        );
+    } else if run.work.is_some() {
         let _ = writeln!(text, "- The change: branch `{branch}`, see `git diff HEAD...{branch}`");
     } else {
         text.push_str("- Nothing was changed.\n");

@@ -5,6 +5,7 @@ use crate::event::{
     Tested, Tracked,
 };
 use crate::feedback;
+use crate::rules::shadows::counted;
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
 use crate::words::{
@@ -48,7 +49,7 @@ pub fn header(run: &Run) -> (String, String) {
         Strategy::Pipeline => "Strategy: pipeline".to_owned(),
         Strategy::Review => {
             let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
-            format!("Reviewers: {} | Part: {}/{}", names.join(", "), run.number().max(1), run.max_cycles)
+            format!("Reviewers: {}", names.join(", "))
         }
     };
     let overlay = &request.overlay;
@@ -152,6 +153,18 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             ),
             tone: Tone::Caution,
         }),
+        Event::ReviewOpened(opened) => {
+            let change = &opened.change;
+            let files =
+                u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
+            let parts = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX);
+            Some(Line {
+                tag: "[Check]".to_owned(),
+                doing: capital(&opened.subject.said()),
+                outcome: format!("{}, {}", counted(files, "file"), counted(parts, "part")),
+                tone: Tone::Plain,
+            })
+        }
         Event::EvidenceStart(start) => Some(Line {
             tag: tag(run, phase, &start.archetype),
             doing: format!("Trying what the {} says", capital(&start.archetype)),

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
         Ended::Outcome(outcome) => outcome,
         Ended::Signal(signal) => return Ok(ExitCode::from(stopped(&run_id, signal))),
     };
+    let run = driver.run.clone();
     drop(driver);
     let home = house(&args.place, None, false)?;
     let reviewed = looked_at(&home, &run_id)?;
@@ -58,7 +59,9 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(wish.verdict(&reviewed)));
     }
     tell!("{}", safe_line(&format!("the review did not come to its end: {}", outcome.detail)));
-    tell!("next: archeflow resume {run_id}");
+    for (command, what) in archeflow_core::view::next_steps(&run_id, &run, &outcome) {
+        tell!("  {} ({what})", safe_line(&command));
+    }
     Ok(ExitCode::from(outcome.exit_code()))
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     tell!("\n{}", paint.bold(&format!("{title}{fill}")));
     tell!("Artifacts: .archeflow/artifacts/{}/", run_id);
     tell!("Report:    .archeflow/events/{}.jsonl", run_id);
-    if let (Some(request), Some(_)) = (&run.request, &run.work) {
+    if let (Some(request), Some(_), None) = (&run.request, &run.work, &run.review) {
         tell!("Branch:    {}", safe_line(&request.branch));
     }
     let unresolved = run.complete.as_ref().map(|complete| complete.unresolved.as_slice()).unwrap_or_default();
@@ -76,7 +76,8 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
         RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => view::Tone::Caution,
         RunStatus::Stopped | RunStatus::Failed | RunStatus::WiggumBreak => view::Tone::Bad,
     };
-    let kept = if run.work.is_some() { "work kept on its branch" } else { "nothing was changed" };
+    let made = run.work.is_some() && run.review.is_none();
+    let kept = if made { "work kept on its branch" } else { "nothing was changed" };
     let kept = if outcome.status == RunStatus::Merged { String::new() } else { format!("; {kept}") };
     let next = steps.first().map(|(command, _)| format!("; next: {command}")).unwrap_or_default();
     let last =

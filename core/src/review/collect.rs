@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Entry, Event, ReviewOpened};
+use crate::rules::evidence;
 use crate::run::{Cycle, Run};
-use crate::words::{Finding, PROGRAM, Severity, Sign, Trial, Verdict};
+use crate::words::{Finding, PROGRAM, Proof, Severity, Sign, Trial, Verdict};
 
 use super::merge::merge;
 use super::{Listed, Reviewed, Reviewer, Standing, Tried, fingerprint};
@@ -83,7 +84,7 @@ impl Gathering {
                 gathered.missed.insert(name.clone(), why);
             }
         }
-        gathered.found = listed(cycle);
+        gathered.found = listed(cycle, &self.run.overlay().evidence);
         self.parts.insert(cycle.number, gathered);
     }
 
@@ -140,8 +141,11 @@ impl Gathering {
     }
 }
 
-/// What was said and seen in a part, each for itself.
-fn listed(cycle: &Cycle) -> Vec<Listed> {
+/// The kinds of evidence that lenses ask for, by category.
+type Required = BTreeMap<String, BTreeSet<Proof>>;
+
+/// What was said and seen in a part, each for itself. In one that was broken off nothing was weighed; it is here.
+fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
     let mut listed = Vec::new();
     for (name, review) in cycle.reviewers() {
         for (index, finding) in (0_u32..).zip(&review.findings) {
@@ -152,7 +156,10 @@ fn listed(cycle: &Cycle) -> Vec<Listed> {
                 command: finding.reproduction.as_ref().map(|it| it.command.clone()).unwrap_or_default(),
                 tail: tail.clone(),
             });
-            let unfounded = cycle.downgrades.get(&key).copied();
+            let confirmed = trial.as_ref().is_some_and(|tried| tried.trial == Trial::Confirmed);
+            let weighed = || evidence::weigh_by(finding, required).filter(|_| !confirmed);
+            let early = cycle.boundary.is_none().then(weighed).flatten();
+            let unfounded = cycle.downgrades.get(&key).copied().or(early);
             let mut one = list(finding, None, name);
             one.standing = match (&trial, unfounded) {
                 (Some(Tried { trial: Trial::Refuted, .. }), _) => Standing::Refuted,

@@ -75,8 +75,9 @@ fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
         }
         let fewer_cases = new.cases < old.cases && after.cases < before.cases;
         let fewer_asserts = new.asserts < old.asserts && after.asserts < before.asserts;
-        let more_skips = new.skips > old.skips && after.skips > before.skips;
-        if fewer_cases || fewer_asserts || more_skips {
+        // A new test that is skipped takes nothing away; one that ran before and is skipped now does.
+        let fewer_run = new.skips > old.skips && new.runs() < old.runs() && after.runs() < before.runs();
+        if fewer_cases || fewer_asserts || fewer_run {
             let detail = format!(
                 "tests weakened in {}: cases {} to {}, assertions {} to {}, skips {} to {}",
                 file.path, old.cases, new.cases, old.asserts, new.asserts, old.skips, new.skips
@@ -96,6 +97,11 @@ pub struct Strength {
 }
 
 impl Strength {
+    /// Cases that are not skipped.
+    fn runs(self) -> u32 {
+        self.cases.saturating_sub(self.skips)
+    }
+
     #[must_use]
     pub fn plus(self, other: Strength) -> Strength {
         Strength {
