@@ -206,6 +206,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
                 ))
             );
             match boundary.next_action {
+                NextAction::CycleBack if run.review.is_some() => act("This part", counts, Tone::Plain),
+                NextAction::Stop if run.review.is_some() => act("The last part", counts, Tone::Plain),
                 NextAction::Merge => act("All approved", counts, Tone::Good),
                 NextAction::CycleBack => act("Findings open, one more cycle", counts, Tone::Caution),
                 NextAction::Stop => act("Stop", counts, Tone::Bad),

@@ -179,7 +179,8 @@ impl Face for Lines {
         match &entry.event {
             Event::PhaseTransition(transition) if transition.cycle > 1 && transition.cycle != self.cycle => {
                 self.cycle = transition.cycle;
-                let text = self.paint.bold(&format!("\nCycle {} of {}", transition.cycle, run.max_cycles));
+                let what = if run.review.is_some() { "Part" } else { "Cycle" };
+                let text = self.paint.bold(&format!("\n{what} {} of {}", transition.cycle, run.max_cycles));
                 self.say(&text);
             }
             _ => {}

@@ -72,8 +72,13 @@ fn shows_a_run(finding: &Finding) -> bool {
 }
 
 /// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none,
-/// nor is the location said again: a place outside of the tree can't be looked up and must not count for that.
+/// nor is the location said again: a place outside of the tree can't be looked up and must not count for that. Where
+/// none of the places is there, what is said to stand in them is not either.
 fn quotes_code(finding: &Finding) -> bool {
+    let nowhere = finding.citations.iter().all(|citation| citation.holds == Some(false));
+    if nowhere && !finding.citations.is_empty() {
+        return false;
+    }
     spans(&finding.evidence).any(|span| {
         let is_code = span.len() >= 8
             && span.chars().any(|c| !c.is_alphanumeric() && c != '_')
