@@ -1,6 +1,7 @@
 //! A model that says what it is told to: a small server on the loopback that speaks as much of five interfaces as
 //! clients need (`wire` has their words). Who is asking is told from the brief in the request, so the
-//! order of requests does not matter. Requests without tools are side errands of a client and get a word.
+//! order of requests does not matter. Requests without tools, and for suggestions, are side errands of a client and get
+//! a word.
 //!
 //! It keeps its own book of what it was asked and what it charged, so that a test can hold the program's against it.
 
@@ -192,7 +193,7 @@ impl Shared {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         let known = script.keys().find(|who| text.contains(&format!("you are the {who}."))).cloned();
         let who = known.unwrap_or_else(|| "*".to_owned());
-        let main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let main = body["tools"].as_array().is_some_and(|tools| !tools.is_empty()) && !suggests(body);
         let reply = match script.get_mut(&who) {
             _ if !main => Reply::Say("ok".to_owned()),
             Some(replies) if replies.len() > 1 => replies.pop_front().unwrap_or(Reply::Status(400)),
@@ -210,6 +211,13 @@ impl Shared {
         self.asked().push(Asked { who, body: body.clone(), kind });
         reply
     }
+}
+
+/// Whether a client that has its answer asks what its user might want next. It comes after the turn, with all tools, if
+/// there is time for it before the client is told to end.
+fn suggests(body: &Value) -> bool {
+    let last = body["messages"].as_array().and_then(|messages| messages.last());
+    last.is_some_and(|last| last.to_string().contains("Reply with ONLY the suggestion"))
 }
 
 /// The path and the body of one request.
