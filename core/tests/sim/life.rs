@@ -216,6 +216,17 @@ impl Life {
         Ok(())
     }
 
+    /// A calm life may have gone another way, and rightly: whoever a crash took, or kept from being sent, before an
+    /// account was limited is not sent into that limit. In a review many are out side by side, so it is enough that
+    /// both happened.
+    pub(crate) fn went_apart(&self) -> bool {
+        let busy = |entry: &Entry| match &entry.event {
+            Event::AgentFailed(failed) => failed.kind.is_busy(),
+            _ => false,
+        };
+        self.parted || (self.crashes > 0 && self.log.iter().any(busy))
+    }
+
     fn dies(&mut self) -> bool {
         let Schedule::Crashing(chance) = &mut self.schedule else { return false };
         self.crashes < CRASHES_AT_MOST && chance.percent(8)
