@@ -825,8 +825,18 @@ fn tracked_theme(n: u32, critical: bool) -> Tracked {
 #[test]
 fn every_rule_page_is_executed() {
     /// Executed by tests of their own.
-    const ELSEWHERE: &[&str] =
-        &["answers", "budget", "domains", "filekinds", "lenses", "memory", "replay", "scoring", "shadows"];
+    const ELSEWHERE: &[&str] = &[
+        "answers",
+        "budget",
+        "domains",
+        "filekinds",
+        "lenses",
+        "memory",
+        "replay",
+        "scoring",
+        "shadows",
+        "signals",
+    ];
     let own = include_str!("tables.rs");
     let files = std::fs::read_dir(folder()).unwrap();
     let mut pages = 0;

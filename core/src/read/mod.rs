@@ -17,6 +17,7 @@ mod proposal;
 mod reproductions;
 mod review;
 mod sections;
+pub mod signal;
 mod status;
 mod structured;
 mod table;

@@ -12,6 +12,7 @@ mod overlay;
 mod policy;
 mod review;
 mod shadow;
+mod signal;
 mod splitting;
 mod thresholds;
 mod traits;
@@ -32,6 +33,7 @@ pub use policy::{
 };
 pub use review::{Accepted, Part, Reproduction, Reviewing, Scratch, Subject, SubjectKind, Trial};
 pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
+pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
 pub use thresholds::{
     AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,

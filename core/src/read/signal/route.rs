@@ -1,0 +1,113 @@
+//! Who is next (PJ-22): a block that says so in a legal combination is routed, everything else is a protocol error.
+
+use super::{How, Signal};
+use crate::words::{Speaker, Token};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Only what the grammar itself matches.
+    Strict,
+    /// What can be resolved without guessing.
+    Tolerant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// Who is next, and what the block amounts to. `None` is a verdict that nobody can tell; only a person gets it.
+    To(Speaker, Option<Token>),
+    Refused(Fault),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    NoAgent,
+    NoNext,
+    Conflict,
+    Illegal,
+    NotStrict,
+}
+
+impl Fault {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::NoAgent => "no_agent",
+            Fault::NoNext => "no_next",
+            Fault::Conflict => "conflict",
+            Fault::Illegal => "illegal",
+            Fault::NotStrict => "not_strict",
+        }
+    }
+}
+
+pub fn route(signal: &Signal, mode: Mode) -> Route {
+    if signal.deviates(How::Conflict) {
+        return Route::Refused(Fault::Conflict);
+    }
+    let Some(agent) = signal.agent else { return Route::Refused(Fault::NoAgent) };
+    let Some(next) = signal.next else { return Route::Refused(Fault::NoNext) };
+    if mode == Mode::Strict && signal.deviations.iter().any(|deviation| deviation.how.breaks_the_pattern()) {
+        return Route::Refused(Fault::NotStrict);
+    }
+    match amounts_to(agent, signal.result, next) {
+        Some(token) => Route::To(next, token),
+        None => Route::Refused(Fault::Illegal),
+    }
+}
+
+/// What a block amounts to; nothing for a combination that does not exist. Where the result means nothing, only the
+/// careful reading is taken: what an Actor has done is judged, what a Judge did not clearly pass has not passed.
+pub(super) fn amounts_to(agent: Speaker, result: Option<Token>, next: Speaker) -> Option<Option<Token>> {
+    let Some(result) = result.filter(|token| may_say(agent, *token)) else {
+        return unclear(agent, next);
+    };
+    is_legal(agent, result, next).then_some(Some(result))
+}
+
+fn unclear(agent: Speaker, next: Speaker) -> Option<Option<Token>> {
+    match (agent, next) {
+        (Speaker::Planner, Speaker::Actor) => Some(Some(Token::PlanUpdated)),
+        (Speaker::Planner, Speaker::Human) => Some(Some(Token::ClarificationNeeded)),
+        (Speaker::Actor, Speaker::Judge) => Some(Some(Token::Success)),
+        (Speaker::Actor, Speaker::Planner) => Some(Some(Token::Fail)),
+        (Speaker::Judge, Speaker::Planner) => Some(Some(Token::Insufficient)),
+        (Speaker::Actor | Speaker::Judge, Speaker::Human) | (Speaker::Human, Speaker::Planner) => Some(None),
+        (Speaker::Human, Speaker::Human | Speaker::Actor | Speaker::Judge)
+        | (Speaker::Planner, Speaker::Planner | Speaker::Judge)
+        | (Speaker::Actor, Speaker::Actor)
+        | (Speaker::Judge, Speaker::Actor | Speaker::Judge) => None,
+    }
+}
+
+/// Whether a result is this one's to give. Nobody approves but a person.
+pub(super) fn may_say(agent: Speaker, result: Token) -> bool {
+    match result {
+        Token::Init
+        | Token::Approved
+        | Token::MergeApproved
+        | Token::DeleteApproved
+        | Token::RevisionRequested => agent == Speaker::Human,
+        Token::PlanCreated | Token::PlanUpdated | Token::ClarificationNeeded | Token::FinalPlanCreated => {
+            agent == Speaker::Planner
+        }
+        Token::Success | Token::Fail => agent == Speaker::Actor,
+        Token::Pass | Token::Insufficient => agent == Speaker::Judge,
+        Token::PrMerged | Token::GoalCycleComplete => agent != Speaker::Planner,
+    }
+}
+
+fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
+    match result {
+        Token::Init | Token::RevisionRequested => next == Speaker::Planner,
+        Token::PlanCreated | Token::PlanUpdated | Token::FinalPlanCreated => {
+            matches!(next, Speaker::Actor | Speaker::Human)
+        }
+        Token::ClarificationNeeded => next == Speaker::Human,
+        Token::Success => next == Speaker::Judge,
+        // To a person where the command was forbidden or nothing can be done (PC-03).
+        Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
+        Token::Pass => next == Speaker::Human,
+        // Who merges was told in several ways (PC-05); the program does it, whoever is named.
+        Token::Approved | Token::MergeApproved | Token::DeleteApproved => true,
+        Token::PrMerged | Token::GoalCycleComplete => agent == Speaker::Human || next == Speaker::Human,
+    }
+}

@@ -1,0 +1,233 @@
+//! The SIGNAL BLOCK: the corpus against the table of `docs/rules/signals.md`, and properties.
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+#![expect(clippy::disallowed_methods, reason = "the tests read the corpus; only the core itself is pure")]
+
+mod common {
+    #[expect(dead_code, reason = "this page needs only some of the reader")]
+    pub(crate) mod page;
+}
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use archeflow_core::read::signal::{How, Mode, Reading, Route, read, read_bytes, route};
+use archeflow_core::words::{Speaker, Token};
+
+use common::page::Page;
+
+fn corpus() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/signals")
+}
+
+/// What the last block comes to, as the table says it.
+fn told(reading: &Reading) -> [String; 5] {
+    let Some(signal) = reading.last() else {
+        let none = ["-", "-", "nobody", "no", &shown(reading)].map(str::to_owned);
+        return none;
+    };
+    let (result, next) = match route(signal, Mode::Tolerant) {
+        Route::To(next, result) => (result.map_or("unclear", Token::name), next.name()),
+        Route::Refused(fault) => ("-", fault.name()),
+    };
+    let strict = matches!(route(signal, Mode::Strict), Route::To(..));
+    let deviations = signal.deviations.iter().map(|found| format!("{} {}", found.how.name(), found.line));
+    let mut deviations: Vec<String> = deviations.collect();
+    deviations.extend(Some(shown(reading)).filter(|shown| shown != "-"));
+    let deviations = if deviations.is_empty() { "-".to_owned() } else { deviations.join(", ") };
+    [
+        signal.agent.map_or("-", Speaker::name).to_owned(),
+        result.to_owned(),
+        next.to_owned(),
+        if strict { "yes" } else { "no" }.to_owned(),
+        deviations,
+    ]
+}
+
+fn shown(reading: &Reading) -> String {
+    let lines: Vec<String> = reading.shown.iter().map(|line| format!("shown {line}")).collect();
+    if lines.is_empty() { "-".to_owned() } else { lines.join(", ") }
+}
+
+#[test]
+fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_corpus() {
+    let names = std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut left: BTreeSet<String> = names.map(|name| name.to_str().unwrap().replace(".md", "")).collect();
+    assert!(left.len() >= 110, "the corpus has shrunk to {}", left.len());
+    let mut page = Page::open("signals");
+    for name in page.table("The corpus").column("block") {
+        assert!(left.remove(&name), "{name} is listed twice or not there");
+    }
+    assert_eq!(left, BTreeSet::new(), "blocks without an expectation");
+    page.check("The corpus", |row| {
+        let bytes = std::fs::read(corpus().join(format!("{}.md", row.get("block")))).unwrap();
+        let [agent, result, next, strict, deviations] = told(&read_bytes(&bytes));
+        let bare = |text: String| if text == "-" { String::new() } else { text };
+        row.expect("agent", bare(agent));
+        row.expect("result", bare(result));
+        row.expect("next", next);
+        row.expect("strict", strict);
+        row.expect("deviations", bare(deviations));
+    });
+    let met: String = page.table("The corpus").column("deviations").join(" ");
+    let table = page.table("Deviations");
+    let named: BTreeSet<String> = table.column("deviation").into_iter().collect();
+    for how in How::ALL {
+        assert!(named.contains(how.name()), "docs/rules/signals.md does not tell of {}", how.name());
+        assert!(met.contains(how.name()), "no block of the corpus shows {}", how.name());
+    }
+    assert_eq!(named.len(), How::ALL.len());
+    page.close();
+}
+
+/// xorshift64*: enough chance for tests, and the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let next = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16;
+        usize::try_from(next % u64::try_from(bound).unwrap()).unwrap()
+    }
+
+    /// Text made of what the reader stumbles over.
+    fn hostile(&mut self, pieces: usize) -> String {
+        const PIECES: [&str; 44] = [
+            "\n",
+            "\n",
+            "\n",
+            "\n\n",
+            "\r\n",
+            "\r",
+            " ",
+            "    ",
+            "\t",
+            "- ",
+            "* ",
+            "> ",
+            "|",
+            "| ",
+            "**",
+            "`",
+            "```\n",
+            "~~~\n",
+            "<!--",
+            "-->",
+            "+",
+            "@@ -1 +1 @@\n",
+            "#",
+            ":",
+            "=",
+            "：",
+            "Agent",
+            "Agent: ",
+            "- Agent: Judge\n",
+            "- Result: PASS\n",
+            "- Step Summary: x\n",
+            "- Next: Human\n",
+            "Planner",
+            "Actor",
+            "PLAN_CREATED",
+            "Loop Summary: ",
+            "SIGNAL BLOCK",
+            "Signature: ",
+            "Project=x | Agent=Judge | Step=1",
+            "Risk: high",
+            "Confidence: 7/",
+            "\u{200b}",
+            "é漢",
+            "|---|---|---|---|\n",
+        ];
+        (0..pieces).map(|_| PIECES[self.below(PIECES.len())]).collect()
+    }
+}
+
+#[test]
+fn pj_20_any_text_is_read_and_lines_are_within_it() {
+    let mut random = Random(2026);
+    for _ in 0..6000 {
+        let text = random.hostile(30);
+        let reading = read(&text);
+        let lines = text.split_inclusive(['\n', '\r']).count() + 1;
+        for signal in &reading.signals {
+            assert!(signal.first >= 1 && signal.first <= signal.last && signal.last <= lines, "{text:?}");
+            assert!(signal.deviations.iter().all(|found| (1..=lines).contains(&found.line)), "{text:?}");
+            assert!(signal.summary.chars().count() <= 1000);
+            if matches!(route(signal, Mode::Strict), Route::To(..)) {
+                assert_eq!(route(signal, Mode::Strict), route(signal, Mode::Tolerant), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pj_20_bytes_cut_anywhere_are_read() {
+    for entry in std::fs::read_dir(corpus()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        for end in 0..bytes.len() {
+            let _ = read_bytes(&bytes[..end]);
+        }
+    }
+}
+
+/// Whatever stands in a fence or a quote changes nothing about who is next.
+#[test]
+fn pj_23_shown_text_never_controls() {
+    let mut random = Random(77);
+    let real = "- Agent: Judge\n- Result: INSUFFICIENT\n- Step Summary: red\n- Next: Planner\n\n";
+    let alone = read(real).signals;
+    for _ in 0..1500 {
+        let text = random.hostile(25).replace(['`', '~', '\r', '>'], "");
+        let fenced = format!("{real}~~~~~~\n{text}\n~~~~~~\n");
+        let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+        let commented = format!("{real}<!--\n{text}\n-->\n");
+        for shown in [fenced, format!("{real}{quoted}"), commented] {
+            assert_eq!(read(&shown).signals, alone, "{shown:?}");
+        }
+    }
+}
+
+/// An agent never says a person's yes, however it is written (PC-04).
+#[test]
+fn pc_04_only_a_person_approves() {
+    let mut random = Random(5);
+    for _ in 0..1500 {
+        let more = random.hostile(6).replace(['\n', '\r'], " ");
+        for agent in ["Planner", "Actor", "Judge"] {
+            for word in ["APPROVED", "MERGE_APPROVED", "DELETE_APPROVED"] {
+                let text =
+                    format!("- Agent: {agent}\n- Result: {word} {more}\n- Step Summary: x\n- Next: Human\n");
+                for signal in &read(&text).signals {
+                    let Route::To(_, Some(token)) = route(signal, Mode::Tolerant) else { continue };
+                    assert!(!token.approves() || signal.agent == Some(Speaker::Human), "{text:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pj_20_much_of_anything_is_read_quickly() {
+    let pieces = [
+        "- Agent: Judge\n",
+        "- Next: Human\n",
+        "- x: y\n",
+        "|",
+        "| Agent ",
+        "Agent: Judge | ",
+        "- Step Summary: x\ny\n",
+        "SIGNAL BLOCK\n",
+        "**",
+        ":",
+        "=",
+        "- Agent: Judge\n- Result: PASS\n- Step Summary: x\n- Next: Human\n",
+    ];
+    for piece in pieces {
+        let text = piece.repeat(400_000 / piece.len());
+        let start = std::time::Instant::now();
+        let _ = read(&text);
+        // Far above what a linear reader needs, far below what a quadratic one would.
+        assert!(start.elapsed().as_secs() < 8, "{piece:?} took {:?}", start.elapsed());
+    }
+}
