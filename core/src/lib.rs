@@ -31,6 +31,8 @@ pub mod read;
 
 pub mod accept;
 
+pub mod cyclefile;
+
 pub mod split;
 
 pub mod persona;

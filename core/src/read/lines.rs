@@ -156,6 +156,19 @@ fn closes(fence: &Fence, bare: &str, indent: u32) -> bool {
         && bare.chars().all(|c| c == fence.mark)
 }
 
+/// What closes a text that ends within a fence or a comment, so that nothing behind it is swallowed; mostly nothing.
+pub(crate) fn closed(text: &str) -> String {
+    let mut scanner = Scanner::default();
+    for line in text.lines() {
+        scanner.kind(line, indent(line));
+    }
+    match &scanner.fence {
+        Some(fence) => format!("{}\n", fence.mark.to_string().repeat(fence.length)),
+        None if scanner.comment => "-->\n".to_owned(),
+        None => String::new(),
+    }
+}
+
 /// The info string of a fence's first line, in lower case: `json`, `diff`, or nothing.
 pub(crate) fn info(open: &str) -> String {
     let bare = open.trim();

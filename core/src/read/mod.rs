@@ -24,6 +24,7 @@ mod table;
 mod text;
 mod traits;
 
+pub(crate) use lines::closed;
 pub use sections::section;
 pub use structured::{render, schema_for, schema_with_reproductions};
 #[doc(hidden)]
