@@ -831,6 +831,7 @@ fn every_rule_page_is_executed() {
         "domains",
         "filekinds",
         "lenses",
+        "loop",
         "memory",
         "replay",
         "scoring",

@@ -13,6 +13,7 @@ pub mod filekind;
 pub mod gates;
 pub mod ledger;
 pub mod lens;
+pub mod looped;
 pub mod memory;
 pub(crate) mod phrases;
 pub mod players;

@@ -1,0 +1,11 @@
+//! The rules of the Human/Planner/Actor/Judge loop: how far a step may go, what a Judge's battery comes to, when a person
+//! is asked, what is told about it all. Their tables stand in `docs/rules/loop.md`.
+
+pub mod battery;
+pub mod commands;
+pub mod diet;
+pub mod limits;
+pub mod metrics;
+pub mod recovery;
+pub mod risk;
+pub mod states;
