@@ -13,8 +13,9 @@ use archeflow_core::rules::looped::limits::{Scope, Size, scope};
 use archeflow_core::rules::looped::metrics::{Alert, Moment, Tally, alerts};
 use archeflow_core::rules::looped::recovery::{Trouble, remedy};
 use archeflow_core::rules::looped::states::{Heard, Place, State, after};
-use archeflow_core::rules::looped::{commands, diet, risk};
-use archeflow_core::words::{LimitMode, Looping, Risk, Speaker};
+use archeflow_core::rules::looped::turn::{self, Facts, Said};
+use archeflow_core::rules::looped::{commands, diet, goal, risk};
+use archeflow_core::words::{LimitMode, Looping, Risk, Speaker, Token};
 
 use common::page::{Page, Row};
 
@@ -125,6 +126,30 @@ fn pj_30_to_pj_68_the_other_tables() {
     page.table("States");
     page.table("Sequences");
     let policy = Looping::default();
+    page.check("Turns", |row| {
+        let facts = list(row.get("facts"));
+        let said = Said {
+            agent: row.word("agent", Speaker::parse),
+            result: Token::ALL.into_iter().find(|token| token.name() == row.get("result")),
+            next: row.word("next", Speaker::parse),
+            facts: Facts {
+                gated: facts.contains(&"gated"),
+                grave: facts.contains(&"grave"),
+                objections: facts.contains(&"objections"),
+                oversized: facts.contains(&"oversized"),
+            },
+        };
+        assert_eq!(said.result.is_none(), row.get("result") == "unclear", "no such result");
+        let state = row.word("state", state);
+        let heard = turn::heard(state, said);
+        row.expect("heard", heard.as_ref().map_or("refused", |heard| heard.name()));
+        if let Ok(heard) = heard {
+            assert!(after(Place { state, insufficient: 0 }, heard, 5).is_some(), "heard and then refused");
+        }
+    });
+    page.check("Goals", |row| {
+        row.expect("vague", if goal::is_vague(row.get("goal")) { "yes" } else { "no" });
+    });
     page.check("Size of a step", |row| {
         let size =
             Size { lines: row.number("lines"), files: row.number("files"), docs_only: row.yes("docs only") };

@@ -10,7 +10,7 @@ mod common {
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use archeflow_core::read::signal::{How, Mode, Reading, Route, read, read_bytes, route};
+use archeflow_core::read::signal::{Block, How, Mode, Reading, Route, read, read_bytes, render, route};
 use archeflow_core::words::{Speaker, Token};
 
 use common::page::Page;
@@ -229,5 +229,32 @@ fn pj_20_much_of_anything_is_read_quickly() {
         let _ = read(&text);
         // Far above what a linear reader needs, far below what a quadratic one would.
         assert!(start.elapsed().as_secs() < 8, "{piece:?} took {:?}", start.elapsed());
+    }
+}
+
+/// What we write ourselves deviates in nothing, whatever is said in it.
+#[test]
+fn pj_20_pj_21_pc_02_what_we_write_is_the_grammar() {
+    let mut random = Random(8);
+    let said = [
+        (Speaker::Human, Token::Init, Speaker::Planner, Token::Init),
+        (Speaker::Planner, Token::PlanUpdated, Speaker::Human, Token::PlanUpdated),
+        (Speaker::Planner, Token::ClarificationNeeded, Speaker::Human, Token::PlanUpdated),
+        (Speaker::Actor, Token::Success, Speaker::Judge, Token::Success),
+        (Speaker::Actor, Token::Fail, Speaker::Planner, Token::Fail),
+        (Speaker::Judge, Token::Pass, Speaker::Human, Token::Pass),
+        (Speaker::Judge, Token::Insufficient, Speaker::Planner, Token::Insufficient),
+        (Speaker::Judge, Token::Insufficient, Speaker::Human, Token::Insufficient),
+    ];
+    for _ in 0..400 {
+        let (summary, project) = (random.hostile(8), random.hostile(3));
+        for (agent, result, next, amounts_to) in said {
+            let block = Block { agent, result, summary: &summary, next, project: &project, step: 3 };
+            let text = render(block);
+            let reading = read(&text);
+            let [signal] = reading.signals.as_slice() else { panic!("{text:?}: {reading:?}") };
+            assert_eq!(signal.deviations, [], "{text:?}");
+            assert_eq!(route(signal, Mode::Strict), Route::To(next, Some(amounts_to)), "{text:?}");
+        }
     }
 }

@@ -9,9 +9,11 @@
 
 mod block;
 mod fields;
+mod render;
 mod route;
 mod values;
 
+pub use render::{Block, render};
 pub use route::{Fault, Mode, Route, route};
 
 use super::lines::{self, Kind};

@@ -4,8 +4,10 @@
 pub mod battery;
 pub mod commands;
 pub mod diet;
+pub mod goal;
 pub mod limits;
 pub mod metrics;
 pub mod recovery;
 pub mod risk;
 pub mod states;
+pub mod turn;
