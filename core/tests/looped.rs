@@ -129,6 +129,7 @@ fn pj_30_to_pj_68_the_other_tables() {
     page.check("Turns", |row| {
         let facts = list(row.get("facts"));
         let said = Said {
+            by: row.word("by", Speaker::parse),
             agent: row.word("agent", Speaker::parse),
             result: Token::ALL.into_iter().find(|token| token.name() == row.get("result")),
             next: row.word("next", Speaker::parse),

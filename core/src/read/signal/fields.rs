@@ -126,7 +126,8 @@ fn labelled(text: &str) -> Option<Field> {
 fn split(text: &str) -> Option<(&str, &str, Vec<How>)> {
     let at = text.find([':', '=', '：'])?;
     let (label, rest) = (head(text, at).trim(), tail(text, at));
-    if label.is_empty() || label.len() > MAX_LABEL {
+    // A removed line of a diff without its head is shown, not said.
+    if label.is_empty() || label.len() > MAX_LABEL || label.starts_with('-') {
         return None;
     }
     let sign = rest.chars().next()?;

@@ -1,6 +1,6 @@
 //! From a routed block to what it means in the state at hand: the bridge between the cycle file and the states.
 //!
-//! Only whoever's turn it is is heard, apart from a person, who may stop at any time. A person's words mean what the
+//! Nobody speaks for anybody else. Only whoever's turn it is is heard, apart from a person, who may stop at any time. A person's words mean what the
 //! state asks about: the same "go on, Planner" is an answer, a request for changes or a restart.
 
 use super::states::{Heard, State};
@@ -9,6 +9,8 @@ use crate::words::{Speaker, Token};
 /// A block that was routed (see [`crate::read::signal::route`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
+    /// Whose text the block stands in; what stands in the cycle file behind our last mark is a person's.
+    pub by: Speaker,
     pub agent: Speaker,
     /// Nothing for a result that nobody can tell.
     pub result: Option<Token>,
@@ -31,6 +33,9 @@ pub struct Facts {
 
 /// What a block means here; or why it means nothing.
 pub fn heard(state: State, said: Said) -> Result<Heard, String> {
+    if said.by != said.agent {
+        return Err(format!("the {} writes in the name of the {}", said.by.name(), said.agent.name()));
+    }
     if said.agent != Speaker::Human && state.whose() != Some(said.agent) {
         let turn = state.whose().map_or("nobody", Speaker::name);
         return Err(format!("the {} speaks, and it is the turn of {turn}", said.agent.name()));
