@@ -1,10 +1,16 @@
 //! The command line. Every option is explained here and nowhere else.
 
+mod inner;
+mod sprint;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub(crate) use inner::AcpArgs;
+pub(crate) use sprint::*;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -25,6 +31,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Review a change that is there already: what you have not committed, a branch, a patch, a pull request
     Review(Box<ReviewArgs>),
+    /// A queue of tasks over many repositories: look after it, and let them run side by side
+    Sprint(SprintArgs),
     /// Go on with a run that was interrupted, or try a failed step again
     Resume(ResumeArgs),
     /// Answer the question a run waits with
@@ -76,18 +84,6 @@ pub(crate) enum Command {
     Acp(AcpArgs),
     #[command(name = "__model", hide = true)]
     Model { task: String },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AcpArgs {
-    /// The agent may change its working copy
-    #[arg(long)]
-    pub(crate) writes: bool,
-    /// The session to take up again
-    #[arg(long)]
-    pub(crate) resumes: Option<String>,
-    /// The agent's command line
-    pub(crate) command: String,
 }
 
 #[derive(Debug, Args)]
@@ -679,6 +675,7 @@ impl Command {
             Command::Explain(args) => args.place.json,
             Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
             Command::Memory(args) => args.what.place().json,
+            Command::Sprint(args) => args.what.place().json,
             Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) | Command::Model { .. } => {
                 false
             }

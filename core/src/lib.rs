@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
 //! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
-//! [`story`]); and a run looked at again ([`replay`]).
+//! [`story`]); a run looked at again ([`replay`]); and many tasks in many places ([`sprint`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
@@ -44,3 +44,5 @@ pub mod review;
 pub mod view;
 
 pub mod replay;
+
+pub mod sprint;

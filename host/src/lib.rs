@@ -12,6 +12,8 @@ pub mod reenter;
 
 pub mod review;
 
+pub mod sprint;
+
 pub mod hands;
 
 mod lineup;

@@ -20,6 +20,7 @@ mod run;
 mod score;
 mod session;
 mod show;
+mod sprint;
 mod trust;
 mod watch;
 mod why;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Review(args) => review::run(&args),
+        Command::Sprint(args) => sprint::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
         Command::Continue(args) => known::continue_run(&args),

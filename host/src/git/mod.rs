@@ -26,6 +26,7 @@ pub mod repo;
 pub mod runner;
 mod side;
 pub mod subject;
+pub mod survey;
 pub mod workspace;
 
 pub use oid::Oid;

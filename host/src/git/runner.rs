@@ -376,7 +376,7 @@ fn was_asked_to_end(status: ExitStatus) -> bool {
     status.signal().is_some_and(|signal| ASKING.iter().any(|asking| asking.as_raw() == signal))
 }
 
-fn failed(what: String, output: &Output) -> Error {
+pub(super) fn failed(what: String, output: &Output) -> Error {
     let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Error::Failed { what, status: output.status, stderr }
 }

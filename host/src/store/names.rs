@@ -29,7 +29,7 @@ pub fn run_id(date: &str, task: &str) -> String {
     format!("{date}-{}", slug(task))
 }
 
-fn slug(task: &str) -> String {
+pub(crate) fn slug(task: &str) -> String {
     let mut slug = String::new();
     for c in task.chars() {
         if c.is_ascii_alphanumeric() {

@@ -1,0 +1,73 @@
+//! `archeflow sprint`: the queue, and what is done with it.
+
+mod queue;
+mod scan;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use archeflow_host::sprint::queue::{Error, Place, Queue};
+
+use crate::args::{SprintCommand, SprintPlace};
+use crate::commands::ground;
+use crate::faces::text::safe_line;
+use crate::failure::Failure;
+
+pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
+    match command {
+        SprintCommand::Add(args) => queue::add(args),
+        SprintCommand::List(args) => queue::list(args),
+        SprintCommand::Import(args) => queue::import(args),
+        SprintCommand::Approve(args) => queue::each(args, "approved", Queue::approve),
+        SprintCommand::Cancel(args) => queue::each(args, "cancelled", Queue::cancel),
+        SprintCommand::Retry(args) => queue::each(args, "pending", Queue::retry),
+        SprintCommand::Scan(args) => scan::run(args),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// The queue a command is about.
+fn place(args: &SprintPlace) -> Result<Place, Failure> {
+    let cwd = ground()?.cwd;
+    let root = args.root.as_ref().map_or(cwd.clone(), |root| cwd.join(root));
+    if !root.is_dir() {
+        return Err(Failure::usage(
+            format!("there is no folder {}", root.display()),
+            "Name the folder with the queue: --root <dir>",
+        ));
+    }
+    Ok(Place::at(&root))
+}
+
+/// Where the projects of a queue lie.
+fn projects(args: &SprintPlace, place: &Place) -> Result<PathBuf, Failure> {
+    let cwd = ground()?.cwd;
+    Ok(args.projects.as_ref().map_or(place.root().to_owned(), |dir| cwd.join(dir)))
+}
+
+/// Entries nobody can run are told every time, and stay as they are.
+fn tell_faults(queue: &Queue) {
+    for fault in queue.faults().iter().take(20) {
+        tell!("warning: item {} of the queue is left alone: {}", fault.number, safe_line(&fault.why));
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            Error::Malformed { .. } => Failure::new(2, "queue", message, "Mend the file, then try again."),
+            Error::Exists { .. } | Error::Unfit { .. } => {
+                Failure::usage(message, "Give it another --id, or see: archeflow sprint list --all")
+            }
+            Error::Unknown { .. } | Error::NotNow { .. } => {
+                Failure::usage(message, "See what there is: archeflow sprint list --all")
+            }
+            Error::Circle { .. } => {
+                Failure::usage(message, "Nothing was changed. Leave one of these dependencies out.")
+            }
+            Error::Lock(_) => Failure::new(21, "held", message, "Try again in a moment."),
+            Error::Files(error) => error.into(),
+        }
+    }
+}

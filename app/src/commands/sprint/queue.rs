@@ -1,0 +1,221 @@
+//! Looking after the queue: adding, listing, importing, approving, cancelling.
+
+use archeflow_core::sprint::queue::{Estimate, Graph, Item, Priority, Standing, Status};
+use archeflow_core::view::Tone;
+use archeflow_host::sprint::queue::{Error, Extra, Queue, wish};
+use archeflow_host::store::files;
+use serde_json::{Value, json};
+
+use super::{place, projects, tell_faults};
+use crate::args::{SprintAdd, SprintImport, SprintItems, SprintList};
+use crate::commands::{ground, print_json};
+use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
+use crate::failure::Failure;
+
+/// A list that people write by hand is not larger.
+const LARGEST_LIST: u64 = 16 << 20;
+
+pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
+    let place = place(&args.place)?;
+    let lies = projects(&args.place, &place)?.join(&args.project);
+    let extra = Extra { notes: args.notes.clone(), source: None };
+    let item = place.change(|queue| {
+        let item = Item {
+            id: args.id.clone().unwrap_or_else(|| queue.free_id(&wish(&args.project, &args.task))),
+            project: args.project.clone(),
+            task: args.task.clone(),
+            priority: Priority::P2,
+            estimate: Estimate::M,
+            status: Status::Pending,
+            depends_on: args.depends_on.clone(),
+            workflow: args.workflow.clone(),
+            files: args.files.clone(),
+        };
+        let unfit = |what: &str, given: &str, known: Vec<&str>| Error::Unfit {
+            id: item.id.clone(),
+            why: format!("'{given}' is no {what}; known: {}", known.join(", ")),
+        };
+        let priority = Priority::parse(&args.priority)
+            .ok_or_else(|| unfit("priority", &args.priority, Priority::ALL.map(Priority::name).to_vec()))?;
+        let estimate = Estimate::parse(&args.estimate)
+            .ok_or_else(|| unfit("estimate", &args.estimate, Estimate::ALL.map(Estimate::name).to_vec()))?;
+        if let Some(known) = queue.same_task(&args.project, &args.task).filter(|_| args.id.is_none()) {
+            let why = format!("the same task is there already: {}", known.id);
+            return Err(Error::Unfit { id: item.id.clone(), why });
+        }
+        if let Some(missing) = args.depends_on.iter().find(|on| queue.get(on).is_none()) {
+            return Err(Error::Unknown { id: missing.clone() });
+        }
+        let item = Item { priority, estimate, ..item };
+        queue.add(item.clone(), &extra)?;
+        Ok(item)
+    })?;
+    if !lies.is_dir() {
+        tell!("note: there is no folder {} yet", safe_line(&lies.display().to_string()));
+    }
+    if args.place.json {
+        print_json(&json!({ "item": item }));
+        return Ok(());
+    }
+    out!("{} is {}: {}", item.id, item.status.name(), safe_line(&item.task));
+    Ok(())
+}
+
+pub(super) fn list(args: &SprintList) -> Result<(), Failure> {
+    let place = place(&args.place)?;
+    let queue = place.read()?;
+    let graph = Graph::of(queue.items());
+    let mut items: Vec<&Item> = queue
+        .items()
+        .filter(|item| args.all || !matches!(item.status, Status::Completed | Status::Cancelled))
+        .collect();
+    items.sort_by_key(|item| (rank(item.status), item.priority));
+    if args.place.json {
+        let items: Vec<Value> = items.iter().map(|item| one_json(&queue, &graph, item)).collect();
+        let faults: Vec<Value> =
+            queue.faults().iter().map(|fault| json!({ "number": fault.number, "why": fault.why })).collect();
+        print_json(&json!({
+            "items": items, "faults": faults, "paused": queue.is_paused(), "cycle": graph.cycle(),
+            "last_maintained": queue.last_maintained(),
+        }));
+        return Ok(());
+    }
+    if items.is_empty() {
+        out!("Nothing is in the queue. Put something in: archeflow sprint add <project> \"<task>\"");
+    } else {
+        table(&graph, &items);
+    }
+    tell_faults(&queue);
+    if let Some(circle) = graph.cycle() {
+        tell!("warning: these wait for each other for ever: {}", safe_line(&circle.join(" → ")));
+    }
+    if queue.is_paused() {
+        tell!("note: the queue says PAUSED; nothing is started from it");
+    }
+    Ok(())
+}
+
+/// Takes over a plain list.
+pub(super) fn import(args: &SprintImport) -> Result<(), Failure> {
+    let place = place(&args.place)?;
+    let file = match &args.file {
+        Some(file) => ground()?.cwd.join(file),
+        None => place.root().join(".archeflow/queue.md"),
+    };
+    let bytes = files::read_capped(&file, LARGEST_LIST)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let status = if args.approve { Status::Pending } else { Status::Proposed };
+    let imported = place.change(|queue| queue.import(&text, &args.project, status))?;
+    let name = safe_line(&file.display().to_string());
+    for fault in &imported.faults {
+        tell!("warning: {name}:{}: {}", fault.line, safe_line(&fault.why));
+    }
+    if args.place.json {
+        let faults: Vec<Value> =
+            imported.faults.iter().map(|fault| json!({ "line": fault.line, "why": fault.why })).collect();
+        print_json(&json!({ "added": imported.added, "known": imported.known, "faults": faults }));
+        return Ok(());
+    }
+    tell_added(&imported.added);
+    if !imported.known.is_empty() {
+        out!("{} were in the queue already", imported.known.len());
+    }
+    Ok(())
+}
+
+/// What is new, and what to do about it.
+pub(super) fn tell_added(added: &[Item]) {
+    for item in added {
+        out!("{} is {}: {}", item.id, item.status.name(), cut(&safe_line(&item.task), 80));
+    }
+    if added.is_empty() {
+        out!("Nothing was added.");
+    }
+    if added.iter().any(|item| item.status == Status::Proposed) {
+        out!("Let them run: archeflow sprint approve <id>…");
+    }
+}
+
+/// One change for each of the items, all or none.
+pub(super) fn each(
+    args: &SprintItems,
+    word: &str,
+    change: fn(&mut Queue, &str) -> Result<(), Error>,
+) -> Result<(), Failure> {
+    place(&args.place)?.change(|queue| args.ids.iter().try_for_each(|id| change(queue, id)))?;
+    if args.place.json {
+        print_json(&json!({ "items": args.ids, "now": word }));
+        return Ok(());
+    }
+    for id in &args.ids {
+        out!("{}: {word}", safe_line(id));
+    }
+    Ok(())
+}
+
+/// What needs somebody first, what is over last.
+fn rank(status: Status) -> u8 {
+    match status {
+        Status::Running => 0,
+        Status::Failed | Status::Blocked => 1,
+        Status::Pending => 2,
+        Status::Proposed => 3,
+        Status::Completed => 4,
+        Status::Cancelled => 5,
+    }
+}
+
+fn one_json(queue: &Queue, graph: &Graph<'_>, item: &Item) -> Value {
+    let extra = queue.extra(&item.id);
+    let waits = match graph.standing(item) {
+        Standing::Waits(on) if item.status.is_open() => on,
+        Standing::Waits(_) | Standing::Ready | Standing::Lost(_) => Vec::new(),
+    };
+    let mut object = json!(item);
+    object["notes"] = extra.notes.into();
+    object["source"] = extra.source.into();
+    object["waits_for"] = waits.into();
+    object
+}
+
+fn table(graph: &Graph<'_>, items: &[&Item]) {
+    let paint = Paint::for_stdout();
+    let widest = |text: fn(&Item) -> usize, title: &str| {
+        items.iter().map(|item| text(item)).max().unwrap_or(0).max(title.len())
+    };
+    let id = widest(|item| safe_line(&item.id).chars().count(), "ITEM");
+    let project = widest(|item| safe_line(&item.project).chars().count(), "PROJECT").min(24);
+    let status = widest(|item| item.status.name().len(), "STATUS");
+    let room = stdout_width().map_or(60, |wide| wide.saturating_sub(id + project + status + 18)).max(20);
+    let heading = format!(
+        "{}  {}  {}  PRIO  SIZE  TASK",
+        pad("ITEM", id),
+        pad("PROJECT", project),
+        pad("STATUS", status)
+    );
+    out!("{}", paint.dim(&heading));
+    for item in items {
+        let word = item.status.name();
+        out!(
+            "{}  {}  {}  {}    {}  {}",
+            pad(&safe_line(&item.id), id),
+            pad(&cut(&safe_line(&item.project), project), project),
+            pad_after(word, &paint.tone(tone(item.status), word), status),
+            item.priority.name(),
+            pad(item.estimate.name(), 4),
+            cut(&safe_line(&item.task), room)
+        );
+        if let (Standing::Waits(on), true) = (graph.standing(item), item.status.is_open()) {
+            out!("{}", paint.dim(&format!("{}  waits for {}", pad("", id), safe_line(&on.join(", ")))));
+        }
+    }
+}
+
+fn tone(status: Status) -> Tone {
+    match status {
+        Status::Completed => Tone::Good,
+        Status::Proposed | Status::Blocked => Tone::Caution,
+        Status::Pending | Status::Running | Status::Cancelled => Tone::Plain,
+        Status::Failed => Tone::Bad,
+    }
+}

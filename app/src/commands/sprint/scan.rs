@@ -1,0 +1,60 @@
+//! `archeflow sprint scan`: what could be done in the projects, as proposals.
+
+use std::path::Path;
+
+use archeflow_host::sprint::scan;
+use archeflow_host::store::places::Places;
+use archeflow_host::{clock, git};
+use serde_json::json;
+
+use super::{place, projects, queue};
+use crate::args::SprintScan;
+use crate::commands::{ground, print_json};
+use crate::faces::text::safe_line;
+use crate::failure::Failure;
+
+/// Who has more repositories in one folder names those that are meant.
+const MOST: usize = 500;
+
+pub(super) fn run(args: &SprintScan) -> Result<(), Failure> {
+    let place = place(&args.place)?;
+    let root = projects(&args.place, &place)?;
+    let ground = ground()?;
+    let state = Places::at(place.root())?.state_dir(&ground.places())?;
+    let env = git::Env::new(ground.variables.clone());
+    let names = if args.only.is_empty() { repositories(&root) } else { args.only.clone() };
+    let (mut found, now) = (Vec::new(), clock::now());
+    for name in &names {
+        match scan::project(&root, name, &state, &env, now) {
+            Ok(some) => found.extend(some),
+            // One bad project keeps nobody from looking at the others (M-N7).
+            Err(error) => tell!("warning: {}: {}", safe_line(name), safe_line(&error.to_string())),
+        }
+    }
+    let added = place.change(|queue| {
+        queue.maintained(&clock::written(now))?;
+        scan::propose(queue, found)
+    })?;
+    if args.place.json {
+        print_json(&json!({ "projects": names, "added": added }));
+        return Ok(());
+    }
+    queue::tell_added(&added);
+    Ok(())
+}
+
+/// The folder itself and the folders in it that are repositories, by name.
+fn repositories(root: &Path) -> Vec<String> {
+    let is_repository = |path: &Path| path.join(".git").exists();
+    let folders = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut names: Vec<String> = folders
+        .filter(|entry| is_repository(&entry.path()))
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names.truncate(MOST);
+    if is_repository(root) {
+        names.insert(0, ".".to_owned());
+    }
+    names
+}

@@ -1,0 +1,388 @@
+//! The items of a queue, and what waits for what.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::Workflow;
+
+/// Graver compares smaller, so that sorting puts what matters first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Priority {
+    P0,
+    P1,
+    P2,
+    P3,
+}
+
+impl Priority {
+    pub const ALL: [Priority; 4] = [Priority::P0, Priority::P1, Priority::P2, Priority::P3];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Priority::P0 => "P0",
+            Priority::P1 => "P1",
+            Priority::P2 => "P2",
+            Priority::P3 => "P3",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|priority| priority.name() == name)
+    }
+}
+
+/// How large a task is thought to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Estimate {
+    S,
+    M,
+    L,
+    #[serde(rename = "XL")]
+    Xl,
+}
+
+impl Estimate {
+    pub const ALL: [Estimate; 4] = [Estimate::S, Estimate::M, Estimate::L, Estimate::Xl];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Estimate::S => "S",
+            Estimate::M => "M",
+            Estimate::L => "L",
+            Estimate::Xl => "XL",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Estimate> {
+        Estimate::ALL.into_iter().find(|estimate| estimate.name() == name)
+    }
+
+    /// Of these only few run at a time.
+    pub fn is_large(self) -> bool {
+        self >= Estimate::L
+    }
+
+    /// The workflow of a task for which none was named.
+    pub fn workflow(self) -> Workflow {
+        match self {
+            Estimate::S => Workflow::Fast,
+            Estimate::M => Workflow::Standard,
+            Estimate::L | Estimate::Xl => Workflow::Thorough,
+        }
+    }
+
+    /// What a workflow that was named says about the size.
+    pub fn of_workflow(name: &str) -> Estimate {
+        match name {
+            "fast" => Estimate::S,
+            "thorough" => Estimate::L,
+            _ => Estimate::M,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Somebody should look at it first.
+    Proposed,
+    Pending,
+    Running,
+    Completed,
+    Failed,
+    /// Something it depends on can't be completed.
+    Blocked,
+    Cancelled,
+}
+
+impl Status {
+    pub const ALL: [Status; 7] = [
+        Status::Proposed,
+        Status::Pending,
+        Status::Running,
+        Status::Completed,
+        Status::Failed,
+        Status::Blocked,
+        Status::Cancelled,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Proposed => "proposed",
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Blocked => "blocked",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Nothing that waits for such an item will ever be ready.
+    fn is_lost(self) -> bool {
+        matches!(self, Status::Failed | Status::Blocked | Status::Cancelled)
+    }
+
+    /// It can still become something.
+    pub fn is_open(self) -> bool {
+        matches!(self, Status::Proposed | Status::Pending | Status::Running)
+    }
+}
+
+/// One task for one project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    pub id: String,
+    /// A folder below the one where projects lie.
+    pub project: String,
+    pub task: String,
+    pub priority: Priority,
+    pub estimate: Estimate,
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// By the estimate if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    /// The paths it will touch, files or folders. Tasks that say so and share none may run side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+impl Item {
+    /// The workflow a run of it gets.
+    pub fn workflow(&self) -> &str {
+        self.workflow.as_deref().unwrap_or(self.estimate.workflow().name())
+    }
+
+    /// Whether both say what they touch, and that is not the same.
+    pub fn is_apart_from(&self, other: &Item) -> bool {
+        let overlap = |one: &str, two: &str| {
+            let (one, two) = (one.trim_end_matches('/'), two.trim_end_matches('/'));
+            let below = |path: &str, folder: &str| {
+                path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            below(one, two) || below(two, one) || one == "." || two == "."
+        };
+        let both_say = !self.files.is_empty() && !other.files.is_empty();
+        both_say && !self.files.iter().any(|one| other.files.iter().any(|two| overlap(one, two)))
+    }
+}
+
+/// What the dependencies of an item say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Everything it waits for is completed.
+    Ready,
+    /// It waits for these.
+    Waits(Vec<String>),
+    /// It will never be ready, because of this one.
+    Lost(String),
+}
+
+/// What waits for what, in a queue at one moment. Of items with one name the first counts.
+#[derive(Debug, Clone, Default)]
+pub struct Graph<'a> {
+    items: BTreeMap<&'a str, &'a Item>,
+}
+
+impl<'a> Graph<'a> {
+    pub fn of(items: impl IntoIterator<Item = &'a Item>) -> Graph<'a> {
+        let mut graph = Graph::default();
+        for item in items {
+            graph.items.entry(&item.id).or_insert(item);
+        }
+        graph
+    }
+
+    /// Dependencies that name nothing.
+    pub fn unknown(&self) -> Vec<(&'a str, &'a str)> {
+        let all = self.items.values().flat_map(|item| item.depends_on.iter().map(|on| (&*item.id, &**on)));
+        all.filter(|(_, on)| !self.items.contains_key(on)).collect()
+    }
+
+    /// The first circle there is: each waits for the next one, and the last for the first.
+    pub fn cycle(&self) -> Option<Vec<&'a str>> {
+        let mut done = BTreeSet::new();
+        self.items.keys().find_map(|start| self.circle_from(start, &mut done))
+    }
+
+    /// A walk with a path of its own instead of recursion: a queue may be one long chain.
+    fn circle_from(&self, start: &'a str, done: &mut BTreeSet<&'a str>) -> Option<Vec<&'a str>> {
+        let mut path: Vec<(&'a str, usize)> = vec![(start, 0)];
+        let mut on_path = BTreeSet::from([start]);
+        while let Some((id, next)) = path.last_mut() {
+            let on = self
+                .items
+                .get(*id)
+                .filter(|_| !done.contains(*id))
+                .and_then(|item| item.depends_on.get(*next));
+            let Some(on) = on.map(String::as_str) else {
+                done.insert(*id);
+                on_path.remove(*id);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if on_path.contains(on) {
+                let begin = path.iter().position(|(id, _)| *id == on).unwrap_or(0);
+                return Some(path[begin..].iter().map(|(id, _)| *id).collect());
+            }
+            if self.items.contains_key(on) && !done.contains(on) {
+                on_path.insert(on);
+                path.push((on, 0));
+            }
+        }
+        None
+    }
+
+    /// What an item's dependencies say. One that names nothing is waited for: it may be added yet.
+    pub fn standing(&self, item: &Item) -> Standing {
+        let status = |on: &String| self.items.get(on.as_str()).map(|item| item.status);
+        if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(Status::is_lost)) {
+            return Standing::Lost(lost.clone());
+        }
+        let waits: Vec<String> =
+            item.depends_on.iter().filter(|on| status(on) != Some(Status::Completed)).cloned().collect();
+        if waits.is_empty() { Standing::Ready } else { Standing::Waits(waits) }
+    }
+
+    /// Everything that waits, at whatever distance, for something that will not come; with what it waits for.
+    pub fn downstream_of_lost(&self) -> Vec<(&'a str, &'a str)> {
+        let mut waiting: BTreeMap<&'a str, Vec<&'a Item>> = BTreeMap::new();
+        for item in
+            self.items.values().filter(|item| matches!(item.status, Status::Pending | Status::Proposed))
+        {
+            for on in &item.depends_on {
+                waiting.entry(on).or_default().push(item);
+            }
+        }
+        let mut lost: Vec<&'a str> =
+            self.items.values().filter(|item| item.status.is_lost()).map(|item| &*item.id).collect();
+        let mut found: BTreeMap<&'a str, &'a str> = BTreeMap::new();
+        while let Some(id) = lost.pop() {
+            for item in waiting.get(id).into_iter().flatten() {
+                if let Entry::Vacant(place) = found.entry(&item.id) {
+                    place.insert(id);
+                    lost.push(&item.id);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `b:a` is pending and waits for a; `a!` failed, `a+` completed, `a?` proposed.
+    fn items(text: &str) -> Vec<Item> {
+        let item = |word: &str| {
+            let (name, on) = word.split_once(':').unwrap_or((word, ""));
+            let status = match name.chars().last() {
+                Some('!') => Status::Failed,
+                Some('+') => Status::Completed,
+                Some('?') => Status::Proposed,
+                _ => Status::Pending,
+            };
+            Item {
+                id: name.trim_end_matches(['!', '+', '?']).to_owned(),
+                project: "p".to_owned(),
+                task: name.to_owned(),
+                priority: Priority::P2,
+                estimate: Estimate::S,
+                status,
+                depends_on: on.split(',').filter(|on| !on.is_empty()).map(str::to_owned).collect(),
+                workflow: None,
+                files: Vec::new(),
+            }
+        };
+        text.split_whitespace().map(item).collect()
+    }
+
+    #[test]
+    fn bx_23_a_circle_is_found_and_named() {
+        for (queue, circle) in [
+            ("a b:a c:b", ""),
+            ("a b:a c:a d:b,c", ""),
+            ("a:a", "a"),
+            ("a:b b:a", "a b"),
+            ("a b:a,d c:b d:c", "b d c"),
+            ("x:y y:z z:nowhere", ""),
+            ("a+:b b:a", "a b"),
+        ] {
+            let items = items(queue);
+            let found = Graph::of(&items).cycle().unwrap_or_default().join(" ");
+            assert_eq!(found, circle, "{queue}");
+        }
+    }
+
+    #[test]
+    fn bx_23_a_long_chain_is_walked_without_recursion() {
+        let mut chain = String::from("n0");
+        for n in 1..20_000 {
+            chain.push_str(&format!(" n{n}:n{}", n - 1));
+        }
+        let items = items(&chain);
+        assert_eq!(Graph::of(&items).cycle(), None);
+    }
+
+    #[test]
+    fn bx_22_an_item_is_ready_when_all_it_waits_for_is_completed() {
+        for (queue, standing) in [
+            ("z", Standing::Ready),
+            ("a+ z:a", Standing::Ready),
+            ("a+ b z:a,b", Standing::Waits(vec!["b".to_owned()])),
+            ("a? z:a", Standing::Waits(vec!["a".to_owned()])),
+            ("z:nowhere", Standing::Waits(vec!["nowhere".to_owned()])),
+            ("a! b z:b,a", Standing::Lost("a".to_owned())),
+        ] {
+            let items = items(queue);
+            let last = items.last().unwrap();
+            assert_eq!(Graph::of(&items).standing(last), standing, "{queue}");
+        }
+    }
+
+    #[test]
+    fn bx_23_everything_downstream_of_a_failure_is_found() {
+        for (queue, lost) in [
+            ("a! b:a c:b d", "b<a c<b"),
+            ("a+ b:a", ""),
+            ("a! b?:a c+:a", "b<a"),
+            ("a! b:c c:b,a", "b<c c<a"),
+        ] {
+            let items = items(queue);
+            let found: Vec<String> =
+                Graph::of(&items).downstream_of_lost().iter().map(|(id, on)| format!("{id}<{on}")).collect();
+            assert_eq!(found.join(" "), lost, "{queue}");
+        }
+    }
+
+    #[test]
+    fn bx_22_only_what_says_what_it_touches_can_be_apart() {
+        let with = |files: &str| Item {
+            files: files.split_whitespace().map(str::to_owned).collect(),
+            ..items("a").remove(0)
+        };
+        for (one, two, apart) in [
+            ("", "", false),
+            ("a.rs", "", false),
+            ("a.rs", "b.rs", true),
+            ("a.rs b.rs", "b.rs", false),
+            ("src/", "src/a.rs", false),
+            ("src/a.rs", "src", false),
+            ("src", "src2/a.rs", true),
+            (".", "a.rs", false),
+        ] {
+            assert_eq!(with(one).is_apart_from(&with(two)), apart, "{one} | {two}");
+            assert_eq!(with(two).is_apart_from(&with(one)), apart, "{two} | {one}");
+        }
+    }
+}

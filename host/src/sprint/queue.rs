@@ -1,0 +1,482 @@
+//! The queue: `docs/orchestra/queue.json`, which people, other tools and several sprints read and write.
+//!
+//! Every change is made on the file as it is at that moment, under a lock, and replaces it in one step. What we don't
+//! know in it is kept as it was written. An item that can't be read stays in the file and is named; it is never run.
+//! An item is taken by compare-and-swap: only one that is still pending becomes ours, and only what is still ours is
+//! settled by us.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use archeflow_core::sprint::list::{self, Listed};
+use archeflow_core::sprint::queue::{Estimate, Graph, Item, Priority, Status};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+
+use super::fields::Fields;
+use crate::store::dir::{Dir, STATE};
+use crate::store::lock::{self, Lock};
+use crate::store::{files, names};
+
+const FOLDERS: [&str; 2] = ["docs", "orchestra"];
+const NAME: &str = "queue.json";
+/// Where sprints keep their own things, beside the queue's lock.
+const SPRINTS: &str = "sprints";
+/// A hundred thousand items fit.
+const LARGEST: u64 = 64 << 20;
+/// A task is a line of a journal as well.
+const LONGEST_TASK: usize = 20_000;
+/// Others need the lock for milliseconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{} can't be read: {why}. Nothing was changed", path.display())]
+    Malformed { path: PathBuf, why: String },
+    #[error("there is an item '{id}' already")]
+    Exists { id: String },
+    #[error("there is no item '{id}' that can be read")]
+    Unknown { id: String },
+    #[error("'{id}' is {}; only {wanted} can be {verb}", status.name())]
+    NotNow { id: String, status: Status, wanted: &'static str, verb: &'static str },
+    #[error("'{id}' can't be an item: {why}")]
+    Unfit { id: String, why: String },
+    #[error("these wait for each other for ever: {}", circle.join(" → "))]
+    Circle { circle: Vec<String> },
+    #[error(transparent)]
+    Lock(#[from] lock::Error),
+    #[error(transparent)]
+    Files(#[from] files::Error),
+}
+
+/// Where a queue lies.
+#[derive(Debug, Clone)]
+pub struct Place {
+    root: PathBuf,
+}
+
+/// A queue as it was when it was read.
+#[derive(Debug, Clone, Default)]
+pub struct Queue {
+    head: Fields,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    fields: Fields,
+    item: Result<Item, String>,
+}
+
+/// An entry that can't be read as an item, by its place in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub number: usize,
+    pub why: String,
+}
+
+/// Who has taken an item. The fence tells one taking from the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub sprint: String,
+    pub fence: u64,
+}
+
+/// What is known about an item beside what it asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extra {
+    pub notes: Option<String>,
+    pub source: Option<String>,
+}
+
+/// What became of a list that was taken over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    pub added: Vec<Item>,
+    /// The same task is in the queue already.
+    pub known: Vec<String>,
+    pub faults: Vec<list::Fault>,
+}
+
+impl Place {
+    pub fn at(root: &Path) -> Place {
+        Place { root: root.to_owned() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.root.join(FOLDERS[0]).join(FOLDERS[1]).join(NAME)
+    }
+
+    /// The folder of sprints, made if need be and kept out of git.
+    pub fn sprints(&self) -> Result<PathBuf, Error> {
+        Dir::open(&self.root)?.make(STATE, 0o755)?.make(SPRINTS, 0o700)?;
+        let path = self.root.join(STATE).join(SPRINTS);
+        match files::write_new(&path.join(".gitignore"), b"*\n") {
+            Err(error) if error.io_kind() != Some(io::ErrorKind::AlreadyExists) => Err(error.into()),
+            Ok(()) | Err(_) => Ok(path),
+        }
+    }
+
+    /// The queue as it is now; an empty one where there is no file.
+    pub fn read(&self) -> Result<Queue, Error> {
+        let mut dir = Dir::open(&self.root)?;
+        for name in FOLDERS {
+            if dir.kind(name)?.is_none() {
+                return Ok(Queue::default());
+            }
+            dir = dir.enter(name.as_ref())?;
+        }
+        if dir.kind(NAME)?.is_none() {
+            return Ok(Queue::default());
+        }
+        let mut bytes = Vec::new();
+        let file = dir.file(NAME, OFlags::RDONLY)?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| files::Error::Io {
+            doing: "read",
+            path: self.file(),
+            source: error,
+        })?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(files::Error::TooLarge { path: self.file(), max: LARGEST }.into());
+        }
+        Queue::parse(&bytes).map_err(|why| Error::Malformed { path: self.file(), why })
+    }
+
+    /// Changes the queue as it is at this moment. If `change` fails, nothing is written.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Queue) -> Result<T, Error>) -> Result<T, Error> {
+        let _lock = Lock::take(&self.sprints()?, "queue", PATIENCE)?;
+        let mut queue = self.read()?;
+        let before = queue.text();
+        let result = change(&mut queue)?;
+        if queue.text() == before {
+            return Ok(result);
+        }
+        queue.count_version();
+        let dir = Dir::open(&self.root)?.make(FOLDERS[0], 0o755)?.make(FOLDERS[1], 0o755)?;
+        files::replace(&dir, NAME.as_ref(), queue.text().as_bytes())?;
+        Ok(result)
+    }
+}
+
+impl Queue {
+    fn parse(bytes: &[u8]) -> Result<Queue, String> {
+        let head: Fields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let items: Vec<Fields> = match head.get("items") {
+            Some(items) => items,
+            None => return Err("it has no list of objects named 'items'".to_owned()),
+        };
+        let mut seen = BTreeSet::new();
+        let entry = |fields: Fields| {
+            let item = fields.read::<Item>().map_err(|error| plain(&error));
+            let item = item.and_then(|item| fit(&item).map(|()| item)).and_then(|item| {
+                if seen.insert(item.id.clone()) {
+                    Ok(item)
+                } else {
+                    Err(format!("'{}' is there twice", item.id))
+                }
+            });
+            Entry { fields, item }
+        };
+        let entries = items.into_iter().map(entry).collect();
+        Ok(Queue { head, entries })
+    }
+
+    fn text(&self) -> String {
+        let mut head = self.head.clone();
+        let items: Vec<&Fields> = self.entries.iter().map(|entry| &entry.fields).collect();
+        // Nothing in it can fail to be written: all of it was JSON or strings before.
+        let _ = head.set("items", &Pretty(&items));
+        let mut text = serde_json::to_string_pretty(&head).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    fn count_version(&mut self) {
+        let version: u64 = self.head.get("version").unwrap_or(0);
+        let _ = self.head.set("version", &(version + 1));
+    }
+
+    /// The items that can be read, in their order.
+    pub fn items(&self) -> impl Iterator<Item = &Item> {
+        self.entries.iter().filter_map(|entry| entry.item.as_ref().ok())
+    }
+
+    pub fn faults(&self) -> Vec<Fault> {
+        let numbered = (1..).zip(&self.entries);
+        numbered
+            .filter_map(|(number, entry)| Some(Fault { number, why: entry.item.as_ref().err()?.clone() }))
+            .collect()
+    }
+
+    pub fn get(&self, id: &str) -> Option<&Item> {
+        self.items().find(|item| item.id == id)
+    }
+
+    pub fn extra(&self, id: &str) -> Extra {
+        let fields = self.entry(id).map(|entry| &entry.fields);
+        let text = |name| fields.and_then(|fields| fields.get::<String>(name));
+        Extra { notes: text("notes"), source: text("source") }
+    }
+
+    pub fn claim_of(&self, id: &str) -> Option<Claim> {
+        self.entry(id)?.fields.get("claim")
+    }
+
+    /// Nothing is to be started from this queue now. A file can hold back, and never let go: that is for the command line.
+    pub fn is_paused(&self) -> bool {
+        self.head.get::<String>("mode").as_deref() == Some("PAUSED")
+    }
+
+    pub fn last_maintained(&self) -> Option<String> {
+        self.head.get("last_maintained")
+    }
+
+    pub fn maintained(&mut self, at: &str) -> Result<(), Error> {
+        self.head.set("last_maintained", &at).map_err(|error| unwritable(&error))
+    }
+
+    /// Adds an item at the end.
+    pub fn add(&mut self, item: Item, extra: &Extra) -> Result<(), Error> {
+        fit(&item).map_err(|why| Error::Unfit { id: item.id.clone(), why })?;
+        if self.has(&item.id) {
+            return Err(Error::Exists { id: item.id });
+        }
+        let mut fields: Fields = serde_json::to_string(&item)
+            .and_then(|text| serde_json::from_str(&text))
+            .map_err(|error| unwritable(&error))?;
+        for (name, value) in [("notes", &extra.notes), ("source", &extra.source)] {
+            if let Some(value) = value {
+                fields.set(name, value).map_err(|error| unwritable(&error))?;
+            }
+        }
+        self.entries.push(Entry { fields, item: Ok(item) });
+        match Graph::of(self.items()).cycle() {
+            Some(circle) => Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same task for the same project that can still become something (M-N4).
+    pub fn same_task(&self, project: &str, task: &str) -> Option<&Item> {
+        let same = |item: &&Item| item.project == project && item.task.trim() == task.trim();
+        self.items().filter(|item| item.status.is_open()).find(same)
+    }
+
+    /// The first free name of `<wish>`, `<wish>-2`, `<wish>-3`, …
+    pub fn free_id(&self, wish: &str) -> String {
+        let mut id = wish.to_owned();
+        let mut n = 2_u32;
+        while self.has(&id) {
+            id = format!("{wish}-{n}");
+            n += 1;
+        }
+        id
+    }
+
+    /// A proposed item may be run from now on.
+    pub fn approve(&mut self, id: &str) -> Result<(), Error> {
+        self.moves(id, &[Status::Proposed], Status::Pending, "what is proposed", "approved")
+    }
+
+    /// An item that nobody runs will not be run.
+    pub fn cancel(&mut self, id: &str) -> Result<(), Error> {
+        let from = [Status::Proposed, Status::Pending, Status::Blocked, Status::Failed];
+        self.moves(id, &from, Status::Cancelled, "what has not begun", "cancelled")
+    }
+
+    /// What failed or was blocked may be tried again.
+    pub fn retry(&mut self, id: &str) -> Result<(), Error> {
+        let from = [Status::Failed, Status::Blocked, Status::Cancelled];
+        self.moves(id, &from, Status::Pending, "what failed, was blocked or cancelled", "tried again")
+    }
+
+    /// Takes a pending item, or says that somebody else was quicker. Taking what is ours already is no news.
+    pub fn claim(&mut self, id: &str, sprint: &str) -> Result<Option<Claim>, Error> {
+        let status = self.get(id).map(|item| item.status);
+        let mine = self.claim_of(id).filter(|claim| claim.sprint == sprint);
+        match (status, mine) {
+            (Some(Status::Running), Some(claim)) => Ok(Some(claim)),
+            (Some(Status::Pending), _) => {
+                let fence = self.claim_of(id).map_or(1, |claim| claim.fence + 1);
+                let claim = Claim { sprint: sprint.to_owned(), fence };
+                self.put(id, Status::Running)?;
+                self.entry_mut(id)?.fields.set("claim", &claim).map_err(|error| unwritable(&error))?;
+                Ok(Some(claim))
+            }
+            (Some(_) | None, _) => Ok(None),
+        }
+    }
+
+    /// What became of an item. False when it is no longer the claimant's: then it is left as it is.
+    pub fn settle(&mut self, id: &str, claim: Option<&Claim>, to: Status, note: &str) -> Result<bool, Error> {
+        let status = self.get(id).map(|item| item.status);
+        let ours = match claim {
+            Some(claim) => status == Some(Status::Running) && self.claim_of(id).as_ref() == Some(claim),
+            None => matches!(status, Some(Status::Pending | Status::Proposed)),
+        };
+        // Settled before, and killed before that could be written down.
+        let done = status == Some(to) && (claim.is_none() || self.claim_of(id).as_ref() == claim);
+        if !ours {
+            return Ok(done);
+        }
+        self.put(id, to)?;
+        let fields = &mut self.entry_mut(id)?.fields;
+        if note.is_empty() {
+            fields.remove("notes");
+        } else {
+            fields.set("notes", &note).map_err(|error| unwritable(&error))?;
+        }
+        Ok(true)
+    }
+
+    /// Takes over a plain list. What the entries wait for is found by their text, in the list or in the queue.
+    pub fn import(&mut self, text: &str, project: &str, status: Status) -> Result<Imported, Error> {
+        let (entries, faults) = list::read(text);
+        let mut imported = Imported { faults, ..Imported::default() };
+        let mut by_text: BTreeMap<String, String> = self
+            .items()
+            .filter(|item| item.project == project)
+            .map(|item| (item.task.clone(), item.id.clone()))
+            .collect();
+        for entry in entries {
+            if self.same_task(project, &entry.text).is_some()
+                || (entry.done && by_text.contains_key(&entry.text))
+            {
+                imported.known.push(entry.text);
+                continue;
+            }
+            match item_of(self, &entry, project, status, &by_text) {
+                Ok(item) => {
+                    by_text.insert(entry.text.clone(), item.id.clone());
+                    let notes = entry.condition.map(|condition| format!("done: {condition}"));
+                    let source = Some(format!("queue.md:{}", entry.line));
+                    self.add(item.clone(), &Extra { notes, source })?;
+                    imported.added.push(item);
+                }
+                Err(why) => imported.faults.push(list::Fault { line: entry.line, why }),
+            }
+        }
+        Ok(imported)
+    }
+
+    fn moves(
+        &mut self,
+        id: &str,
+        from: &[Status],
+        to: Status,
+        wanted: &'static str,
+        verb: &'static str,
+    ) -> Result<(), Error> {
+        let status = self.get(id).ok_or_else(|| Error::Unknown { id: id.to_owned() })?.status;
+        if !from.contains(&status) {
+            return Err(Error::NotNow { id: id.to_owned(), status, wanted, verb });
+        }
+        self.put(id, to)
+    }
+
+    fn put(&mut self, id: &str, status: Status) -> Result<(), Error> {
+        let entry = self.entry_mut(id)?;
+        entry.fields.set("status", &status).map_err(|error| unwritable(&error))?;
+        if let Ok(item) = &mut entry.item {
+            item.status = status;
+        }
+        Ok(())
+    }
+
+    /// Also those that can't be read have names.
+    fn has(&self, id: &str) -> bool {
+        self.entries.iter().any(|entry| entry.fields.get::<String>("id").as_deref() == Some(id))
+    }
+
+    fn entry(&self, id: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.item.as_ref().is_ok_and(|item| item.id == id))
+    }
+
+    fn entry_mut(&mut self, id: &str) -> Result<&mut Entry, Error> {
+        let found = self.entries.iter_mut().find(|entry| entry.item.as_ref().is_ok_and(|item| item.id == id));
+        found.ok_or_else(|| Error::Unknown { id: id.to_owned() })
+    }
+}
+
+/// A name for an item, from its project and its task.
+pub fn wish(project: &str, task: &str) -> String {
+    let last = project.rsplit('/').next().filter(|name| *name != ".").unwrap_or_default();
+    names::slug(&format!("{last} {task}"))
+}
+
+fn item_of(
+    queue: &Queue,
+    entry: &Listed,
+    project: &str,
+    status: Status,
+    by_text: &BTreeMap<String, String>,
+) -> Result<Item, String> {
+    let mut depends_on = Vec::new();
+    for text in &entry.depends {
+        let id = by_text.get(text).cloned().or_else(|| queue.get(text).map(|item| item.id.clone()));
+        depends_on.push(id.ok_or_else(|| format!("it depends on '{text}', which is no entry above it"))?);
+    }
+    Ok(Item {
+        id: queue.free_id(&wish(project, &entry.text)),
+        project: project.to_owned(),
+        task: entry.text.clone(),
+        priority: Priority::P2,
+        estimate: entry.workflow.as_deref().map_or(Estimate::M, Estimate::of_workflow),
+        status: if entry.done { Status::Completed } else { status },
+        depends_on,
+        workflow: entry.workflow.clone(),
+        files: Vec::new(),
+    })
+}
+
+/// Names become files and branches, projects become folders (M-S12 and path traversal).
+fn fit(item: &Item) -> Result<(), String> {
+    if !names::valid_name(&item.id) || item.id.len() > 64 {
+        return Err(format!("'{}' is no name: letters, digits, '.', '_', '-', at most 64", short(&item.id)));
+    }
+    if item.task.trim().is_empty() || item.task.len() > LONGEST_TASK {
+        return Err(format!("its task is empty or longer than {LONGEST_TASK} bytes"));
+    }
+    let below = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    if item.project.is_empty()
+        || item.project.contains('\0')
+        || !Path::new(&item.project).components().all(below)
+    {
+        return Err(format!(
+            "its project '{}' is no folder below the one where projects lie",
+            short(&item.project)
+        ));
+    }
+    Ok(())
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// Without the position, which is in a text nobody has seen.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::Malformed { path: PathBuf::from(NAME), why: error.to_string() }
+}
+
+/// A list that is written with breaks inside a field that is raw text.
+struct Pretty<'a>(&'a [&'a Fields]);
+
+impl Serialize for Pretty<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = serde_json::to_string_pretty(self.0).map_err(serde::ser::Error::custom)?;
+        let raw = serde_json::value::RawValue::from_string(text.replace('\n', "\n  "));
+        raw.map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
