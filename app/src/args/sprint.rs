@@ -24,7 +24,7 @@ pub(crate) enum SprintCommand {
     Cancel(SprintItems),
     /// Let items that failed, were blocked or cancelled run again
     Retry(SprintItems),
-    /// Propose items: red tests, TODO marks, projects nobody has touched; runs nothing of them
+    /// Propose items: red tests, marks left for later, projects nobody has touched; runs nothing of them
     Scan(SprintScan),
 }
 

@@ -18,7 +18,7 @@ const CAP: usize = 4 << 20;
 const OURS: [&str; 2] = [".archeflow/", "docs/orchestra/"];
 
 impl Repo {
-    /// The lines that say TODO or FIXME, outside of what is ours.
+    /// The lines with a mark for later, outside of what is ours.
     pub fn marks(&self, commit: &Oid) -> Result<Vec<Mark>, Error> {
         let output = self
             .side()?

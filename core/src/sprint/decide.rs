@@ -1,0 +1,220 @@
+//! What should happen now in a sprint: settle what ended, land what is ready, stop if a bound is reached, begin what
+//! may begin, and end when nothing is left.
+
+use super::event::{Event, Stop};
+use super::fold::{Known, Sprint, Stand};
+use super::policy::Room;
+use super::queue::{Graph, Item, Priority, Standing, Status};
+use super::standing::{self, Follows};
+use crate::words::{Money, Share};
+
+pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
+    if !sprint.begun || sprint.end.is_some() {
+        return Vec::new();
+    }
+    let stages: [fn(&Sprint) -> Vec<Event>; 5] = [follow_up, land, block, boundaries, run];
+    if let Some(events) = stages.iter().map(|stage| stage(sprint)).find(|events| !events.is_empty()) {
+        return events;
+    }
+    let begins = begin(sprint, room);
+    if begins.is_empty() { end(sprint) } else { begins }
+}
+
+/// What ended is settled, run again, or left for the landing.
+fn follow_up(sprint: &Sprint) -> Vec<Event> {
+    let over = sprint.items.values().filter(|known| matches!(known.stand, Stand::Ended | Stand::Landed));
+    over.filter_map(|known| match follows(sprint, known)? {
+        Follows::Land => None,
+        Follows::Rerun => Some(run_of(sprint, known, known.attempt + 1)),
+        Follows::Settle(status, note) => {
+            Some(Event::Settle { item: known.item.id.clone(), fence: known.fence, status, note })
+        }
+    })
+    .take(1)
+    .collect()
+}
+
+fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
+    let reruns =
+        if sprint.broke.is_some() { 0 } else { (sprint.policy.reruns + 1).saturating_sub(known.attempt) };
+    Some(standing::after(known.end.as_ref()?, known.stand == Stand::Landed, reruns))
+}
+
+/// One landing at a time in a project, what matters most first.
+fn land(sprint: &Sprint) -> Vec<Event> {
+    let ready = in_order(sprint, |known| {
+        known.stand == Stand::Ended && follows(sprint, known) == Some(Follows::Land)
+    });
+    let busy = |known: &Known| {
+        sprint
+            .items
+            .values()
+            .any(|other| other.stand == Stand::Landing && other.item.project == known.item.project)
+    };
+    let next = ready.into_iter().find(|known| !busy(known));
+    next.and_then(|known| {
+        Some(Event::Land { item: known.item.id.clone(), run_id: known.end.as_ref()?.run_id.clone() })
+    })
+    .into_iter()
+    .collect()
+}
+
+/// What waits for something that will not come is told so, and needs nobody to run it.
+fn block(sprint: &Sprint) -> Vec<Event> {
+    let graph = Graph::of(sprint.items.values().map(|known| &known.item));
+    let lost = graph
+        .downstream_of_lost()
+        .into_iter()
+        .filter(|(id, _)| sprint.items.get(*id).is_some_and(|known| matches!(known.stand, Stand::Waiting)));
+    lost.map(|(id, on)| Event::Settle {
+        item: id.to_owned(),
+        fence: None,
+        status: Status::Blocked,
+        note: format!("waits for {on}, which can't be completed"),
+    })
+    .take(1)
+    .collect()
+}
+
+/// AF-150, AF-151, AF-153.
+fn boundaries(sprint: &Sprint) -> Vec<Event> {
+    if sprint.broke.is_some() {
+        return Vec::new();
+    }
+    let (policy, spent) = (&sprint.policy, sprint.spent());
+    let breaks = |why, hard, detail: String| vec![Event::Break { why, hard, detail }];
+    if sprint.streak >= policy.failures {
+        return breaks(
+            Stop::TaskFailures,
+            true,
+            format!("{} tasks failed one after the other", sprint.streak),
+        );
+    }
+    if policy.is_spent(spent, 100) {
+        return breaks(Stop::Budget, true, format!("{} are spent", spent.shown()));
+    }
+    if policy.is_spent(spent, policy.last_budget_percent) {
+        return breaks(Stop::Budget, false, format!("{} are spent, nearly all there is", spent.shown()));
+    }
+    checkpoint(sprint, spent)
+}
+
+fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<Event> {
+    let (policy, since) = (&sprint.policy, sprint.since);
+    let due = since.tasks >= policy.checkpoint_tasks || since.work_ms >= policy.checkpoint_minutes * 60_000;
+    if !due {
+        return Vec::new();
+    }
+    let (first, last) = (sprint.first.unwrap_or(Share::ONE), sprint.last.unwrap_or(Share::ONE));
+    let mut events =
+        vec![Event::Checkpoint { tasks: since.tasks, work_ms: since.work_ms, spent_usd: spent, first, last }];
+    if policy.is_spent(spent, policy.checkpoint_budget_percent) {
+        let detail = format!("{} are spent at a checkpoint", spent.shown());
+        events.push(Event::Break { why: Stop::Budget, hard: false, detail });
+    } else if u64::from(last.0) * 100 < u64::from(first.0) * policy.quality_percent {
+        let detail = "the last task went worse than the first".to_owned();
+        events.push(Event::Break { why: Stop::Quality, hard: false, detail });
+    }
+    events
+}
+
+/// What is ours begins. After a break it is given back instead.
+fn run(sprint: &Sprint) -> Vec<Event> {
+    let next = sprint.items.values().find(|known| known.stand == Stand::Claimed);
+    let event = next.map(|known| match &sprint.broke {
+        None => run_of(sprint, known, known.attempt + 1),
+        Some((why, _, _)) => Event::Settle {
+            item: known.item.id.clone(),
+            fence: known.fence,
+            status: Status::Pending,
+            note: format!("given back: the sprint stopped ({})", why.name()),
+        },
+    });
+    event.into_iter().collect()
+}
+
+fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {
+    Event::Run { item: known.item.id.clone(), attempt, budget_usd: allowance(sprint) }
+}
+
+/// An equal share of what is neither spent nor promised, for as many as may still begin (I4).
+fn allowance(sprint: &Sprint) -> Option<Money> {
+    let budget = sprint.policy.budget_usd?;
+    let promised: Money = sprint.open.values().filter_map(promise).sum();
+    let running = sprint.items.values().filter(|known| known.stand == Stand::Running).count() as u64;
+    let left = budget.0.saturating_sub(sprint.spent().0).saturating_sub(promised.0);
+    Some(Money(left / u64::from(sprint.policy.slots).saturating_sub(running).max(1)))
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only a run is promised money")]
+fn promise(order: &Event) -> Option<Money> {
+    match order {
+        Event::Run { budget_usd, .. } => *budget_usd,
+        _ => None,
+    }
+}
+
+/// Claims, or the question whether to make them. A person is asked about a batch when the last one is over.
+fn begin(sprint: &Sprint, room: Room) -> Vec<Event> {
+    let asked = sprint.open.values().any(|order| matches!(order, Event::Ask { .. }));
+    if sprint.broke.is_some() || asked {
+        return Vec::new();
+    }
+    let claim = |item: String| Event::Claim { item };
+    if sprint.autonomous {
+        return next(sprint, room).into_iter().map(|item| claim(item.id.clone())).collect();
+    }
+    if !sprint.agreed.is_empty() {
+        return sprint.agreed.iter().cloned().map(claim).collect();
+    }
+    if sprint.ours().next().is_some() {
+        return Vec::new();
+    }
+    let items: Vec<String> = next(sprint, room).into_iter().map(|item| item.id.clone()).collect();
+    if items.is_empty() { Vec::new() } else { vec![Event::Ask { items }] }
+}
+
+/// The items that may begin now: ready, in the order of their priority, within the limits and what the machine bears.
+pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
+    let policy = &sprint.policy;
+    let graph = Graph::of(sprint.items.values().map(|known| &known.item));
+    let wanted = |known: &Known| {
+        known.stand == Stand::Waiting
+            && known.item.status == Status::Pending
+            && (policy.low_priority || known.item.priority < Priority::P3)
+            && graph.standing(&known.item) == Standing::Ready
+    };
+    let mut busy: Vec<&Item> = sprint.ours().map(|known| &known.item).collect();
+    let mut picked = Vec::new();
+    for known in in_order(sprint, wanted) {
+        let item = &known.item;
+        let large = busy.iter().filter(|other| other.estimate.is_large()).count();
+        let fits = busy.len() < policy.slots as usize
+            && !(item.estimate.is_large() && large >= policy.large as usize)
+            && busy.iter().all(|other| other.project != item.project || other.is_apart_from(item))
+            && (busy.is_empty() || policy.admits(room));
+        if fits {
+            busy.push(item);
+            picked.push(item);
+        }
+    }
+    picked
+}
+
+fn in_order(sprint: &Sprint, wanted: impl Fn(&Known) -> bool) -> Vec<&Known> {
+    let mut some: Vec<&Known> = sprint.items.values().filter(|known| wanted(known)).collect();
+    some.sort_by_key(|known| (known.item.priority, known.number));
+    some
+}
+
+/// Nothing is under way, and nothing could be.
+fn end(sprint: &Sprint) -> Vec<Event> {
+    if !sprint.open.is_empty() || sprint.ours().next().is_some() {
+        return Vec::new();
+    }
+    let (why, detail) = match &sprint.broke {
+        Some((why, _, detail)) => (*why, detail.clone()),
+        None => (Stop::Done, "nothing is left that can be run now".to_owned()),
+    };
+    vec![Event::End { why, detail }]
+}

@@ -1,0 +1,140 @@
+//! The language of a sprint's log. The same three verbs and the same frame as a run's, in a table of its own: what is
+//! promised about runs stays as it is, and a sprint says nothing that a run could say.
+
+use serde::{Deserialize, Serialize};
+
+use super::policy::Policy;
+use super::queue::{Item, Status};
+use crate::event::Verb;
+use crate::words::{Money, Reason, RunStatus, Seq, Share};
+
+/// The format of the log. A reader refuses a log with a greater number.
+pub const FORMAT: u32 = 1;
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub seq: Seq,
+    /// Milliseconds since 1970; decoration, never compared.
+    pub at: u64,
+    pub event: Event,
+}
+
+/// Everything that can be written in a sprint's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data")]
+pub enum Event {
+    #[serde(rename = "sprint.start")]
+    Start { policy: Policy, autonomous: bool, version: String, format: u32 },
+    #[serde(rename = "sprint.session")]
+    Session { fence: u64, tag: String },
+    /// An item as the queue has it now; said again when it changed there.
+    #[serde(rename = "item.seen")]
+    Seen { item: Item },
+    /// A person is asked before these begin.
+    #[serde(rename = "batch.ask")]
+    Ask { items: Vec<String> },
+    #[serde(rename = "batch.answered")]
+    Answered { start_seq: Seq, yes: bool },
+    #[serde(rename = "item.claim")]
+    Claim { item: String },
+    /// Without a fence somebody else has it.
+    #[serde(rename = "item.claimed")]
+    Claimed { start_seq: Seq, fence: Option<u64> },
+    #[serde(rename = "item.run")]
+    Run { item: String, attempt: u32, budget_usd: Option<Money> },
+    #[serde(rename = "item.ended")]
+    Ended { start_seq: Seq, end: RunEnd },
+    #[serde(rename = "item.land")]
+    Land { item: String, run_id: String },
+    #[serde(rename = "item.landed")]
+    Landed { start_seq: Seq, end: RunEnd },
+    #[serde(rename = "item.settle")]
+    Settle { item: String, fence: Option<u64>, status: Status, note: String },
+    #[serde(rename = "item.settled")]
+    Settled { start_seq: Seq },
+    #[serde(rename = "sprint.checkpoint")]
+    Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
+    #[serde(rename = "sprint.break")]
+    Break { why: Stop, hard: bool, detail: String },
+    #[serde(rename = "sprint.interrupted")]
+    Interrupted { signal: i32 },
+    #[serde(rename = "sprint.end")]
+    End { why: Stop, detail: String },
+}
+
+/// How a run, or its landing, came out. Without a status it left none: it could not be started, or crashed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    pub run_id: String,
+    pub status: Option<RunStatus>,
+    pub reason: Option<Reason>,
+    pub detail: String,
+    pub cycles: u32,
+    /// Of the whole run so far.
+    pub cost_usd: Money,
+    pub took_ms: u64,
+    /// The sprint itself called it in; nobody's failure.
+    #[serde(default)]
+    pub stopped: bool,
+}
+
+/// Why a sprint stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// Nothing is left that could be run.
+    Done,
+    /// A person said no to a batch.
+    Declined,
+    TaskFailures,
+    Budget,
+    Quality,
+}
+
+impl Stop {
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::Done => "done",
+            Stop::Declined => "declined",
+            Stop::TaskFailures => "task_failures",
+            Stop::Budget => "budget",
+            Stop::Quality => "quality",
+        }
+    }
+}
+
+impl Event {
+    pub fn verb(&self) -> Verb {
+        match self {
+            Event::Ask { .. }
+            | Event::Claim { .. }
+            | Event::Run { .. }
+            | Event::Land { .. }
+            | Event::Settle { .. } => Verb::Ordered,
+            Event::Checkpoint { .. } | Event::Break { .. } | Event::End { .. } => Verb::Decided,
+            Event::Start { .. }
+            | Event::Session { .. }
+            | Event::Seen { .. }
+            | Event::Answered { .. }
+            | Event::Claimed { .. }
+            | Event::Ended { .. }
+            | Event::Landed { .. }
+            | Event::Settled { .. }
+            | Event::Interrupted { .. } => Verb::Reported,
+        }
+    }
+
+    /// The order a report answers.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "everything else answers nothing")]
+    pub fn answers(&self) -> Option<Seq> {
+        match self {
+            Event::Answered { start_seq, .. }
+            | Event::Claimed { start_seq, .. }
+            | Event::Ended { start_seq, .. }
+            | Event::Landed { start_seq, .. }
+            | Event::Settled { start_seq } => Some(*start_seq),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A sprint as its log tells it. It remembers and never decides.
+
+use std::collections::BTreeMap;
+
+use super::event::{Entry, Event, RunEnd, Stop};
+use super::policy::{Policy, Room};
+use super::queue::{Item, Status};
+use super::{decide, standing};
+use crate::event::Verb;
+use crate::words::{Money, Seq, Share};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sprint {
+    pub lines: u64,
+    pub policy: Policy,
+    pub autonomous: bool,
+    pub begun: bool,
+    /// How many lives it had.
+    pub fence: u64,
+    pub tag: String,
+    pub items: BTreeMap<String, Known>,
+    /// What was ordered and not answered yet.
+    pub open: BTreeMap<Seq, Event>,
+    /// Tasks that failed one after the other.
+    pub streak: u32,
+    pub spent: BTreeMap<String, Money>,
+    pub first: Option<Share>,
+    pub last: Option<Share>,
+    pub since: Since,
+    pub broke: Option<(Stop, bool, String)>,
+    pub end: Option<(Stop, String)>,
+    /// The items a person said yes to, until they are claimed.
+    pub agreed: Vec<String>,
+}
+
+/// Since the last checkpoint.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Since {
+    pub tasks: u32,
+    pub work_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub item: Item,
+    /// In the order in which it was first seen.
+    pub number: usize,
+    pub stand: Stand,
+    pub fence: Option<u64>,
+    pub attempt: u32,
+    /// How its last run came out.
+    pub end: Option<RunEnd>,
+}
+
+/// Where an item is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    /// Not ours yet.
+    Waiting,
+    Claiming,
+    /// Ours, and about to run.
+    Claimed,
+    Running,
+    /// It ended, and what follows is to be decided.
+    Ended,
+    Landing,
+    /// It landed, or not.
+    Landed,
+    Settling,
+    /// The queue says what became of it.
+    Settled,
+    /// Somebody else's, or given back; this sprint leaves it alone.
+    Aside,
+}
+
+impl Stand {
+    /// From the claim to the last word in the queue: its project is busy with it.
+    pub fn is_ours(self) -> bool {
+        !matches!(self, Stand::Waiting | Stand::Settled | Stand::Aside)
+    }
+}
+
+impl Sprint {
+    pub fn replay<'a>(log: impl IntoIterator<Item = &'a Entry>) -> Sprint {
+        let mut sprint = Sprint::default();
+        log.into_iter().for_each(|entry| sprint.apply(entry));
+        sprint
+    }
+
+    /// Takes in one report. The entry is the caller's to write down.
+    pub fn hear(&mut self, at: u64, report: Event) -> Entry {
+        debug_assert_eq!(report.verb(), Verb::Reported);
+        self.write(at, report)
+    }
+
+    /// Draws every conclusion there is.
+    pub fn settle(&mut self, at: u64, room: Room) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        // Every round moves an item or ends the sprint, so this is far more than can follow at once.
+        let bound = 20 * self.items.len() + 100;
+        for _ in 0..bound {
+            let next = decide::decide(self, room);
+            if next.is_empty() {
+                return entries;
+            }
+            entries.extend(next.into_iter().map(|event| self.write(at, event)));
+        }
+        debug_assert!(false, "a sprint that never comes to rest");
+        entries
+    }
+
+    fn write(&mut self, at: u64, event: Event) -> Entry {
+        let entry = Entry { seq: self.lines + 1, at, event };
+        self.apply(&entry);
+        entry
+    }
+
+    pub fn apply(&mut self, entry: &Entry) {
+        self.lines = entry.seq;
+        let answered = entry.event.answers().and_then(|seq| self.open.remove(&seq));
+        if entry.event.verb() == Verb::Ordered {
+            self.open.insert(entry.seq, entry.event.clone());
+        }
+        match &entry.event {
+            Event::Start { policy, autonomous, .. } => {
+                (self.policy, self.autonomous, self.begun) = (policy.clone(), *autonomous, true);
+            }
+            Event::Session { fence, tag } => (self.fence, self.tag) = (*fence, tag.clone()),
+            Event::Seen { item } => self.saw(item),
+            Event::Ask { .. } | Event::Interrupted { .. } => {}
+            Event::Answered { yes, .. } => self.answered(answered.as_ref(), *yes),
+            Event::Claim { item } => {
+                self.agreed.retain(|agreed| agreed != item);
+                self.stand(item, Stand::Claiming);
+            }
+            Event::Claimed { fence, .. } => self.claimed(answered.as_ref(), *fence),
+            Event::Run { item, attempt, .. } => {
+                self.stand(item, Stand::Running);
+                self.known(item, |known| known.attempt = *attempt);
+            }
+            Event::Ended { end, .. } => self.ended(answered.as_ref(), end, Stand::Ended),
+            Event::Land { item, .. } => self.stand(item, Stand::Landing),
+            Event::Landed { end, .. } => self.ended(answered.as_ref(), end, Stand::Landed),
+            Event::Settle { item, status, .. } => {
+                self.stand(item, Stand::Settling);
+                self.known(item, |known| known.item.status = *status);
+            }
+            Event::Settled { .. } => self.settled(answered.as_ref()),
+            Event::Checkpoint { .. } => self.since = Since::default(),
+            Event::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
+            Event::End { why, detail } => self.end = Some((*why, detail.clone())),
+        }
+    }
+
+    fn saw(&mut self, item: &Item) {
+        let number = self.items.len();
+        match self.items.get_mut(&item.id) {
+            // What is ours is ours to change.
+            Some(known) if known.stand.is_ours() => {}
+            Some(known) => {
+                known.item = item.clone();
+            }
+            None => {
+                let stand = Stand::Waiting;
+                let known = Known { item: item.clone(), number, stand, fence: None, attempt: 0, end: None };
+                self.items.insert(item.id.clone(), known);
+            }
+        }
+    }
+
+    fn answered(&mut self, order: Option<&Event>, yes: bool) {
+        if let Some(Event::Ask { items }) = order {
+            if yes {
+                self.agreed.clone_from(items);
+            } else {
+                self.broke = Some((Stop::Declined, false, "you said no to a batch".to_owned()));
+            }
+        }
+    }
+
+    fn claimed(&mut self, order: Option<&Event>, fence: Option<u64>) {
+        let Some(Event::Claim { item }) = order else { return };
+        self.stand(item, if fence.is_some() { Stand::Claimed } else { Stand::Aside });
+        self.known(item, |known| known.fence = fence);
+    }
+
+    fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
+        let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
+        self.since.work_ms = self.since.work_ms.saturating_add(end.took_ms);
+        let cost = self.spent.entry(end.run_id.clone()).or_default();
+        // A run tells what it cost altogether, so the greater word is the later one.
+        *cost = (*cost).max(end.cost_usd);
+        self.stand(item, stand);
+        self.known(item, |known| known.end = Some(end.clone()));
+    }
+
+    fn settled(&mut self, order: Option<&Event>) {
+        let Some(Event::Settle { item, status, fence, .. }) = order else { return };
+        let aside = *status == Status::Pending;
+        self.stand(item, if aside { Stand::Aside } else { Stand::Settled });
+        let Some(known) = self.items.get(item).filter(|_| fence.is_some()) else { return };
+        let quality = standing::quality(*status, known.end.as_ref());
+        match status {
+            Status::Completed => self.streak = 0,
+            Status::Failed => self.streak += 1,
+            Status::Proposed | Status::Pending | Status::Running | Status::Blocked | Status::Cancelled => {
+                return;
+            }
+        }
+        self.since.tasks += 1;
+        self.first = self.first.or(Some(quality));
+        self.last = Some(quality);
+    }
+
+    fn stand(&mut self, item: &str, stand: Stand) {
+        self.known(item, |known| known.stand = stand);
+    }
+
+    fn known(&mut self, item: &str, change: impl FnOnce(&mut Known)) {
+        if let Some(known) = self.items.get_mut(item) {
+            change(known);
+        }
+    }
+
+    pub fn spent(&self) -> Money {
+        self.spent.values().copied().sum()
+    }
+
+    /// What is ours now.
+    pub fn ours(&self) -> impl Iterator<Item = &Known> {
+        self.items.values().filter(|known| known.stand.is_ours())
+    }
+}

@@ -1,0 +1,79 @@
+//! How a sprint is bounded: plain numbers with defaults.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::Money;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy {
+    /// How many tasks run at a time (BX-22).
+    pub slots: u32,
+    /// How many of them may be L or XL.
+    pub large: u32,
+    /// From which priority on a task is left out: P3 is only run on request.
+    pub low_priority: bool,
+    /// No further task begins above this load, in percent of the processors; the first always does.
+    pub load_percent: u32,
+    /// Nor with less memory than this available, in megabytes.
+    pub memory_mb: u64,
+    /// AF-150: a checkpoint after so many tasks, or so much work.
+    pub checkpoint_tasks: u32,
+    pub checkpoint_minutes: u64,
+    /// AF-150: at a checkpoint the last task must be at least so good as the first, in percent.
+    pub quality_percent: u64,
+    /// AF-153: so many tasks that fail one after the other are a hard break.
+    pub failures: u32,
+    /// What all runs together may cost.
+    pub budget_usd: Option<Money>,
+    /// AF-150: no further task above this at a checkpoint, in percent of the budget.
+    pub checkpoint_budget_percent: u64,
+    /// AF-151: no further task above this at any time.
+    pub last_budget_percent: u64,
+    /// How often a task is run anew because what it changed had changed meanwhile.
+    pub reruns: u32,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            slots: 4,
+            large: 2,
+            low_priority: false,
+            load_percent: 300,
+            memory_mb: 256,
+            checkpoint_tasks: 3,
+            checkpoint_minutes: 45,
+            quality_percent: 50,
+            failures: 3,
+            budget_usd: None,
+            checkpoint_budget_percent: 80,
+            last_budget_percent: 95,
+            reruns: 1,
+        }
+    }
+}
+
+/// How busy the machine is, from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub load_percent: u32,
+    pub memory_mb: u64,
+}
+
+impl Room {
+    pub const PLENTY: Room = Room { load_percent: 0, memory_mb: u64::MAX };
+}
+
+impl Policy {
+    pub fn admits(&self, room: Room) -> bool {
+        room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
+    }
+
+    /// Whether so much of the budget is spent, or more.
+    pub fn is_spent(&self, spent: Money, percent: u64) -> bool {
+        self.budget_usd.is_some_and(|budget| {
+            u128::from(spent.0) * 100 >= u128::from(budget.0) * u128::from(percent) && spent > Money::ZERO
+        })
+    }
+}

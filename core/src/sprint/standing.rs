@@ -1,0 +1,60 @@
+//! What the end of a run means for its item.
+
+use super::event::RunEnd;
+use super::queue::Status;
+use crate::words::{Reason, RunStatus, Share};
+
+/// What follows from how a run, or a landing, came out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follows {
+    /// It is approved and waits to be landed.
+    Land,
+    /// The target changed where it did: from the start, on what is there now.
+    Rerun,
+    Settle(Status, String),
+}
+
+/// BX-22's map of statuses. `reruns` is how many are left.
+pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
+    if end.stopped {
+        let note = format!("called in with the sprint; archeflow resume {}", end.run_id);
+        return Follows::Settle(Status::Pending, note);
+    }
+    let Some(status) = end.status else {
+        return Follows::Settle(Status::Failed, end.detail.clone());
+    };
+    match (status, end.reason) {
+        (RunStatus::Merged, _) => Follows::Settle(Status::Completed, String::new()),
+        (RunStatus::AwaitingMerge, Some(Reason::Approved)) if !landing => Follows::Land,
+        (_, Some(Reason::MergeConflict | Reason::BaseMoved)) if reruns > 0 => Follows::Rerun,
+        (
+            _,
+            Some(Reason::ProviderBusy | Reason::NotSignedIn | Reason::NeedsContext | Reason::LowConfidence),
+        ) => Follows::Settle(Status::Pending, told(end)),
+        (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => {
+            Follows::Settle(Status::Failed, told(end))
+        }
+        (
+            RunStatus::Stopped
+            | RunStatus::Failed
+            | RunStatus::WiggumBreak
+            | RunStatus::DryRun
+            | RunStatus::Reviewed,
+            _,
+        ) => Follows::Settle(Status::Failed, told(end)),
+    }
+}
+
+fn told(end: &RunEnd) -> String {
+    let (status, reason) = (end.status.map_or("", RunStatus::name), end.reason.map_or("", Reason::name));
+    format!("{status} ({reason}): {}; archeflow show {}", end.detail, end.run_id)
+}
+
+/// How well a task went: all of it for one cycle, half for two, nothing for a failure.
+pub fn quality(status: Status, end: Option<&RunEnd>) -> Share {
+    match (status, end) {
+        (Status::Completed, Some(end)) => Share::of(1, u64::from(end.cycles.max(1))),
+        (Status::Completed, None) => Share::ONE,
+        (_, _) => Share(0),
+    }
+}
