@@ -130,6 +130,9 @@ pub(crate) struct RunArgs {
     /// Landing without tests is meant
     #[arg(long)]
     pub(crate) no_tests: bool,
+    /// What a sprint calls it
+    #[arg(long = "as", value_name = "ID", hide = true, conflicts_with = "run")]
+    pub(crate) named: Option<String>,
     /// The branch the change is for; the checked-out one if not given
     #[arg(long, value_name = "BRANCH")]
     pub(crate) target: Option<String>,

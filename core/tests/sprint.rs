@@ -2,6 +2,7 @@
 //! sprints that take items away, and a crash after any line. The promises are checked on the log alone.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "a promise is about some lines")]
 
 #[path = "sim/chance.rs"]
 #[expect(dead_code, reason = "the other simulation uses all of it")]

@@ -71,6 +71,8 @@ pub struct Wanted {
     pub config_file: Option<PathBuf>,
     pub dry_run: bool,
     pub attended: bool,
+    /// The name the run must have; made from the task if not given.
+    pub id: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -208,6 +210,9 @@ impl House {
         let (events, artifacts) = (self.places.events(), self.places.artifacts());
         let journal = match id {
             Some(id) => Journal::create(&events, id)?,
+            None if wanted.id.is_some() => {
+                names::this_run_id(&events, &artifacts, wanted.id.as_deref().unwrap_or_default())?
+            }
             None => names::free_run_id(&events, &artifacts, &clock::date(clock::now()), &wanted.task)?,
         };
         let run_id = journal.run_id().to_owned();

@@ -26,6 +26,8 @@ pub(crate) enum SprintCommand {
     Retry(SprintItems),
     /// Propose items: red tests, marks left for later, projects nobody has touched; runs nothing of them
     Scan(SprintScan),
+    /// Let the queue run: each item as a run of its own, several at a time; goes on with a sprint that was interrupted
+    Run(SprintRun),
 }
 
 /// Where the queue is.
@@ -114,6 +116,33 @@ pub(crate) struct SprintScan {
     pub(crate) place: SprintPlace,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SprintRun {
+    /// Don't ask before each batch; can be said here only, never in a file
+    #[arg(long)]
+    pub(crate) autonomous: bool,
+    /// How many tasks run at a time
+    #[arg(long, value_name = "N")]
+    pub(crate) slots: Option<u32>,
+    /// Run P3 as well
+    #[arg(long)]
+    pub(crate) low_priority: bool,
+    /// What all runs together may cost, in dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) budget: Option<String>,
+    /// Who plays all archetypes, e.g. 'cmd:my-agent'
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) agent: Option<String>,
+    /// Who plays one archetype, e.g. guardian=cmd:other-agent
+    #[arg(long, value_name = "ARCHETYPE=SPEC")]
+    pub(crate) agent_for: Vec<String>,
+    /// The command that decides whether a tree is good, where a project names none of its own
+    #[arg(long, value_name = "CMD")]
+    pub(crate) test_command: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: SprintPlace,
+}
+
 impl SprintCommand {
     pub(crate) fn place(&self) -> &SprintPlace {
         match self {
@@ -124,6 +153,7 @@ impl SprintCommand {
                 &args.place
             }
             SprintCommand::Scan(args) => &args.place,
+            SprintCommand::Run(args) => &args.place,
         }
     }
 }

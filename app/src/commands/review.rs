@@ -128,6 +128,7 @@ fn requested(args: &ReviewArgs, home: &House) -> Result<Requested, Failure> {
         config_file: args.place.config.clone(),
         dry_run: false,
         attended: attended(&session),
+        id: None,
     };
     let baseline = args.baseline.as_ref().map(|path| home.ground.cwd.join(path));
     Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         config_file: args.session.place.config.clone(),
         dry_run: args.dry_run,
         attended: attended(&args.session),
+        id: args.named.clone(),
     };
     let (driver, request) = house.new_run(&wanted)?;
     drive(driver, "run", &args.session, auto_merge, request, Vec::new())

@@ -27,6 +27,8 @@ pub struct Sprint {
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: Since,
+    /// What runs and landings took altogether.
+    pub work_ms: u64,
     pub broke: Option<(Stop, bool, String)>,
     pub end: Option<(Stop, String)>,
     /// The items a person said yes to, until they are claimed.
@@ -186,6 +188,7 @@ impl Sprint {
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
         let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
+        self.work_ms = self.work_ms.saturating_add(end.took_ms);
         self.since.work_ms = self.since.work_ms.saturating_add(end.took_ms);
         let cost = self.spent.entry(end.run_id.clone()).or_default();
         // A run tells what it cost altogether, so the greater word is the later one.

@@ -1,7 +1,12 @@
-//! Sprints: the queue file that people and sprints share, and what a look at the projects proposes for it.
+//! Sprints: the queue file that people and sprints share, what a look at the projects proposes for it, and the loop that
+//! lets its items run. Each run is this program started again, in a process group of its own: what a run needs to know
+//! about being safe it knows already, and a sprint only reads how it ended.
 //!
 //! Deliberately absent: which item comes next, which is the core's.
 
+pub mod crew;
+pub mod drive;
 mod fields;
+mod log;
 pub mod queue;
 pub mod scan;

@@ -80,3 +80,19 @@ pub fn free_run_id(
     }
     Err(journal::Error::Exists { file: events.join(format!("{wish}-{MOST}.jsonl")) })
 }
+
+/// Claims exactly this id. One that was claimed before and never began is taken up: whoever claimed it is gone.
+pub fn this_run_id(events: &Path, artifacts: &Path, id: &str) -> Result<Journal, journal::Error> {
+    let journal = match Journal::create(events, id) {
+        Err(journal::Error::Exists { file }) => {
+            let opened = Journal::open(events, id)?;
+            if !opened.lines.is_empty() {
+                return Err(journal::Error::Exists { file });
+            }
+            opened.journal
+        }
+        other => other?,
+    };
+    Dir::open(artifacts)?.make(id, 0o700)?;
+    Ok(journal)
+}

@@ -1,11 +1,13 @@
 //! `archeflow sprint`: the queue, and what is done with it.
 
 mod queue;
+mod run;
 mod scan;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use archeflow_host::sprint::drive;
 use archeflow_host::sprint::queue::{Error, Place, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
@@ -22,6 +24,7 @@ pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
         SprintCommand::Cancel(args) => queue::each(args, "cancelled", Queue::cancel),
         SprintCommand::Retry(args) => queue::each(args, "pending", Queue::retry),
         SprintCommand::Scan(args) => scan::run(args),
+        SprintCommand::Run(args) => return run::run(args),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -49,6 +52,16 @@ fn projects(args: &SprintPlace, place: &Place) -> Result<PathBuf, Failure> {
 fn tell_faults(queue: &Queue) {
     for fault in queue.faults().iter().take(20) {
         tell!("warning: item {} of the queue is left alone: {}", fault.number, safe_line(&fault.why));
+    }
+}
+
+impl From<drive::Error> for Failure {
+    fn from(error: drive::Error) -> Failure {
+        match error {
+            drive::Error::Log(error) => error.into(),
+            drive::Error::Journal(error) => error.into(),
+            drive::Error::Queue(error) => error.into(),
+        }
     }
 }
 

@@ -1,0 +1,262 @@
+//! `archeflow sprint run`: drives a sprint in front of a person, or alone if that was said.
+
+use std::ffi::OsString;
+use std::io::BufRead;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use archeflow_core::event::Verb;
+use archeflow_core::sprint::event::{Entry, Event, Stop};
+use archeflow_core::sprint::policy::Policy;
+use archeflow_core::sprint::queue::{Graph, Status};
+use archeflow_core::sprint::{Known, Sprint};
+use archeflow_core::view::{Tone, seconds};
+use archeflow_core::words::Money;
+use archeflow_host::proc;
+use archeflow_host::sprint::crew::Crew;
+use archeflow_host::sprint::drive::{self, Driver, Ended, Face, Message};
+use archeflow_host::sprint::queue::Error;
+use serde_json::{Value, json};
+
+use super::{place, projects, tell_faults};
+use crate::args::SprintRun;
+use crate::commands::{ground, print_json};
+use crate::faces::text::{Paint, cut, pad, pad_after, safe_line};
+use crate::failure::Failure;
+
+/// As many processes as a machine for people bears.
+const MOST_SLOTS: u32 = 64;
+
+pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
+    let place = place(&args.place)?;
+    let queue = place.read()?;
+    if !args.autonomous && !talks() {
+        return Err(Failure::usage(
+            "a sprint asks before each batch, and nobody is here to answer",
+            "Run it in a terminal, or say --autonomous.",
+        ));
+    }
+    if queue.is_paused() {
+        return Err(Failure::new(21, "paused", "the queue says PAUSED", "Take \"mode\" out of the file."));
+    }
+    tell_faults(&queue);
+    if let Some(circle) = Graph::of(queue.items()).cycle() {
+        return Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }.into());
+    }
+    let policy = policy(args)?;
+    let ground = ground()?;
+    let opened = drive::open(&place)?;
+    let sprint_id = opened.journal.run_id().to_owned();
+    if opened.sprint.begun {
+        tell!("note: going on with {sprint_id}, which was interrupted");
+    }
+    let crew = Crew {
+        tag: format!("{sprint_id}.{}", std::process::id()),
+        sprint_id: sprint_id.clone(),
+        projects: projects(&args.place, &place)?,
+        place,
+        me: ground.me,
+        cwd: ground.cwd,
+        env: ground.variables,
+        said: said(args),
+        watch: proc::Watch::new(),
+    };
+    proc::become_subreaper();
+    let mut driver = Driver::new(opened, crew);
+    listen(&driver);
+    let mut face = Lines { paint: Paint::for_stderr() };
+    driver.begin(&mut face, policy, args.autonomous, env!("CARGO_PKG_VERSION"))?;
+    let ended = driver.drive(&mut face);
+    proc::finish_all();
+    let ended = ended?;
+    let code = exit_code(&ended, &driver.sprint);
+    if args.place.json {
+        print_json(&object(&sprint_id, &driver.sprint, &ended, code));
+    } else {
+        summary(&sprint_id, &driver.sprint);
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn talks() -> bool {
+    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
+}
+
+fn policy(args: &SprintRun) -> Result<Policy, Failure> {
+    let mut policy = Policy { low_priority: args.low_priority, ..Policy::default() };
+    if let Some(slots) = args.slots {
+        if !(1..=MOST_SLOTS).contains(&slots) {
+            return Err(Failure::usage(format!("--slots {slots} is not from 1 to {MOST_SLOTS}"), ""));
+        }
+        policy.slots = slots;
+    }
+    if let Some(text) = &args.budget {
+        let budget = Money::parse(text).filter(|money| *money > Money::ZERO);
+        let wrong =
+            || Failure::usage(format!("--budget '{text}' is no amount"), "In dollars, e.g. --budget 5");
+        policy.budget_usd = Some(budget.ok_or_else(wrong)?);
+    }
+    Ok(policy)
+}
+
+/// What every run is told in the same way.
+fn said(args: &SprintRun) -> Vec<OsString> {
+    let mut said: Vec<OsString> = Vec::new();
+    let mut say = |flag: &str, value: &str| said.extend([flag.into(), value.into()]);
+    args.agent.iter().for_each(|spec| say("--agent", spec));
+    args.agent_for.iter().for_each(|pair| say("--agent-for", pair));
+    args.test_command.iter().for_each(|command| say("--test-command", command));
+    said
+}
+
+/// First signal: call everybody in. Second: at once.
+fn listen(driver: &Driver) {
+    let (post, crew, again) = (driver.post(), driver.crew(), AtomicBool::new(false));
+    let heard = proc::signals::listen(move |signal| {
+        if again.swap(true, Ordering::SeqCst) {
+            crew.watch.kill_now();
+        }
+        let _ = post.send(Message::Signal(signal));
+    });
+    if let Err(error) = heard {
+        tell!("warning: signals can't be heard ({error}); stopping will not be clean");
+    }
+}
+
+fn exit_code(ended: &Ended, sprint: &Sprint) -> u8 {
+    let well = |known: &Known| known.fence.is_none() || known.item.status == Status::Completed;
+    match ended {
+        Ended::Signal(signal) => u8::try_from(128 + signal).unwrap_or(130),
+        Ended::Over(Stop::Budget) => 11,
+        Ended::Over(Stop::Done) if sprint.items.values().all(well) => 0,
+        Ended::Over(_) => 10,
+    }
+}
+
+/// A line for everything that concerns a person.
+struct Lines {
+    paint: Paint,
+}
+
+impl Face for Lines {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns nobody while it happens")]
+    fn wrote(&mut self, sprint: &Sprint, entry: &Entry) {
+        let item = |id: &str| {
+            let known = sprint.items.get(id);
+            known.map_or(String::new(), |known| {
+                format!("{} ({})", safe_line(id), safe_line(&known.item.project))
+            })
+        };
+        match &entry.event {
+            Event::Run { item: id, attempt: 1, .. } => tell!("{} begins", item(id)),
+            Event::Run { item: id, attempt, .. } => tell!("{} begins again, attempt {attempt}", item(id)),
+            Event::Land { item: id, .. } => tell!("{} is approved; landing", item(id)),
+            Event::Settle { item: id, status, note, .. } => {
+                let word = self.paint.tone(tone(*status), status.name());
+                tell!("{} {word} {}", item(id), self.paint.dim(&cut(&safe_line(note), 200)));
+            }
+            Event::Checkpoint { tasks, spent_usd, .. } => {
+                tell!("checkpoint after {tasks} tasks, {} spent", spent_usd.shown());
+            }
+            Event::Break { why, detail, .. } => {
+                tell!("{}", self.paint.tone(Tone::Bad, &format!("stops ({}): {detail}", why.name())));
+            }
+            _ => {
+                debug_assert!(
+                    entry.event.verb() != Verb::Decided || matches!(entry.event, Event::End { .. })
+                );
+            }
+        }
+    }
+
+    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> bool {
+        tell!("\n{}", self.paint.bold("Next:"));
+        for known in items.iter().filter_map(|id| sprint.items.get(id)) {
+            let item = &known.item;
+            let (id, project) = (safe_line(&item.id), safe_line(&item.project));
+            tell!(
+                "  {} {} {id} ({project}): {}",
+                item.priority.name(),
+                item.estimate.name(),
+                safe_line(&item.task)
+            );
+        }
+        tell_part!("Let them run? [y/N] ");
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    }
+
+    fn warn(&mut self, text: &str) {
+        tell!("warning: {}", safe_line(text));
+    }
+}
+
+fn tone(status: Status) -> Tone {
+    match status {
+        Status::Completed => Tone::Good,
+        Status::Failed => Tone::Bad,
+        Status::Blocked | Status::Pending | Status::Proposed => Tone::Caution,
+        Status::Running | Status::Cancelled => Tone::Plain,
+    }
+}
+
+fn in_order(sprint: &Sprint) -> Vec<&Known> {
+    let mut items: Vec<&Known> =
+        sprint.items.values().filter(|known| known.end.is_some() || known.fence.is_some()).collect();
+    items.sort_by_key(|known| known.number);
+    items
+}
+
+/// What became of what this sprint had taken.
+fn summary(sprint_id: &str, sprint: &Sprint) {
+    let paint = Paint::for_stdout();
+    let items = in_order(sprint);
+    let widest = items.iter().map(|known| known.item.id.chars().count()).max().unwrap_or(0).max(4);
+    let project =
+        items.iter().map(|known| known.item.project.chars().count()).max().unwrap_or(0).clamp(7, 24);
+    let heading =
+        format!("{}  {}  STATUS     CYCLES  COST      RUN", pad("ITEM", widest), pad("PROJECT", project));
+    out!("{}", paint.dim(&heading));
+    for known in items {
+        let word = known.item.status.name();
+        let end = known.end.as_ref();
+        out!(
+            "{}  {}  {}  {}  {}  {}",
+            pad(&safe_line(&known.item.id), widest),
+            pad(&cut(&safe_line(&known.item.project), project), project),
+            pad_after(word, &paint.tone(tone(known.item.status), word), 9),
+            pad(&end.map_or(0, |end| end.cycles).to_string(), 6),
+            pad(&end.map_or(Money::ZERO, |end| end.cost_usd).shown(), 8),
+            end.map_or("", |end| &end.run_id)
+        );
+    }
+    let left = sprint.items.values().filter(|known| known.item.status == Status::Pending).count();
+    let (why, detail) = sprint.end.as_ref().map_or(("stopped", ""), |(why, detail)| (why.name(), detail));
+    out!(
+        "{sprint_id}: {why}, {}; {} of work, {} spent, {left} pending",
+        safe_line(detail),
+        seconds(sprint.work_ms),
+        sprint.spent().shown()
+    );
+}
+
+fn object(sprint_id: &str, sprint: &Sprint, ended: &Ended, code: u8) -> Value {
+    let items: Vec<Value> = in_order(sprint)
+        .into_iter()
+        .map(|known| {
+            let end = known.end.as_ref();
+            json!({
+                "id": known.item.id, "project": known.item.project, "status": known.item.status,
+                "attempts": known.attempt, "run_id": end.map(|end| &end.run_id), "reason": end.and_then(|end| end.reason),
+                "detail": end.map(|end| &end.detail), "cycles": end.map(|end| end.cycles), "cost_usd": end.map(|end| end.cost_usd),
+            })
+        })
+        .collect();
+    let why = match ended {
+        Ended::Over(why) => why.name(),
+        Ended::Signal(_) => "interrupted",
+    };
+    let detail = sprint.end.as_ref().map(|(_, detail)| detail);
+    json!({ "sprint_id": sprint_id, "reason": why, "detail": detail, "exit_code": code, "items": items, "cost_usd": sprint.spent() })
+}

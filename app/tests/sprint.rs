@@ -1,0 +1,267 @@
+//! Sprints through the front door: real repositories, real processes, scripted agents.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What an agent does is told by the name of its item: `red-…` breaks the tests, the others add a file of their own.
+const CAST: &str = r#"
+== creator ==
+say <<END
+## Files
+- `src/work.txt`
+- `tests/work_test.sh`
+## Alternatives
+- Another file: rejected, one is enough.
+- A database: rejected, too much.
+## Test strategy
+- it is there
+## Confidence
+| Axis | Score |
+|---|---|
+| Task understanding | 0.9 |
+| Solution completeness | 0.9 |
+| Risk coverage | 0.9 |
+## Risks
+- None that matter. Mitigation: none.
+
+STATUS: DONE
+END
+
+== maker ==
+sh mkdir -p src tests && echo made >> "src/$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2).txt"
+sh echo true >> "tests/$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)_test.sh"
+sh case "$ARCHEFLOW_RUN_ID" in *.red-*) echo red > src/red;; esac
+commit Work
+say <<END
+## Summary
+
+It is done.
+
+## Tests
+
+all pass
+
+STATUS: DONE
+END
+
+== * ==
+say <<END
+VERDICT: APPROVED
+FINDINGS: 0
+
+STATUS: DONE
+END
+"#;
+
+struct World {
+    dir: TempDir,
+}
+
+impl World {
+    fn new(projects: &[&str]) -> World {
+        let dir = TempDir::with_prefix("archeflow-sprint-").unwrap();
+        let world = World { dir };
+        fs::create_dir_all(world.base().join("home")).unwrap();
+        fs::create_dir_all(world.hub()).unwrap();
+        fs::write(world.base().join("agents.play"), CAST).unwrap();
+        for project in projects {
+            let script = format!(
+                "git init -q -b main {project} && cd {project} && mkdir src && echo 1 > src/app.txt && git add . \
+                 && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First"
+            );
+            assert!(world.command("sh").args(["-ec", &script]).status().unwrap().success());
+        }
+        world
+    }
+
+    fn base(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    fn hub(&self) -> PathBuf {
+        self.base().join("hub")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
+        command.current_dir(self.hub()).stdin(Stdio::null());
+        command
+    }
+
+    fn sprint(&self, arguments: &[&str]) -> Output {
+        self.command(env!("CARGO_BIN_EXE_archeflow")).arg("sprint").args(arguments).output().unwrap()
+    }
+
+    fn add(&self, id: &str, project: &str, more: &[&str]) {
+        let mut arguments = vec!["add", project, id, "--id", id, "--estimate", "S"];
+        arguments.extend(more);
+        let output = self.sprint(&arguments);
+        assert!(output.status.success(), "{}", told(&output));
+    }
+
+    fn start(&self) -> Child {
+        let agent = format!("script:{}", self.base().join("agents.play").display());
+        self.command(env!("CARGO_BIN_EXE_archeflow"))
+            .args(["sprint", "run", "--autonomous", "--json", "--agent", &agent])
+            .args(["--test-command", "test ! -e src/red"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn run(&self) -> Output {
+        self.start().wait_with_output().unwrap()
+    }
+
+    fn statuses(&self) -> BTreeMap<String, String> {
+        let text = fs::read(self.hub().join("docs/orchestra/queue.json")).unwrap();
+        let queue: Value = serde_json::from_slice(&text).unwrap();
+        let items = queue["items"].as_array().unwrap().iter();
+        items.map(|item| (text_of(&item["id"]), text_of(&item["status"]))).collect()
+    }
+
+    /// Every commit the target ever stood at is green, and every item landed once at most. Gives those that did.
+    fn landed(&self, project: &str) -> Vec<String> {
+        let git = |arguments: &[&str]| {
+            let output = self.command("git").args(["-C", project]).args(arguments).output().unwrap();
+            assert!(output.status.success(), "{}", told(&output));
+            String::from_utf8(output.stdout).unwrap()
+        };
+        for commit in git(&["rev-list", "--first-parent", "main"]).lines() {
+            let red = git(&["ls-tree", "-r", "--name-only", commit, "src/red"]);
+            assert_eq!(red, "", "{project} was red at {commit}");
+        }
+        let subjects = git(&["log", "--first-parent", "--format=%s", "main"]);
+        let landed = subjects.lines().filter_map(|subject| subject.strip_prefix("archeflow: merge run "));
+        let mut items: Vec<String> = landed.map(|run| run.split('.').nth(1).unwrap().to_owned()).collect();
+        items.sort();
+        let count = items.len();
+        items.dedup();
+        assert_eq!(items.len(), count, "{project}: landed twice\n{subjects}");
+        assert_eq!(git(&["status", "--porcelain", "--untracked-files=no"]), "", "{project} is dirty");
+        items
+    }
+
+    fn landed_anywhere(&self) -> Vec<String> {
+        let mut landed: Vec<String> = PROJECTS.iter().flat_map(|project| self.landed(project)).collect();
+        landed.sort();
+        landed
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn told(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+const PROJECTS: [&str; 3] = ["shop", "till", "bank"];
+
+/// Items that land, that are red, that wait for others, and one whose project is not there; and what they must become.
+fn mixed(world: &World) -> BTreeMap<String, String> {
+    let rows: [(&str, &str, &[&str], &str); 8] = [
+        ("base", "shop", &["--priority", "P0"], "completed"),
+        ("red-tax", "till", &["--priority", "P1"], "failed"),
+        ("on-base", "bank", &["--after", "base"], "completed"),
+        ("on-red", "shop", &["--after", "red-tax"], "blocked"),
+        ("on-on-red", "shop", &["--after", "on-red"], "blocked"),
+        ("more", "shop", &[], "completed"),
+        ("lost", "nowhere", &[], "failed"),
+        ("someday", "till", &["--priority", "P3"], "pending"),
+    ];
+    rows.iter().for_each(|(id, project, more, _)| world.add(id, project, more));
+    rows.iter().map(|(id, _, _, status)| ((*id).to_owned(), (*status).to_owned())).collect()
+}
+
+#[test]
+fn bx_22_every_item_comes_to_its_right_end_and_nothing_lands_red() {
+    let world = World::new(&PROJECTS);
+    let expected = mixed(&world);
+    let output = world.run();
+    assert_eq!(world.statuses(), expected, "{}", told(&output));
+    assert_eq!(world.landed_anywhere(), ["base", "more", "on-base"]);
+    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["reason"], "done");
+    let again = world.run();
+    assert_eq!(again.status.code(), Some(0), "nothing is left: {}", told(&again));
+    assert_eq!(world.statuses(), expected);
+}
+
+/// I6: however often it is killed, wherever it is, the end is the same.
+#[test]
+fn i6_a_sprint_that_is_killed_again_and_again_ends_the_same() {
+    let world = World::new(&PROJECTS);
+    let expected = mixed(&world);
+    for wait in [40, 150, 320, 480, 700, 900, 1_300, 1_700] {
+        let mut child = world.start();
+        std::thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = world.run();
+    let queue = fs::read_to_string(world.hub().join("docs/orchestra/queue.json")).unwrap();
+    assert_eq!(world.statuses(), expected, "{}\n{queue}", told(&output));
+    assert_eq!(world.landed_anywhere(), ["base", "more", "on-base"]);
+}
+
+#[test]
+fn bx_22_two_sprints_on_one_queue_take_nothing_twice() {
+    let world = World::new(&PROJECTS);
+    for (n, project) in PROJECTS.iter().cycle().take(9).enumerate() {
+        world.add(&format!("i{n}"), project, &[]);
+    }
+    let (one, two) = (world.start(), world.start());
+    let outputs = [one, two].map(|child| child.wait_with_output().unwrap());
+    let told = outputs.each_ref().map(told).join("\n");
+    assert!(world.statuses().values().all(|status| status == "completed"), "{told}");
+    assert_eq!(world.landed_anywhere().len(), 9, "{told}");
+    let taken = outputs.iter().map(|output| {
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        object["items"].as_array().unwrap().len()
+    });
+    assert_eq!(taken.sum::<usize>(), 9, "{told}");
+}
+
+#[test]
+fn bx_22_a_file_can_not_grant_autonomy() {
+    let world = World::new(&["shop"]);
+    world.add("base", "shop", &[]);
+    let path = world.hub().join("docs/orchestra/queue.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (mode, more, code) in [("AUTONOMOUS", &[][..], 2), ("PAUSED", &["--autonomous"][..], 21)] {
+        fs::write(&path, text.replacen('{', &format!("{{\"mode\": \"{mode}\","), 1)).unwrap();
+        let output = world.sprint(&[&["run"][..], more].concat());
+        assert_eq!(output.status.code(), Some(code), "{mode}: {}", told(&output));
+        assert_eq!(world.statuses()["base"], "pending", "{mode}");
+    }
+}
+
+/// What the page tells a newcomer to type works as it stands.
+#[test]
+fn the_page_works_as_it_stands() {
+    let page = include_str!("../../docs/sprint.md");
+    let section = page.split("## In five minutes").nth(1).unwrap();
+    let script = section.split("```sh\n").nth(1).unwrap().split("\n```").next().unwrap();
+    let world = World::new(&[]);
+    let program = Path::new(env!("CARGO_BIN_EXE_archeflow")).parent().unwrap().to_owned();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut shell = world.command("sh");
+    let output =
+        shell.args(["-ec", script]).env("PATH", path).env_remove("ARCHEFLOW_SHADOWS").output().unwrap();
+    assert!(output.status.success(), "{}", told(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+}

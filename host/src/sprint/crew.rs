@@ -1,0 +1,206 @@
+//! Performs what a sprint orders. Everyone here looks before acting, since an order may be performed twice.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use archeflow_core::run::Run;
+use archeflow_core::sprint::event::{Event, RunEnd};
+use archeflow_core::sprint::queue::{Item, Status};
+use archeflow_core::words::{Money, Seq};
+
+use super::queue::{Claim, Error, Place};
+use crate::log;
+use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Watch};
+use crate::store::journal::{self, Journal};
+
+/// A run that is asked to end calls its agents in and keeps their work first.
+const GRACE: Duration = Duration::from_secs(60);
+/// So much of what a run said last is kept, in case it left no log.
+const TAIL: u64 = 8 * 1024;
+
+/// What the hands of a sprint reach for.
+#[derive(Debug)]
+pub struct Crew {
+    pub sprint_id: String,
+    pub place: Place,
+    /// Where the projects lie.
+    pub projects: PathBuf,
+    pub me: PathBuf,
+    /// Where the user stands: agents are looked up from there.
+    pub cwd: PathBuf,
+    pub env: Vec<(OsString, OsString)>,
+    /// Said to every run, e.g. who plays.
+    pub said: Vec<OsString>,
+    pub tag: String,
+    pub watch: Watch,
+}
+
+impl Crew {
+    pub fn run_id(&self, item: &str, attempt: u32) -> String {
+        format!("{}.{item}.{attempt}", self.sprint_id)
+    }
+
+    /// Takes an item out of the queue, unless somebody else has it.
+    pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<Event, Error> {
+        let claim = self.place.change(|queue| queue.claim(item, &self.sprint_id))?;
+        Ok(Event::Claimed { start_seq: seq, fence: claim.map(|claim| claim.fence) })
+    }
+
+    /// Writes into the queue what became of an item. What is no longer ours is left as it is.
+    pub(super) fn settle(
+        &self,
+        seq: Seq,
+        item: &str,
+        fence: Option<u64>,
+        status: Status,
+        note: &str,
+    ) -> Result<Event, Error> {
+        let claim = fence.map(|fence| Claim { sprint: self.sprint_id.clone(), fence });
+        self.place.change(|queue| queue.settle(item, claim.as_ref(), status, note))?;
+        Ok(Event::Settled { start_seq: seq })
+    }
+
+    /// A run from its beginning, or from where an earlier life of the sprint left it, to its end.
+    pub(super) fn run(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> RunEnd {
+        let id = self.run_id(&item.id, attempt);
+        let dir = self.projects.join(&item.project);
+        let args = match look(&dir, &id) {
+            Looked::Over(run) => return told(&id, &run, 0),
+            Looked::Begun => words(["resume", &id, "--unattended", "--json"]),
+            Looked::Nothing => {
+                let mut args =
+                    words(["run", "--as", &id, "--workflow", item.workflow(), "--unattended", "--json"]);
+                args.extend(budget.into_iter().flat_map(|most| ["--budget".into(), dollars(most).into()]));
+                args.extend(self.said.iter().cloned());
+                args
+            }
+        };
+        let task =
+            if args.first().is_some_and(|word| word == "run") { Some(item.task.as_str()) } else { None };
+        self.start(seq, &dir, &id, args, task)
+    }
+
+    /// Lands a run that is approved: built on the target as it is now, tested, and only then moved.
+    pub(super) fn land(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
+        let dir = self.projects.join(&item.project);
+        match look(&dir, id) {
+            Looked::Over(run)
+                if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
+            {
+                told(id, &run, 0)
+            }
+            // The yes is in its log already, and it was killed on the way.
+            Looked::Begun => self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None),
+            Looked::Over(_) | Looked::Nothing => {
+                self.start(seq, &dir, id, words(["merge", id, "--unattended", "--json"]), None)
+            }
+        }
+    }
+
+    fn start(&self, seq: Seq, dir: &Path, id: &str, mut args: Vec<OsString>, task: Option<&str>) -> RunEnd {
+        if !dir.join(".git").exists() {
+            return unstarted(id, format!("{} is no repository", dir.display()));
+        }
+        args.extend(["--repo".into(), dir.into()]);
+        args.extend(task.into_iter().flat_map(|task| ["--".into(), task.into()]));
+        let job = Job {
+            program: self.me.clone().into(),
+            args,
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            stdin: Vec::new(),
+            stdout: Sink::nothing(),
+            stderr: Sink::Memory { keep: TAIL },
+            limits: Limits { grace: GRACE, ..Limits::default() },
+            tag: format!("{}.{seq}", self.tag),
+        };
+        let ended = proc::run(job, &self.watch, &mut |_, _| {});
+        self.came_out(dir, id, &ended)
+    }
+
+    /// The run's own log says how it came out; without one, the last thing it said.
+    fn came_out(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
+        let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
+        match look(dir, id) {
+            Looked::Over(run) => told(id, &run, took),
+            Looked::Begun | Looked::Nothing => RunEnd {
+                took_ms: took,
+                stopped: self.watch.is_stopping(),
+                ..unstarted(id, last_words(ended))
+            },
+        }
+    }
+}
+
+enum Looked {
+    Nothing,
+    Begun,
+    Over(Box<Run>),
+}
+
+/// How far a run has come, by its log.
+fn look(dir: &Path, id: &str) -> Looked {
+    let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
+    match Journal::read(&path) {
+        Err(journal::Error::Missing { .. }) => Looked::Nothing,
+        Ok(text) if text.is_empty() => Looked::Nothing,
+        Ok(text) => match log::fold(&text) {
+            Ok(run) if run.outcome.is_some() => Looked::Over(Box::new(run)),
+            // What can't be read is told by the run itself when it is started.
+            Ok(_) | Err(_) => Looked::Begun,
+        },
+        Err(_) => Looked::Begun,
+    }
+}
+
+fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
+    let outcome = run.outcome.as_ref();
+    RunEnd {
+        run_id: id.to_owned(),
+        status: outcome.map(|outcome| outcome.status),
+        reason: outcome.map(|outcome| outcome.reason),
+        detail: outcome.map(|outcome| outcome.detail.clone()).unwrap_or_default(),
+        cycles: run.number(),
+        cost_usd: run.spent,
+        took_ms,
+        stopped: false,
+    }
+}
+
+fn unstarted(id: &str, detail: String) -> RunEnd {
+    RunEnd {
+        run_id: id.to_owned(),
+        status: None,
+        reason: None,
+        detail,
+        cycles: 0,
+        cost_usd: Money::ZERO,
+        took_ms: 0,
+        stopped: false,
+    }
+}
+
+fn last_words(ended: &Ended) -> String {
+    let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
+    let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let said = error.or_else(last).unwrap_or("it said nothing").to_owned();
+    match &ended.cause {
+        Cause::Exited(code) => format!("exit {code}: {said}"),
+        Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),
+        Cause::Silent | Cause::TooLong | Cause::Stopped => "it was stopped".to_owned(),
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => why.clone(),
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
+    words.into_iter().map(OsString::from).collect()
+}
+
+/// As the command line reads it.
+fn dollars(money: Money) -> String {
+    format!("{}.{:06}", money.0 / 1_000_000, money.0 % 1_000_000)
+}

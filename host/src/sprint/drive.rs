@@ -1,0 +1,316 @@
+//! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use archeflow_core::event::Verb;
+use archeflow_core::sprint::Sprint;
+use archeflow_core::sprint::event::{Entry, Event, FORMAT, Stop};
+use archeflow_core::sprint::policy::{Policy, Room};
+use archeflow_core::words::Seq;
+
+use super::crew::Crew;
+use super::log as lines;
+use super::queue::{self, Place};
+use crate::store::journal::{self, Journal};
+use crate::{clock, log, proc};
+
+/// How often the queue and the machine are looked at while nothing else happens.
+const TICK: Duration = Duration::from_millis(500);
+/// Nobody has more sprints in a day; a loop that gets here has gone wrong.
+const MOST: u32 = 10_000;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error(transparent)]
+    Queue(#[from] queue::Error),
+}
+
+/// Who shows a sprint, and asks.
+pub trait Face {
+    fn wrote(&mut self, sprint: &Sprint, entry: &Entry);
+    /// Whether these may begin.
+    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> bool;
+    fn warn(&mut self, text: &str);
+}
+
+pub enum Message {
+    Report(Seq, Result<Event, queue::Error>),
+    Signal(i32),
+}
+
+/// How driving ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Over(Stop),
+    Signal(i32),
+}
+
+/// A sprint's log, claimed.
+pub struct Opened {
+    pub journal: Journal,
+    pub sprint: Sprint,
+}
+
+/// The oldest sprint of this queue that has not ended and that nobody drives, else a new one.
+pub fn open(place: &Place) -> Result<Opened, Error> {
+    let dir = place.sprints()?;
+    for id in known(&dir) {
+        match Journal::open(&dir, &id) {
+            Ok(opened) => {
+                let sprint = lines::fold(&opened.lines)?;
+                if sprint.end.is_none() && sprint.begun {
+                    return Ok(Opened { journal: opened.journal, sprint });
+                }
+            }
+            Err(journal::Error::Held { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let wish = format!("{}-sprint", clock::date(clock::now()));
+    for n in 1..=MOST {
+        let id = if n == 1 { wish.clone() } else { format!("{wish}-{n}") };
+        match Journal::create(&dir, &id) {
+            Ok(journal) => return Ok(Opened { journal, sprint: Sprint::default() }),
+            Err(journal::Error::Exists { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(journal::Error::Exists { file: dir.join(wish) }.into())
+}
+
+/// The sprints there are, oldest first.
+fn known(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut ids: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned))
+        .collect();
+    ids.sort();
+    ids
+}
+
+/// One sprint with its log, being driven.
+pub struct Driver {
+    pub sprint: Sprint,
+    crew: Arc<Crew>,
+    journal: Journal,
+    inbox: Receiver<Message>,
+    post: Sender<Message>,
+}
+
+impl Driver {
+    pub fn new(opened: Opened, crew: Crew) -> Driver {
+        let (post, inbox) = channel();
+        Driver { sprint: opened.sprint, crew: Arc::new(crew), journal: opened.journal, inbox, post }
+    }
+
+    pub fn post(&self) -> Sender<Message> {
+        self.post.clone()
+    }
+
+    pub fn crew(&self) -> Arc<Crew> {
+        Arc::clone(&self.crew)
+    }
+
+    /// Begins, or takes up what an earlier life left open.
+    pub fn begin(
+        &mut self,
+        face: &mut dyn Face,
+        policy: Policy,
+        autonomous: bool,
+        version: &str,
+    ) -> Result<(), Error> {
+        if !self.sprint.tag.is_empty() {
+            proc::kill_leftovers(&format!("{}.", self.sprint.tag));
+        }
+        let mut reports = Vec::new();
+        // Leave is given by whoever starts a life of the sprint, and holds for that life (BX-22).
+        if !self.sprint.begun || self.sprint.autonomous != autonomous {
+            let policy = if self.sprint.begun { self.sprint.policy.clone() } else { policy };
+            reports.push(Event::Start { policy, autonomous, version: version.to_owned(), format: FORMAT });
+        }
+        reports.push(Event::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
+        self.tell(face, reports)
+    }
+
+    pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+        self.look(face)?;
+        let left_open: BTreeMap<Seq, Event> = self.sprint.open.clone();
+        left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
+        loop {
+            let entries = self.sprint.settle(clock::now(), room());
+            let orders = self.record(face, entries)?;
+            orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
+            if let Some((why, _)) = &self.sprint.end {
+                return Ok(Ended::Over(*why));
+            }
+            if self.sprint.broke.as_ref().is_some_and(|(_, hard, _)| *hard) {
+                self.crew.watch.stop();
+            }
+            if let Some(answer) = self.asked(face) {
+                self.tell(face, vec![answer])?;
+                continue;
+            }
+            match self.inbox.recv_timeout(TICK) {
+                Ok(Message::Report(seq, report)) => self.heard(face, seq, report)?,
+                Ok(Message::Signal(signal)) => return self.interrupted(face, signal),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            self.look(face)?;
+        }
+    }
+
+    /// The question a person has to answer, answered.
+    fn asked(&mut self, face: &mut dyn Face) -> Option<Event> {
+        let open = self.sprint.open.iter().find_map(|(seq, order)| {
+            if let Event::Ask { items } = order { Some((*seq, items.clone())) } else { None }
+        });
+        let (start_seq, items) = open?;
+        let yes = face.ask(&self.sprint, &items);
+        Some(Event::Answered { start_seq, yes })
+    }
+
+    /// What is new in the queue (M-N8). A file that can't be read just now changes nothing.
+    fn look(&mut self, face: &mut dyn Face) -> Result<(), Error> {
+        let queue = match self.crew.place.read() {
+            Ok(queue) => queue,
+            Err(error) => {
+                face.warn(&error.to_string());
+                return Ok(());
+            }
+        };
+        let is_news = |item: &&archeflow_core::sprint::queue::Item| {
+            let known = self.sprint.items.get(&item.id);
+            known.is_none_or(|known| !known.stand.is_ours() && known.item != **item)
+        };
+        let news: Vec<Event> =
+            queue.items().filter(is_news).map(|item| Event::Seen { item: item.clone() }).collect();
+        self.tell(face, news)
+    }
+
+    fn heard(
+        &mut self,
+        face: &mut dyn Face,
+        seq: Seq,
+        report: Result<Event, queue::Error>,
+    ) -> Result<(), Error> {
+        match report {
+            Ok(report) if self.sprint.open.contains_key(&seq) => self.tell(face, vec![report]),
+            Ok(_) => Ok(()),
+            // The order stays open: whoever takes the sprint up performs it again.
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn tell(&mut self, face: &mut dyn Face, reports: Vec<Event>) -> Result<(), Error> {
+        let now = clock::now();
+        let entries = reports.into_iter().map(|report| self.sprint.hear(now, report)).collect();
+        self.record(face, entries).map(drop)
+    }
+
+    /// On disk first, then everything that follows from it.
+    fn record(&mut self, face: &mut dyn Face, entries: Vec<Entry>) -> Result<Vec<(Seq, Event)>, Error> {
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        lines::append(&mut self.journal, &entries)?;
+        entries.iter().for_each(|entry| face.wrote(&self.sprint, entry));
+        let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
+        Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
+    }
+
+    /// On a thread of its own, which ends with one report.
+    fn perform(&self, seq: Seq, order: &Event) {
+        let (crew, post, order) = (self.crew(), self.post(), order.clone());
+        let item =
+            order_item(&order).and_then(|id| self.sprint.items.get(id)).map(|known| known.item.clone());
+        thread::spawn(move || {
+            let report = match (&order, item) {
+                (Event::Claim { item }, _) => crew.claim(seq, item),
+                (Event::Run { attempt, budget_usd, .. }, Some(item)) => {
+                    Ok(Event::Ended { start_seq: seq, end: crew.run(seq, &item, *attempt, *budget_usd) })
+                }
+                (Event::Land { run_id, .. }, Some(item)) => {
+                    Ok(Event::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
+                }
+                (Event::Settle { item, fence, status, note }, _) => {
+                    crew.settle(seq, item, *fence, *status, note)
+                }
+                // A question is answered by the face.
+                _ => return,
+            };
+            let _ = post.send(Message::Report(seq, report));
+        });
+    }
+
+    /// Everybody comes home, the log says so, and the sprint can be taken up again. Runs that were called in are not
+    /// reported: they go on where they stopped.
+    fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<Ended, Error> {
+        face.warn("stopping: runs are called in and their work is kept; press again to stop at once");
+        self.crew.watch.stop();
+        let busy = |order: &&Event| matches!(order, Event::Run { .. } | Event::Land { .. });
+        let mut out = self.sprint.open.values().filter(busy).count();
+        while out > 0 {
+            match self.inbox.recv_timeout(Duration::from_secs(120)) {
+                Ok(Message::Report(seq, report)) => {
+                    let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
+                    out -= usize::from(was_run);
+                    let called_in = matches!(&report, Ok(Event::Ended { end, .. } | Event::Landed { end, .. }) if end.stopped);
+                    if !called_in {
+                        self.heard(face, seq, report)?;
+                    }
+                }
+                Ok(Message::Signal(_)) => self.crew.watch.kill_now(),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.tell(face, vec![Event::Interrupted { signal }])?;
+        Ok(Ended::Signal(signal))
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no item")]
+fn order_item(order: &Event) -> Option<&String> {
+    match order {
+        Event::Claim { item }
+        | Event::Run { item, .. }
+        | Event::Land { item, .. }
+        | Event::Settle { item, .. } => Some(item),
+        _ => None,
+    }
+}
+
+/// How busy the machine is. What the system does not tell is taken as plenty.
+fn room() -> Room {
+    let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
+    let load = read("/proc/loadavg").and_then(|text| hundredths(text.split(' ').next()?));
+    let memory = read("/proc/meminfo").and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    });
+    Room {
+        load_percent: load.map_or(0, |load| u32::try_from(load / processors).unwrap_or(u32::MAX)),
+        memory_mb: memory.map_or(u64::MAX, |kb| kb / 1024),
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    let text: io::Result<String> = std::fs::read_to_string(path);
+    text.ok()
+}
+
+/// `1.25` as 125.
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
+}

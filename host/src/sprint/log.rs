@@ -1,0 +1,60 @@
+//! Between a sprint's entries and the lines of its journal.
+
+use archeflow_core::sprint::Sprint;
+use archeflow_core::sprint::event::{Entry, Event};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::clock;
+use crate::log::Error;
+use crate::store::journal::{Journal, Line, Text};
+
+/// What an event looks like between two braces of a line.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    #[serde(rename = "type")]
+    kind: String,
+    data: Box<RawValue>,
+}
+
+/// Appends entries as one batch, on disk when this returns.
+pub(super) fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
+    let sprint_id = journal.run_id().to_owned();
+    let mut bodies = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let parts: Parts = serde_json::from_str(&serde_json::to_string(&entry.event)?)?;
+        let parent: Vec<u64> = entry.event.answers().into_iter().collect();
+        bodies.push((clock::written(entry.at), parts, parent));
+    }
+    let lines: Vec<Line<'_>> = entries
+        .iter()
+        .zip(&bodies)
+        .map(|(entry, (ts, parts, parent))| Line {
+            ts,
+            run_id: &sprint_id,
+            seq: entry.seq,
+            parent,
+            kind: &parts.kind,
+            phase: "sprint",
+            agent: None,
+            data: &parts.data,
+        })
+        .collect();
+    Ok(journal.append(&lines)?)
+}
+
+/// Folds a whole journal.
+pub(super) fn fold(text: &Text) -> Result<Sprint, Error> {
+    let mut sprint = Sprint::default();
+    for line in text.iter() {
+        let json = format!("{{\"type\":{},\"data\":{}}}", serde_json::to_string(line.kind)?, line.data);
+        let event: Event = serde_json::from_str(&json).map_err(|error| Error::Unreadable {
+            run_id: line.run_id.to_owned(),
+            line: line.seq,
+            kind: line.kind.to_owned(),
+            why: error.to_string(),
+        })?;
+        sprint.apply(&Entry { seq: line.seq, at: clock::read(line.ts), event });
+    }
+    Ok(sprint)
+}
