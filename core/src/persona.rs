@@ -4,6 +4,7 @@
 //! the research or another review (AF-030 to AF-037).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::words::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
 
@@ -22,10 +23,12 @@ pub const RESERVED: [&str; 6] = ["default", "env", "mini-explorer", PROGRAM, "sy
 
 pub const LONGEST_NAME: usize = 32;
 
-/// The built-in archetype of that name.
+/// The built-in archetype of that name. Each page is read once: their checks are the dearest part of a configuration.
 pub fn built_in(name: &str) -> Option<Persona> {
-    let (_, text) = ARCHETYPES.iter().find(|(known, _)| *known == name)?;
-    parse(text).ok()
+    static PAGES: LazyLock<Vec<Option<Persona>>> =
+        LazyLock::new(|| ARCHETYPES.iter().map(|(_, text)| parse(text).ok()).collect());
+    let n = ARCHETYPES.iter().position(|(known, _)| *known == name)?;
+    PAGES.get(n)?.clone()
 }
 
 /// Reads a whole file that stands for itself. The faults name their lines, counted from 1.
