@@ -19,6 +19,7 @@ mod model;
 mod pictures;
 mod portrait;
 mod schemas;
+mod scratch;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, schemas, tidy};
+use crate::{clients, schemas, scratch, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -254,8 +254,11 @@ fn twice(
     before: &[&str],
     count: &mut Count,
 ) -> Result<Done, String> {
+    let folder = scratch::folder();
+    let place = folder.as_ref().map(|folder| folder.path().display().to_string());
+    let env: Vec<(&str, &str)> = place.iter().map(|place| ("TMPDIR", place.as_str())).collect();
     let mut first = Count::default();
-    let done = counted(root, &[words, apart].concat(), &[], &mut first);
+    let done = counted(root, &[words, apart].concat(), &env, &mut first);
     count.passed += first.passed;
     if done.is_ok() || first.named.is_empty() || first.named.len() > SECOND_TRIES {
         count.failed += first.failed;
@@ -265,7 +268,7 @@ fn twice(
     println!("\nonce more, one after the other: {}", first.named.join(", "));
     let names: Vec<&str> = first.named.iter().map(String::as_str).collect();
     let alone = [words, before, &["--test-threads=1", "--exact"], &names].concat();
-    counted(root, &alone, &[], count)?;
+    counted(root, &alone, &env, count)?;
     Ok(Done::AtLast(first.named.join(", ")))
 }
 
@@ -344,7 +347,8 @@ const SILENCE: Duration = Duration::from_secs(15 * 60);
 
 /// The same for test binaries, whose results are counted on the way; one that hangs is a failure, not a wait.
 fn counted(root: &Path, words: &[&str], env: &[(&str, &str)], count: &mut Count) -> Result<Done, String> {
-    println!("$ {}", words.join(" "));
+    let said: String = env.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    println!("$ {said}{}", words.join(" "));
     let mut child = command(words)
         .current_dir(root)
         .envs(env.iter().copied())
