@@ -14,7 +14,7 @@ use archeflow_core::words::{Outcome, Seq};
 use crate::hands::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, handoff, log, projections};
+use crate::{clock, failpoint, handoff, log, proc, projections};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -71,6 +71,8 @@ pub struct Driver {
 }
 
 const TICK: Duration = Duration::from_millis(100);
+/// So long may whoever is still out at the end take to come home.
+const LAST_ORDERS: Duration = Duration::from_secs(30);
 
 impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
@@ -90,8 +92,22 @@ impl Driver {
         self.record(face, entries).map(drop)
     }
 
-    /// Drives the run until it ends or waits for somebody who is not there.
+    /// Drives the run until it ends or waits for somebody who is not there, and leaves nobody running (I5): whoever
+    /// is still out then, such as tests that a signal cut short, dies with the thread that started it, and what it
+    /// had started itself would not.
     pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+        let ended = self.go(face);
+        if !proc::all_over(Duration::ZERO) {
+            self.world.stop();
+            if !proc::all_over(LAST_ORDERS) {
+                self.world.kill_now();
+                proc::all_over(LAST_ORDERS);
+            }
+        }
+        ended
+    }
+
+    fn go(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
         projections::catch_up(&self.world, &self.run)?;
         failpoint::pass("caught_up");
         let left_open: Vec<(Seq, Event)> =

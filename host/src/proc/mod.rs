@@ -37,7 +37,7 @@ pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
 pub use leftovers::kill_leftovers;
 pub use session::own as of_its_own;
 pub use sink::{Sink, SinkReport};
-pub use sweep::{become_subreaper, family, finish_all, kill_family};
+pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};
 pub use watch::Watch;
 
 /// Runs a job to its end and sweeps up after it.

@@ -126,6 +126,20 @@ impl Drop for Running {
     }
 }
 
+/// Whether every job is over, after waiting for that at most so long.
+pub fn all_over(patience: Duration) -> bool {
+    let begun = Instant::now();
+    loop {
+        if RUNNING.load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        if begun.elapsed() >= patience {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Which orphans a sweep may kill.
 enum Claim<'a> {
     Job { tag: &'a str, leader: i32, forced: bool },
