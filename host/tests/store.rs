@@ -776,7 +776,9 @@ fn places_are_made_and_ignored() {
         assert!(dir.is_dir());
     }
     let ignore = temp.path().join(".archeflow/.gitignore");
-    for word in ["/events/", "/artifacts/", "/runs/", "/memory/", "/costs/", "/progress.md", "/.gitignore"] {
+    for word in
+        ["/events/", "/artifacts/", "/runs/", "/memory/", "/costs/", "/progress.md", "/.gitignore", "/.*.tmp"]
+    {
         assert!(fs::read_to_string(&ignore).unwrap().lines().any(|line| line == word));
     }
     fs::write(&ignore, "mine").unwrap();

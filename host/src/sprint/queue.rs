@@ -115,8 +115,11 @@ impl Place {
 
     /// The folder of sprints, made if need be and kept out of git.
     pub fn sprints(&self) -> Result<PathBuf, Error> {
-        Dir::open(&self.root)?.make(STATE, 0o755)?.make(SPRINTS, 0o700)?;
+        let sprints = Dir::open(&self.root)?.make(STATE, 0o755)?.make(SPRINTS, 0o700)?;
         let path = self.root.join(STATE).join(SPRINTS);
+        if sprints.kind(".gitignore")?.is_some() {
+            return Ok(path);
+        }
         match files::write_new(&path.join(".gitignore"), b"*\n") {
             Err(error) if error.io_kind() != Some(io::ErrorKind::AlreadyExists) => Err(error.into()),
             Ok(()) | Err(_) => Ok(path),
@@ -159,8 +162,23 @@ impl Place {
         }
         queue.count_version();
         let dir = Dir::open(&self.root)?.make(FOLDERS[0], 0o755)?.make(FOLDERS[1], 0o755)?;
+        Place::clear_leftovers(&dir);
         files::replace(&dir, NAME.as_ref(), queue.text().as_bytes())?;
         Ok(result)
+    }
+
+    /// What a writer that was killed left beside the queue. Whoever has the lock is the only one who writes.
+    fn clear_leftovers(dir: &Dir) {
+        let is_one = |name: &str| {
+            name.strip_prefix('.')
+                .and_then(|name| name.strip_prefix(NAME))
+                .is_some_and(|rest| rest.ends_with(".tmp"))
+        };
+        let names =
+            std::fs::read_dir(dir.path()).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        for name in names.filter(|name| name.to_str().is_some_and(is_one)) {
+            let _ = dir.remove(name);
+        }
     }
 }
 

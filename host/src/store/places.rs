@@ -14,7 +14,9 @@ use super::dir::{Dir, STATE};
 use super::files::{self, Error};
 
 const NAME: &str = "archeflow";
-const IGNORED: &str = "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/.gitignore\n";
+/// What git does not see. The last line is for what a kill leaves of a file that was being written.
+const IGNORED: &str =
+    "/events/\n/artifacts/\n/runs/\n/memory/\n/costs/\n/progress.md\n/.gitignore\n/.*.tmp\n";
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const ANYONE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
@@ -52,6 +54,9 @@ impl Places {
         let state = Dir::open(root)?.make(STATE, 0o755)?;
         for name in ["events", "artifacts", "runs"] {
             state.make(name, 0o700)?;
+        }
+        if state.kind(".gitignore")?.is_some() {
+            return Ok(());
         }
         match files::write_new(&root.join(STATE).join(".gitignore"), IGNORED.as_bytes()) {
             Err(e) if e.io_kind() != Some(io::ErrorKind::AlreadyExists) => return Err(e),
