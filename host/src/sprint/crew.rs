@@ -18,6 +18,8 @@ use crate::store::journal::{self, Journal};
 const GRACE: Duration = Duration::from_secs(60);
 /// So much of what a run said last is kept, in case it left no log.
 const TAIL: u64 = 8 * 1024;
+/// A run that is killed goes on where it was, so many times; what kills it oftener is not cured by that.
+const REVIVALS: u32 = 5;
 
 /// What the hands of a sprint reach for.
 #[derive(Debug)]
@@ -63,10 +65,14 @@ impl Crew {
 
     /// A run from its beginning, or from where an earlier life of the sprint left it, to its end.
     pub(super) fn run(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> RunEnd {
+        self.to_its_end(|| self.run_once(seq, item, attempt, budget))
+    }
+
+    fn run_once(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> Stretch {
         let id = self.run_id(&item.id, attempt);
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, &id) {
-            Looked::Over(run) => return told(&id, &run, 0),
+            Looked::Over(run) => return Stretch::last(told(&id, &run, 0)),
             Looked::Begun => words(["resume", &id, "--unattended", "--json"]),
             Looked::Nothing => {
                 let mut args =
@@ -83,12 +89,16 @@ impl Crew {
 
     /// Lands a run that is approved: built on the target as it is now, tested, and only then moved.
     pub(super) fn land(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
+        self.to_its_end(|| self.land_once(seq, item, id))
+    }
+
+    fn land_once(&self, seq: Seq, item: &Item, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
         match look(&dir, id) {
             Looked::Over(run)
                 if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
             {
-                told(id, &run, 0)
+                Stretch::last(told(id, &run, 0))
             }
             // The yes is in its log already, and it was killed on the way.
             Looked::Begun => self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None),
@@ -98,9 +108,23 @@ impl Crew {
         }
     }
 
-    fn start(&self, seq: Seq, dir: &Path, id: &str, mut args: Vec<OsString>, task: Option<&str>) -> RunEnd {
+    /// However often its process is killed by somebody else, within reason.
+    fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
+        let mut took_ms = 0_u64;
+        let mut stretch = once();
+        for _ in 0..REVIVALS {
+            took_ms = took_ms.saturating_add(stretch.end.took_ms);
+            if !stretch.killed || self.watch.is_stopping() {
+                return RunEnd { took_ms, ..stretch.end };
+            }
+            stretch = once();
+        }
+        RunEnd { took_ms: took_ms.saturating_add(stretch.end.took_ms), ..stretch.end }
+    }
+
+    fn start(&self, seq: Seq, dir: &Path, id: &str, mut args: Vec<OsString>, task: Option<&str>) -> Stretch {
         if !dir.join(".git").exists() {
-            return unstarted(id, format!("{} is no repository", dir.display()));
+            return Stretch::last(unstarted(id, format!("{} is no repository", dir.display())));
         }
         args.extend(["--repo".into(), dir.into()]);
         args.extend(task.into_iter().flat_map(|task| ["--".into(), task.into()]));
@@ -116,7 +140,8 @@ impl Crew {
             tag: format!("{}.{seq}", self.tag),
         };
         let ended = proc::run(job, &self.watch, &mut |_, _| {});
-        self.came_out(dir, id, &ended)
+        let end = self.came_out(dir, id, &ended);
+        Stretch { killed: end.status.is_none() && matches!(ended.cause, Cause::Signaled(_)), end }
     }
 
     /// The run's own log says how it came out; without one, the last thing it said.
@@ -124,12 +149,31 @@ impl Crew {
         let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
         match look(dir, id) {
             Looked::Over(run) => told(id, &run, took),
-            Looked::Begun | Looked::Nothing => RunEnd {
-                took_ms: took,
-                stopped: self.watch.is_stopping(),
-                ..unstarted(id, last_words(ended))
-            },
+            looked @ (Looked::Begun | Looked::Nothing) => {
+                let more = if matches!(looked, Looked::Begun) {
+                    format!("; archeflow resume {id}")
+                } else {
+                    String::new()
+                };
+                RunEnd {
+                    took_ms: took,
+                    stopped: self.watch.is_stopping(),
+                    ..unstarted(id, last_words(ended) + &more)
+                }
+            }
         }
+    }
+}
+
+/// One process of a run, and whether it was killed before the run came to an end.
+struct Stretch {
+    end: RunEnd,
+    killed: bool,
+}
+
+impl Stretch {
+    fn last(end: RunEnd) -> Stretch {
+        Stretch { end, killed: false }
     }
 }
 
