@@ -53,13 +53,19 @@ struct Count {
     named: Vec<String>,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
     Step { name: "clippy", needs: Needs::Nothing, what: "lints, warnings denied", run: clippy },
     Step { name: "doc", needs: Needs::Nothing, what: "documentation, warnings denied", run: doc },
     Step { name: "tests", needs: Needs::Nothing, what: "all tests", run: tests },
+    Step {
+        name: "sprint",
+        needs: Needs::Nothing,
+        what: "sixty items over twenty repositories, in peace and killed",
+        run: sprint,
+    },
     Step { name: "browser", needs: Needs::Browser, what: "the report in a real browser", run: browser },
     Step {
         name: "schemas",
@@ -187,7 +193,7 @@ fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
         println!("{}", found.ok_or(format!("cargo {tool} is MISSING and could not be installed"))?.trim());
     }
     println!("{}", version(&["cargo", "--version"]).ok_or("cargo is MISSING")?.trim());
-    for shell in ["sh", "setsid"] {
+    for shell in ["sh", "setsid", "flock", "timeout", "tar"] {
         if !is_there(shell) {
             return Err(format!("`{shell}` is MISSING: agents and tests are started with it"));
         }
@@ -270,6 +276,12 @@ fn twice(
     let alone = [words, before, &["--test-threads=1", "--exact"], &names].concat();
     counted(root, &alone, &env, count)?;
     Ok(Done::AtLast(first.named.join(", ")))
+}
+
+/// Minutes of real processes, killed again and again; one after the other, since each of them fills the machine.
+fn sprint(root: &Path, count: &mut Count) -> Result<Done, String> {
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "proof_sprint", "--", "--ignored"];
+    counted(root, &[&words[..], &["--test-threads=1"]].concat(), &[], count)
 }
 
 /// Hostile text must be inert where it is really shown: no other check can say so.

@@ -24,8 +24,8 @@ use crate::commands::{ground, print_json};
 use crate::faces::text::{Paint, cut, pad, pad_after, safe_line};
 use crate::failure::Failure;
 
-/// As many processes as a machine for people bears.
-const MOST_SLOTS: u32 = 64;
+/// As many runs at a time as were ever measured (`cargo xtask bench sprint`): each is a process with an agent below it.
+const MOST_SLOTS: u32 = 128;
 
 pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
     let place = place(&args.place)?;
@@ -83,7 +83,12 @@ fn talks() -> bool {
 }
 
 fn policy(args: &SprintRun) -> Result<Policy, Failure> {
-    let mut policy = Policy { low_priority: args.low_priority, ..Policy::default() };
+    let mut policy = match &args.policy {
+        Some(text) => serde_json::from_str(text)
+            .map_err(|error| Failure::usage(format!("--policy can't be read: {error}"), ""))?,
+        None => Policy::default(),
+    };
+    policy.low_priority |= args.low_priority;
     if let Some(slots) = args.slots {
         if !(1..=MOST_SLOTS).contains(&slots) {
             return Err(Failure::usage(format!("--slots {slots} is not from 1 to {MOST_SLOTS}"), ""));

@@ -1,0 +1,303 @@
+//! Twenty repositories, a queue of sixty items, agents that act by the item's name, and the program as a process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const CAST: &str = include_str!("cast.sh");
+const ITEMS: &str = include_str!("items.txt");
+
+/// Decides whether a tree is good: no red mark, rows in order, and every piece of work passes its test.
+const CHECK: &str = r#"
+[ ! -e src/red ] || exit 1
+LC_ALL=C sort -c -u rows || exit 1
+for file in src/*-*.txt; do
+    [ ! -e "$file" ] || sh "tests/$(basename "$file" .txt)_test.sh" || exit 1
+done
+"#;
+const FIRST_ROW: &str = "first\n";
+
+/// One line of the table.
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) project: String,
+    priority: String,
+    pub(crate) ends: String,
+    after: Vec<String>,
+}
+
+impl Row {
+    pub(crate) fn kind(&self) -> &str {
+        self.id.split('-').next().unwrap()
+    }
+
+    /// Those that meet in one place say that they don't.
+    fn files(&self) -> Vec<String> {
+        if self.kind() == "row" { vec![format!("src/{}.txt", self.id)] } else { Vec::new() }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "id": self.id, "project": self.project, "task": format!("Work on {}", self.id),
+            "priority": self.priority, "estimate": "S", "status": "pending",
+            "depends_on": self.after, "files": self.files(),
+        })
+    }
+}
+
+/// The sixty.
+pub(crate) fn sixty() -> Vec<Row> {
+    rows(ITEMS)
+}
+
+pub(crate) fn rows(table: &str) -> Vec<Row> {
+    let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let row = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let mut next = || words.next().unwrap();
+        let (id, project, priority, ends) = (next(), next(), next(), next());
+        Row { id, project, priority, ends, after: words.collect() }
+    };
+    lines.map(row).collect()
+}
+
+/// What a project's tree must hold at the end, by path.
+pub(crate) type Tree = BTreeMap<String, String>;
+
+pub(crate) struct World {
+    dir: TempDir,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl World {
+    pub(crate) fn new(rows: Vec<Row>) -> World {
+        let dir = TempDir::with_prefix("archeflow-proof-").unwrap();
+        let world = World { dir, rows };
+        for folder in ["home/stage", "watcher", "tmp", "hub/docs/orchestra"] {
+            fs::create_dir_all(world.base().join(folder)).unwrap();
+        }
+        fs::write(world.base().join("cast.sh"), CAST).unwrap();
+        world.projects().iter().for_each(|project| world.make(project));
+        let items: Vec<Value> = world.rows.iter().map(Row::json).collect();
+        let queue = serde_json::to_string_pretty(&json!({ "version": 1, "items": items })).unwrap();
+        fs::write(world.queue_file(), queue).unwrap();
+        world
+    }
+
+    fn make(&self, project: &str) {
+        for (path, text) in base_tree(project) {
+            let path = self.repo(project).join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        for arguments in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "First"]]
+        {
+            self.git(project, arguments);
+        }
+    }
+
+    pub(crate) fn base(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn hub(&self) -> PathBuf {
+        self.base().join("hub")
+    }
+
+    pub(crate) fn repo(&self, project: &str) -> PathBuf {
+        self.hub().join(project)
+    }
+
+    pub(crate) fn stage(&self) -> PathBuf {
+        self.base().join("home/stage")
+    }
+
+    pub(crate) fn queue_file(&self) -> PathBuf {
+        self.hub().join("docs/orchestra/queue.json")
+    }
+
+    pub(crate) fn projects(&self) -> BTreeSet<String> {
+        self.rows.iter().map(|row| row.project.clone()).collect()
+    }
+
+    /// A command of the test's own, told from the sprint's by its home.
+    pub(crate) fn own(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.base().join("watcher")).env("GIT_OPTIONAL_LOCKS", "0");
+        command.current_dir(self.hub()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn git(&self, project: &str, arguments: &[&str]) -> String {
+        let who = ["-c", "user.name=Jo", "-c", "user.email=jo@example.org"];
+        let output = self.own("git").args(["-C", project]).args(who).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{project}: git {arguments:?}: {}", told(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// `archeflow sprint …` as a user would say it.
+    pub(crate) fn sprint(&self, arguments: &[&str]) -> Command {
+        let mut command = self.own(env!("CARGO_BIN_EXE_archeflow"));
+        command.env("HOME", self.base().join("home")).env("TMPDIR", self.base().join("tmp"));
+        command.env("ARCHEFLOW_SHADOWS", "off").env_remove("GIT_OPTIONAL_LOCKS");
+        command.arg("sprint").args(arguments);
+        command
+    }
+
+    pub(crate) fn start(&self) -> Child {
+        let log = fs::File::options().create(true).append(true).open(self.base().join("said")).unwrap();
+        let mut command = self.sprint(&["run", "--autonomous"]);
+        command.args(["--slots", "6", "--test-command", "sh check.sh"]);
+        command.args(["--agent", &format!("cmd:sh {}", self.base().join("cast.sh").display())]);
+        // However many fail, and however busy the machine is: what is proved here is something else.
+        command.args([
+            "--policy",
+            r#"{"failures":1000,"quality_percent":0,"load_percent":1000000,"memory_mb":0}"#,
+        ]);
+        command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
+    }
+
+    pub(crate) fn said(&self) -> String {
+        let text = fs::read_to_string(self.base().join("said")).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(120)..].join("\n")
+    }
+
+    /// The queue as it lies there, or what is wrong with it.
+    pub(crate) fn queue(&self) -> Result<Value, String> {
+        let text = fs::read(self.queue_file()).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&text).map_err(|error| error.to_string())
+    }
+
+    /// Field by item.
+    pub(crate) fn fields(&self, name: &str) -> BTreeMap<String, String> {
+        let queue = self.queue().unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let items = queue["items"].as_array().unwrap().iter();
+        items.map(|item| (text(&item["id"]), text(&item[name]))).collect()
+    }
+
+    pub(crate) fn expected(&self) -> BTreeMap<String, String> {
+        self.rows.iter().map(|row| (row.id.clone(), row.ends.clone())).collect()
+    }
+
+    /// The lines of every log of a sprint.
+    pub(crate) fn log(&self) -> Vec<Value> {
+        let files = journals(&self.hub().join(".archeflow/sprints"));
+        let texts = files.iter().map(|path| fs::read_to_string(path).unwrap_or_default());
+        texts.flat_map(|text| lines(&text)).collect()
+    }
+
+    /// How much is written in all logs: of the sprint, and of the runs in it.
+    pub(crate) fn progress(&self) -> u64 {
+        let runs = self.rows.chunk_by(|one, two| one.project == two.project);
+        let folders = runs.map(|rows| self.repo(&rows[0].project).join(".archeflow/events"));
+        let all = folders.chain([self.hub().join(".archeflow/sprints")]);
+        let size = |path: &PathBuf| fs::metadata(path).map_or(0, |found| found.len());
+        all.flat_map(|folder| journals(&folder)).map(|path| size(&path)).sum()
+    }
+
+    /// What the target of a project must hold when all is over.
+    pub(crate) fn tree_wanted(&self, project: &str) -> Tree {
+        let mut tree = base_tree(project);
+        let mut rows = vec![FIRST_ROW.to_owned()];
+        for row in self.rows.iter().filter(|row| row.project == project && row.ends == "completed") {
+            tree.insert(format!("src/{}.txt", row.id), "made\n".to_owned());
+            tree.insert(format!("tests/{}_test.sh", row.id), format!("grep -q made src/{}.txt\n", row.id));
+            if matches!(row.kind(), "row" | "moved") {
+                rows.push(format!("{}\n", row.id));
+            }
+            if row.kind() == "moved" {
+                rows.push(format!("{}\n", persons(&row.id)));
+            }
+        }
+        rows.sort();
+        tree.insert("rows".to_owned(), rows.concat());
+        tree
+    }
+
+    pub(crate) fn tree(&self, project: &str) -> Tree {
+        let names = self.git(project, &["ls-tree", "-r", "--name-only", "main"]);
+        let content = |path: &str| self.git(project, &["show", &format!("main:{path}")]);
+        names.lines().map(|path| (path.to_owned(), content(path))).collect()
+    }
+
+    /// A person commits a row where an item is about to add one.
+    pub(crate) fn commit_as_person(&self, row: &Row) {
+        let path = self.repo(&row.project).join("rows");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut rows: Vec<&str> = text.lines().collect();
+        let mine = persons(&row.id);
+        rows.push(&mine);
+        rows.sort_unstable();
+        fs::write(&path, rows.join("\n") + "\n").unwrap();
+        self.git(&row.project, &["commit", "-q", "-m", "A row of mine", "rows"]);
+        fs::write(self.stage().join(format!("{}.moved", row.id)), "").unwrap();
+    }
+
+    /// Processes that belong to the sprint, with their command lines.
+    pub(crate) fn processes(&self) -> Vec<(i32, String)> {
+        let home = format!("HOME={}", self.base().join("home").display());
+        let numbers = fs::read_dir("/proc").unwrap().flatten();
+        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let ours = numbers.filter(|pid| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+        });
+        ours.map(|pid| (pid, words(pid))).filter(|(_, words)| !words.is_empty()).collect()
+    }
+
+    /// This program among them, by number and command line.
+    pub(crate) fn programs(&self) -> Vec<(i32, String)> {
+        let me = env!("CARGO_BIN_EXE_archeflow");
+        self.processes().into_iter().filter(|(_, words)| words.starts_with(me)).collect()
+    }
+}
+
+/// The row a person adds beside an item's.
+fn persons(item: &str) -> String {
+    format!("mine-beside-{item}")
+}
+
+fn base_tree(project: &str) -> Tree {
+    let settings = match project {
+        "r10" | "r11" => "limits:\n  silence_seconds: 1\n  tests_seconds: 1\n",
+        "r12" => "costs:\n  budget_usd: 20\n",
+        _ => "strategy: auto\n",
+    };
+    let files = [
+        (".archeflow/config.yaml", settings),
+        ("check.sh", CHECK),
+        ("rows", FIRST_ROW),
+        ("src/app.txt", "1\n"),
+        ("tests/app_test.sh", "true\n"),
+    ];
+    files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()
+}
+
+/// The whole lines of a log that may be growing.
+pub(crate) fn lines(text: &str) -> Vec<Value> {
+    text.split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn journals(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
+}
+
+fn words(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+pub(crate) fn told(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
