@@ -42,13 +42,11 @@ fn bx_22_sixty_items_come_to_their_right_ends_in_peace_and_under_fifty_kills() {
     let begun = Instant::now();
     let killed = Arc::new(World::new(sixty()));
     let watcher = Watcher::start(&killed);
-    let (code, fallen) = under_fire(&killed, calm.progress());
+    let (code, toll) = under_fire(&killed, calm.progress());
     let seen = watcher.stop();
-    tell(&format!(
-        "under fire: {:.1} s, {KILLS} sprints and {fallen} runs killed, {seen:?}",
-        begun.elapsed().as_secs_f64()
-    ));
+    tell(&format!("under fire: {:.1} s, {toll:?}, {seen:?}", begun.elapsed().as_secs_f64()));
     check(&killed, code, &seen);
+    assert!(toll.runs > 5 && toll.amid_runs > 20 && toll.amid_landings > 5, "hardly a fire: {toll:?}");
 }
 
 fn finish(world: &World, sprint: &mut Child) -> Option<i32> {
@@ -66,26 +64,40 @@ fn finish(world: &World, sprint: &mut Child) -> Option<i32> {
     }
 }
 
+/// What was killed, and amid what.
+#[derive(Debug, Default)]
+struct Toll {
+    sprints: usize,
+    /// Inside a sprint that lived on.
+    runs: usize,
+    amid_runs: usize,
+    amid_landings: usize,
+}
+
 /// Kills the sprint at moments spread over all it writes, and starts it again each time. Gives its exit code in the
-/// end, and how many runs inside it were killed.
-fn under_fire(world: &World, whole: u64) -> (Option<i32>, usize) {
+/// end.
+fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
     let mut chance = Chance(seed());
     let mut moments: Vec<u64> = (0..KILLS).map(|_| chance.below(whole)).collect();
     moments.sort_unstable();
-    let mut fallen = 0;
+    let mut toll = Toll::default();
     for (n, moment) in moments.into_iter().enumerate() {
         let mut sprint = world.start();
         let moment = moment.max(world.progress() + chance.below(4_000));
         if n % EVERY == EVERY - 1 {
             wait_for(world, &mut sprint, moment);
-            fallen += usize::from(kill_a_run(world, &sprint, &mut chance));
+            toll.runs += usize::from(kill_a_run(world, &sprint, &mut chance));
         }
         wait_for(world, &mut sprint, moment + chance.below(2_000));
         sprint.kill().unwrap();
         sprint.wait().unwrap();
         dies_with_it(world);
+        toll.sprints += 1;
+        let open = world.open_orders();
+        toll.amid_runs += usize::from(open.iter().any(|(kind, _)| kind == "item.run"));
+        toll.amid_landings += usize::from(open.iter().any(|(kind, _)| kind.contains("land")));
     }
-    (finish(world, &mut world.start()), fallen)
+    (finish(world, &mut world.start()), toll)
 }
 
 /// Till so much is written. A sprint that is over before can't be killed any more, and then the moments are wrong.

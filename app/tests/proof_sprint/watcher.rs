@@ -1,14 +1,12 @@
 //! Looks at everything while a sprint runs: whatever a target ever pointed at must be green, a person's checkout is
 //! clean whenever nothing lands there, and the queue can be read at every moment. It also plays the person who commits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-use serde_json::Value;
 
 use super::world::{Row, World};
 
@@ -118,24 +116,10 @@ fn look_at_checkout(world: &World, project: &str, seen: &mut Seen) {
 
 /// Whether a landing was ordered there and not reported yet.
 fn landing(world: &World, project: &str) -> bool {
-    let log = world.log();
-    let mut open: BTreeMap<(String, u64), &Value> = BTreeMap::new();
-    for line in &log {
-        let sprint = line["run_id"].as_str().unwrap().to_owned();
-        match line["data"]["start_seq"].as_u64() {
-            Some(seq) => drop(open.remove(&(sprint, seq))),
-            None if line["type"].as_str().unwrap().contains("land") => {
-                open.insert((sprint, line["seq"].as_u64().unwrap()), &line["data"]);
-            }
-            None => {}
-        }
-    }
-    let told = open.values().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    world
-        .rows
-        .iter()
-        .filter(|row| row.project == project)
-        .any(|row| told.contains(&format!("\"{}\"", row.id)))
+    let open: Vec<(String, String)> =
+        world.open_orders().into_iter().filter(|(kind, _)| kind.contains("land")).collect();
+    let about = |item: &String| open.iter().any(|(_, data)| data.contains(&format!("\"{item}\"")));
+    world.fields("project").iter().any(|(item, home)| home == project && about(item))
 }
 
 /// Once, when the Maker is at work on the item.

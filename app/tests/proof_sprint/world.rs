@@ -193,6 +193,23 @@ impl World {
         texts.flat_map(|text| lines(&text)).collect()
     }
 
+    /// What was ordered and not answered yet, by type, with its data as text.
+    pub(crate) fn open_orders(&self) -> Vec<(String, String)> {
+        let mut open = BTreeMap::new();
+        for line in self.log() {
+            let sprint = line["run_id"].as_str().unwrap().to_owned();
+            let kind = line["type"].as_str().unwrap().to_owned();
+            match line["data"]["start_seq"].as_u64() {
+                Some(seq) => drop(open.remove(&(sprint, seq))),
+                None => {
+                    let seq = line["seq"].as_u64().unwrap();
+                    open.insert((sprint, seq), (kind, line["data"].to_string()));
+                }
+            }
+        }
+        open.into_values().collect()
+    }
+
     /// How much is written in all logs: of the sprint, and of the runs in it.
     pub(crate) fn progress(&self) -> u64 {
         let runs = self.rows.chunk_by(|one, two| one.project == two.project);
