@@ -218,6 +218,45 @@ fn i6_a_sprint_that_is_killed_again_and_again_ends_the_same() {
     assert_eq!(world.landed_anywhere(), ["base", "more", "on-base"]);
 }
 
+/// What people find when they come back, with what they wrote there themselves.
+#[test]
+fn af_150_the_control_center_tells_what_happened_and_keeps_what_people_wrote() {
+    let world = World::new(&PROJECTS);
+    mixed(&world);
+    let desk = world.hub().join("docs/orchestra");
+    fs::write(desk.join("control-center.md"), "# Ours\n\nCall Ann.\n").unwrap();
+    let output = world.run();
+    let page = fs::read_to_string(desk.join("control-center.md")).unwrap();
+    assert!(page.starts_with("# Ours\n\nCall Ann.\n\n<!-- archeflow: begin"), "{page}");
+    for expected in [
+        "It ended (done): nothing is left that can be run now.",
+        "- `red-tax` (till) failed: ",
+        "`archeflow sprint retry red-tax`",
+        "| `base` | shop | base | 1 | ",
+        "| `on-on-red` | shop | blocked | waits for on-red, which can't be completed |  |",
+        "| **all** | $0.00 |",
+        "1. P3 S `someday` (till): someday",
+        "First task 100 %, ",
+    ] {
+        assert!(page.contains(expected), "{expected}\n{page}\n{}", told(&output));
+    }
+    let shown = page.lines().find_map(|line| line.split_once("`archeflow show ")).unwrap().1;
+    let shown = shown.split('`').next().unwrap().split(' ').collect::<Vec<_>>();
+    let show = world.command(env!("CARGO_BIN_EXE_archeflow")).arg("show").args(shown).output().unwrap();
+    assert!(show.status.success(), "the command it names works: {}", told(&show));
+    let log = fs::read_to_string(desk.join("session-log.md")).unwrap();
+    assert_eq!(log.matches("\n## ").count(), 1, "{log}");
+    assert!(log.contains("session 1\n\nSession 1, autonomous: "), "{log}");
+    assert!(log.contains("- `base` (shop): completed\n"), "{log}");
+
+    fs::write(desk.join("control-center.md"), format!("{page}\n<!-- archeflow: begin again -->\n")).unwrap();
+    let again = world.run();
+    let told_so = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(told_so.contains("control-center.md:") && told_so.contains("a second begin mark"), "{told_so}");
+    let log = fs::read_to_string(desk.join("session-log.md")).unwrap();
+    assert_eq!(log.matches("\n## ").count(), 2, "one more session: {log}");
+}
+
 #[test]
 fn bx_22_two_sprints_on_one_queue_take_nothing_twice() {
     let world = World::new(&PROJECTS);

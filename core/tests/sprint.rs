@@ -14,7 +14,7 @@ use archeflow_core::sprint::event::{Entry, Event, FORMAT, RunEnd, Stop};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
-use archeflow_core::sprint::{Sprint, decide};
+use archeflow_core::sprint::{Sprint, budget, decide};
 use archeflow_core::words::{Money, Reason, RunStatus};
 use chance::{Chance, word};
 
@@ -44,6 +44,7 @@ fn ended(run_id: &str, status: RunStatus, reason: Reason) -> RunEnd {
         cost_usd: Money::ZERO,
         took_ms: 60_000,
         stopped: false,
+        landed_as: None,
     }
 }
 
@@ -80,6 +81,47 @@ fn bx_22_what_may_begin_now() {
         }
         let next: Vec<&str> = decide::next(&sprint, room).iter().map(|item| &*item.id).collect();
         assert_eq!(next.join(" "), picked, "{items}");
+    }
+}
+
+#[test]
+fn bx_23_what_a_project_may_spend() {
+    // Budget and shares in dollars and percent; spent by runs as `item dollars`; what each project's next run may spend.
+    for (budget, shares, spent, allowed) in [
+        (None, "", "", [None, None]),
+        (Some(8), "", "", [Some(2_000), Some(2_000)]),
+        (Some(8), "p=10", "", [Some(800), Some(2_000)]),
+        (Some(8), "p=50", "a 3", [Some(1_000), Some(1_250)]),
+        (Some(8), "p=50", "a 4", [Some(0), Some(1_000)]),
+        (Some(8), "p=50", "b 4", [Some(1_000), Some(1_000)]),
+        (Some(8), "p=0 q=100", "", [Some(0), Some(2_000)]),
+        (None, "p=50", "a 4", [None, None]),
+    ] {
+        let shares = shares.split_whitespace().map(|word| word.split_once('=').unwrap());
+        let shares =
+            shares.map(|(project, percent)| (project.to_owned(), percent.parse().unwrap())).collect();
+        let budget_usd = budget.map(|dollars| Money(dollars * DOLLAR));
+        let mut sprint = start(Policy { budget_usd, shares, ..Policy::default() });
+        for (id, project) in [("a", "p"), ("b", "q")] {
+            sprint.hear(0, Event::Seen { item: item(id, project) });
+        }
+        if let Some((id, dollars)) = spent.split_once(' ') {
+            let cost = Money(dollars.parse::<u64>().unwrap() * DOLLAR);
+            sprint.projects.insert(id.to_owned(), sprint.items[id].item.project.clone());
+            sprint.spent.insert(id.to_owned(), cost);
+        }
+        let found =
+            ["p", "q"].map(|project| budget::allowance(&sprint, project).map(|money| money.0 / 1_000));
+        assert_eq!(found, allowed, "{budget:?} {spent}");
+        let begin: Vec<&str> =
+            decide::next(&sprint, Room::PLENTY).iter().map(|item| &*item.project).collect();
+        let expected: Vec<&str> = ["p", "q"]
+            .into_iter()
+            .zip(allowed)
+            .filter(|(_, most)| *most != Some(0))
+            .map(|(p, _)| p)
+            .collect();
+        assert_eq!(begin, expected, "{budget:?} {spent}");
     }
 }
 
@@ -161,6 +203,10 @@ impl World {
             failures: if chance.percent(50) { 3 } else { 1_000 },
             budget_usd: chance.percent(30).then(|| Money(chance.below(20) * DOLLAR + DOLLAR)),
             quality_percent: if chance.percent(50) { 50 } else { 0 },
+            shares: (0..6)
+                .map(|n| (format!("p{n}"), chance.below(140)))
+                .filter(|(_, percent)| *percent <= 100)
+                .collect(),
             ..Policy::default()
         }
     }
@@ -272,6 +318,18 @@ impl World {
     }
 }
 
+fn taken_by(project: &str, items: &BTreeMap<String, Item>, costs: &BTreeMap<String, u64>) -> u64 {
+    let of_run = |run: &str| &items[run.split('.').next().unwrap()].project;
+    costs.iter().filter(|(run, _)| of_run(run) == project).map(|(_, cost)| cost).sum()
+}
+
+fn promise_in(project: &str, items: &BTreeMap<String, Item>, order: &Event) -> Option<u64> {
+    match order {
+        Event::Run { item, budget_usd, .. } if items[item].project == project => Some((*budget_usd)?.0),
+        _ => None,
+    }
+}
+
 /// The promises, from the log and the queue alone.
 fn audit(seed: u64, world: &World, sprint: &Sprint) {
     let policy = world.policy();
@@ -319,6 +377,20 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                 let spent: u64 = costs.values().sum();
                 if let Some(budget) = policy.budget_usd {
                     assert!(spent + promised <= budget.0, "I4, seed {seed}: more promised than there is");
+                    let project = &items[item].project;
+                    if let Some(percent) = policy.shares.get(project) {
+                        let gone = taken_by(project, &items, &costs)
+                            + open
+                                .values()
+                                .filter_map(|order| promise_in(project, &items, order))
+                                .sum::<u64>()
+                            + budget_usd.map_or(0, |money| money.0);
+                        assert!(
+                            gone * 100 <= budget.0 * percent,
+                            "BX-23, seed {seed}: {project} over its share"
+                        );
+                    }
+                    assert_ne!(*budget_usd, Some(Money::ZERO), "seed {seed}: {item} runs for nothing");
                 }
             }
             Event::Ended { end, .. } => {
@@ -359,7 +431,8 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
         }
         let ready = item.depends_on.iter().all(|on| status_of(on) == Status::Completed);
         let wanted = item.priority < Priority::P3 || policy.low_priority;
-        if done && item.status == Status::Pending && ready && wanted {
+        let poor = budget::is_short(sprint, &item.project);
+        if done && item.status == Status::Pending && ready && wanted && !poor {
             assert!(claims.contains(id), "seed {seed}: {id} was forgotten");
         }
     }

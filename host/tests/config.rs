@@ -7,9 +7,10 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use archeflow_core::sprint::policy as sprint;
 use archeflow_core::words::{
-    ARCHETYPES, Domain, FailAction, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Policy, Severity,
-    Sign, Strategy, Tier, Workflow, ZeroPolicy,
+    ARCHETYPES, Domain, FailAction, HookPoint, MergeStrategy, Money, OnPostMergeFailure, Overlap, Policy,
+    Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
 use archeflow_host::config::keys::{self, Class, KEYS, Key, Kind};
 use archeflow_host::config::personas::{self, Origin};
@@ -225,6 +226,40 @@ fn every_setting_reaches_the_policy() {
     assert_eq!(settings.policy(), wanted);
 }
 
+/// Without a file the configuration says what the core says by itself; with one, every key arrives.
+#[test]
+fn bx_22_every_setting_of_a_sprint_reaches_its_policy() {
+    assert_eq!(Test::new().settings().sprint(), sprint::Policy::default());
+    let settings = Test::new()
+        .user(
+            "sprint: {slots: 7, large: 1, low_priority: true, load_percent: 90, memory_mb: 1, checkpoint_tasks: 5, \
+             checkpoint_minutes: 6, quality_percent: 8, failures: 9, budget_usd: 2.5, shares: ['shop=40%', till=5], \
+             checkpoint_budget_percent: 10, last_budget_percent: 11, reruns: 12, busy_minutes: 13, patience_minutes: 14}\n",
+        )
+        .settings();
+    let wanted = sprint::Policy {
+        slots: 7,
+        large: 1,
+        low_priority: true,
+        load_percent: 90,
+        memory_mb: 1,
+        checkpoint_tasks: 5,
+        checkpoint_minutes: 6,
+        quality_percent: 8,
+        failures: 9,
+        budget_usd: Some(Money(2_500_000)),
+        shares: [("shop".to_owned(), 40), ("till".to_owned(), 5)].into(),
+        checkpoint_budget_percent: 10,
+        last_budget_percent: 11,
+        reruns: 12,
+        busy_minutes: 13,
+        patience_minutes: 14,
+    };
+    assert_eq!(settings.sprint(), wanted);
+    let fault = Test::new().user("sprint: {autonomous: true}\n").faults();
+    assert!(fault.contains("unknown key `sprint.autonomous`"), "{fault}");
+}
+
 #[test]
 fn flags_are_checked_and_an_agent_for_all_means_all() {
     let flags = Flags {
@@ -379,6 +414,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
         Kind::Model => &["llama3.2:3b", "'org/model-1.5'"],
         Kind::Url => &["https://example.org", "http://127.0.0.1:11434"],
+        Kind::Shares(_) => &["[]", "[shop=40]", "['shop=40%', till=0, 'a b/c=100 %']"],
         Kind::HostKeys(_) => &["[]", "[openrouter.ai=KEY]", "[127.0.0.1:8080=A, example.org=B_2]"],
     }
 }
@@ -415,6 +451,9 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Model => &["--flag", "'a b'", "''", "[a]", "a@b"],
         Kind::Url => {
             &["http://example.org", "example.org", "'https://a b'", "ftp://127.0.0.1", "https://u:p@a"]
+        }
+        Kind::Shares(_) => {
+            &["shop=40", "[shop]", "[shop=]", "['=40']", "[shop=101]", "[shop=-1]", "[a=1, 'a=2']"]
         }
         Kind::HostKeys(_) => {
             &["a=B", "[a]", "['=B']", "['a=']", "['a b=C']", "['a/b=C']", "['a=ARCHEFLOW_X']"]
@@ -457,6 +496,7 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Model
             | Kind::Url
             | Kind::HostKeys(_)
+            | Kind::Shares(_)
             | Kind::Names(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
@@ -888,6 +928,7 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Model
             | Kind::Url
             | Kind::HostKeys(_)
+            | Kind::Shares(_)
             | Kind::Names(_) => {}
         }
         if key.path.starts_with("hooks.") {

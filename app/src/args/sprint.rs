@@ -130,6 +130,9 @@ pub(crate) struct SprintRun {
     /// What all runs together may cost, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
+    /// What a project may spend of the budget at most, e.g. shop=40%; may be given several times
+    #[arg(long, value_name = "PROJECT=PERCENT")]
+    pub(crate) share: Vec<String>,
     /// Who plays all archetypes, e.g. 'cmd:my-agent'
     #[arg(long, value_name = "SPEC")]
     pub(crate) agent: Option<String>,

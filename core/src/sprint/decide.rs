@@ -1,6 +1,7 @@
 //! What should happen now in a sprint: settle what ended, land what is ready, stop if a bound is reached, begin what
 //! may begin, and end when nothing is left.
 
+use super::budget;
 use super::event::{Event, Stop};
 use super::fold::{Known, Sprint, Stand};
 use super::policy::Room;
@@ -25,7 +26,7 @@ fn follow_up(sprint: &Sprint) -> Vec<Event> {
     let over = sprint.items.values().filter(|known| matches!(known.stand, Stand::Ended | Stand::Landed));
     over.filter_map(|known| match follows(sprint, known)? {
         Follows::Land => None,
-        Follows::Rerun => Some(run_of(sprint, known, known.attempt + 1)),
+        Follows::Rerun => run_if_paid(sprint, known),
         Follows::Settle(status, note) => {
             Some(Event::Settle { item: known.item.id.clone(), fence: known.fence, status, note })
         }
@@ -120,37 +121,34 @@ fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<Event> {
 
 /// What is ours begins. After a break it is given back instead.
 fn run(sprint: &Sprint) -> Vec<Event> {
-    let next = sprint.items.values().find(|known| known.stand == Stand::Claimed);
-    let event = next.map(|known| match &sprint.broke {
-        None => run_of(sprint, known, known.attempt + 1),
-        Some((why, _, _)) => Event::Settle {
-            item: known.item.id.clone(),
-            fence: known.fence,
-            status: Status::Pending,
-            note: format!("given back: the sprint stopped ({})", why.name()),
-        },
+    let mut claimed = sprint.items.values().filter(|known| known.stand == Stand::Claimed);
+    let event = claimed.find_map(|known| match &sprint.broke {
+        None => run_if_paid(sprint, known),
+        Some((why, _, _)) => {
+            Some(give_back(known, format!("given back: the sprint stopped ({})", why.name())))
+        }
     });
     event.into_iter().collect()
 }
 
+/// It waits while the money it needs is promised to others. If there will be none, it is given back.
+fn run_if_paid(sprint: &Sprint, known: &Known) -> Option<Event> {
+    if !budget::is_short(sprint, &known.item.project) {
+        return Some(run_of(sprint, known, known.attempt + 1));
+    }
+    let may_come_back = budget::whole(sprint).promised > Money::ZERO;
+    (!may_come_back).then(|| give_back(known, "given back: no money is left for its project".to_owned()))
+}
+
+fn give_back(known: &Known, note: String) -> Event {
+    Event::Settle { item: known.item.id.clone(), fence: known.fence, status: Status::Pending, note }
+}
+
 fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {
-    Event::Run { item: known.item.id.clone(), attempt, budget_usd: allowance(sprint) }
-}
-
-/// An equal share of what is neither spent nor promised, for as many as may still begin (I4).
-fn allowance(sprint: &Sprint) -> Option<Money> {
-    let budget = sprint.policy.budget_usd?;
-    let promised: Money = sprint.open.values().filter_map(promise).sum();
-    let running = sprint.items.values().filter(|known| known.stand == Stand::Running).count() as u64;
-    let left = budget.0.saturating_sub(sprint.spent().0).saturating_sub(promised.0);
-    Some(Money(left / u64::from(sprint.policy.slots).saturating_sub(running).max(1)))
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "only a run is promised money")]
-fn promise(order: &Event) -> Option<Money> {
-    match order {
-        Event::Run { budget_usd, .. } => *budget_usd,
-        _ => None,
+    Event::Run {
+        item: known.item.id.clone(),
+        attempt,
+        budget_usd: budget::allowance(sprint, &known.item.project),
     }
 }
 
@@ -183,6 +181,7 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
             && known.item.status == Status::Pending
             && (policy.low_priority || known.item.priority < Priority::P3)
             && graph.standing(&known.item) == Standing::Ready
+            && !budget::is_short(sprint, &known.item.project)
     };
     let mut busy: Vec<&Item> = sprint.ours().map(|known| &known.item).collect();
     let mut picked = Vec::new();
@@ -214,7 +213,23 @@ fn end(sprint: &Sprint) -> Vec<Event> {
     }
     let (why, detail) = match &sprint.broke {
         Some((why, _, detail)) => (*why, detail.clone()),
-        None => (Stop::Done, "nothing is left that can be run now".to_owned()),
+        None => (Stop::Done, done(sprint)),
     };
     vec![Event::End { why, detail }]
+}
+
+/// Why what is left is left, if it is for want of money.
+fn done(sprint: &Sprint) -> String {
+    let used_up = |known: &&Known| {
+        known.item.status == Status::Pending && budget::is_used_up(sprint, &known.item.project)
+    };
+    let mut poor: Vec<&str> =
+        sprint.items.values().filter(used_up).map(|known| known.item.project.as_str()).collect();
+    poor.sort_unstable();
+    poor.dedup();
+    let nothing = "nothing is left that can be run now";
+    if poor.is_empty() {
+        return nothing.to_owned();
+    }
+    format!("{nothing}; {} spent all of its share", poor.join(", "))
 }

@@ -77,6 +77,9 @@ pub struct RunEnd {
     /// The sprint itself called it in; nobody's failure.
     #[serde(default)]
     pub stopped: bool,
+    /// The commit it landed as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed_as: Option<String>,
 }
 
 /// Why a sprint stops.

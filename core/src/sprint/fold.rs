@@ -23,7 +23,10 @@ pub struct Sprint {
     pub open: BTreeMap<Seq, Event>,
     /// Tasks that failed one after the other.
     pub streak: u32,
+    /// By run.
     pub spent: BTreeMap<String, Money>,
+    /// Which project a run belongs to.
+    pub projects: BTreeMap<String, String>,
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: Since,
@@ -76,6 +79,20 @@ pub enum Stand {
 }
 
 impl Stand {
+    /// As it is told to people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stand::Waiting => "waiting",
+            Stand::Claiming | Stand::Claimed => "starting",
+            Stand::Running => "running",
+            Stand::Ended => "ready to land",
+            Stand::Landing => "landing",
+            Stand::Landed | Stand::Settling => "settling",
+            Stand::Settled => "settled",
+            Stand::Aside => "set aside",
+        }
+    }
+
     /// From the claim to the last word in the queue: its project is busy with it.
     pub fn is_ours(self) -> bool {
         !matches!(self, Stand::Waiting | Stand::Settled | Stand::Aside)
@@ -193,6 +210,9 @@ impl Sprint {
         let cost = self.spent.entry(end.run_id.clone()).or_default();
         // A run tells what it cost altogether, so the greater word is the later one.
         *cost = (*cost).max(end.cost_usd);
+        if let Some(known) = self.items.get(item) {
+            self.projects.insert(end.run_id.clone(), known.item.project.clone());
+        }
         self.stand(item, stand);
         self.known(item, |known| known.end = Some(end.clone()));
     }

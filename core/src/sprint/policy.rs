@@ -1,5 +1,7 @@
 //! How a sprint is bounded: plain numbers with defaults.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::words::Money;
@@ -26,12 +28,19 @@ pub struct Policy {
     pub failures: u32,
     /// What all runs together may cost.
     pub budget_usd: Option<Money>,
+    /// What a project may spend of it at most, in percent. Who is not named may spend all of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub shares: BTreeMap<String, u64>,
     /// AF-150: no further task above this at a checkpoint, in percent of the budget.
     pub checkpoint_budget_percent: u64,
     /// AF-151: no further task above this at any time.
     pub last_budget_percent: u64,
     /// How often a task is run anew because what it changed had changed meanwhile.
     pub reruns: u32,
+    /// When a provider that is busy did not say for how long: after so much time somebody tries.
+    pub busy_minutes: u64,
+    /// A longer wait for a provider is not waited for.
+    pub patience_minutes: u64,
 }
 
 impl Default for Policy {
@@ -47,9 +56,12 @@ impl Default for Policy {
             quality_percent: 50,
             failures: 3,
             budget_usd: None,
+            shares: BTreeMap::new(),
             checkpoint_budget_percent: 80,
             last_budget_percent: 95,
             reruns: 1,
+            busy_minutes: 15,
+            patience_minutes: 360,
         }
     }
 }

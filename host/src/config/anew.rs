@@ -238,7 +238,8 @@ fn others(kind: Kind) -> Vec<String> {
         | Kind::Agents(_)
         | Kind::Model
         | Kind::Url
-        | Kind::HostKeys(_) => Vec::new(),
+        | Kind::HostKeys(_)
+        | Kind::Shares(_) => Vec::new(),
     }
 }
 

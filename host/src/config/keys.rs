@@ -61,6 +61,8 @@ pub enum Kind {
     Url,
     /// A list of at most so many hosts with the variables that hold their keys.
     HostKeys(usize),
+    /// A list of at most so many projects with percents.
+    Shares(usize),
     /// A built-in workflow, or the name of a file.
     Workflow,
     /// The name of a file.
@@ -1117,6 +1119,106 @@ pub static KEYS: &[Key] = &[
         "Tell the lessons you keep for all repositories (`archeflow memory add --shared`).",
     ),
     key(
+        "sprint.slots",
+        Kind::Whole(1, 64),
+        Class::GuardedAbove,
+        Ok("4"),
+        "Tasks of a sprint that run at a time.",
+    ),
+    key("sprint.large", Kind::Whole(0, 64), Class::GuardedAbove, Ok("2"), "How many of them may be L or XL."),
+    key("sprint.low_priority", Kind::Switch, Class::Guarded, Ok("false"), "Run P3 as well."),
+    key(
+        "sprint.load_percent",
+        Kind::Whole(1, 100_000),
+        Class::GuardedAbove,
+        Ok("300"),
+        "No further task begins above this load, in percent of the processors; one always runs.",
+    ),
+    key(
+        "sprint.memory_mb",
+        Kind::Whole(0, 10_000_000),
+        Class::GuardedBelow,
+        Ok("256"),
+        "Nor with less memory than this available.",
+    ),
+    key(
+        "sprint.checkpoint_tasks",
+        Kind::Whole(1, 1_000),
+        Class::GuardedAbove,
+        Ok("3"),
+        "Tasks after which a sprint has a checkpoint.",
+    ),
+    key(
+        "sprint.checkpoint_minutes",
+        Kind::Whole(1, 10_000),
+        Class::GuardedAbove,
+        Ok("45"),
+        "Minutes of work after which it has one.",
+    ),
+    key(
+        "sprint.quality_percent",
+        PERCENT,
+        Class::GuardedBelow,
+        Ok("50"),
+        "A checkpoint stops the sprint if the last task went worse than this much of the first.",
+    ),
+    key(
+        "sprint.failures",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("3"),
+        "Tasks that fail one after the other and stop the sprint at once.",
+    ),
+    key(
+        "sprint.budget_usd",
+        AMOUNT,
+        Class::Inert,
+        Err("none"),
+        "What all runs of a sprint may cost together.",
+    ),
+    key(
+        "sprint.shares",
+        Kind::Shares(1_000),
+        Class::Inert,
+        Ok("[]"),
+        "What a project may spend of it at most: `shop=40%`. Who is not named may spend all of it.",
+    ),
+    key(
+        "sprint.checkpoint_budget_percent",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("80"),
+        "A checkpoint stops the sprint if so much of the budget is spent.",
+    ),
+    key(
+        "sprint.last_budget_percent",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("95"),
+        "No further task begins once so much of the budget is spent.",
+    ),
+    key(
+        "sprint.reruns",
+        Kind::Whole(0, 20),
+        Class::GuardedAbove,
+        Ok("1"),
+        "Times a task is run anew because the target changed in the same places.",
+    ),
+    key(
+        "sprint.busy_minutes",
+        Kind::Whole(1, 1_440),
+        Class::Inert,
+        Ok("15"),
+        "After so long a run that waits for a provider is tried again, if the provider did not say when.",
+    ),
+    key(
+        "sprint.patience_minutes",
+        Kind::Whole(0, 10_080),
+        Class::GuardedAbove,
+        Ok("360"),
+        "A longer wait for a provider is not waited for: the item goes back to the queue.",
+    ),
+    key(
         "hooks.<point>.command",
         Kind::Command,
         Class::Guarded,
@@ -1350,6 +1452,9 @@ impl Kind {
             Kind::HostKeys(most) => {
                 format!("a list of at most {most} entries host=VARIABLE, the host with or without its port")
             }
+            Kind::Shares(most) => {
+                format!("a list of at most {most} entries project=percent, from 0 to 100, each project once")
+            }
             Kind::Variables => format!(
                 "a list of at most {MOST_VARIABLES} names of environment variables, none beginning with ARCHEFLOW_"
             ),
@@ -1398,7 +1503,9 @@ impl Kind {
                 fits.then(|| Setting::Text(text.to_owned()))
             }
             Kind::Url => Place::read(text, "").ok().map(|place| Setting::Text(place.url)),
-            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) | Kind::HostKeys(_) => None,
+            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) | Kind::HostKeys(_) | Kind::Shares(_) => {
+                None
+            }
         }
     }
 
@@ -1431,8 +1538,16 @@ impl Kind {
             Kind::HostKeys(most) if items.len() <= most && items.iter().all(|item| host_key(item)) => {
                 Some(Setting::Names(items.iter().map(|item| (*item).to_owned()).collect()))
             }
+            Kind::Shares(most) if items.len() <= most => {
+                let shares: Option<Vec<(String, u64)>> = items.iter().map(|item| share_of(item)).collect();
+                let mut names: Vec<String> = shares?.into_iter().map(|(project, _)| project).collect();
+                names.sort_unstable();
+                let once = names.windows(2).all(|pair| pair[0] != pair[1]);
+                once.then(|| Setting::Names(items.iter().map(|item| (*item).to_owned()).collect()))
+            }
             Kind::Wholes(..)
             | Kind::Agents(_)
+            | Kind::Shares(_)
             | Kind::Model
             | Kind::Url
             | Kind::HostKeys(_)
@@ -1474,6 +1589,7 @@ impl Kind {
             | Kind::Model
             | Kind::Url
             | Kind::HostKeys(_)
+            | Kind::Shares(_)
             | Kind::Workflow
             | Kind::Name
             | Kind::Names(_) => None,
@@ -1530,6 +1646,16 @@ fn dollars(text: &str, most: u64) -> Option<u64> {
     let micro = whole(digits, 0, most)? * 1_000_000;
     let rest: u64 = format!("{rest:0<PLACES$}").parse().ok().filter(|_| plain)?;
     Some(micro + rest).filter(|micro| *micro <= most * 1_000_000)
+}
+
+/// `shop=40`, with or without a percent sign.
+pub fn share_of(text: &str) -> Option<(String, u64)> {
+    let (project, percent) = text.rsplit_once('=')?;
+    let percent = percent.trim();
+    let percent = whole(percent.strip_suffix('%').unwrap_or(percent).trim_end(), 0, 100)?;
+    let project = project.trim();
+    let fits = !project.is_empty() && project.len() <= 200 && !project.contains(char::is_control);
+    fits.then(|| (project.to_owned(), percent))
 }
 
 fn release(text: &str) -> bool {

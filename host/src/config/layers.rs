@@ -520,7 +520,7 @@ impl Settings {
         })
     }
 
-    fn money(&self, key: &str) -> Option<Money> {
+    pub(super) fn money(&self, key: &str) -> Option<Money> {
         match self.get(key) {
             Some(Setting::Money(micro)) => Some(Money(micro)),
             _ => None,

@@ -16,6 +16,7 @@ pub mod layers;
 pub mod personas;
 mod shadows;
 pub mod shelf;
+mod sprint;
 pub mod trust;
 pub mod user;
 pub mod yaml;

@@ -40,7 +40,7 @@ pub struct Crew {
 
 impl Crew {
     pub fn run_id(&self, item: &str, attempt: u32) -> String {
-        format!("{}.{item}.{attempt}", self.sprint_id)
+        run_id(&self.sprint_id, item, attempt)
     }
 
     /// Takes an item out of the queue, unless somebody else has it.
@@ -177,6 +177,11 @@ impl Stretch {
     }
 }
 
+/// The name of a run follows from its sprint, its item and which attempt it is.
+pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
+    format!("{sprint_id}.{item}.{attempt}")
+}
+
 enum Looked {
     Nothing,
     Begun,
@@ -209,7 +214,12 @@ fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
         cost_usd: run.spent,
         took_ms,
         stopped: false,
+        landed_as: landed_as(run),
     }
+}
+
+fn landed_as(run: &Run) -> Option<String> {
+    run.complete.as_ref()?.merged_oid.clone()
 }
 
 fn unstarted(id: &str, detail: String) -> RunEnd {
@@ -222,6 +232,7 @@ fn unstarted(id: &str, detail: String) -> RunEnd {
         cost_usd: Money::ZERO,
         took_ms: 0,
         stopped: false,
+        landed_as: None,
     }
 }
 

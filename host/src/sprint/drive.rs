@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -17,6 +16,7 @@ use archeflow_core::words::Seq;
 use super::crew::Crew;
 use super::log as lines;
 use super::queue::{self, Place};
+use super::{center, reading};
 use crate::store::journal::{self, Journal};
 use crate::{clock, log, proc};
 
@@ -64,7 +64,7 @@ pub struct Opened {
 /// The oldest sprint of this queue that has not ended and that nobody drives, else a new one.
 pub fn open(place: &Place) -> Result<Opened, Error> {
     let dir = place.sprints()?;
-    for id in known(&dir) {
+    for id in reading::listed(&dir) {
         match Journal::open(&dir, &id) {
             Ok(opened) => {
                 let sprint = lines::fold(&opened.lines)?;
@@ -86,17 +86,6 @@ pub fn open(place: &Place) -> Result<Opened, Error> {
         }
     }
     Err(journal::Error::Exists { file: dir.join(wish) }.into())
-}
-
-/// The sprints there are, oldest first.
-fn known(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut ids: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned))
-        .collect();
-    ids.sort();
-    ids
 }
 
 /// One sprint with its log, being driven.
@@ -122,7 +111,7 @@ impl Driver {
         Arc::clone(&self.crew)
     }
 
-    /// Begins, or takes up what an earlier life left open.
+    /// Begins, or takes up what an earlier life left open. Whoever takes it up says how it is bounded from now on.
     pub fn begin(
         &mut self,
         face: &mut dyn Face,
@@ -135,8 +124,7 @@ impl Driver {
         }
         let mut reports = Vec::new();
         // Leave is given by whoever starts a life of the sprint, and holds for that life (BX-22).
-        if !self.sprint.begun || self.sprint.autonomous != autonomous {
-            let policy = if self.sprint.begun { self.sprint.policy.clone() } else { policy };
+        if !self.sprint.begun || self.sprint.autonomous != autonomous || self.sprint.policy != policy {
             reports.push(Event::Start { policy, autonomous, version: version.to_owned(), format: FORMAT });
         }
         reports.push(Event::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
@@ -225,6 +213,10 @@ impl Driver {
         }
         lines::append(&mut self.journal, &entries)?;
         entries.iter().for_each(|entry| face.wrote(&self.sprint, entry));
+        if entries.iter().any(|entry| concerns_people(&entry.event)) {
+            let warnings = center::write(&self.crew.place, &self.crew.projects, &self.crew.sprint_id);
+            warnings.iter().for_each(|warning| face.warn(warning));
+        }
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
     }
@@ -277,6 +269,18 @@ impl Driver {
         self.tell(face, vec![Event::Interrupted { signal }])?;
         Ok(Ended::Signal(signal))
     }
+}
+
+/// Whether the control center is written anew after this line (AF-150).
+fn concerns_people(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Session { .. }
+            | Event::Checkpoint { .. }
+            | Event::Break { .. }
+            | Event::Interrupted { .. }
+            | Event::End { .. }
+    )
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no item")]

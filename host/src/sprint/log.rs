@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::clock;
 use crate::log::Error;
-use crate::store::journal::{Journal, Line, Text};
+use crate::store::journal::{Journal, Line, Read, Text};
 
 /// What an event looks like between two braces of a line.
 #[derive(Serialize, Deserialize)]
@@ -45,16 +45,21 @@ pub(super) fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Err
 
 /// Folds a whole journal.
 pub(super) fn fold(text: &Text) -> Result<Sprint, Error> {
-    let mut sprint = Sprint::default();
-    for line in text.iter() {
-        let json = format!("{{\"type\":{},\"data\":{}}}", serde_json::to_string(line.kind)?, line.data);
-        let event: Event = serde_json::from_str(&json).map_err(|error| Error::Unreadable {
-            run_id: line.run_id.to_owned(),
-            line: line.seq,
-            kind: line.kind.to_owned(),
-            why: error.to_string(),
-        })?;
-        sprint.apply(&Entry { seq: line.seq, at: clock::read(line.ts), event });
-    }
-    Ok(sprint)
+    Ok(Sprint::replay(&entries(text)?))
+}
+
+/// Every entry in order.
+pub(super) fn entries(text: &Text) -> Result<Vec<Entry>, Error> {
+    text.iter().map(|line| decode(&line)).collect()
+}
+
+pub(super) fn decode(line: &Read<'_>) -> Result<Entry, Error> {
+    let json = format!("{{\"type\":{},\"data\":{}}}", serde_json::to_string(line.kind)?, line.data);
+    let event: Event = serde_json::from_str(&json).map_err(|error| Error::Unreadable {
+        run_id: line.run_id.to_owned(),
+        line: line.seq,
+        kind: line.kind.to_owned(),
+        why: error.to_string(),
+    })?;
+    Ok(Entry { seq: line.seq, at: clock::read(line.ts), event })
 }

@@ -4,9 +4,13 @@
 //!
 //! Deliberately absent: which item comes next, which is the core's.
 
+pub mod center;
 pub mod crew;
 pub mod drive;
 mod fields;
 mod log;
+pub mod page;
 pub mod queue;
+pub mod reading;
 pub mod scan;
+pub mod settings;

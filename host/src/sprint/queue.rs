@@ -113,10 +113,15 @@ impl Place {
         self.root.join(FOLDERS[0]).join(FOLDERS[1]).join(NAME)
     }
 
+    /// The folder of sprints, which may not be there yet.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(STATE).join(SPRINTS)
+    }
+
     /// The folder of sprints, made if need be and kept out of git.
     pub fn sprints(&self) -> Result<PathBuf, Error> {
         let sprints = Dir::open(&self.root)?.make(STATE, 0o755)?.make(SPRINTS, 0o700)?;
-        let path = self.root.join(STATE).join(SPRINTS);
+        let path = self.folder();
         if sprints.kind(".gitignore")?.is_some() {
             return Ok(path);
         }
@@ -151,6 +156,11 @@ impl Place {
         Queue::parse(&bytes).map_err(|why| Error::Malformed { path: self.file(), why })
     }
 
+    /// The folder of the queue, for what lies beside it.
+    pub(super) fn desk(&self) -> Result<Dir, Error> {
+        Ok(Dir::open(&self.root)?.make(FOLDERS[0], 0o755)?.make(FOLDERS[1], 0o755)?)
+    }
+
     /// Changes the queue as it is at this moment. If `change` fails, nothing is written.
     pub fn change<T>(&self, change: impl FnOnce(&mut Queue) -> Result<T, Error>) -> Result<T, Error> {
         let _lock = Lock::take(&self.sprints()?, "queue", PATIENCE)?;
@@ -161,7 +171,7 @@ impl Place {
             return Ok(result);
         }
         queue.count_version();
-        let dir = Dir::open(&self.root)?.make(FOLDERS[0], 0o755)?.make(FOLDERS[1], 0o755)?;
+        let dir = self.desk()?;
         Place::clear_leftovers(&dir);
         files::replace(&dir, NAME.as_ref(), queue.text().as_bytes())?;
         Ok(result)

@@ -12,10 +12,12 @@ use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
 use archeflow_core::view::{Tone, seconds};
 use archeflow_core::words::Money;
+use archeflow_host::config::keys::share_of;
 use archeflow_host::proc;
 use archeflow_host::sprint::crew::Crew;
 use archeflow_host::sprint::drive::{self, Driver, Ended, Face, Message};
 use archeflow_host::sprint::queue::Error;
+use archeflow_host::sprint::settings;
 use serde_json::{Value, json};
 
 use super::{place, projects, tell_faults};
@@ -43,9 +45,10 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
     if let Some(circle) = Graph::of(queue.items()).cycle() {
         return Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }.into());
     }
-    let policy = policy(args)?;
     let ground = ground()?;
     let opened = drive::open(&place)?;
+    let before = opened.sprint.begun.then(|| opened.sprint.policy.clone());
+    let policy = policy(args, before.map_or_else(|| settings::policy(&ground, place.root()), Ok)?)?;
     let sprint_id = opened.journal.run_id().to_owned();
     if opened.sprint.begun {
         tell!("note: going on with {sprint_id}, which was interrupted");
@@ -82,11 +85,12 @@ fn talks() -> bool {
     rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
 }
 
-fn policy(args: &SprintRun) -> Result<Policy, Failure> {
+/// What was typed wins over what the sprint began with, or what is configured.
+fn policy(args: &SprintRun, before: Policy) -> Result<Policy, Failure> {
     let mut policy = match &args.policy {
         Some(text) => serde_json::from_str(text)
             .map_err(|error| Failure::usage(format!("--policy can't be read: {error}"), ""))?,
-        None => Policy::default(),
+        None => before,
     };
     policy.low_priority |= args.low_priority;
     if let Some(slots) = args.slots {
@@ -100,6 +104,20 @@ fn policy(args: &SprintRun) -> Result<Policy, Failure> {
         let wrong =
             || Failure::usage(format!("--budget '{text}' is no amount"), "In dollars, e.g. --budget 5");
         policy.budget_usd = Some(budget.ok_or_else(wrong)?);
+    }
+    for text in &args.share {
+        let wrong = || {
+            let why = format!("--share '{text}' is no project with a percentage from 0 to 100");
+            Failure::usage(why, "For example: --share shop=40%")
+        };
+        let (project, percent) = share_of(text).ok_or_else(wrong)?;
+        policy.shares.insert(project, percent);
+    }
+    if !args.share.is_empty() && policy.budget_usd.is_none() {
+        return Err(Failure::usage(
+            "shares are shares of a budget, and there is none",
+            "Say what all runs together may cost: --budget <USD>, or sprint.budget_usd in a configuration file",
+        ));
     }
     Ok(policy)
 }

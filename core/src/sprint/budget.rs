@@ -1,0 +1,96 @@
+//! One budget for all runs of a sprint, and what a project may take out of it (I4, BX-23).
+//!
+//! What a run under way may still spend is promised to it and counts as gone. A share is a ceiling, not a reserve:
+//! whoever has none may spend the whole, and what a project leaves is there for the others.
+
+use std::collections::BTreeMap;
+
+use super::event::Event;
+use super::fold::{Sprint, Stand};
+use crate::words::Money;
+
+/// The money of one project, or of all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purse {
+    pub spent: Money,
+    /// To runs that are under way, beyond what they have spent.
+    pub promised: Money,
+    pub most: Option<Money>,
+}
+
+impl Purse {
+    /// Nothing if there is no bound.
+    pub fn left(&self) -> Option<Money> {
+        let most = self.most?;
+        Some(Money(most.0.saturating_sub(self.spent.0).saturating_sub(self.promised.0)))
+    }
+
+    /// In percent of what there is, rounded down.
+    pub fn percent(&self) -> Option<u64> {
+        let most = self.most.filter(|most| *most > Money::ZERO)?;
+        u64::try_from(u128::from(self.spent.0) * 100 / u128::from(most.0)).ok()
+    }
+}
+
+pub fn whole(sprint: &Sprint) -> Purse {
+    Purse { most: sprint.policy.budget_usd, ..add_up(sprint, |_| true) }
+}
+
+pub fn of_project(sprint: &Sprint, project: &str) -> Purse {
+    Purse { most: share(sprint, project), ..add_up(sprint, |other| other == project) }
+}
+
+/// Every project in which something was spent or promised, or that has a share.
+pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, Purse> {
+    let spent = sprint.projects.values();
+    let running = sprint.ours().map(|known| &known.item.project);
+    let names = spent.chain(running).chain(sprint.policy.shares.keys());
+    names.map(|project| (project.as_str(), of_project(sprint, project))).collect()
+}
+
+/// What a run of this project may spend: an equal part of what is left for as many as may still begin, and not more
+/// than is left of the project's share.
+pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
+    let left = whole(sprint).left()?;
+    let running = sprint.items.values().filter(|known| known.stand == Stand::Running).count() as u64;
+    let part = left.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
+    let bound = of_project(sprint, project).left().map_or(u64::MAX, |left| left.0);
+    Some(Money(part.min(bound)))
+}
+
+/// Nothing is left for this project just now.
+pub fn is_short(sprint: &Sprint, project: &str) -> bool {
+    allowance(sprint, project) == Some(Money::ZERO)
+}
+
+/// The project has spent what it may, whatever comes back from runs under way.
+pub fn is_used_up(sprint: &Sprint, project: &str) -> bool {
+    let purse = of_project(sprint, project);
+    purse.most.is_some_and(|most| purse.spent >= most)
+}
+
+fn share(sprint: &Sprint, project: &str) -> Option<Money> {
+    let percent = sprint.policy.shares.get(project)?;
+    let budget = sprint.policy.budget_usd?;
+    u64::try_from(u128::from(budget.0) * u128::from(*percent) / 100).ok().map(Money)
+}
+
+fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> Purse {
+    let project = |run_id: &str| sprint.projects.get(run_id).map_or("", String::as_str);
+    let spent = sprint.spent.iter().filter(|(run_id, _)| counts(project(run_id)));
+    let of_item = |item: &str| sprint.items.get(item).map_or("", |known| &known.item.project);
+    let promised = sprint.open.values().filter_map(promise).filter(|(item, _)| counts(of_item(item)));
+    Purse {
+        spent: spent.map(|(_, money)| *money).sum(),
+        promised: promised.map(|(_, money)| money).sum(),
+        most: None,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only a run is promised money")]
+fn promise(order: &Event) -> Option<(&str, Money)> {
+    match order {
+        Event::Run { item, budget_usd, .. } => Some((item, (*budget_usd)?)),
+        _ => None,
+    }
+}

@@ -1,0 +1,161 @@
+//! What people ask of a sprint afterwards, or while it runs: when, how long, what came of it, and why. Made from the
+//! same log as the sprint itself, by whoever wants to know; nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use super::event::{Entry, Event, RunEnd, Stop};
+use super::queue::Status;
+use crate::words::{Money, Seq, Share};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chronicle {
+    pub began: u64,
+    /// When the last line was written.
+    pub last: u64,
+    pub sessions: Vec<Session>,
+    /// In the order in which they began.
+    pub runs: Vec<Told>,
+    /// What was last noted about an item when it was settled.
+    pub notes: BTreeMap<String, String>,
+    pub checkpoints: Vec<Checkpoint>,
+    pub breaks: Vec<Broke>,
+    orders: BTreeMap<Seq, Event>,
+    autonomous: bool,
+}
+
+/// One life of the sprint's process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Session {
+    pub number: u64,
+    pub autonomous: bool,
+    pub began: u64,
+    pub last: u64,
+    /// What became of items in it.
+    pub settled: Vec<(String, Status)>,
+    /// By run, what it had cost when this session last heard of it, beyond what it had cost before.
+    pub spent: BTreeMap<String, Money>,
+    pub over: Over,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Over {
+    /// The log says nothing: it goes on, or was killed.
+    #[default]
+    Open,
+    Interrupted(i32),
+    Ended(Stop, String),
+}
+
+/// A run of the sprint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub item: String,
+    pub attempt: u32,
+    pub budget: Option<Money>,
+    pub began: u64,
+    /// When it ended, or landed, for the last time.
+    pub ended: Option<u64>,
+    pub end: Option<RunEnd>,
+    pub took_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub at: u64,
+    pub tasks: u32,
+    pub work_ms: u64,
+    pub spent: Money,
+    pub first: Share,
+    pub last: Share,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broke {
+    pub at: u64,
+    pub why: Stop,
+    pub hard: bool,
+    pub detail: String,
+}
+
+impl Chronicle {
+    pub fn of<'a>(log: impl IntoIterator<Item = &'a Entry>) -> Chronicle {
+        let mut chronicle = Chronicle::default();
+        log.into_iter().for_each(|entry| chronicle.apply(entry));
+        chronicle
+    }
+
+    /// The last run of an item.
+    pub fn run_of(&self, item: &str) -> Option<&Told> {
+        self.runs.iter().rev().find(|told| told.item == item)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is told by the sprint itself")]
+    pub fn apply(&mut self, entry: &Entry) {
+        let (at, event) = (entry.at, &entry.event);
+        self.last = at;
+        if self.began == 0 {
+            self.began = at;
+        }
+        let order = event.answers().and_then(|seq| self.orders.remove(&seq));
+        match event {
+            Event::Start { autonomous, .. } => self.autonomous = *autonomous,
+            Event::Session { fence, .. } => {
+                let session =
+                    Session { number: *fence, autonomous: self.autonomous, began: at, ..Session::default() };
+                self.sessions.push(session);
+            }
+            Event::Run { item, attempt, budget_usd } => {
+                self.begin(item, *attempt, *budget_usd, at);
+                self.orders.insert(entry.seq, event.clone());
+            }
+            Event::Land { .. } => {
+                self.orders.insert(entry.seq, event.clone());
+            }
+            Event::Ended { end, .. } | Event::Landed { end, .. } => self.ended(order.as_ref(), end, at),
+            Event::Settle { item, status, note, .. } => {
+                self.notes.insert(item.clone(), note.clone());
+                self.session(|session| session.settled.push((item.clone(), *status)));
+            }
+            Event::Checkpoint { tasks, work_ms, spent_usd, first, last } => {
+                let (tasks, work_ms, spent, first, last) = (*tasks, *work_ms, *spent_usd, *first, *last);
+                self.checkpoints.push(Checkpoint { at, tasks, work_ms, spent, first, last });
+            }
+            Event::Break { why, hard, detail } => {
+                self.breaks.push(Broke { at, why: *why, hard: *hard, detail: detail.clone() });
+            }
+            Event::Interrupted { signal } => {
+                self.session(|session| session.over = Over::Interrupted(*signal));
+            }
+            Event::End { why, detail } => {
+                self.session(|session| session.over = Over::Ended(*why, detail.clone()));
+            }
+            _ => {}
+        }
+        self.session(|session| session.last = at);
+    }
+
+    fn begin(&mut self, item: &str, attempt: u32, budget: Option<Money>, began: u64) {
+        let item = item.to_owned();
+        self.runs.push(Told { item, attempt, budget, began, ended: None, end: None, took_ms: 0 });
+    }
+
+    fn ended(&mut self, order: Option<&Event>, end: &RunEnd, at: u64) {
+        let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
+        let before = self.runs.iter().find_map(|told| {
+            told.end.as_ref().filter(|known| known.run_id == end.run_id).map(|known| known.cost_usd)
+        });
+        if let Some(told) = self.runs.iter_mut().rev().find(|told| told.item == *item) {
+            told.took_ms = told.took_ms.saturating_add(end.took_ms);
+            (told.ended, told.end) = (Some(at), Some(end.clone()));
+        }
+        let more = end.cost_usd.0.saturating_sub(before.unwrap_or_default().0);
+        self.session(|session| session.spent.entry(end.run_id.clone()).or_default().0 += more);
+    }
+
+    fn session(&mut self, change: impl FnOnce(&mut Session)) {
+        if let Some(session) = self.sessions.last_mut() {
+            change(session);
+        }
+    }
+}

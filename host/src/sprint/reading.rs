@@ -1,0 +1,78 @@
+//! A sprint for whoever only looks: read from its log, without holding or writing anything.
+
+use std::path::{Path, PathBuf};
+
+use archeflow_core::sprint::Sprint;
+use archeflow_core::sprint::chronicle::Chronicle;
+
+use super::drive::Error;
+use super::log as lines;
+use super::queue::Place;
+use crate::store::follow::Follower;
+use crate::store::journal::Journal;
+
+/// How far a sprint has come. [`Reading::more`] reads on.
+pub struct Reading {
+    pub id: String,
+    pub sprint: Sprint,
+    pub chronicle: Chronicle,
+    dir: PathBuf,
+    follower: Follower,
+}
+
+impl Reading {
+    pub fn open(place: &Place, id: &str) -> Result<Reading, Error> {
+        let dir = place.folder();
+        let follower = Follower::open(&dir, id)?;
+        let (sprint, chronicle) = (Sprint::default(), Chronicle::default());
+        let mut reading = Reading { id: id.to_owned(), sprint, chronicle, dir, follower };
+        reading.more()?;
+        Ok(reading)
+    }
+
+    /// Takes in what was added. Says whether there was anything.
+    pub fn more(&mut self) -> Result<bool, Error> {
+        let mut any = false;
+        loop {
+            let mut entries = Vec::new();
+            let some = self.follower.more(|line| entries.push(lines::decode(line)))?;
+            for entry in entries {
+                let entry = entry?;
+                self.sprint.apply(&entry);
+                self.chronicle.apply(&entry);
+            }
+            if !some {
+                return Ok(any);
+            }
+            any = true;
+        }
+    }
+
+    /// Whether a process drives it now.
+    pub fn is_driven(&self) -> bool {
+        Journal::driver(&self.dir, &self.id).is_some()
+    }
+}
+
+/// The sprints of a queue, oldest first.
+pub fn known(place: &Place) -> Vec<String> {
+    listed(&place.folder())
+}
+
+/// The newest that somebody drives, else the newest of all.
+pub fn newest(place: &Place) -> Option<String> {
+    let known = known(place);
+    let driven = known.iter().rev().find(|id| Journal::driver(&place.folder(), id).is_some());
+    driven.or(known.last()).cloned()
+}
+
+pub(super) fn listed(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut ids: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned))
+        .collect();
+    // By date, then by the number behind it: the tenth of a day comes after the second.
+    ids.sort_by_key(|id| (id.chars().take(10).collect::<String>(), id.len(), id.clone()));
+    ids
+}

@@ -1,0 +1,28 @@
+//! How a sprint is bounded where its queue lies.
+
+use std::path::Path;
+
+use archeflow_core::sprint::policy::Policy;
+
+use crate::config::{Flags, Inputs, Settings, user};
+use crate::git::repo;
+use crate::start::{Error, Ground, House};
+
+/// What the repository around the queue says, if there is one, and the user's own file, which wins.
+pub fn policy(ground: &Ground, root: &Path) -> Result<Policy, Error> {
+    match House::open(ground.clone(), root, None, false) {
+        Ok(house) => Ok(house.settings(&Flags::default(), None)?.sprint()),
+        Err(Error::Repo(repo::Error::NotARepository { .. }) | Error::Bare { .. }) => users(ground, root),
+        Err(error) => Err(error),
+    }
+}
+
+fn users(ground: &Ground, root: &Path) -> Result<Policy, Error> {
+    let env = ground.places();
+    let folder =
+        user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));
+    let user = folder.map_or(Ok(Vec::new()), |folder| user::read(&folder, root))?;
+    let flags = Flags::default();
+    let inputs = Inputs { repository: &[], approved: false, user: &user, file: None, flags: &flags };
+    Ok(Settings::resolve(&inputs)?.sprint())
+}
