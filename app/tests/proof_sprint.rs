@@ -150,10 +150,12 @@ fn check(world: &World, code: Option<i32>, seen: &Seen) {
     assert_eq!(world.processes(), [], "{said}");
     let names = |folder: &str| {
         let entries = fs::read_dir(world.base().join(folder)).unwrap().flatten();
-        entries.map(|entry| entry.file_name().into_string().unwrap()).collect::<Vec<_>>()
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
     };
     assert_eq!(names("tmp"), [""; 0]);
-    assert_eq!(names("hub/docs/orchestra"), ["queue.json"]);
+    assert_eq!(names("hub/docs/orchestra"), ["control-center.md", "queue.json", "session-log.md"]);
     notes_name_run_and_cause(world);
     assert!(seen.clean > 20 && seen.commits > 40 && seen.queues > 100, "the watcher hardly looked: {seen:?}");
 }

@@ -62,7 +62,7 @@ fn write_center(desk: &Dir, facts: &Facts<'_>) -> Result<(), String> {
     if text == before {
         return Ok(());
     }
-    files::replace(desk, CENTER.as_ref(), text.as_bytes()).map_err(told)
+    files::replace_alone(desk, CENTER, text.as_bytes()).map_err(told)
 }
 
 /// Our part of a page, put in its place. What somebody else wrote stays, in front of it and behind it.

@@ -171,24 +171,8 @@ impl Place {
             return Ok(result);
         }
         queue.count_version();
-        let dir = self.desk()?;
-        Place::clear_leftovers(&dir);
-        files::replace(&dir, NAME.as_ref(), queue.text().as_bytes())?;
+        files::replace_alone(&self.desk()?, NAME, queue.text().as_bytes())?;
         Ok(result)
-    }
-
-    /// What a writer that was killed left beside the queue. Whoever has the lock is the only one who writes.
-    fn clear_leftovers(dir: &Dir) {
-        let is_one = |name: &str| {
-            name.strip_prefix('.')
-                .and_then(|name| name.strip_prefix(NAME))
-                .is_some_and(|rest| rest.ends_with(".tmp"))
-        };
-        let names =
-            std::fs::read_dir(dir.path()).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        for name in names.filter(|name| name.to_str().is_some_and(is_one)) {
-            let _ = dir.remove(name);
-        }
     }
 }
 

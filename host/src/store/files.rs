@@ -67,6 +67,19 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, bytes: &[u8]) -> Result<(), Error
     dir.sync()
 }
 
+/// The same for whoever has the lock on the file: what an earlier writer left beside it when it was killed goes too.
+pub(crate) fn replace_alone(dir: &Dir, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let is_left = |found: &str| {
+        let rest = found.strip_prefix('.').and_then(|found| found.strip_prefix(name));
+        rest.is_some_and(|rest| rest.ends_with(".tmp"))
+    };
+    let names = std::fs::read_dir(dir.path()).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    for left in names.filter(|found| found.to_str().is_some_and(is_left)) {
+        let _ = dir.remove(left);
+    }
+    replace(dir, name.as_ref(), bytes)
+}
+
 /// Writes a file that must not exist yet; of two writers exactly one succeeds, and the file is whole when it appears.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::parent_of(path)?;
