@@ -1,6 +1,7 @@
 //! The command line. Every option is explained here and nowhere else.
 
 mod inner;
+mod known;
 mod sprint;
 
 use std::ffi::OsString;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use inner::AcpArgs;
+pub(crate) use known::*;
 pub(crate) use sprint::*;
 
 #[derive(Debug, Parser)]
@@ -40,7 +42,7 @@ pub(crate) enum Command {
     /// Let a stopped run go on
     Continue(ContinueArgs),
     /// Land a run that waits for your yes, or that you accept as it is
-    Merge(Known),
+    Merge(MergeArgs),
     /// Give a run up; its work stays reachable under a ref of its own
     Discard(Known),
     /// How a run stands; without an id, what runs or waits for you, in all repositories
@@ -254,17 +256,6 @@ pub(crate) struct Place {
 pub(crate) struct Known {
     /// The run
     pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) session: Session,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ResumeArgs {
-    /// The run
-    pub(crate) id: String,
-    /// Where the account is limited: wait until it serves again, then go on
-    #[arg(long)]
-    pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) session: Session,
 }
@@ -660,7 +651,8 @@ impl Command {
             Command::Run(args) => args.session.place.json,
             Command::Review(args) => args.place.json,
             Command::Resume(args) => args.session.place.json,
-            Command::Merge(args) | Command::Discard(args) => args.session.place.json,
+            Command::Merge(args) => args.session.place.json,
+            Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
             Command::Status(args) => args.place.json,

@@ -10,11 +10,11 @@ mod chance;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::sprint::event::{Entry, Event, FORMAT, RunEnd, Stop};
+use archeflow_core::sprint::event::{Candidate, Entry, Event, FORMAT, ItemEnd, RunEnd, Stop, Together};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
-use archeflow_core::sprint::{Sprint, budget, decide};
+use archeflow_core::sprint::{Sprint, Stand, budget, decide, landing};
 use archeflow_core::words::{Money, Reason, RunStatus};
 use chance::{Chance, word};
 
@@ -164,7 +164,20 @@ struct World {
     log: Vec<Entry>,
     /// What a crash cut short is performed again and must come to the same.
     performed: BTreeMap<u64, Event>,
+    /// What is in each project's target, and every content of one that was tested and found green.
+    targets: BTreeMap<String, Vec<String>>,
+    green: BTreeSet<(String, Vec<String>)>,
+    batches: Batches,
     crashes: bool,
+}
+
+/// What a made-up world has seen of them, so that it is not too tame.
+#[derive(Debug, Default)]
+struct Batches {
+    landed: u32,
+    red: u32,
+    left_out: u32,
+    overlaps: u32,
 }
 
 impl World {
@@ -172,10 +185,19 @@ impl World {
         let mut chance = Chance::keyed(seed, &[word("queue")]);
         let mut queue = BTreeMap::new();
         let count = chance.number(1, 24);
+        // In some worlds many tasks run side by side in few projects.
+        let dense = chance.percent(50);
         for n in 0..count {
             let id = format!("i{n:02}");
-            let depends_on = (0..n).filter(|_| chance.percent(8)).map(|on| format!("i{on:02}")).collect();
-            let files = if chance.percent(30) { vec![format!("f{}", chance.below(3))] } else { Vec::new() };
+            let depends_on = (0..n)
+                .filter(|_| chance.percent(if dense { 2 } else { 8 }))
+                .map(|on| format!("i{on:02}"))
+                .collect();
+            let files = match (dense, chance.percent(if dense { 90 } else { 30 })) {
+                (true, true) => vec![format!("g{n}")],
+                (false, true) => vec![format!("f{}", chance.below(3))],
+                (_, false) => Vec::new(),
+            };
             let status = match chance.below(20) {
                 0 => Status::Proposed,
                 1 => Status::Failed,
@@ -188,17 +210,28 @@ impl World {
                 depends_on,
                 files,
                 status,
-                ..item(&id, &format!("p{}", chance.below(6)))
+                ..item(&id, &format!("p{}", chance.below(if dense { 2 } else { 6 })))
             };
             queue.insert(id, (made, None));
         }
-        World { seed, chance, queue, log: Vec::new(), performed: BTreeMap::new(), crashes }
+        World {
+            seed,
+            chance,
+            queue,
+            log: Vec::new(),
+            performed: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            green: BTreeSet::new(),
+            batches: Batches::default(),
+            crashes,
+        }
     }
 
     fn policy(&self) -> Policy {
         let mut chance = Chance::keyed(self.seed, &[word("policy")]);
         Policy {
-            slots: chance.number(1, 5),
+            slots: chance.number(1, 9),
+            landing_batch: chance.number(1, 6),
             low_priority: chance.percent(50),
             failures: if chance.percent(50) { 3 } else { 1_000 },
             budget_usd: chance.percent(30).then(|| Money(chance.below(20) * DOLLAR + DOLLAR)),
@@ -257,7 +290,18 @@ impl World {
             },
             Event::Land { item, .. } => {
                 let attempt = u64::from(sprint.items[item].attempt);
-                Event::Landed { start_seq: seq, end: self.outcome(item, attempt, true, None) }
+                let mut end = self.outcome(item, attempt, true, None);
+                let red = Some(Reason::TestsFailed);
+                if end.status == Some(RunStatus::Merged) && !self.is_green(sprint, &[item]) {
+                    (end.status, end.reason) = (Some(RunStatus::Stopped), red);
+                }
+                if end.status == Some(RunStatus::Merged) {
+                    self.moves(sprint, &[item]);
+                }
+                Event::Landed { start_seq: seq, end }
+            }
+            Event::BatchLand { candidates, .. } => {
+                Event::BatchLanded { start_seq: seq, came: self.together(sprint, candidates) }
             }
             Event::Settle { item, fence, status, .. } => {
                 let (known, held) = self.queue.get_mut(item).unwrap();
@@ -269,6 +313,96 @@ impl World {
         };
         self.performed.insert(seq, report.clone());
         report
+    }
+
+    /// The chain as a host would build it: who conflicts stays behind, the last one carries it.
+    fn together(&mut self, sprint: &Sprint, candidates: &[Candidate]) -> Together {
+        let attempt = |item: &str| u64::from(sprint.items[item].attempt);
+        let ends: BTreeMap<&str, RunEnd> = candidates
+            .iter()
+            .map(|one| (one.item.as_str(), self.outcome(&one.item, attempt(&one.item), true, None)))
+            .collect();
+        let outcome = |item: &str| ends[item].clone();
+        let conflicts = |item: &str| outcome(item).reason == Some(Reason::MergeConflict);
+        let names: Vec<&str> = candidates.iter().map(|one| one.item.as_str()).collect();
+        let (lead, others) = names.split_last().unwrap();
+        let (alone, mut chain): (Vec<&str>, Vec<&str>) = others.iter().partition(|item| conflicts(item));
+        let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
+        let mut came = Together { alone: owned(&alone), took_ms: 1_000, ..Together::default() };
+        self.batches.left_out += u32::from(!alone.is_empty());
+        if conflicts(lead) && chain.is_empty() {
+            came.ends.push(ItemEnd { item: (*lead).to_owned(), end: outcome(lead) });
+            return came;
+        }
+        if conflicts(lead) {
+            came.alone = owned(&[lead]);
+            return came;
+        }
+        chain.push(lead);
+        if !self.is_green(sprint, &chain) {
+            self.batches.red += 1;
+            came.red = owned(&chain);
+            return came;
+        }
+        self.batches.landed += 1;
+        for item in &chain {
+            let end = ended(&outcome(item).run_id, RunStatus::Merged, Reason::Approved);
+            came.ends.push(ItemEnd { item: (*item).to_owned(), end });
+        }
+        self.moves(sprint, &chain);
+        came
+    }
+
+    /// Some are red by themselves, and some only beside others.
+    fn is_green(&mut self, sprint: &Sprint, items: &[&str]) -> bool {
+        let project = &sprint.items[items[0]].item.project;
+        let mut content = self.targets.get(project).cloned().unwrap_or_default();
+        content.extend(items.iter().map(|item| (*item).to_owned()));
+        let red_alone = |item: &str| {
+            let attempt = u64::from(sprint.items[item].attempt);
+            self.outcome(item, attempt, true, None).reason == Some(Reason::TestsFailed)
+        };
+        let red_beside =
+            |a: &str, b: &str| Chance::keyed(self.seed, &[word(a), word(b), word("red")]).percent(6);
+        let new = content.len() - items.len();
+        let red = items.iter().any(|item| red_alone(item))
+            || (new..content.len()).any(|at| content[..at].iter().any(|a| red_beside(a, &content[at])));
+        if !red {
+            self.green.insert((project.clone(), content));
+        }
+        !red
+    }
+
+    /// I8: a target only ever holds what was tested as it is.
+    fn moves(&mut self, sprint: &Sprint, items: &[&str]) {
+        let project = sprint.items[items[0]].item.project.clone();
+        let target = self.targets.entry(project.clone()).or_default();
+        for item in items {
+            assert!(!target.iter().any(|there| there == item), "seed {}: {item} lands twice", self.seed);
+            target.push((*item).to_owned());
+        }
+        let now = (project, target.clone());
+        assert!(self.green.contains(&now), "I8, seed {}: {now:?} was never tested", self.seed);
+    }
+
+    /// Now and then two that run side by side change the same, or no longer do.
+    fn watch_branches(&mut self, sprint: &mut Sprint) {
+        let live = sprint.items.values().filter(|known| {
+            matches!(known.stand, Stand::Running | Stand::Ended | Stand::Landing) && known.attempt > 0
+        });
+        let live: Vec<(String, String)> =
+            live.map(|known| (known.item.id.clone(), known.item.project.clone())).collect();
+        for (a, project) in &live {
+            for (b, _) in live.iter().filter(|(b, other)| b > a && other == project) {
+                let file = Chance::keyed(self.seed, &[word(a), word(b), word("same")]).percent(12);
+                if file && self.chance.percent(30) {
+                    self.batches.overlaps += 1;
+                    let files = if self.chance.percent(80) { vec!["same".to_owned()] } else { Vec::new() };
+                    let event = Event::Overlap { a: a.clone(), b: b.clone(), files };
+                    self.log.push(sprint.hear(0, event));
+                }
+            }
+        }
     }
 
     fn look(&mut self, sprint: &mut Sprint) {
@@ -290,6 +424,7 @@ impl World {
         self.log.push(sprint.hear(0, begin));
         for _ in 0..10_000 {
             self.look(&mut sprint);
+            self.watch_branches(&mut sprint);
             let room =
                 if self.chance.percent(20) { Room { load_percent: 999, memory_mb: 0 } } else { Room::PLENTY };
             self.log.extend(sprint.settle(0, room));
@@ -304,7 +439,11 @@ impl World {
             );
             let open: Vec<(u64, Event)> =
                 sprint.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
-            let (seq, order) = self.chance.pick(&open);
+            // Tests take longer than most things, so that others come to wait.
+            let slow = |order: &Event| matches!(order, Event::Land { .. } | Event::BatchLand { .. });
+            let quick: Vec<(u64, Event)> = open.iter().filter(|(_, order)| !slow(order)).cloned().collect();
+            let from = if quick.is_empty() || self.chance.percent(20) { &open } else { &quick };
+            let (seq, order) = self.chance.pick(from);
             let report = self.perform(&sprint, seq, &order);
             if self.crashes && self.chance.percent(15) {
                 let again = Sprint::replay(&self.log);
@@ -341,6 +480,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
     let mut broken = false;
     let mut promised = 0_u64;
     let mut costs: BTreeMap<String, u64> = BTreeMap::new();
+    let mut before = Sprint::default();
     for entry in &world.log {
         let answered = entry.event.answers().map(|seq| open.remove(&seq).expect("an order that is open"));
         match &entry.event {
@@ -356,7 +496,8 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                     assert_eq!(items[on].status, Status::Completed, "seed {seed}: {item} before {on}");
                 }
                 for other in ours.iter().map(|other| &items[other]) {
-                    let apart = other.project != this.project || other.is_apart_from(this);
+                    let apart = other.project != this.project
+                        || other.is_apart_from(this) && !before.is_kept_apart(item, &other.id);
                     assert!(apart, "seed {seed}: {item} beside {}", other.id);
                 }
                 ours.insert(item.clone());
@@ -400,13 +541,16 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                 let cost = costs.entry(end.run_id.clone()).or_default();
                 *cost = (*cost).max(end.cost_usd.0);
             }
-            Event::Land { item, .. } => {
-                let beside = open.values().any(|order| {
-                    matches!(order, Event::Land { item: other, .. } if items[other].project == items[item].project)
-                });
-                assert!(!beside, "seed {seed}: two landings in one project");
+            Event::Land { item, .. } => lands_in_order(seed, &before, &[item]),
+            Event::BatchLand { candidates, .. } => {
+                let names: Vec<&str> = candidates.iter().map(|one| one.item.as_str()).collect();
+                assert!((2..=policy.landing_batch as usize).contains(&names.len()), "seed {seed}: {names:?}");
+                lands_in_order(seed, &before, &names);
             }
             Event::Settle { item, status, .. } => {
+                let landed =
+                    world.targets.get(&items[item].project).is_some_and(|target| target.contains(item));
+                assert_eq!(*status == Status::Completed, landed, "seed {seed}: {item} is {}", status.name());
                 ours.remove(item);
                 items.get_mut(item).unwrap().status = *status;
             }
@@ -420,6 +564,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
         if matches!(entry.event.verb(), archeflow_core::event::Verb::Ordered) {
             open.insert(entry.seq, entry.event.clone());
         }
+        before.apply(entry);
     }
     let done = sprint.end.as_ref().is_some_and(|(why, _)| *why == Stop::Done);
     for (id, (item, _)) in &world.queue {
@@ -438,17 +583,176 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
     }
 }
 
+/// One landing at a time in a project; what matters most first, but for what is taken apart, landed by itself or waits
+/// for another; nothing lands beside what changes the same.
+fn lands_in_order(seed: u64, before: &Sprint, names: &[&str]) {
+    let place = |id: &str| (before.items[id].item.priority, before.items[id].number);
+    let project = &before.items[names[0]].item.project;
+    let here = || before.items.values().filter(|known| known.item.project == *project);
+    assert!(here().all(|known| known.stand != Stand::Landing), "seed {seed}: two landings in one project");
+    assert!(names.is_sorted_by_key(|id| place(id)), "seed {seed}: {names:?} out of order");
+    let in_red = before.reds.iter().rev().find(|red| names.iter().any(|id| red.iter().any(|one| one == id)));
+    assert!(
+        in_red.is_none_or(|red| names.len() == 1 || names.len() < red.len()),
+        "seed {seed}: {names:?} again"
+    );
+    for id in names {
+        assert!(landing::waits_for(before, &before.items[*id]).is_none(), "seed {seed}: {id} had to wait");
+        assert!(names.iter().all(|other| !before.overlap(id, other)), "seed {seed}: {id} in {names:?}");
+        assert!(names.len() == 1 || !before.items[*id].alone, "seed {seed}: {id} is to land alone");
+    }
+    let passed_over = here().filter(|known| {
+        let approved = known.end.as_ref().is_some_and(|end| end.status == Some(RunStatus::AwaitingMerge));
+        let ready = known.stand == Stand::Ended && approved && place(&known.item.id) < place(names[0]);
+        ready && landing::waits_for(before, known).is_none()
+    });
+    assert!(in_red.is_some() || passed_over.count() == 0, "seed {seed}: somebody comes before {names:?}");
+}
+
 #[test]
 fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
     let mut ends: BTreeMap<Stop, u32> = BTreeMap::new();
+    let mut seen = Batches::default();
     for seed in 0..1_000 {
         let mut world = World::new(seed, false);
         let sprint = world.play();
         audit(seed, &world, &sprint);
+        seen.landed += world.batches.landed;
+        seen.red += world.batches.red;
+        seen.left_out += world.batches.left_out;
+        seen.overlaps += world.batches.overlaps;
         *ends.entry(sprint.end.unwrap().0).or_default() += 1;
     }
     for stop in [Stop::Done, Stop::TaskFailures, Stop::Budget, Stop::Quality] {
         assert!(ends.get(&stop).is_some_and(|n| *n > 10), "a world that is too tame: {ends:?}");
+    }
+    let all = [seen.landed, seen.red, seen.left_out, seen.overlaps];
+    assert!(all.iter().all(|count| *count > 30), "a world that is too tame: {seen:?}");
+}
+
+/// Which of several that wait to be landed do land, which is refused, and how often tests run for it.
+#[test]
+fn i8_what_is_red_together_is_taken_apart() {
+    // Items of one letter; red by themselves; red only with each other; at most so many at a time.
+    for (items, red, together, most, landed, refused, tests) in [
+        ("abc", "", "", 8, "abc", "", 1),
+        ("abc", "", "", 1, "abc", "", 3),
+        ("abcd", "", "", 2, "abcd", "", 2),
+        ("abcd", "d", "", 8, "abc", "d", 4),
+        ("abcd", "a", "", 8, "bcd", "a", 4),
+        ("abcd", "", "bd", 8, "abc", "d", 4),
+        ("abcd", "", "ab", 8, "acd", "b", 5),
+        ("abcd", "", "cd", 8, "abc", "d", 4),
+        ("abcdefgh", "c", "", 8, "abdefgh", "c", 5),
+        ("abcdefgh", "h", "", 8, "abcdefg", "h", 5),
+        ("abcdefgh", "ch", "", 8, "abdefg", "ch", 9),
+        ("abcd", "abcd", "", 8, "", "abcd", 8),
+        ("ab", "", "ab", 8, "a", "b", 3),
+    ] {
+        let found = taken_apart(items, red, together, most);
+        assert_eq!(found, (landed.to_owned(), refused.to_owned(), tests), "{items} {red} {together} {most}");
+    }
+}
+
+fn taken_apart(items: &str, red: &str, together: &str, most: u32) -> (String, String, u32) {
+    let policy =
+        Policy { slots: 26, landing_batch: most, failures: 100, checkpoint_tasks: 100, ..Policy::default() };
+    let mut sprint = start(policy);
+    for name in items.chars() {
+        let files = vec![format!("{name}.rs")];
+        sprint.hear(0, Event::Seen { item: Item { files, ..item(&name.to_string(), "p") } });
+    }
+    let (mut landed, mut refused, mut tests) = (String::new(), String::new(), 0);
+    while sprint.settle(0, Room::PLENTY).iter().all(|entry| !matches!(entry.event, Event::End { .. })) {
+        // All runs end before the first of them is landed.
+        for (seq, order) in sprint.open.clone() {
+            let mut tested = |names: &str| {
+                tests += 1;
+                let content = format!("{landed}{names}");
+                let is_red = names.chars().any(|name| red.contains(name))
+                    || !together.is_empty() && together.chars().all(|name| content.contains(name));
+                landed.push_str(if is_red { "" } else { names });
+                !is_red
+            };
+            let merged = |item: &str| ended(item, RunStatus::Merged, Reason::Approved);
+            let report = match order {
+                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1) },
+                Event::Run { item, .. } => {
+                    let end = ended(&item, RunStatus::AwaitingMerge, Reason::Approved);
+                    Event::Ended { start_seq: seq, end }
+                }
+                Event::Land { item, .. } if tested(&item) => {
+                    Event::Landed { start_seq: seq, end: merged(&item) }
+                }
+                Event::Land { item, .. } => {
+                    refused.push_str(&item);
+                    Event::Landed {
+                        start_seq: seq,
+                        end: ended(&item, RunStatus::Stopped, Reason::TestsFailed),
+                    }
+                }
+                Event::BatchLand { candidates, .. } => {
+                    let names: Vec<String> = candidates.into_iter().map(|one| one.item).collect();
+                    let mut came = Together::default();
+                    if tested(&names.concat()) {
+                        let end = |item: &String| ItemEnd { item: item.clone(), end: merged(item) };
+                        came.ends = names.iter().map(end).collect();
+                    } else {
+                        came.red = names;
+                    }
+                    Event::BatchLanded { start_seq: seq, came }
+                }
+                _ => Event::Settled { start_seq: seq },
+            };
+            sprint.hear(0, report);
+        }
+    }
+    (landed, refused, tests)
+}
+
+/// Two that change the same: the later one waits, and starts over if the other landed.
+#[test]
+fn bx_28_who_changes_the_same_waits_and_starts_over() {
+    for (first, again) in
+        [((RunStatus::Merged, Reason::Approved), true), ((RunStatus::Stopped, Reason::TestsFailed), false)]
+    {
+        let mut sprint = start(Policy::default());
+        for name in ["a", "b"] {
+            let files = vec![format!("{name}.rs")];
+            sprint.hear(0, Event::Seen { item: Item { files, ..item(name, "p") } });
+        }
+        let find = |sprint: &Sprint, wanted: fn(&Event) -> bool, item: &str| {
+            let about = |order: &Event| format!("{order:?}").contains(&format!("item: \"{item}\""));
+            let mut open = sprint.open.iter();
+            open.find(|(_, order)| wanted(order) && about(order)).map(|(seq, _)| *seq)
+        };
+        sprint.settle(0, Room::PLENTY);
+        for (seq, _) in sprint.open.clone() {
+            sprint.hear(0, Event::Claimed { start_seq: seq, fence: Some(1) });
+        }
+        sprint.settle(0, Room::PLENTY);
+        let is_run: fn(&Event) -> bool = |order| matches!(order, Event::Run { .. });
+        let is_land: fn(&Event) -> bool = |order| matches!(order, Event::Land { .. });
+        let files = vec!["price.txt".to_owned()];
+        sprint.hear(0, Event::Overlap { a: "b".to_owned(), b: "a".to_owned(), files });
+        let approved = |item: &str| ended(item, RunStatus::AwaitingMerge, Reason::Approved);
+        let run_b = find(&sprint, is_run, "b").unwrap();
+        sprint.hear(0, Event::Ended { start_seq: run_b, end: approved("b") });
+        assert!(sprint.settle(0, Room::PLENTY).is_empty(), "b waits for a, which runs");
+        let run_a = find(&sprint, is_run, "a").unwrap();
+        sprint.hear(0, Event::Ended { start_seq: run_a, end: approved("a") });
+        sprint.settle(0, Room::PLENTY);
+        assert_eq!(find(&sprint, is_land, "b"), None, "b waits for a, which lands");
+        let land_a = find(&sprint, is_land, "a").unwrap();
+        sprint.hear(0, Event::Landed { start_seq: land_a, end: ended("a", first.0, first.1) });
+        sprint.settle(0, Room::PLENTY);
+        let settle = *sprint.open.keys().next().unwrap();
+        sprint.hear(0, Event::Settled { start_seq: settle });
+        sprint.settle(0, Room::PLENTY);
+        assert_eq!(find(&sprint, is_run, "b").is_some(), again, "{first:?}");
+        assert_eq!(find(&sprint, is_land, "b").is_some(), !again, "{first:?}");
+        assert_eq!(sprint.streak, u32::from(!again), "starting over is no failure");
+        assert!(sprint.is_kept_apart("a", "b"));
     }
 }
 

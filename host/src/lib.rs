@@ -16,6 +16,7 @@ pub mod sprint;
 
 pub mod hands;
 
+pub mod companions;
 mod lineup;
 
 pub mod glance;

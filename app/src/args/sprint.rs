@@ -124,6 +124,9 @@ pub(crate) struct SprintRun {
     /// How many tasks run at a time
     #[arg(long, value_name = "N")]
     pub(crate) slots: Option<u32>,
+    /// How many approved changes of a project are tested and landed in one step at most; 1 lands each by itself
+    #[arg(long, value_name = "N")]
+    pub(crate) batch: Option<u32>,
     /// Run P3 as well
     #[arg(long)]
     pub(crate) low_priority: bool,

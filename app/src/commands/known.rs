@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
 use archeflow_core::words::{Money, Outcome, Reason, RunStatus};
-use archeflow_host::clock;
 use archeflow_host::drive::Driver;
+use archeflow_host::{clock, companions};
 
-use crate::args::{AnswerArgs, ContinueArgs, Known, ResumeArgs, Session};
+use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
 use crate::commands::{house, print_json};
 use crate::faces::summary;
@@ -129,7 +129,7 @@ fn dollars(text: &str) -> Result<Money, Failure> {
     })
 }
 
-pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {
+pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
     if driver.run.review.is_some() {
         let hint = format!("See what it found: archeflow review --run {}", args.id);
@@ -154,7 +154,15 @@ pub(crate) fn merge(args: &Known) -> Result<ExitCode, Failure> {
     if driver.run.work.is_none() {
         return Err(Failure::usage(format!("{} has made nothing that could be merged", args.id), ""));
     }
-    go_on(driver, "merge", &args.session, vec![MergeRequested {}.into()])
+    let (places, run) = (&driver.world.places, &driver.run);
+    let apart = |error: companions::Error| {
+        Failure::usage(error.to_string(), format!("Land it by itself: archeflow merge {}", args.id))
+    };
+    let before = companions::companions(places, run, &args.before).map_err(apart)?;
+    let with = args.landed_with.as_deref();
+    let with =
+        with.map(|lead| companions::together(places, run, &args.id, lead)).transpose().map_err(apart)?;
+    go_on(driver, "merge", &args.session, vec![MergeRequested { before, with }.into()])
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {

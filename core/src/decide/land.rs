@@ -19,6 +19,10 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let Some(built) = &landing.built else { return build(run, 1) };
     let (old, commit, tree) = match built {
         Built::Candidate { old, commit, tree } => (old, commit, tree),
+        // What stands in the way may never land: it is tried again without the others.
+        Built::Conflict { .. } | Built::Nothing if !landing.chain.is_empty() => {
+            return wait(run, "it does not go together with the others");
+        }
         Built::Conflict { paths } => {
             let detail = format!("the change conflicts with the target in {}", listed(paths));
             return finish(run, RunStatus::Stopped, Reason::MergeConflict, detail);
@@ -69,8 +73,18 @@ fn build(run: &Run, attempt: u32) -> Vec<Event> {
         target: request.base.target.clone(),
         strategy: run.policy().git.merge_strategy,
         attempt,
+        before: run.landing.before.clone(),
+        with: run.landing.with.clone(),
     };
     vec![start.into()]
+}
+
+/// Approved as before, and not landed: what speaks against it concerns several runs, and whoever put them together
+/// takes them apart.
+fn wait(run: &Run, why: &str) -> Vec<Event> {
+    let others: Vec<&str> = run.landing.chain.iter().map(|link| link.run_id.as_str()).collect();
+    let detail = format!("not landed together with {}: {why}", others.join(", "));
+    finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
 }
 
 fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Event {
@@ -97,6 +111,9 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
 /// for the merge is told instead.
 fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Event> {
     let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
+    if !run.landing.chain.is_empty() {
+        return wait(run, &detail);
+    }
     if run.landing.agreed {
         return finish(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
@@ -183,7 +200,10 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
         return events;
     }
     let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
-    let detail = format!("landed on {target} as {}", short(&merged.commit));
+    let mut detail = format!("landed on {target} as {}", short(&merged.commit));
+    if let Some(with) = &run.landing.with {
+        detail.push_str(&format!(", tested as {} with {}", short(&with.tip), with.run_id));
+    }
     finish(run, RunStatus::Merged, Reason::Approved, detail)
 }
 

@@ -14,12 +14,59 @@ pub struct MergeStart {
     pub target: String,
     pub strategy: MergeStrategy,
     pub attempt: u32,
+    /// Work of other runs that comes first, so that all of it is tested once and lands in one step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Companion>,
+    /// Look first: the work landed with another run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<Together>,
+}
+
+/// A run whose work is to land before that of another, in the same step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Companion {
+    pub run_id: String,
+    pub work: Oid,
+    pub base: Oid,
+    pub strategy: MergeStrategy,
+}
+
+/// One companion's place in the candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    pub run_id: String,
+    pub work: Oid,
+    pub old: Oid,
+    pub commit: Oid,
+    pub tree: Oid,
+}
+
+/// A companion that could not come along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub run_id: String,
+    pub why: String,
+}
+
+/// Where a run landed that another one took along: as which commit, and tested as which.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// Whose landing it was.
+    pub run_id: String,
+    pub old: Oid,
+    pub commit: Oid,
+    pub tree: Oid,
+    pub tip: Oid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeBuilt {
     pub start_seq: Seq,
     pub built: Built,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<Link>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,8 +28,8 @@ pub use cycle::{
     StuckKind, Tracked, Trend, TrendStatus, WiggumBreak, WorkflowEscalated,
 };
 pub use landing::{
-    Built, HookDone, HookStart, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent,
-    RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart,
+    Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
+    Refusal, RevertIntent, RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart, Together,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};

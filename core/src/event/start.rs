@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::landing::{Companion, Together};
 use crate::words::{
     Answer, Change, Domain, Lesson, Money, Oid, Overlay, Phase, Policy, Resolved, Seat, Shadow, Strategy,
     Tier, Workflow,
@@ -173,6 +174,13 @@ pub struct RunDiscarded {
     pub kept_as: Vec<String>,
 }
 
-/// A person says: land it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MergeRequested {}
+/// A person says: land it. Or a sprint does, which may land several runs at a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeRequested {
+    /// Runs whose work this landing takes along, in the order in which they come before its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Companion>,
+    /// Another run's landing took this one along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<Together>,
+}

@@ -75,8 +75,8 @@ impl Asked {
                 (!same).then_some("other tests would have run, or on another tree")
             }
             (Event::MergeStart(one), Event::MergeStart(two)) => {
-                let same = (&one.work, &one.base, &one.target, one.strategy)
-                    == (&two.work, &two.base, &two.target, two.strategy);
+                let same = (&one.work, &one.base, &one.target, one.strategy, &one.before, &one.with)
+                    == (&two.work, &two.base, &two.target, two.strategy, &two.before, &two.with);
                 (!same).then_some("another merge would have been built")
             }
             (Event::HookStart(one), Event::HookStart(two)) => {

@@ -76,8 +76,16 @@ impl Run {
             Event::RevertIntent(_) => self.landing.since = at,
             Event::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
-                self.landing =
-                    Landing { attempts: start.attempt, agreed, answer, asked, ..Landing::default() };
+                let (before, with) = (start.before.clone(), start.with.clone());
+                self.landing = Landing {
+                    attempts: start.attempt,
+                    agreed,
+                    answer,
+                    asked,
+                    before,
+                    with,
+                    ..Landing::default()
+                };
                 self.hooks.remove(&HookPoint::PreMerge);
             }
             Event::QuestionAsked(question) => {
@@ -266,10 +274,11 @@ impl Run {
                 self.settle_open();
                 self.open.clear();
             }
-            Event::MergeRequested(_) => {
+            Event::MergeRequested(requested) => {
                 self.reopen();
                 self.overrule();
-                self.landing = Landing { agreed: true, ..Landing::default() };
+                let (before, with) = (requested.before.clone(), requested.with.clone());
+                self.landing = Landing { agreed: true, before, with, ..Landing::default() };
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
             }
             Event::AgentFailed(failed) => self.apply_failure(seq, at, failed),
@@ -284,6 +293,8 @@ impl Run {
             Event::MergeBuilt(built) => {
                 self.open.remove(&built.start_seq);
                 self.landing.built = Some(built.built.clone());
+                self.landing.chain.clone_from(&built.chain);
+                self.landing.left_out.clone_from(&built.left_out);
             }
             Event::TestsDone(done) => {
                 if let Some(Event::TestsStart(start)) = self.open.remove(&done.start_seq) {

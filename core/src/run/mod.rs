@@ -10,8 +10,9 @@ mod ledger;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentStart, Built, Entry, Event, HookDone, MergeIntent, Money, QuestionAsked, QuestionKind, Refusal,
-    ReviewOpened, RunComplete, RunStart, SessionStart, Tested, Tracked, Trend, Verb,
+    AgentStart, Built, Companion, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money, QuestionAsked,
+    QuestionKind, Refusal, ReviewOpened, RunComplete, RunStart, SessionStart, Tested, Together, Tracked,
+    Trend, Verb,
 };
 use crate::persona;
 use crate::words::{
@@ -97,6 +98,13 @@ pub struct Landing {
     pub answer: Option<bool>,
     /// A person said yes, here or by `archeflow merge`.
     pub agreed: bool,
+    /// Runs whose work comes along, if it can.
+    pub before: Vec<Companion>,
+    /// Another run's landing took this one along.
+    pub with: Option<Together>,
+    /// The companions in the candidate, in their order.
+    pub chain: Vec<Link>,
+    pub left_out: Vec<LeftOut>,
     pub intent: Option<MergeIntent>,
     /// When the last step that moves the target was written down.
     pub since: u64,

@@ -4,6 +4,7 @@
 use super::budget;
 use super::event::{Event, Stop};
 use super::fold::{Known, Sprint, Stand};
+use super::landing;
 use super::policy::Room;
 use super::queue::{Graph, Item, Priority, Standing, Status};
 use super::standing::{self, Follows};
@@ -13,7 +14,7 @@ pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
     if !sprint.begun || sprint.end.is_some() {
         return Vec::new();
     }
-    let stages: [fn(&Sprint) -> Vec<Event>; 5] = [follow_up, land, block, boundaries, run];
+    let stages: [fn(&Sprint) -> Vec<Event>; 5] = [follow_up, landing::land, block, boundaries, run];
     if let Some(events) = stages.iter().map(|stage| stage(sprint)).find(|events| !events.is_empty()) {
         return events;
     }
@@ -35,29 +36,12 @@ fn follow_up(sprint: &Sprint) -> Vec<Event> {
     .collect()
 }
 
-fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
+pub(super) fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
     let reruns =
         if sprint.broke.is_some() { 0 } else { (sprint.policy.reruns + 1).saturating_sub(known.attempt) };
-    Some(standing::after(known.end.as_ref()?, known.stand == Stand::Landed, reruns))
-}
-
-/// One landing at a time in a project, what matters most first.
-fn land(sprint: &Sprint) -> Vec<Event> {
-    let ready = in_order(sprint, |known| {
-        known.stand == Stand::Ended && follows(sprint, known) == Some(Follows::Land)
-    });
-    let busy = |known: &Known| {
-        sprint
-            .items
-            .values()
-            .any(|other| other.stand == Stand::Landing && other.item.project == known.item.project)
-    };
-    let next = ready.into_iter().find(|known| !busy(known));
-    next.and_then(|known| {
-        Some(Event::Land { item: known.item.id.clone(), run_id: known.end.as_ref()?.run_id.clone() })
-    })
-    .into_iter()
-    .collect()
+    let follows = standing::after(known.end.as_ref()?, known.stand == Stand::Landed, reruns);
+    let in_vain = follows == Follows::Land && reruns > 0 && landing::is_overtaken(sprint, known);
+    Some(if in_vain { Follows::Rerun } else { follows })
 }
 
 /// What waits for something that will not come is told so, and needs nobody to run it.
@@ -190,7 +174,7 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
         let large = busy.iter().filter(|other| other.estimate.is_large()).count();
         let fits = busy.len() < policy.slots as usize
             && !(item.estimate.is_large() && large >= policy.large as usize)
-            && busy.iter().all(|other| other.project != item.project || other.is_apart_from(item))
+            && busy.iter().all(|other| goes_beside(sprint, item, other))
             && (busy.is_empty() || policy.admits(room));
         if fits {
             busy.push(item);
@@ -200,7 +184,12 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
     picked
 }
 
-fn in_order(sprint: &Sprint, wanted: impl Fn(&Known) -> bool) -> Vec<&Known> {
+/// Only what shares no files runs side by side in a project, by what was declared and by what was seen.
+fn goes_beside(sprint: &Sprint, item: &Item, other: &Item) -> bool {
+    other.project != item.project || other.is_apart_from(item) && !sprint.is_kept_apart(&item.id, &other.id)
+}
+
+pub(super) fn in_order(sprint: &Sprint, wanted: impl Fn(&Known) -> bool) -> Vec<&Known> {
     let mut some: Vec<&Known> = sprint.items.values().filter(|known| wanted(known)).collect();
     some.sort_by_key(|known| (known.item.priority, known.number));
     some

@@ -49,6 +49,14 @@ pub enum Event {
     Land { item: String, run_id: String },
     #[serde(rename = "item.landed")]
     Landed { start_seq: Seq, end: RunEnd },
+    /// These land together, each on top of the one before.
+    #[serde(rename = "batch.land")]
+    BatchLand { project: String, candidates: Vec<Candidate> },
+    #[serde(rename = "batch.landed")]
+    BatchLanded { start_seq: Seq, came: Together },
+    /// Two that run side by side change the same files; without files they no longer do.
+    #[serde(rename = "item.overlap")]
+    Overlap { a: String, b: String, files: Vec<String> },
     #[serde(rename = "item.settle")]
     Settle { item: String, fence: Option<u64>, status: Status, note: String },
     #[serde(rename = "item.settled")]
@@ -80,6 +88,34 @@ pub struct RunEnd {
     /// The commit it landed as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed_as: Option<String>,
+}
+
+/// An approved run that waits to be landed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    pub item: String,
+    pub run_id: String,
+}
+
+/// What came of landing several at a time. Who is not named here waits as before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Together {
+    /// Runs that came to an end: landed, or refused for a reason of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<ItemEnd>,
+    /// Items that are red together, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub red: Vec<String>,
+    /// Items that are to be landed by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<String>,
+    pub took_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemEnd {
+    pub item: String,
+    pub end: RunEnd,
 }
 
 /// Why a sprint stops.
@@ -114,6 +150,7 @@ impl Event {
             | Event::Claim { .. }
             | Event::Run { .. }
             | Event::Land { .. }
+            | Event::BatchLand { .. }
             | Event::Settle { .. } => Verb::Ordered,
             Event::Checkpoint { .. } | Event::Break { .. } | Event::End { .. } => Verb::Decided,
             Event::Start { .. }
@@ -123,6 +160,8 @@ impl Event {
             | Event::Claimed { .. }
             | Event::Ended { .. }
             | Event::Landed { .. }
+            | Event::BatchLanded { .. }
+            | Event::Overlap { .. }
             | Event::Settled { .. }
             | Event::Interrupted { .. } => Verb::Reported,
         }
@@ -136,6 +175,7 @@ impl Event {
             | Event::Claimed { start_seq, .. }
             | Event::Ended { start_seq, .. }
             | Event::Landed { start_seq, .. }
+            | Event::BatchLanded { start_seq, .. }
             | Event::Settled { start_seq } => Some(*start_seq),
             _ => None,
         }

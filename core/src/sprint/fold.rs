@@ -1,13 +1,13 @@
 //! A sprint as its log tells it. It remembers and never decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::event::{Entry, Event, RunEnd, Stop};
+use super::event::{Entry, Event, RunEnd, Stop, Together};
 use super::policy::{Policy, Room};
 use super::queue::{Item, Status};
 use super::{decide, standing};
 use crate::event::Verb;
-use crate::words::{Money, Seq, Share};
+use crate::words::{Money, RunStatus, Seq, Share};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sprint {
@@ -36,6 +36,12 @@ pub struct Sprint {
     pub end: Option<(Stop, String)>,
     /// The items a person said yes to, until they are claimed.
     pub agreed: Vec<String>,
+    /// Items that were red together and are not taken apart yet; the last are parts of those before.
+    pub reds: Vec<Vec<String>>,
+    /// What two runs both change, by the names of their items in order.
+    pub overlaps: BTreeMap<(String, String), Vec<String>>,
+    /// Items that overlapped once and never run side by side again.
+    pub kept_apart: BTreeSet<(String, String)>,
 }
 
 /// Since the last checkpoint.
@@ -55,6 +61,8 @@ pub struct Known {
     pub attempt: u32,
     /// How its last run came out.
     pub end: Option<RunEnd>,
+    /// It lands by itself: it did not go together with others.
+    pub alone: bool,
 }
 
 /// Where an item is on its way.
@@ -155,11 +163,19 @@ impl Sprint {
             Event::Claimed { fence, .. } => self.claimed(answered.as_ref(), *fence),
             Event::Run { item, attempt, .. } => {
                 self.stand(item, Stand::Running);
-                self.known(item, |known| known.attempt = *attempt);
+                self.known(item, |known| (known.attempt, known.alone) = (*attempt, false));
+                // From here on it changes other files, from another commit on.
+                self.overlaps.retain(|(a, b), _| a != item && b != item);
+                self.reds.retain(|red| !red.contains(item));
             }
             Event::Ended { end, .. } => self.ended(answered.as_ref(), end, Stand::Ended),
             Event::Land { item, .. } => self.stand(item, Stand::Landing),
             Event::Landed { end, .. } => self.ended(answered.as_ref(), end, Stand::Landed),
+            Event::BatchLand { candidates, .. } => {
+                candidates.iter().for_each(|one| self.stand(&one.item, Stand::Landing));
+            }
+            Event::BatchLanded { came, .. } => self.batch_landed(answered.as_ref(), came),
+            Event::Overlap { a, b, files } => self.overlapped(a, b, files),
             Event::Settle { item, status, .. } => {
                 self.stand(item, Stand::Settling);
                 self.known(item, |known| known.item.status = *status);
@@ -181,7 +197,15 @@ impl Sprint {
             }
             None => {
                 let stand = Stand::Waiting;
-                let known = Known { item: item.clone(), number, stand, fence: None, attempt: 0, end: None };
+                let known = Known {
+                    item: item.clone(),
+                    number,
+                    stand,
+                    fence: None,
+                    attempt: 0,
+                    end: None,
+                    alone: false,
+                };
                 self.items.insert(item.id.clone(), known);
             }
         }
@@ -205,8 +229,51 @@ impl Sprint {
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
         let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
-        self.work_ms = self.work_ms.saturating_add(end.took_ms);
-        self.since.work_ms = self.since.work_ms.saturating_add(end.took_ms);
+        self.worked(end.took_ms);
+        self.came_out(item, end, stand);
+    }
+
+    /// Whoever neither landed nor was refused waits as before.
+    fn batch_landed(&mut self, order: Option<&Event>, came: &Together) {
+        let Some(Event::BatchLand { candidates, .. }) = order else { return };
+        self.worked(came.took_ms);
+        candidates.iter().for_each(|one| self.stand(&one.item, Stand::Ended));
+        for one in &came.ends {
+            self.came_out(&one.item, &one.end, Stand::Landed);
+        }
+        for item in &came.alone {
+            self.known(item, |known| known.alone = true);
+            self.reds.retain(|red| !red.contains(item));
+        }
+        if !came.red.is_empty() {
+            self.reds.push(came.red.clone());
+        }
+    }
+
+    fn overlapped(&mut self, a: &str, b: &str, files: &[String]) {
+        let pair = pair(a, b);
+        if files.is_empty() {
+            self.overlaps.remove(&pair);
+        } else {
+            self.kept_apart.insert(pair.clone());
+            self.overlaps.insert(pair, files.to_vec());
+        }
+    }
+
+    fn worked(&mut self, took_ms: u64) {
+        self.work_ms = self.work_ms.saturating_add(took_ms);
+        self.since.work_ms = self.since.work_ms.saturating_add(took_ms);
+    }
+
+    fn came_out(&mut self, item: &str, end: &RunEnd, stand: Stand) {
+        let landed = stand == Stand::Landed && end.status == Some(RunStatus::Merged);
+        if landed {
+            // What landed was part of what is red, and what is left of it still is.
+            self.reds.iter_mut().for_each(|red| red.retain(|other| other != item));
+            self.reds.retain(|red| !red.is_empty());
+        } else {
+            self.reds.retain(|red| !red.iter().any(|other| other == item));
+        }
         let cost = self.spent.entry(end.run_id.clone()).or_default();
         // A run tells what it cost altogether, so the greater word is the later one.
         *cost = (*cost).max(end.cost_usd);
@@ -249,8 +316,33 @@ impl Sprint {
         self.spent.values().copied().sum()
     }
 
+    /// Whether two of a project change the same, as far as is known.
+    pub fn overlap(&self, a: &str, b: &str) -> bool {
+        self.overlaps.contains_key(&pair(a, b))
+    }
+
+    /// The items that change what this one changes.
+    pub fn overlapping<'a>(&'a self, item: &str) -> impl Iterator<Item = &'a Known> + use<'a> {
+        let others = |(a, b): &'a (String, String)| match item {
+            item if a == item => Some(b),
+            item if b == item => Some(a),
+            _ => None,
+        };
+        let others: Vec<&String> = self.overlaps.keys().filter_map(others).collect();
+        others.into_iter().filter_map(|other| self.items.get(other))
+    }
+
+    pub fn is_kept_apart(&self, a: &str, b: &str) -> bool {
+        self.kept_apart.contains(&pair(a, b))
+    }
+
     /// What is ours now.
     pub fn ours(&self) -> impl Iterator<Item = &Known> {
         self.items.values().filter(|known| known.stand.is_ours())
     }
+}
+
+fn pair(a: &str, b: &str) -> (String, String) {
+    let (a, b) = if a <= b { (a, b) } else { (b, a) };
+    (a.to_owned(), b.to_owned())
 }

@@ -41,6 +41,8 @@ pub struct Policy {
     pub busy_minutes: u64,
     /// A longer wait for a provider is not waited for.
     pub patience_minutes: u64,
+    /// How many candidates of a project land in one step at most; 1 lands each by itself.
+    pub landing_batch: u32,
 }
 
 impl Default for Policy {
@@ -62,6 +64,7 @@ impl Default for Policy {
             reruns: 1,
             busy_minutes: 15,
             patience_minutes: 360,
+            landing_batch: 8,
         }
     }
 }

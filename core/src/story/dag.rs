@@ -247,7 +247,7 @@ mod tests {
     fn bx_09_every_event_stands_in_the_tree_once() {
         let plain = || crate::event::RevertRefused { start_seq: 0, detail: "x".to_owned() };
         let log = [
-            entry(1, &[], MergeRequested {}),
+            entry(1, &[], MergeRequested::default()),
             entry(2, &[1], plain()),
             entry(3, &[2], plain()),
             entry(4, &[2, 3], transition()),

@@ -260,7 +260,10 @@ impl World {
     fn answer(&mut self, seq: Seq, order: &Event) -> Event {
         match order {
             Event::AgentStart(start) => self.agent(seq, start),
-            Event::MergeStart(_) => MergeBuilt { start_seq: seq, built: self.build() }.into(),
+            Event::MergeStart(_) => {
+                MergeBuilt { start_seq: seq, built: self.build(), chain: Vec::new(), left_out: Vec::new() }
+                    .into()
+            }
             Event::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),

@@ -364,7 +364,7 @@ impl World {
                         }
                     }
                 };
-                MergeBuilt { start_seq: seq, built }.into()
+                MergeBuilt { start_seq: seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
             Event::TestsStart(start) => {
                 let mut chance = at("tests.done");
@@ -460,7 +460,7 @@ impl World {
         Some(match chance.below(20) {
             0..8 => continued(&mut chance, ledger, 1).into(),
             8..10 => continued(&mut chance, ledger, 0).into(),
-            10..14 if worked => MergeRequested {}.into(),
+            10..14 if worked => MergeRequested::default().into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
             18 => RunDiscarded { kept_as: Vec::new() }.into(),
             _ => return None,

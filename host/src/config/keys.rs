@@ -1120,12 +1120,18 @@ pub static KEYS: &[Key] = &[
     ),
     key(
         "sprint.slots",
-        Kind::Whole(1, 64),
+        Kind::Whole(1, 128),
         Class::GuardedAbove,
         Ok("4"),
         "Tasks of a sprint that run at a time.",
     ),
-    key("sprint.large", Kind::Whole(0, 64), Class::GuardedAbove, Ok("2"), "How many of them may be L or XL."),
+    key(
+        "sprint.large",
+        Kind::Whole(0, 128),
+        Class::GuardedAbove,
+        Ok("2"),
+        "How many of them may be L or XL.",
+    ),
     key("sprint.low_priority", Kind::Switch, Class::Guarded, Ok("false"), "Run P3 as well."),
     key(
         "sprint.load_percent",
@@ -1217,6 +1223,13 @@ pub static KEYS: &[Key] = &[
         Class::GuardedAbove,
         Ok("360"),
         "A longer wait for a provider is not waited for: the item goes back to the queue.",
+    ),
+    key(
+        "sprint.landing_batch",
+        Kind::Whole(1, 128),
+        Class::Inert,
+        Ok("8"),
+        "Changes of a project that land in one step at most; 1 lands each by itself.",
     ),
     key(
         "hooks.<point>.command",

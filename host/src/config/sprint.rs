@@ -30,6 +30,7 @@ impl Settings {
             reruns: number("reruns"),
             busy_minutes: whole("busy_minutes"),
             patience_minutes: whole("patience_minutes"),
+            landing_batch: number("landing_batch"),
         }
     }
 }

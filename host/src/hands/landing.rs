@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use archeflow_core::event::{
-    Built, Event, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent, RevertRefused,
-    RunMerged, RunReverted,
+    Built, Event, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent,
+    RevertRefused, RunMerged, RunReverted, Together,
 };
 use archeflow_core::words::{Change, MergeStrategy, Seq};
 
@@ -19,44 +19,104 @@ use crate::world::World;
 /// How long another landing on the same target is waited for.
 const WAIT: Duration = Duration::from_secs(120);
 
-/// D-03: a merge commit off to the side, on the target as it is now.
-pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> MergeBuilt {
-    let built = try_build(world, start).unwrap_or_else(|what| Built::Fault { what });
-    MergeBuilt { start_seq: seq, built }
+/// D-03: a merge commit off to the side, on the target as it is now. Work of other runs that is to land in the same
+/// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
+pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Event {
+    let mut built =
+        MergeBuilt { start_seq: seq, built: Built::Nothing, chain: Vec::new(), left_out: Vec::new() };
+    let done = match &start.with {
+        Some(with) => match landed_with(world, start, with) {
+            Ok(Ok(())) => return merged_with(seq, start, with).into(),
+            Ok(Err(now)) => Ok(Built::BaseGone { now }),
+            Err(what) => Err(what),
+        },
+        None => try_build(world, start, &mut built),
+    };
+    built.built = done.unwrap_or_else(|what| Built::Fault { what });
+    built.into()
 }
 
-fn try_build(world: &World, start: &MergeStart) -> Result<Built, String> {
+fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<Built, String> {
     let (work, base) = (oid(&start.work)?, oid(&start.base)?);
     let Some(target) = world.repo.resolve(&start.target).map_err(text)? else {
         return Ok(Built::BaseGone { now: "deleted".to_owned() });
     };
-    let message = format!("archeflow: merge run {}\n", world.run_id);
     let keep = world.keep_ref(&format!("merge-{}", start.attempt));
-    let request = Work {
-        target: &target,
-        work: &work,
-        base: &base,
-        message: &message,
-        identity: world.repo.identity(),
-        keep: &keep,
-    };
-    let strategy = match start.strategy {
-        MergeStrategy::NoFf => Strategy::NoFf,
-        MergeStrategy::Squash => Strategy::Squash,
-        MergeStrategy::Rebase => Strategy::Rebase,
-    };
-    let built = land::build(&world.repo, strategy, &request).map_err(text)?;
+    let mut tip = target.clone();
+    for one in &start.before {
+        let (work, base) = (oid(&one.work)?, oid(&one.base)?);
+        let why = match commit_on(world, &tip, (&work, &base), &one.run_id, one.strategy, &keep)? {
+            land::Built::Commit { oid, tree } => {
+                let (old, commit) = (tip.to_string(), oid.to_string());
+                let (run_id, work, tree) = (one.run_id.clone(), one.work.clone(), tree.to_string());
+                out.chain.push(Link { run_id, work, old, commit, tree });
+                tip = oid;
+                continue;
+            }
+            land::Built::Conflict { paths } => format!("conflict in {}", quoted(&paths).join(", ")),
+            land::Built::Nothing => "it is in the target already".to_owned(),
+            land::Built::BaseGone => "the target no longer contains what it began from".to_owned(),
+        };
+        out.left_out.push(LeftOut { run_id: one.run_id.clone(), why });
+    }
+    let built = commit_on(world, &tip, (&work, &base), &world.run_id, start.strategy, &keep)?;
     failpoint::pass("merge.built");
     Ok(match built {
         land::Built::Commit { oid, tree } => {
             Built::Candidate { old: target.to_string(), commit: oid.to_string(), tree: tree.to_string() }
         }
-        land::Built::Conflict { paths } => {
-            Built::Conflict { paths: paths.iter().map(|path| quote_path(path)).collect() }
-        }
+        land::Built::Conflict { paths } => Built::Conflict { paths: quoted(&paths) },
         land::Built::Nothing => Built::Nothing,
         land::Built::BaseGone => Built::BaseGone { now: target.to_string() },
     })
+}
+
+fn commit_on(
+    world: &World,
+    target: &Oid,
+    (work, base): (&Oid, &Oid),
+    run_id: &str,
+    strategy: MergeStrategy,
+    keep: &str,
+) -> Result<land::Built, String> {
+    let message = format!("archeflow: merge run {run_id}\n");
+    let request = Work { target, work, base, message: &message, identity: world.repo.identity(), keep };
+    let strategy = match strategy {
+        MergeStrategy::NoFf => Strategy::NoFf,
+        MergeStrategy::Squash => Strategy::Squash,
+        MergeStrategy::Rebase => Strategy::Rebase,
+    };
+    land::build(&world.repo, strategy, &request).map_err(text)
+}
+
+fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| quote_path(path)).collect()
+}
+
+/// Whether the target holds what another run's landing is said to have brought, with this run's commit in it. If not,
+/// where the target is.
+fn landed_with(world: &World, start: &MergeStart, with: &Together) -> Result<Result<(), String>, String> {
+    let (commit, tip) = (oid(&with.commit)?, oid(&with.tip)?);
+    let Some(now) = world.repo.resolve(&start.target).map_err(text)? else {
+        return Ok(Err("deleted".to_owned()));
+    };
+    if world.repo.tree_of(&commit).map_err(text)?.as_str() != with.tree {
+        return Err(format!("{} is not what {} landed", with.commit, with.run_id));
+    }
+    let is_in = contains(world, &now, &tip) && contains(world, &tip, &commit);
+    Ok(if is_in { Ok(()) } else { Err(now.to_string()) })
+}
+
+fn merged_with(seq: Seq, start: &MergeStart, with: &Together) -> RunMerged {
+    RunMerged {
+        start_seq: seq,
+        base: start.target.clone(),
+        strategy: start.strategy,
+        old: with.old.clone(),
+        commit: with.commit.clone(),
+        tree: with.tree.clone(),
+        moved: 0,
+    }
 }
 
 /// Moves the branch from exactly the recorded old commit to exactly the tested one, under the repository's lock.
@@ -65,7 +125,7 @@ pub(super) fn land(
     world: &World,
     seq: Seq,
     intent: &MergeIntent,
-    work: Option<&Change>,
+    (work, chain): (Option<&Change>, &[Link]),
     since: Option<SystemTime>,
 ) -> Event {
     let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
@@ -81,7 +141,7 @@ pub(super) fn land(
         Ok(moved) => moved,
         Err((why, detail)) => return refused(why, detail),
     };
-    if let Err(what) = verify(world, &step, intent, work) {
+    if let Err(what) = verify(world, &step, intent, work, chain) {
         return refused(Refusal::Fault, format!("the landed branch is not what was tested: {what}"));
     }
     RunMerged {
@@ -141,23 +201,33 @@ fn moved_to(step: &Move, now: Option<&Oid>) -> String {
 }
 
 /// I8: tested equals landed, nothing lost, nothing touched that the work does not touch.
-fn verify(world: &World, step: &Move, intent: &MergeIntent, work: Option<&Change>) -> Result<(), String> {
+fn verify(
+    world: &World,
+    step: &Move,
+    intent: &MergeIntent,
+    work: Option<&Change>,
+    chain: &[Link],
+) -> Result<(), String> {
     let tested = oid(&intent.tree)?;
     let allowed = match work {
         Some(work) => {
-            let (Some(base), tip) = (merge_base(world, step, work)?, oid(&work.commit)?) else {
-                return Err("no common base".to_owned());
-            };
-            let paths = changed(&world.repo, &base, &tip).map_err(text)?;
-            Some(paths.into_iter().map(|path| path.path).collect::<BTreeSet<_>>())
+            let works = chain.iter().map(|link| &link.work).chain([&work.commit]);
+            let mut allowed = BTreeSet::new();
+            for work in works {
+                allowed.extend(touched_by(world, step, &oid(work)?)?);
+            }
+            Some(allowed)
         }
         None => None,
     };
     land::verify(&world.repo, step, &tested, allowed.as_ref()).map_err(text)
 }
 
-fn merge_base(world: &World, step: &Move, work: &Change) -> Result<Option<Oid>, String> {
-    crate::git::change::merge_base(&world.repo, &step.old, &oid(&work.commit)?).map_err(text)
+fn touched_by(world: &World, step: &Move, work: &Oid) -> Result<Vec<Vec<u8>>, String> {
+    let base = crate::git::change::merge_base(&world.repo, &step.old, work).map_err(text)?;
+    let base = base.ok_or_else(|| "no common base".to_owned())?;
+    let paths = changed(&world.repo, &base, work).map_err(text)?;
+    Ok(paths.into_iter().map(|path| path.path).collect())
 }
 
 /// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.

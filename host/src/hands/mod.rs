@@ -98,9 +98,9 @@ pub fn perform(
             spawn(inbox, seq, move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
         }
         Event::MergeIntent(intent) => {
-            let (intent, work) = ((**intent).clone(), run.work.clone());
+            let (intent, work, chain) = ((**intent).clone(), run.work.clone(), run.landing.chain.clone());
             spawn(inbox, seq, move || {
-                report(&send, seq, landing::land(&world, seq, &intent, work.as_ref(), since));
+                report(&send, seq, landing::land(&world, seq, &intent, (work.as_ref(), &chain), since));
             });
         }
         Event::RevertIntent(intent) => {

@@ -109,7 +109,7 @@ impl Crew {
     }
 
     /// However often its process is killed by somebody else, within reason.
-    fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
+    pub(super) fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
         let mut took_ms = 0_u64;
         let mut stretch = once();
         for _ in 0..REVIVALS {
@@ -122,7 +122,26 @@ impl Crew {
         RunEnd { took_ms: took_ms.saturating_add(stretch.end.took_ms), ..stretch.end }
     }
 
-    fn start(&self, seq: Seq, dir: &Path, id: &str, mut args: Vec<OsString>, task: Option<&str>) -> Stretch {
+    pub(super) fn start(
+        &self,
+        seq: Seq,
+        dir: &Path,
+        id: &str,
+        args: Vec<OsString>,
+        task: Option<&str>,
+    ) -> Stretch {
+        self.start_under(&self.watch, seq, dir, id, args, task)
+    }
+
+    pub(super) fn start_under(
+        &self,
+        watch: &Watch,
+        seq: Seq,
+        dir: &Path,
+        id: &str,
+        mut args: Vec<OsString>,
+        task: Option<&str>,
+    ) -> Stretch {
         if !dir.join(".git").exists() {
             return Stretch::last(unstarted(id, format!("{} is no repository", dir.display())));
         }
@@ -139,9 +158,9 @@ impl Crew {
             limits: Limits { grace: GRACE, ..Limits::default() },
             tag: format!("{}.{seq}", self.tag),
         };
-        let ended = proc::run(job, &self.watch, &mut |_, _| {});
+        let ended = proc::run(job, watch, &mut |_, _| {});
         let end = self.came_out(dir, id, &ended);
-        Stretch { killed: end.status.is_none() && matches!(ended.cause, Cause::Signaled(_)), end }
+        Stretch { killed: matches!(ended.cause, Cause::Signaled(_)), end }
     }
 
     /// The run's own log says how it came out; without one, the last thing it said.
@@ -165,14 +184,15 @@ impl Crew {
     }
 }
 
-/// One process of a run, and whether it was killed before the run came to an end.
-struct Stretch {
+/// One process of a run, and whether it was killed. What its log says then may be from before it began: a landing that
+/// is killed before its yes is written down leaves a run that waits for it.
+pub(super) struct Stretch {
     end: RunEnd,
     killed: bool,
 }
 
 impl Stretch {
-    fn last(end: RunEnd) -> Stretch {
+    pub(super) fn last(end: RunEnd) -> Stretch {
         Stretch { end, killed: false }
     }
 }
@@ -182,14 +202,14 @@ pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
     format!("{sprint_id}.{item}.{attempt}")
 }
 
-enum Looked {
+pub(super) enum Looked {
     Nothing,
     Begun,
     Over(Box<Run>),
 }
 
 /// How far a run has come, by its log.
-fn look(dir: &Path, id: &str) -> Looked {
+pub(super) fn look(dir: &Path, id: &str) -> Looked {
     let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
     match Journal::read(&path) {
         Err(journal::Error::Missing { .. }) => Looked::Nothing,
@@ -203,7 +223,7 @@ fn look(dir: &Path, id: &str) -> Looked {
     }
 }
 
-fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
+pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
     let outcome = run.outcome.as_ref();
     RunEnd {
         run_id: id.to_owned(),
@@ -222,7 +242,7 @@ fn landed_as(run: &Run) -> Option<String> {
     run.complete.as_ref()?.merged_oid.clone()
 }
 
-fn unstarted(id: &str, detail: String) -> RunEnd {
+pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
     RunEnd {
         run_id: id.to_owned(),
         status: None,
@@ -251,7 +271,7 @@ fn last_words(ended: &Ended) -> String {
     }
 }
 
-fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
+pub(super) fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.into_iter().map(OsString::from).collect()
 }
 

@@ -15,6 +15,7 @@ use archeflow_core::words::Seq;
 
 use super::crew::Crew;
 use super::log as lines;
+use super::lookout::Lookout;
 use super::queue::{self, Place};
 use super::{center, reading};
 use crate::store::journal::{self, Journal};
@@ -95,12 +96,14 @@ pub struct Driver {
     journal: Journal,
     inbox: Receiver<Message>,
     post: Sender<Message>,
+    lookout: Lookout,
 }
 
 impl Driver {
     pub fn new(opened: Opened, crew: Crew) -> Driver {
         let (post, inbox) = channel();
-        Driver { sprint: opened.sprint, crew: Arc::new(crew), journal: opened.journal, inbox, post }
+        let lookout = Lookout::default();
+        Driver { sprint: opened.sprint, crew: Arc::new(crew), journal: opened.journal, inbox, post, lookout }
     }
 
     pub fn post(&self) -> Sender<Message> {
@@ -181,8 +184,9 @@ impl Driver {
             let known = self.sprint.items.get(&item.id);
             known.is_none_or(|known| !known.stand.is_ours() && known.item != **item)
         };
-        let news: Vec<Event> =
+        let mut news: Vec<Event> =
             queue.items().filter(is_news).map(|item| Event::Seen { item: item.clone() }).collect();
+        news.extend(self.lookout.look(&self.crew, &self.sprint));
         self.tell(face, news)
     }
 
@@ -235,6 +239,10 @@ impl Driver {
                 (Event::Land { run_id, .. }, Some(item)) => {
                     Ok(Event::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
                 }
+                (Event::BatchLand { project, candidates }, _) => {
+                    let came = crew.land_together(seq, project, candidates);
+                    Ok(Event::BatchLanded { start_seq: seq, came })
+                }
                 (Event::Settle { item, fence, status, note }, _) => {
                     crew.settle(seq, item, *fence, *status, note)
                 }
@@ -250,15 +258,16 @@ impl Driver {
     fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<Ended, Error> {
         face.warn("stopping: runs are called in and their work is kept; press again to stop at once");
         self.crew.watch.stop();
-        let busy = |order: &&Event| matches!(order, Event::Run { .. } | Event::Land { .. });
+        let busy = |order: &&Event| {
+            matches!(order, Event::Run { .. } | Event::Land { .. } | Event::BatchLand { .. })
+        };
         let mut out = self.sprint.open.values().filter(busy).count();
         while out > 0 {
             match self.inbox.recv_timeout(Duration::from_secs(120)) {
                 Ok(Message::Report(seq, report)) => {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
-                    let called_in = matches!(&report, Ok(Event::Ended { end, .. } | Event::Landed { end, .. }) if end.stopped);
-                    if !called_in {
+                    if !report.as_ref().is_ok_and(was_called_in) {
                         self.heard(face, seq, report)?;
                     }
                 }
@@ -281,6 +290,15 @@ fn concerns_people(event: &Event) -> bool {
             | Event::Interrupted { .. }
             | Event::End { .. }
     )
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others come to their end")]
+fn was_called_in(report: &Event) -> bool {
+    match report {
+        Event::Ended { end, .. } | Event::Landed { end, .. } => end.stopped,
+        Event::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),
+        _ => false,
+    }
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no item")]

@@ -139,7 +139,7 @@ impl MadeUp {
                     commit: "merge".to_owned(),
                     tree: "tree".to_owned(),
                 };
-                MergeBuilt { start_seq: seq, built }.into()
+                MergeBuilt { start_seq: seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
             Event::TestsStart(tests) => TestsDone {
                 start_seq: seq,

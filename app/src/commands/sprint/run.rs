@@ -99,6 +99,12 @@ fn policy(args: &SprintRun, before: Policy) -> Result<Policy, Failure> {
         }
         policy.slots = slots;
     }
+    if let Some(batch) = args.batch {
+        if !(1..=MOST_SLOTS).contains(&batch) {
+            return Err(Failure::usage(format!("--batch {batch} is not from 1 to {MOST_SLOTS}"), ""));
+        }
+        policy.landing_batch = batch;
+    }
     if let Some(text) = &args.budget {
         let budget = Money::parse(text).filter(|money| *money > Money::ZERO);
         let wrong =
@@ -174,6 +180,15 @@ impl Face for Lines {
             Event::Run { item: id, attempt: 1, .. } => tell!("{} begins", item(id)),
             Event::Run { item: id, attempt, .. } => tell!("{} begins again, attempt {attempt}", item(id)),
             Event::Land { item: id, .. } => tell!("{} is approved; landing", item(id)),
+            Event::BatchLand { candidates, .. } => {
+                let names: Vec<String> = candidates.iter().map(|one| item(&one.item)).collect();
+                tell!("{} are approved; landing together", names.join(", "));
+            }
+            Event::BatchLanded { came, .. } if !came.red.is_empty() => {
+                let names: Vec<String> = came.red.iter().map(|id| safe_line(id)).collect();
+                tell!("{} are red together; taking them apart", names.join(", "));
+            }
+            Event::Overlap { a, b, files } if !files.is_empty() => tell!("{}", overlap(sprint, a, b, files)),
             Event::Settle { item: id, status, note, .. } => {
                 let word = self.paint.tone(tone(*status), status.name());
                 tell!("{} {word} {}", item(id), self.paint.dim(&cut(&safe_line(note), 200)));
@@ -213,6 +228,15 @@ impl Face for Lines {
     fn warn(&mut self, text: &str) {
         tell!("warning: {}", safe_line(text));
     }
+}
+
+/// Who waits for whom, and why.
+fn overlap(sprint: &Sprint, a: &str, b: &str, files: &[String]) -> String {
+    let place = |id: &str| sprint.items.get(id).map(|known| (known.item.priority, known.number));
+    let (first, second) = if place(a) <= place(b) { (a, b) } else { (b, a) };
+    let files: Vec<String> = files.iter().map(|file| safe_line(file)).collect();
+    let (first, second) = (safe_line(first), safe_line(second));
+    format!("{first} and {second} both change {}: {second} waits for {first}", cut(&files.join(", "), 120))
 }
 
 fn tone(status: Status) -> Tone {

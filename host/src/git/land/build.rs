@@ -184,6 +184,14 @@ fn three_way(repo: &Repo, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merge,
     merge(repo, &stand_in(ours, Some(&base))?, &stand_in(theirs, Some(&base))?)
 }
 
+/// The paths that two histories both change in ways that do not go together.
+pub fn conflicts(repo: &Repo, ours: &Oid, theirs: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+    match merge(repo, ours, theirs)? {
+        Merge::Clean(_) => Ok(Vec::new()),
+        Merge::Conflict(paths) => Ok(paths),
+    }
+}
+
 fn merge(repo: &Repo, ours: &Oid, theirs: &Oid) -> Result<Merge, Error> {
     let args =
         ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.as_str(), theirs.as_str()];

@@ -14,7 +14,7 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub use build::{Built, Strategy, Work, build, revert};
+pub use build::{Built, Strategy, Work, build, conflicts, revert};
 pub use forward::land;
 pub use recover::{Recovered, recover};
 pub use verify::{Unsound, verify};

@@ -1,0 +1,366 @@
+//! The merge queue of a sprint through the front door: candidates that wait at the same time land as one, what is red
+//! together is taken apart, and every commit the target ever stands at was tested.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Each item adds a file of its own, `same-…` change one file as well. Nobody but `first` ends before `first` is being
+/// landed, and `same-b` makes nothing before `same-a` is being tested.
+const CAST: &str = r#"
+== creator ==
+say <<END
+## Files
+- `src/work.txt`
+- `tests/work_test.sh`
+## Alternatives
+- Another file: rejected, one is enough.
+- A database: rejected, too much.
+## Test strategy
+- it is there
+## Confidence
+| Axis | Score |
+|---|---|
+| Task understanding | 0.9 |
+| Solution completeness | 0.9 |
+| Risk coverage | 0.9 |
+## Risks
+- None that matter. Mitigation: none.
+
+STATUS: DONE
+END
+
+== maker ==
+sh sh @BASE@/make.sh "$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)"
+commit Work
+say <<END
+## Summary
+
+It is done.
+
+## Tests
+
+all pass
+
+STATUS: DONE
+END
+
+== * ==
+say <<END
+VERDICT: APPROVED
+FINDINGS: 0
+
+STATUS: DONE
+END
+"#;
+
+const MAKE: &str = r#"
+until_there() { n=0; while [ ! -e "$1" ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done; }
+case "$1" in
+  first|same-a) ;;
+  same-b) until_there @BASE@/same-a.tested ;;
+  *) until_there @BASE@/first.lands ;;
+esac
+mkdir -p src tests
+echo "$1" >> "src/$1.txt"
+echo true >> "tests/$1_test.sh"
+case "$1" in same-*) echo "$1" >> src/shared.txt ;; esac
+"#;
+
+/// Writes down what it was run on. The landing of `first` takes until all others wait to be landed.
+const CHECK: &str = r#"
+files=$(ls src | tr '\n' ' ')
+echo "$files" >> @BASE@/tests.log
+log() { cat @BASE@/hub/.archeflow/sprints/*.jsonl; }
+until_logged() { n=0; while [ "$(log | grep -c "\"$1\"")" -lt "$2" ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done; }
+if [ "$files" = "app.txt first.txt " ] && [ ! -e @BASE@/first.lands ] && [ "$(grep -c -x "$files" @BASE@/tests.log)" -ge 2 ]; then
+  touch @BASE@/first.lands
+  until_logged item.ended "$(cat @BASE@/count)"
+  if [ -e @BASE@/meanwhile.sh ]; then sh @BASE@/meanwhile.sh; fi
+fi
+if [ "$files" = "app.txt same-a.txt shared.txt " ] && [ ! -e @BASE@/same-a.tested ]; then
+  touch @BASE@/same-a.tested
+  until_logged item.overlap 1
+fi
+if [ -e src/left.txt ] && [ -e src/right.txt ]; then echo "left and right do not agree"; exit 1; fi
+"#;
+
+const SHOP: &str = "git init -q -b main shop && cd shop && mkdir src && echo 1 > src/app.txt && git add . \
+                    && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First";
+
+/// Enough room for all of them, however busy the machine is.
+const POLICY: &str = r#"{"slots": 8, "load_percent": 1000000, "memory_mb": 0, "checkpoint_tasks": 100}"#;
+
+struct World {
+    dir: TempDir,
+}
+
+impl World {
+    /// A project in which these are to be done side by side, in this order.
+    fn new(items: &[&str]) -> World {
+        let dir = TempDir::with_prefix("archeflow-landing-").unwrap();
+        let world = World { dir };
+        fs::create_dir_all(world.base().join("home")).unwrap();
+        fs::create_dir_all(world.hub()).unwrap();
+        for (name, text) in [("agents.play", CAST), ("make.sh", MAKE), ("check.sh", CHECK)] {
+            world.write(name, text);
+        }
+        world.write("count", &items.len().to_string());
+        assert!(world.command("sh").args(["-ec", SHOP]).status().unwrap().success());
+        for (n, id) in items.iter().enumerate() {
+            let (file, priority) = (format!("src/{id}.txt"), if n == 0 { "P0" } else { "P1" });
+            let more = ["--id", id, "--estimate", "S", "--priority", priority, "--file", &file];
+            let program = env!("CARGO_BIN_EXE_archeflow");
+            let output =
+                world.command(program).args(["sprint", "add", "shop", id]).args(more).output().unwrap();
+            assert!(output.status.success(), "{}", told(&output));
+        }
+        world
+    }
+
+    fn base(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap()
+    }
+
+    fn hub(&self) -> PathBuf {
+        self.base().join("hub")
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let base = self.base();
+        fs::write(base.join(name), text.replace("@BASE@", base.to_str().unwrap())).unwrap();
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
+        command.current_dir(self.hub()).stdin(Stdio::null());
+        command
+    }
+
+    fn start(&self, variables: &[(&str, &str)], more: &[&str]) -> Child {
+        let agent = format!("script:{}", self.base().join("agents.play").display());
+        let test = format!("sh {}", self.base().join("check.sh").display());
+        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
+        command.args(["sprint", "run", "--autonomous", "--json", "--agent", &agent]);
+        command
+            .args(["--test-command", &test, "--policy", POLICY])
+            .args(more)
+            .envs(variables.iter().copied());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn run(&self) -> Output {
+        self.start(&[], &[]).wait_with_output().unwrap()
+    }
+
+    fn statuses(&self) -> BTreeMap<String, String> {
+        let text = fs::read(self.hub().join("docs/orchestra/queue.json")).unwrap();
+        let queue: Value = serde_json::from_slice(&text).unwrap();
+        let items = queue["items"].as_array().unwrap().iter();
+        let text_of = |value: &Value| value.as_str().unwrap().to_owned();
+        items.map(|item| (text_of(&item["id"]), text_of(&item["status"]))).collect()
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = self.command("git").args(["-C", "shop"]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", told(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What the test command was run on, in order.
+    fn tests(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.base().join("tests.log")).unwrap();
+        log.lines().map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// The items in the order in which they landed. Git has written down every commit the target ever stood at: each is
+    /// green and was tested as it is. What landed says so in its own log, and nothing else does.
+    fn landed(&self, moves: usize) -> Vec<String> {
+        let stood: Vec<String> =
+            self.git(&["reflog", "show", "--format=%H", "main"]).lines().map(str::to_owned).collect();
+        assert_eq!(stood.len(), moves + 1, "{}", self.git(&["log", "--graph", "--oneline", "main"]));
+        let tests = self.tests();
+        for commit in &stood[..moves] {
+            let names =
+                self.git(&["ls-tree", "--name-only", commit, "src/"]).replace("src/", "").replace('\n', " ");
+            assert!(!(names.contains("left.txt") && names.contains("right.txt")), "red at {commit}: {names}");
+            let by_a_person =
+                !self.git(&["log", "-1", "--format=%s", commit]).starts_with("archeflow: merge run");
+            assert!(
+                by_a_person || tests.contains(&names.trim().to_owned()),
+                "{names} was never tested: {tests:?}"
+            );
+        }
+        assert_eq!(self.git(&["status", "--porcelain", "--untracked-files=no"]), "", "the checkout is dirty");
+        let log = self.git(&["log", "--first-parent", "--reverse", "--format=%H %s", "main"]);
+        let mut landed = Vec::new();
+        for (commit, run) in log.lines().filter_map(|line| line.split_once(" archeflow: merge run ")) {
+            let complete = self.last_complete(run);
+            assert_eq!(complete["status"], "merged", "{run}: {complete}");
+            assert_eq!(complete["merged_oid"], commit, "{run}: {complete}");
+            landed.push(run.split('.').nth(1).unwrap().to_owned());
+        }
+        let runs = fs::read_dir(self.hub().join("shop/.archeflow/events")).unwrap().flatten();
+        let runs =
+            runs.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".jsonl").map(str::to_owned));
+        let runs = runs.filter(|run| run.contains("-sprint."));
+        let merged = runs.filter(|run| self.last_complete(run)["status"] == "merged").count();
+        assert_eq!(merged, landed.len(), "a run says that it landed and did not");
+        landed
+    }
+
+    fn journal(&self, run: &str) -> Vec<Value> {
+        let text =
+            fs::read_to_string(self.hub().join(format!("shop/.archeflow/events/{run}.jsonl"))).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn last_complete(&self, run: &str) -> Value {
+        let journal = self.journal(run);
+        journal.iter().rev().find(|line| line["type"] == "run.complete").unwrap()["data"].clone()
+    }
+
+    /// Lines of one type in the sprint's log.
+    fn logged(&self, kind: &str) -> Vec<Value> {
+        let files = fs::read_dir(self.hub().join(".archeflow/sprints")).unwrap().flatten();
+        let files =
+            files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
+        let text: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line["type"] == kind).map(|line| line["data"].clone()).collect()
+    }
+}
+
+fn told(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn all_completed(world: &World, output: &Output) {
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(output));
+}
+
+#[test]
+fn i8_candidates_that_wait_together_are_tested_once_and_land_in_one_step() {
+    let world = World::new(&["first", "a", "b", "c"]);
+    let output = world.run();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    // Each run when it was approved, then the first landing, then the three.
+    assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+    let sprint = world.logged("batch.land");
+    let detail =
+        world.last_complete(sprint[0]["candidates"][0]["run_id"].as_str().unwrap())["detail"].to_string();
+    let tip = world.git(&["rev-parse", "main"]);
+    assert!(detail.contains(&format!("tested as {}", &tip[..10])), "{detail}");
+}
+
+#[test]
+fn i8_without_batches_each_is_tested_by_itself() {
+    let world = World::new(&["first", "a", "b", "c"]);
+    let output = world.start(&[], &["--batch", "1"]).wait_with_output().unwrap();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(4), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.tests().len(), 4 + 4, "{:?}", world.tests());
+}
+
+#[test]
+fn i8_who_is_red_only_beside_another_is_found_and_the_others_land() {
+    let world = World::new(&["first", "a", "left", "b", "right"]);
+    let output = world.run();
+    let statuses = world.statuses();
+    assert_eq!(statuses["right"], "failed", "{}", told(&output));
+    assert_eq!(statuses.values().filter(|status| *status == "completed").count(), 4, "{}", told(&output));
+    assert_eq!(world.landed(3), ["first", "a", "left", "b"], "{}", told(&output));
+    // All four, the first two, the third, and the culprit for its refusal.
+    assert_eq!(world.tests().len(), 5 + 1 + 4, "{:?}", world.tests());
+    let right = world.logged("item.run").iter().any(|run| run["item"] == "right" && run["attempt"] == 2);
+    assert!(!right, "what is red is not run again");
+    assert!(told(&output).contains("left and right do not agree"), "{}", told(&output));
+    assert!(
+        told(&output).contains("a, left, b, right are red together; taking them apart"),
+        "{}",
+        told(&output)
+    );
+}
+
+#[test]
+fn bx_28_who_conflicts_stays_behind_and_is_run_again() {
+    for conflicting in ["a", "c"] {
+        let world = World::new(&["first", "a", "b", "c"]);
+        let commit = "git -C @BASE@/hub/shop -c user.name=Jo -c user.email=jo@example.org commit -q";
+        let mine = format!(
+            "echo mine > @BASE@/hub/shop/src/{conflicting}.txt && git -C @BASE@/hub/shop add src && {commit} -m Mine"
+        );
+        world.write("meanwhile.sh", &mine);
+        let output = world.run();
+        all_completed(&world, &output);
+        let others: Vec<&str> =
+            ["first", "a", "b", "c"].into_iter().filter(|id| *id != conflicting).collect();
+        let expected: Vec<&str> = others.into_iter().chain([conflicting]).collect();
+        // A person's commit, first, two together, and the one that was run again.
+        assert_eq!(world.landed(4), expected, "{}", told(&output));
+        let runs = world.logged("item.run");
+        let again: Vec<&Value> = runs.iter().filter(|run| run["attempt"] == 2).collect();
+        assert_eq!(again.len(), 1, "{}", told(&output));
+        assert_eq!(again[0]["item"], conflicting);
+    }
+}
+
+#[test]
+fn bx_28_two_that_change_the_same_are_seen_early_and_one_waits() {
+    let world = World::new(&["same-a", "same-b"]);
+    let output = world.run();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(2), ["same-a", "same-b"], "{}", told(&output));
+    let seen = world.logged("item.overlap");
+    assert_eq!(seen[0]["files"], serde_json::json!(["src/shared.txt"]));
+    let line = "same-a and same-b both change src/shared.txt: same-b waits for same-a";
+    assert!(told(&output).contains(line), "{}", told(&output));
+    let runs = world.logged("item.ended");
+    let first =
+        runs.iter().map(|end| end["end"]["run_id"].as_str().unwrap()).find(|run| run.ends_with("same-b.1"));
+    let tried = world.journal(first.unwrap()).iter().any(|line| line["type"] == "merge.requested");
+    assert!(!tried, "a landing that is bound to conflict is not tried");
+    let shared = world.git(&["show", "main:src/shared.txt"]);
+    assert_eq!(shared, "same-a\nsame-b\n");
+}
+
+/// The run that carries the others is killed right after it moved the target, and goes on; or the sprint is killed then
+/// as well, and the next one finds what has landed.
+#[test]
+fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
+    let world = World::new(&["first", "a", "b", "c"]);
+    let output = world.start(&[("ARCHEFLOW_FAILPOINT", "land.committed:1")], &[]).wait_with_output().unwrap();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+
+    let world = World::new(&["first", "a", "b", "c"]);
+    let pause = world.base().join("paused");
+    let variable = format!("land.committed={}", pause.display());
+    let mut child = world.start(&[("ARCHEFLOW_FAILPOINT_PAUSE", &variable)], &[]);
+    let begun = Instant::now();
+    while !pause.exists() || world.logged("batch.land").is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "nothing landed together");
+        if pause.exists() && world.logged("batch.land").is_empty() {
+            // The landing of the first alone.
+            fs::remove_file(&pause).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = world.run();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+}

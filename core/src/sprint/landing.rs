@@ -1,0 +1,96 @@
+//! The merge queue of a project: what lands next, what lands together, what is taken apart, and what waits because it
+//! changes what another changes.
+//!
+//! Candidates that wait at the same time land as one: each on top of the one before, tested once, moved in one step. If
+//! that is red, half of it is tried, and so on down to one that is red by itself: only that one is refused.
+
+use std::collections::BTreeSet;
+
+use super::decide::{follows, in_order};
+use super::event::{Candidate, Event};
+use super::fold::{Known, Sprint, Stand};
+use super::queue::Status;
+use super::standing::Follows;
+
+/// One landing at a time in a project.
+pub(super) fn land(sprint: &Sprint) -> Vec<Event> {
+    let ready = in_order(sprint, |known| is_ready(sprint, known));
+    let projects: BTreeSet<&str> = ready.iter().map(|known| known.item.project.as_str()).collect();
+    let next = projects.into_iter().filter(|project| !is_busy(sprint, project)).find_map(|project| {
+        let here = ready.iter().copied().filter(|known| known.item.project == project);
+        order(project, &next(sprint, &here.collect::<Vec<_>>()))
+    });
+    next.into_iter().collect()
+}
+
+fn is_ready(sprint: &Sprint, known: &Known) -> bool {
+    known.stand == Stand::Ended
+        && follows(sprint, known) == Some(Follows::Land)
+        && waits_for(sprint, known).is_none()
+}
+
+fn is_busy(sprint: &Sprint, project: &str) -> bool {
+    sprint.items.values().any(|known| known.stand == Stand::Landing && known.item.project == project)
+}
+
+/// What lands next of what is ready in a project, in its order. What was red together is taken apart before anything
+/// else is tried.
+fn next<'a>(sprint: &Sprint, ready: &[&'a Known]) -> Vec<&'a Known> {
+    for red in sprint.reds.iter().rev() {
+        let left: Vec<&Known> = ready.iter().copied().filter(|known| red.contains(&known.item.id)).collect();
+        if !left.is_empty() {
+            return together(sprint, &left, (left.len() / 2).max(1));
+        }
+    }
+    let most = sprint.policy.landing_batch as usize;
+    match ready.split_first() {
+        Some((first, _)) if first.alone => vec![first],
+        Some(_) => {
+            let willing: Vec<&Known> = ready.iter().copied().filter(|known| !known.alone).collect();
+            together(sprint, &willing, most.max(1))
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The first of these, as many as may be, of which no two change the same.
+fn together<'a>(sprint: &Sprint, these: &[&'a Known], most: usize) -> Vec<&'a Known> {
+    let mut picked: Vec<&Known> = Vec::new();
+    for known in these {
+        let apart = picked.iter().all(|other| !sprint.overlap(&known.item.id, &other.item.id));
+        if apart && picked.len() < most {
+            picked.push(known);
+        }
+    }
+    picked
+}
+
+/// One by itself is landed as a person would land it.
+fn order(project: &str, items: &[&Known]) -> Option<Event> {
+    let candidates: Vec<Candidate> = items.iter().filter_map(|known| candidate(known)).collect();
+    match &candidates[..] {
+        [] => None,
+        [Candidate { item, run_id }] => Some(Event::Land { item: item.clone(), run_id: run_id.clone() }),
+        _ => Some(Event::BatchLand { project: project.to_owned(), candidates }),
+    }
+}
+
+fn candidate(known: &Known) -> Option<Candidate> {
+    Some(Candidate { item: known.item.id.clone(), run_id: known.end.as_ref()?.run_id.clone() })
+}
+
+/// Whoever comes first of two that change the same is waited for.
+pub fn waits_for<'a>(sprint: &'a Sprint, known: &Known) -> Option<&'a Known> {
+    let mut others = sprint.overlapping(&known.item.id);
+    others.find(|other| other.stand.is_ours() && comes_before(other, known))
+}
+
+/// It would only conflict: something landed that changes what it changes.
+pub(super) fn is_overtaken(sprint: &Sprint, known: &Known) -> bool {
+    let landed = |other: &Known| other.stand == Stand::Settled && other.item.status == Status::Completed;
+    waits_for(sprint, known).is_none() && sprint.overlapping(&known.item.id).any(landed)
+}
+
+fn comes_before(one: &Known, other: &Known) -> bool {
+    (one.item.priority, one.number) < (other.item.priority, other.number)
+}

@@ -1,0 +1,155 @@
+//! Looks at the branches of runs that are under way in one project: do two of them change the same? Git tells without a
+//! working copy, and long before either of them lands.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use archeflow_core::sprint::event::Event;
+use archeflow_core::sprint::{Known, Sprint, Stand};
+
+use super::crew::Crew;
+use crate::git::change::{changed, quote_path};
+use crate::git::land;
+use crate::git::{Env, Oid, Repo};
+use crate::log;
+use crate::store::journal::Journal;
+use crate::store::places::{self, Places};
+
+/// So many files are named in the log.
+const NAMED: usize = 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Lookout {
+    repos: BTreeMap<String, Option<Repo>>,
+    branches: BTreeMap<String, Branch>,
+}
+
+/// What a run works on.
+#[derive(Debug)]
+struct Branch {
+    name: String,
+    base: Oid,
+    tip: Option<Oid>,
+    /// It was looked at after its run had ended.
+    is_last: bool,
+}
+
+/// A run that may still land.
+struct Live {
+    item: String,
+    run_id: String,
+    moves: bool,
+}
+
+impl Lookout {
+    /// What is new about who changes the same as whom.
+    pub(super) fn look(&mut self, crew: &Crew, sprint: &Sprint) -> Vec<Event> {
+        let mut news = Vec::new();
+        for (project, live) in crowded(crew, sprint) {
+            let repo = self.repos.entry(project.clone()).or_insert_with(|| open(crew, &project));
+            let Some(repo) = repo else { continue };
+            let moved: BTreeSet<String> = live
+                .iter()
+                .filter(|one| has_moved(&mut self.branches, repo, &crew.projects.join(&project), one))
+                .map(|one| one.run_id.clone())
+                .collect();
+            for (n, one) in live.iter().enumerate() {
+                let others = live.iter().skip(n + 1);
+                for other in
+                    others.filter(|other| moved.contains(&one.run_id) || moved.contains(&other.run_id))
+                {
+                    news.extend(compare(&self.branches, repo, sprint, one, other));
+                }
+            }
+        }
+        news
+    }
+}
+
+/// Projects in which several runs are under way.
+fn crowded(crew: &Crew, sprint: &Sprint) -> BTreeMap<String, Vec<Live>> {
+    let mut projects: BTreeMap<String, Vec<Live>> = BTreeMap::new();
+    let is_live = |known: &&Known| matches!(known.stand, Stand::Running | Stand::Ended | Stand::Landing);
+    for known in sprint.items.values().filter(is_live) {
+        let item = known.item.id.clone();
+        let run_id = crew.run_id(&item, known.attempt);
+        let one = Live { item, run_id, moves: known.stand == Stand::Running };
+        projects.entry(known.item.project.clone()).or_default().push(one);
+    }
+    projects.retain(|_, live| live.len() > 1);
+    projects
+}
+
+fn open(crew: &Crew, project: &str) -> Option<Repo> {
+    let dir = crew.projects.join(project);
+    let state = Places::at(&dir).ok()?.state_dir(&places(crew)).ok()?;
+    Repo::open(&dir, &state, &Env::new(crew.env.clone())).ok()
+}
+
+fn places(crew: &Crew) -> places::Env {
+    let variable =
+        |wanted: &str| crew.env.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    places::Env {
+        home: variable("HOME"),
+        xdg_state_home: variable("XDG_STATE_HOME"),
+        xdg_config_home: variable("XDG_CONFIG_HOME"),
+    }
+}
+
+/// Whether a run's branch is elsewhere than when last looked at. One that can't be looked at stays where it was.
+fn has_moved(branches: &mut BTreeMap<String, Branch>, repo: &Repo, dir: &Path, one: &Live) -> bool {
+    if !branches.contains_key(&one.run_id) {
+        let Some(branch) = branch_of(dir, &one.run_id) else { return false };
+        branches.insert(one.run_id.clone(), branch);
+    }
+    let Some(branch) = branches.get_mut(&one.run_id) else { return false };
+    if branch.is_last {
+        return false;
+    }
+    branch.is_last = !one.moves;
+    let now = repo.resolve(&branch.name).ok().flatten().filter(|tip| *tip != branch.base);
+    let moved = now.is_some() && now != branch.tip;
+    if moved {
+        branch.tip = now;
+    }
+    moved
+}
+
+fn branch_of(dir: &Path, run_id: &str) -> Option<Branch> {
+    let path = dir.join(".archeflow/events").join(format!("{run_id}.jsonl"));
+    let run = log::fold(&Journal::read(&path).ok()?).ok()?;
+    let request = run.request.as_ref()?;
+    let base = Oid::parse(request.base.commit.as_bytes()).ok()?;
+    Some(Branch { name: format!("refs/heads/{}", request.branch), base, tip: None, is_last: false })
+}
+
+/// A report, if what is known about the two is no longer true.
+fn compare(
+    branches: &BTreeMap<String, Branch>,
+    repo: &Repo,
+    sprint: &Sprint,
+    one: &Live,
+    other: &Live,
+) -> Option<Event> {
+    let (a, b) = (branches.get(&one.run_id)?, branches.get(&other.run_id)?);
+    let files = both_change(repo, a, b)?;
+    let known = sprint.overlap(&one.item, &other.item);
+    let is_news = known == files.is_empty();
+    is_news.then(|| Event::Overlap { a: one.item.clone(), b: other.item.clone(), files })
+}
+
+/// The files two runs themselves change in ways that do not go together. What only the target has changed since one of
+/// them began is no matter between the two.
+fn both_change(repo: &Repo, a: &Branch, b: &Branch) -> Option<Vec<String>> {
+    let (a_tip, b_tip) = (a.tip.as_ref()?, b.tip.as_ref()?);
+    let conflicts = land::conflicts(repo, a_tip, b_tip).ok()?;
+    if conflicts.is_empty() {
+        return Some(Vec::new());
+    }
+    let paths = |branch: &Branch, tip: &Oid| -> Option<BTreeSet<Vec<u8>>> {
+        Some(changed(repo, &branch.base, tip).ok()?.into_iter().map(|one| one.path).collect())
+    };
+    let (of_a, of_b) = (paths(a, a_tip)?, paths(b, b_tip)?);
+    let both = conflicts.iter().filter(|path| of_a.contains(*path) && of_b.contains(*path));
+    Some(both.take(NAMED).map(|path| quote_path(path)).collect())
+}
