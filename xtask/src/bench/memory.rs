@@ -34,7 +34,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     }])
 }
 
-fn high_water_kb(pid: u32) -> Option<u64> {
+pub(super) fn high_water_kb(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -11,6 +11,7 @@ mod replay;
 mod report;
 mod review;
 mod rules;
+mod sprint;
 mod startup;
 mod storage;
 mod workspace;
@@ -56,7 +57,7 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 11] = [
+const MEASURES: [(&str, Measure); 12] = [
     ("startup", startup::measure),
     ("engine", engine::measure),
     ("client", client::measure),
@@ -67,6 +68,7 @@ const MEASURES: [(&str, Measure); 11] = [
     ("rules", rules::measure),
     ("report", report::measure),
     ("review", review::measure),
+    ("sprint", sprint::measure),
     ("size", size),
 ];
 
