@@ -7,7 +7,7 @@ use std::time::Duration;
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{Event, RunEnd};
 use archeflow_core::sprint::queue::{Item, Status};
-use archeflow_core::words::{Money, Seq};
+use archeflow_core::words::{Money, RunStatus, Seq};
 
 use super::queue::{Claim, Error, Place};
 use crate::log;
@@ -94,18 +94,25 @@ impl Crew {
 
     fn land_once(&self, seq: Seq, item: &Item, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
-        match look(&dir, id) {
+        let args = match look(&dir, id) {
             Looked::Over(run)
                 if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
             {
-                Stretch::last(told(id, &run, 0))
+                return Stretch::last(told(id, &run, 0));
             }
             // The yes is in its log already, and it was killed on the way.
-            Looked::Begun => self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None),
-            Looked::Over(_) | Looked::Nothing => {
-                self.start(seq, &dir, id, words(["merge", id, "--unattended", "--json"]), None)
-            }
+            Looked::Begun => words(["resume", id, "--unattended", "--json"]),
+            Looked::Over(_) | Looked::Nothing => words(["merge", id, "--unattended", "--json"]),
+        };
+        let stretch = self.start(seq, &dir, id, args, None);
+        // Cut short before the yes was written down, it waits as it did before: nothing has come out yet.
+        if stretch.cut && stretch.end.status == Some(RunStatus::AwaitingMerge) {
+            let detail = format!("the landing was cut short; archeflow merge {id}");
+            let stopped = self.watch.is_stopping();
+            let end = RunEnd { status: None, reason: None, detail, stopped, ..stretch.end };
+            return Stretch { end, ..stretch };
         }
+        stretch
     }
 
     /// However often its process is killed by somebody else, within reason.
@@ -114,7 +121,7 @@ impl Crew {
         let mut stretch = once();
         for _ in 0..REVIVALS {
             took_ms = took_ms.saturating_add(stretch.end.took_ms);
-            if !stretch.killed || self.watch.is_stopping() {
+            if stretch.has_come_out() || self.watch.is_stopping() {
                 return RunEnd { took_ms, ..stretch.end };
             }
             stretch = once();
@@ -159,8 +166,8 @@ impl Crew {
             tag: format!("{}.{seq}", self.tag),
         };
         let ended = proc::run(job, watch, &mut |_, _| {});
-        let end = self.came_out(dir, id, &ended);
-        Stretch { killed: matches!(ended.cause, Cause::Signaled(_)), end }
+        let cut = matches!(ended.cause, Cause::Signaled(_) | Cause::Stopped);
+        Stretch { end: self.came_out(dir, id, &ended), cut }
     }
 
     /// The run's own log says how it came out; without one, the last thing it said.
@@ -184,16 +191,19 @@ impl Crew {
     }
 }
 
-/// One process of a run, and whether it was killed. What its log says then may be from before it began: a landing that
-/// is killed before its yes is written down leaves a run that waits for it.
+/// One process of a run, and whether it was ended by somebody else.
 pub(super) struct Stretch {
     end: RunEnd,
-    killed: bool,
+    cut: bool,
 }
 
 impl Stretch {
     pub(super) fn last(end: RunEnd) -> Stretch {
-        Stretch { end, killed: false }
+        Stretch { end, cut: false }
+    }
+
+    fn has_come_out(&self) -> bool {
+        self.end.status.is_some() || !self.cut
     }
 }
 
