@@ -23,6 +23,8 @@ use world::{World, sixty};
 const KILLS: usize = 50;
 /// After every so manyth kill of the sprint, a run inside it is killed as well.
 const EVERY: usize = 4;
+/// Every so manyth is asked to stop instead.
+const ASKED: usize = 10;
 const SEED: u64 = 0x5eed_0060_0020_0050;
 /// No sprint here takes so long; one that does is stuck.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -47,6 +49,7 @@ fn bx_22_sixty_items_come_to_their_right_ends_in_peace_and_under_fifty_kills() {
     tell(&format!("under fire: {:.1} s, {toll:?}, {seen:?}", begun.elapsed().as_secs_f64()));
     check(&killed, code, &seen);
     assert!(toll.runs > 5 && toll.amid_runs > 20 && toll.amid_landings > 5, "hardly a fire: {toll:?}");
+    assert!(toll.killed >= KILLS, "{toll:?}");
 }
 
 fn finish(world: &World, sprint: &mut Child) -> Option<i32> {
@@ -67,7 +70,9 @@ fn finish(world: &World, sprint: &mut Child) -> Option<i32> {
 /// What was killed, and amid what.
 #[derive(Debug, Default)]
 struct Toll {
-    sprints: usize,
+    killed: usize,
+    /// To stop, instead of being killed.
+    asked: usize,
     /// Inside a sprint that lived on.
     runs: usize,
     amid_runs: usize,
@@ -78,7 +83,7 @@ struct Toll {
 /// end.
 fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
     let mut chance = Chance(seed());
-    let mut moments: Vec<u64> = (0..KILLS).map(|_| chance.below(whole)).collect();
+    let mut moments: Vec<u64> = (0..KILLS + KILLS / ASKED + 1).map(|_| chance.below(whole)).collect();
     moments.sort_unstable();
     let mut toll = Toll::default();
     for (n, moment) in moments.into_iter().enumerate() {
@@ -89,15 +94,28 @@ fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
             toll.runs += usize::from(kill_a_run(world, &sprint, &mut chance));
         }
         wait_for(world, &mut sprint, moment + chance.below(2_000));
-        sprint.kill().unwrap();
-        sprint.wait().unwrap();
+        if n % ASKED == ASKED - 1 {
+            call_in(world, &mut sprint);
+            toll.asked += 1;
+        } else {
+            sprint.kill().unwrap();
+            sprint.wait().unwrap();
+            toll.killed += 1;
+        }
         dies_with_it(world);
-        toll.sprints += 1;
         let open = world.open_orders();
         toll.amid_runs += usize::from(open.iter().any(|(kind, _)| kind == "item.run"));
         toll.amid_landings += usize::from(open.iter().any(|(kind, _)| kind.contains("land")));
     }
     (finish(world, &mut world.start()), toll)
+}
+
+/// A sprint that is asked to stop comes in by itself, with everybody, and says so.
+fn call_in(world: &World, sprint: &mut Child) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(sprint), rustix::process::Signal::TERM)
+        .unwrap();
+    let code = finish(world, sprint);
+    assert_eq!(code, Some(143), "{}", world.said());
 }
 
 /// Till so much is written. A sprint that is over before can't be killed any more, and then the moments are wrong.
