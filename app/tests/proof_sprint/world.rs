@@ -149,7 +149,7 @@ impl World {
         command
     }
 
-    pub(crate) fn start(&self) -> Child {
+    pub(crate) fn start(&self) -> Started {
         let log = fs::File::options().create(true).append(true).open(self.base().join("said")).unwrap();
         let mut command = self.sprint(&["run", "--autonomous"]);
         command.args(["--slots", "6", "--test-command", "sh check.sh"]);
@@ -159,7 +159,7 @@ impl World {
             "--policy",
             r#"{"failures":1000,"quality_percent":0,"load_percent":1000000,"memory_mb":0}"#,
         ]);
-        command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
+        Started(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap())
     }
 
     pub(crate) fn said(&self) -> String {
@@ -238,9 +238,11 @@ impl World {
         tree
     }
 
+    /// What the target holds, read from the checkout, which is clean.
     pub(crate) fn tree(&self, project: &str) -> Tree {
+        assert_eq!(self.git(project, &["status", "--porcelain", "--untracked-files=all"]), "", "{project}");
         let names = self.git(project, &["ls-tree", "-r", "--name-only", "main"]);
-        let content = |path: &str| self.git(project, &["show", &format!("main:{path}")]);
+        let content = |path: &str| fs::read_to_string(self.repo(project).join(path)).unwrap();
         names.lines().map(|path| (path.to_owned(), content(path))).collect()
     }
 
@@ -273,6 +275,16 @@ impl World {
     pub(crate) fn programs(&self) -> Vec<(i32, String)> {
         let me = env!("CARGO_BIN_EXE_archeflow");
         self.processes().into_iter().filter(|(_, words)| words.starts_with(me)).collect()
+    }
+}
+
+/// A sprint that does not outlive a test that fails.
+pub(crate) struct Started(pub(crate) Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
