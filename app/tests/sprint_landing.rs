@@ -185,11 +185,17 @@ impl World {
     /// The items in the order in which they landed. Git has written down every commit the target ever stood at: each is
     /// green and was tested as it is. What landed says so in its own log, and nothing else does.
     fn landed(&self, moves: usize) -> Vec<String> {
+        let landed = self.landed_somehow();
+        let stood = self.git(&["reflog", "show", "--format=%H", "main"]).lines().count();
+        assert_eq!(stood, moves + 1, "{}", self.git(&["log", "--graph", "--oneline", "main"]));
+        landed
+    }
+
+    fn landed_somehow(&self) -> Vec<String> {
         let stood: Vec<String> =
             self.git(&["reflog", "show", "--format=%H", "main"]).lines().map(str::to_owned).collect();
-        assert_eq!(stood.len(), moves + 1, "{}", self.git(&["log", "--graph", "--oneline", "main"]));
         let tests = self.tests();
-        for commit in &stood[..moves] {
+        for commit in stood.iter().rev().skip(1) {
             let names =
                 self.git(&["ls-tree", "--name-only", commit, "src/"]).replace("src/", "").replace('\n', " ");
             assert!(!(names.contains("left.txt") && names.contains("right.txt")), "red at {commit}: {names}");
@@ -261,6 +267,42 @@ fn i8_candidates_that_wait_together_are_tested_once_and_land_in_one_step() {
         world.last_complete(sprint[0]["candidates"][0]["run_id"].as_str().unwrap())["detail"].to_string();
     let tip = world.git(&["rev-parse", "main"]);
     assert!(detail.contains(&format!("tested as {}", &tip[..10])), "{detail}");
+}
+
+/// However a change comes onto the target. Where somebody wants to see each landing, each is one.
+#[test]
+fn i8_settings_of_the_user_hold_for_those_that_land_together() {
+    for (file, config, moves, tests) in [
+        ("config.yaml", "git: {merge_strategy: squash}", 2, 6),
+        ("config.yaml", "git: {merge_strategy: rebase}", 2, 6),
+        ("hooks.yaml", "pre-merge: {command: \"true\"}", 4, 8),
+    ] {
+        let world = World::new(&["first", "a", "b", "c"]);
+        fs::create_dir_all(world.base().join("home/.config/archeflow")).unwrap();
+        world.write(&format!("home/.config/archeflow/{file}"), config);
+        let output = world.run();
+        all_completed(&world, &output);
+        let stood = world.git(&["reflog", "show", "--format=%H", "main"]).lines().count();
+        assert_eq!(stood, moves + 1, "{config}: {}", told(&output));
+        assert_eq!(world.tests().len(), tests, "{config}: {:?}", world.tests());
+        for run in world.logged("item.ended") {
+            let complete = world.last_complete(run["end"]["run_id"].as_str().unwrap());
+            assert_eq!(complete["status"], "merged", "{config}: {complete}");
+            let commit = complete["merged_oid"].as_str().unwrap();
+            world.git(&["merge-base", "--is-ancestor", commit, "main"]);
+        }
+    }
+}
+
+#[test]
+fn bx_28_what_is_in_the_way_of_one_is_told_to_that_one() {
+    let world = World::new(&["first", "a", "b", "c"]);
+    world.write("meanwhile.sh", "echo mine > @BASE@/hub/shop/src/b.txt");
+    let output = world.run();
+    assert_eq!(world.statuses()["b"], "failed", "{}", told(&output));
+    assert_eq!(world.landed(3), ["first", "a", "c"], "{}", told(&output));
+    assert_eq!(fs::read_to_string(world.hub().join("shop/src/b.txt")).unwrap(), "mine\n");
+    assert!(told(&output).contains("dirty_tree"), "{}", told(&output));
 }
 
 #[test]
@@ -363,4 +405,100 @@ fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
     all_completed(&world, &output);
     assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
     assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+}
+
+/// I6: however often a sprint is killed on its way, the end is the same.
+#[test]
+fn i6_a_merge_queue_that_is_killed_again_and_again_ends_the_same() {
+    let world = World::new(&["first", "a", "left", "b", "right"]);
+    let mut lives = 0;
+    let output = loop {
+        let mut child = world.start(&[], &[]);
+        lives += 1;
+        let until = lines_of(&world) + 3 + lives % 4;
+        while child.try_wait().unwrap().is_none() && (lives > 40 || lines_of(&world) < until) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if child.try_wait().unwrap().is_some() {
+            break child.wait_with_output().unwrap();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    assert!(lives > 5, "it was hardly killed");
+    let landed = world.landed_somehow();
+    let mut sorted = landed.clone();
+    sorted.sort();
+    let refused = if landed.contains(&"left".to_owned()) { "right" } else { "left" };
+    assert_eq!(world.statuses()[refused], "failed", "{lives} lives: {}", told(&output));
+    let others: Vec<&str> =
+        ["a", "b", "first", "left", "right"].into_iter().filter(|id| *id != refused).collect();
+    assert_eq!(sorted, others, "{lives} lives: {}", told(&output));
+}
+
+fn lines_of(world: &World) -> usize {
+    let log = fs::read_dir(world.hub().join(".archeflow/sprints")).into_iter().flatten().flatten();
+    let logs =
+        log.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
+    logs.map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
+}
+
+/// What a sprint tells runs can be told by hand, and is not believed.
+#[test]
+fn i8_a_run_says_that_it_landed_only_if_it_did() {
+    let world = World::new(&[]);
+    world.write("first.lands", "");
+    let archeflow = |arguments: &[&str]| {
+        world
+            .command(env!("CARGO_BIN_EXE_archeflow"))
+            .args(arguments)
+            .args(["--repo", "shop"])
+            .output()
+            .unwrap()
+    };
+    let agent = format!("script:{}", world.base().join("agents.play").display());
+    for (run, test) in [("x.a.1", "true"), ("x.b.1", "true"), ("x.c.1", "true"), ("x.d.1", "test -e src")] {
+        let output = archeflow(&[
+            "run",
+            "--as",
+            run,
+            "--workflow",
+            "fast",
+            "--unattended",
+            "--agent",
+            &agent,
+            "--test-command",
+            test,
+            "Do it",
+        ]);
+        assert_eq!(world.last_complete(run)["reason"], "approved", "{}", told(&output));
+    }
+    let old = world.git(&["rev-parse", "main"]);
+    let merge = |arguments: &[&str]| {
+        let output = archeflow(&[&["merge", "--unattended"][..], arguments].concat());
+        (output.status.code(), told(&output))
+    };
+    let waits = |run: &str| assert_eq!(world.last_complete(run)["status"], "awaiting_merge", "{run}");
+    let (code, text) = merge(&["x.c.1", "--before", "x.a.1", "--before", "x.d.1"]);
+    assert!(code == Some(2) && text.contains("x.d.1 can't land together with others"), "{text}");
+    let (code, text) = merge(&["x.a.1", "--landed-with", "x.c.1"]);
+    assert!(code == Some(2) && text.contains("x.a.1 did not land with x.c.1"), "{text}");
+    waits("x.a.1");
+    waits("x.c.1");
+    assert_eq!(world.git(&["rev-parse", "main"]), old);
+    let (code, text) = merge(&["x.c.1", "--before", "x.a.1", "--before", "x.b.1"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = merge(&["x.b.1", "--landed-with", "x.c.1"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(world.last_complete("x.b.1")["status"], "merged", "{text}");
+    // Somebody takes it all away before the other has looked.
+    world.git(&["reset", "-q", "--hard", old.trim()]);
+    let (_, text) = merge(&["x.a.1", "--landed-with", "x.c.1"]);
+    let complete = world.last_complete("x.a.1");
+    assert_eq!(
+        (&complete["status"], &complete["reason"]),
+        (&"stopped".into(), &"base_moved".into()),
+        "{text}"
+    );
+    assert!(complete["merged_oid"].is_null(), "{complete}");
 }

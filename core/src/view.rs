@@ -1,8 +1,8 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, NextAction, QuestionKind, ShadowDetected,
-    Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, MergeBuilt, NextAction, QuestionKind,
+    ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::rules::shadows::counted;
@@ -216,7 +216,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         Event::MergeBuilt(built) => match &built.built {
             Built::Candidate { commit, .. } => act(
                 "Building the merge off to the side...",
-                format!("candidate {}", short(commit)),
+                format!("candidate {}{}", short(commit), taken_along(built)),
                 Tone::Plain,
             ),
             Built::Conflict { paths } => {
@@ -305,6 +305,12 @@ fn remedied(run: &Run, seen: &ShadowDetected) -> String {
 fn regressions(open: &[Tracked]) -> String {
     let back = open.iter().filter(|found| found.regression_of.is_some()).count();
     if back == 0 { String::new() } else { format!("; {}", plural(back, "REGRESSION")) }
+}
+
+/// Whose work lands in the same step.
+fn taken_along(built: &MergeBuilt) -> String {
+    let others: Vec<&str> = built.chain.iter().map(|link| link.run_id.as_str()).collect();
+    if others.is_empty() { String::new() } else { format!(" on top of {}", others.join(", ")) }
 }
 
 /// `$4.05 of $5.00 spent: reviewers get the next cheaper tier`.

@@ -514,6 +514,8 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                 assert!(ours.contains(item), "seed {seed}: {item} runs and is not ours");
                 assert!(runs.insert((item.clone(), *attempt)), "seed {seed}: {item} runs twice");
                 assert!(*attempt <= policy.reruns + 1, "seed {seed}: {item} runs too often");
+                let beside = *attempt > 1 && landing::is_in_the_way(&before, &before.items[item]);
+                assert!(!beside, "seed {seed}: {item} runs again beside one that changes the same");
                 promised += budget_usd.map_or(0, |money| money.0);
                 let spent: u64 = costs.values().sum();
                 if let Some(budget) = policy.budget_usd {

@@ -41,7 +41,10 @@ pub(super) fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
         if sprint.broke.is_some() { 0 } else { (sprint.policy.reruns + 1).saturating_sub(known.attempt) };
     let follows = standing::after(known.end.as_ref()?, known.stand == Stand::Landed, reruns);
     let in_vain = follows == Follows::Land && reruns > 0 && landing::is_overtaken(sprint, known);
-    Some(if in_vain { Follows::Rerun } else { follows })
+    let follows = if in_vain { Follows::Rerun } else { follows };
+    // It begins again when nobody runs whom it got in the way of before.
+    let not_yet = follows == Follows::Rerun && landing::is_in_the_way(sprint, known);
+    (!not_yet).then_some(follows)
 }
 
 /// What waits for something that will not come is told so, and needs nobody to run it.

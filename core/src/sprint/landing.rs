@@ -34,35 +34,20 @@ fn is_busy(sprint: &Sprint, project: &str) -> bool {
 }
 
 /// What lands next of what is ready in a project, in its order. What was red together is taken apart before anything
-/// else is tried.
+/// else is tried. Two that change the same are never ready at the same time: one of them waits for the other.
 fn next<'a>(sprint: &Sprint, ready: &[&'a Known]) -> Vec<&'a Known> {
     for red in sprint.reds.iter().rev() {
         let left: Vec<&Known> = ready.iter().copied().filter(|known| red.contains(&known.item.id)).collect();
         if !left.is_empty() {
-            return together(sprint, &left, (left.len() / 2).max(1));
+            return left[..(left.len() / 2).max(1)].to_vec();
         }
     }
-    let most = sprint.policy.landing_batch as usize;
+    let most = sprint.policy.landing_batch.max(1) as usize;
     match ready.split_first() {
         Some((first, _)) if first.alone => vec![first],
-        Some(_) => {
-            let willing: Vec<&Known> = ready.iter().copied().filter(|known| !known.alone).collect();
-            together(sprint, &willing, most.max(1))
-        }
+        Some(_) => ready.iter().copied().filter(|known| !known.alone).take(most).collect(),
         None => Vec::new(),
     }
-}
-
-/// The first of these, as many as may be, of which no two change the same.
-fn together<'a>(sprint: &Sprint, these: &[&'a Known], most: usize) -> Vec<&'a Known> {
-    let mut picked: Vec<&Known> = Vec::new();
-    for known in these {
-        let apart = picked.iter().all(|other| !sprint.overlap(&known.item.id, &other.item.id));
-        if apart && picked.len() < most {
-            picked.push(known);
-        }
-    }
-    picked
 }
 
 /// One by itself is landed as a person would land it.
@@ -89,6 +74,12 @@ pub fn waits_for<'a>(sprint: &'a Sprint, known: &Known) -> Option<&'a Known> {
 pub(super) fn is_overtaken(sprint: &Sprint, known: &Known) -> bool {
     let landed = |other: &Known| other.stand == Stand::Settled && other.item.status == Status::Completed;
     waits_for(sprint, known).is_none() && sprint.overlapping(&known.item.id).any(landed)
+}
+
+/// Somebody runs who once changed the same as this one.
+pub fn is_in_the_way(sprint: &Sprint, known: &Known) -> bool {
+    let mut running = sprint.items.values().filter(|other| other.stand == Stand::Running);
+    running.any(|other| sprint.is_kept_apart(&known.item.id, &other.item.id))
 }
 
 fn comes_before(one: &Known, other: &Known) -> bool {

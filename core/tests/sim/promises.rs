@@ -132,6 +132,8 @@ struct Landing<'a> {
     asked: bool,
     yes: bool,
     requested: bool,
+    /// Others' work is in the candidate.
+    together: bool,
     intent: Option<&'a MergeIntent>,
 }
 
@@ -227,6 +229,13 @@ impl<'a> Auditor<'a> {
                         Built::Candidate { old, commit, tree } => Some((old, commit, tree)),
                         _ => None,
                     };
+                    self.landing.together = !built.chain.is_empty();
+                }
+                (Event::MergeStart(start), Event::RunMerged(merged)) => {
+                    let with = start.with.as_ref().ok_or("a run lands by an intent, or with another run")?;
+                    holds(with.commit == merged.commit, "run.merged has the commit of the other's landing")?;
+                    holds(self.landed.is_none(), "never two merges without a revert between")?;
+                    self.landed = Some(&merged.commit);
                 }
                 (Event::MergeIntent(intent), Event::RunMerged(merged)) => {
                     holds(intent.new == merged.commit, "run.merged has the commit of its intent")?;
@@ -1012,6 +1021,9 @@ impl<'a> Auditor<'a> {
         let request = self.request()?;
         holds(complete.exit_code == exit_code(complete), "the exit code matches the outcome")?;
         holds(complete.merged_oid.as_ref() == self.landed, "the end says what landed")?;
+        let blamed =
+            matches!(complete.reason, Reason::TestsFailed | Reason::MergeConflict | Reason::NoChange);
+        holds(!(blamed && self.landing.together), "nobody is blamed for what several did together")?;
         let landed_but = complete.reason == Reason::PostMergeTests && self.revert_refused;
         let merged = complete.status == RunStatus::Merged;
         holds(merged == self.landed.is_some() || (landed_but && !merged), "merged means merged")?;
@@ -1095,6 +1107,7 @@ fn fits(order: &Event, report: &Event) -> bool {
             | (Event::AgentStart(_), Event::AgentTimeout(_))
             | (Event::AgentStart(_), Event::AgentLost(_))
             | (Event::MergeStart(_), Event::MergeBuilt(_))
+            | (Event::MergeStart(_), Event::RunMerged(_))
             | (Event::TestsStart(_), Event::TestsDone(_))
             | (Event::HookStart(_), Event::HookDone(_))
             | (Event::MergeIntent(_), Event::RunMerged(_))

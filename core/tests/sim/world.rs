@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Event, EvidenceDone,
-    EvidenceStart, Failure, HookDone, Imported, MergeBuilt, MergeRefused, MergeRequested, QuestionAnswered,
-    QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal, RevertRefused, ReviewOpened, RunComplete,
-    RunContinued, RunDiscarded, RunMerged, RunReentered, RunReverted, RunStart, Session, SessionStart,
-    Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Companion, Event,
+    EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, MergeBuilt, MergeRefused,
+    MergeRequested, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal,
+    RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
+    RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
 };
 use archeflow_core::review;
 use archeflow_core::run::REVIEW;
@@ -350,7 +350,20 @@ impl World {
             Event::MergeStart(start) => {
                 let chance =
                     &mut self.chance("merge.built", &[ledger.count("merge.built"), word(&start.work)]);
-                let built = match (chance.percent(self.mood.git), chance.below(4)) {
+                let fails = chance.percent(self.mood.git);
+                if let Some(with) = start.with.as_ref().filter(|_| !fails) {
+                    return RunMerged {
+                        start_seq: seq,
+                        base: start.target.clone(),
+                        strategy: start.strategy,
+                        old: with.old.clone(),
+                        commit: with.commit.clone(),
+                        tree: with.tree.clone(),
+                        moved: 0,
+                    }
+                    .into();
+                }
+                let built = match (fails, chance.below(4)) {
                     (true, 0) => Built::Conflict { paths: vec!["src/auth.rs".to_owned()] },
                     (true, 1) => Built::Nothing,
                     (true, 2) => Built::BaseGone { now: "elsewhere".to_owned() },
@@ -364,7 +377,8 @@ impl World {
                         }
                     }
                 };
-                MergeBuilt { start_seq: seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
+                let (chain, left_out) = taken_along(chance, &start.before);
+                MergeBuilt { start_seq: seq, built, chain, left_out }.into()
             }
             Event::TestsStart(start) => {
                 let mut chance = at("tests.done");
@@ -460,7 +474,7 @@ impl World {
         Some(match chance.below(20) {
             0..8 => continued(&mut chance, ledger, 1).into(),
             8..10 => continued(&mut chance, ledger, 0).into(),
-            10..14 if worked => MergeRequested::default().into(),
+            10..14 if worked => requested(&mut chance).into(),
             14..18 => self.reentry(&mut chance, ledger, worked).into(),
             18 => RunDiscarded { kept_as: Vec::new() }.into(),
             _ => return None,
@@ -741,4 +755,38 @@ fn policy(chance: &mut Chance) -> Policy {
         }
     }
     policy
+}
+
+/// A person says it, or a sprint for several runs at a time, or after another run has taken this one along.
+fn requested(chance: &mut Chance) -> MergeRequested {
+    let mark = chance.next();
+    let companion = |n: u32| Companion {
+        run_id: format!("other.{n}"),
+        work: format!("w{n}{mark:016x}"),
+        base: format!("b{mark:016x}"),
+        strategy: MergeStrategy::NoFf,
+    };
+    match chance.below(5) {
+        0 | 1 => MergeRequested { before: (1..=chance.number(1, 3)).map(companion).collect(), with: None },
+        2 => {
+            let [old, commit, tree, tip] = ["o", "m", "u", "t"].map(|kind| format!("{kind}{mark:016x}"));
+            let with = Together { run_id: "other.9".to_owned(), old, commit, tree, tip };
+            MergeRequested { before: Vec::new(), with: Some(with) }
+        }
+        _ => MergeRequested::default(),
+    }
+}
+
+fn taken_along(chance: &mut Chance, before: &[Companion]) -> (Vec<Link>, Vec<LeftOut>) {
+    let (mut chain, mut left_out) = (Vec::new(), Vec::new());
+    for one in before {
+        let (run_id, work) = (one.run_id.clone(), one.work.clone());
+        if chance.percent(70) {
+            let [old, commit, tree] = ["o", "m", "u"].map(|kind| format!("{kind}{work}"));
+            chain.push(Link { run_id, work, old, commit, tree });
+        } else {
+            left_out.push(LeftOut { run_id, why: "a conflict".to_owned() });
+        }
+    }
+    (chain, left_out)
 }

@@ -3,6 +3,7 @@
 //! Only reading happens here. Objects are read through the side directory (see [`super`]), so that a question
 //! about a commit never depends on how the repository is configured.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -234,6 +235,20 @@ impl Repo {
         let commit = format!("{reference}^{{commit}}");
         let output = self.refs()?.args(["rev-parse", "--verify", "-q", "--end-of-options", &commit]).run()?;
         Ok(if output.status.success() { Oid::parse(output.line()).ok() } else { None })
+    }
+
+    /// The commits that these full ref names point at; those that are not there are left out.
+    pub fn resolve_all(&self, references: &[&str]) -> Result<BTreeMap<String, Oid>, runner::Error> {
+        if references.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let git = self.refs()?.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        let output = git.args(references.iter().copied()).done()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        let commits =
+            lines.filter_map(|(oid, name)| Some((name.to_owned(), Oid::parse(oid.as_bytes()).ok()?)));
+        Ok(commits.collect())
     }
 
     /// The same repository, read through a store of our own that borrows the user's objects. What is written goes to

@@ -30,6 +30,8 @@ struct Branch {
     name: String,
     base: Oid,
     tip: Option<Oid>,
+    /// What it changes since its base.
+    paths: BTreeSet<Vec<u8>>,
     /// It was looked at after its run had ended.
     is_last: bool,
 }
@@ -48,17 +50,12 @@ impl Lookout {
         for (project, live) in crowded(crew, sprint) {
             let repo = self.repos.entry(project.clone()).or_insert_with(|| open(crew, &project));
             let Some(repo) = repo else { continue };
-            let moved: BTreeSet<String> = live
-                .iter()
-                .filter(|one| has_moved(&mut self.branches, repo, &crew.projects.join(&project), one))
-                .map(|one| one.run_id.clone())
-                .collect();
-            for (n, one) in live.iter().enumerate() {
-                let others = live.iter().skip(n + 1);
-                for other in
-                    others.filter(|other| moved.contains(&one.run_id) || moved.contains(&other.run_id))
-                {
-                    news.extend(compare(&self.branches, repo, sprint, one, other));
+            let moved = moved(&mut self.branches, repo, &crew.projects.join(&project), &live);
+            for (n, one) in live.iter().enumerate().filter(|_| !moved.is_empty()) {
+                for other in &live[n + 1..] {
+                    if moved.contains(&one.run_id) || moved.contains(&other.run_id) {
+                        news.extend(compare(&self.branches, repo, sprint, one, other));
+                    }
                 }
             }
         }
@@ -96,21 +93,37 @@ fn places(crew: &Crew) -> places::Env {
     }
 }
 
-/// Whether a run's branch is elsewhere than when last looked at. One that can't be looked at stays where it was.
-fn has_moved(branches: &mut BTreeMap<String, Branch>, repo: &Repo, dir: &Path, one: &Live) -> bool {
-    if !branches.contains_key(&one.run_id) {
-        let Some(branch) = branch_of(dir, &one.run_id) else { return false };
-        branches.insert(one.run_id.clone(), branch);
+/// The runs whose branches are elsewhere than when last looked at. What can't be looked at stays where it was.
+fn moved(
+    branches: &mut BTreeMap<String, Branch>,
+    repo: &Repo,
+    dir: &Path,
+    live: &[Live],
+) -> BTreeSet<String> {
+    for one in live {
+        if !branches.contains_key(&one.run_id)
+            && let Some(branch) = branch_of(dir, &one.run_id)
+        {
+            branches.insert(one.run_id.clone(), branch);
+        }
     }
-    let Some(branch) = branches.get_mut(&one.run_id) else { return false };
-    if branch.is_last {
-        return false;
-    }
-    branch.is_last = !one.moves;
-    let now = repo.resolve(&branch.name).ok().flatten().filter(|tip| *tip != branch.base);
-    let moved = now.is_some() && now != branch.tip;
-    if moved {
-        branch.tip = now;
+    let may_move = |one: &&Live| branches.get(&one.run_id).is_some_and(|branch| !branch.is_last);
+    let asked: Vec<&Live> = live.iter().filter(may_move).collect();
+    let names: Vec<&str> =
+        asked.iter().filter_map(|one| branches.get(&one.run_id)).map(|branch| &*branch.name).collect();
+    // One question for all of them: there may be many.
+    let Ok(tips) = repo.resolve_all(&names) else { return BTreeSet::new() };
+    let mut moved = BTreeSet::new();
+    for one in asked {
+        let Some(branch) = branches.get_mut(&one.run_id) else { continue };
+        branch.is_last = !one.moves;
+        let tip =
+            tips.get(&branch.name).filter(|tip| **tip != branch.base && Some(*tip) != branch.tip.as_ref());
+        let Some(tip) = tip else { continue };
+        let Ok(paths) = changed(repo, &branch.base, tip) else { continue };
+        branch.paths = paths.into_iter().map(|one| one.path).collect();
+        branch.tip = Some(tip.clone());
+        moved.insert(one.run_id.clone());
     }
     moved
 }
@@ -120,7 +133,13 @@ fn branch_of(dir: &Path, run_id: &str) -> Option<Branch> {
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
     let request = run.request.as_ref()?;
     let base = Oid::parse(request.base.commit.as_bytes()).ok()?;
-    Some(Branch { name: format!("refs/heads/{}", request.branch), base, tip: None, is_last: false })
+    Some(Branch {
+        name: format!("refs/heads/{}", request.branch),
+        base,
+        tip: None,
+        paths: BTreeSet::new(),
+        is_last: false,
+    })
 }
 
 /// A report, if what is known about the two is no longer true.
@@ -142,14 +161,10 @@ fn compare(
 /// them began is no matter between the two.
 fn both_change(repo: &Repo, a: &Branch, b: &Branch) -> Option<Vec<String>> {
     let (a_tip, b_tip) = (a.tip.as_ref()?, b.tip.as_ref()?);
-    let conflicts = land::conflicts(repo, a_tip, b_tip).ok()?;
-    if conflicts.is_empty() {
+    if a.paths.is_disjoint(&b.paths) {
         return Some(Vec::new());
     }
-    let paths = |branch: &Branch, tip: &Oid| -> Option<BTreeSet<Vec<u8>>> {
-        Some(changed(repo, &branch.base, tip).ok()?.into_iter().map(|one| one.path).collect())
-    };
-    let (of_a, of_b) = (paths(a, a_tip)?, paths(b, b_tip)?);
-    let both = conflicts.iter().filter(|path| of_a.contains(*path) && of_b.contains(*path));
+    let conflicts = land::conflicts(repo, a_tip, b_tip).ok()?;
+    let both = conflicts.iter().filter(|path| a.paths.contains(*path) && b.paths.contains(*path));
     Some(both.take(NAMED).map(|path| quote_path(path)).collect())
 }
