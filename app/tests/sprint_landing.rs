@@ -89,6 +89,10 @@ if [ "$files" = "app.txt same-a.txt shared.txt " ] && [ ! -e @BASE@/same-a.teste
   touch @BASE@/same-a.tested
   until_logged item.overlap 1
 fi
+if [ -e @BASE@/hold ] && [ "$files" = "a.txt app.txt b.txt c.txt first.txt " ]; then
+  touch @BASE@/held
+  n=0; while [ -e @BASE@/hold ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done
+fi
 if [ -e src/left.txt ] && [ -e src/right.txt ]; then echo "left and right do not agree"; exit 1; fi
 "#;
 
@@ -380,11 +384,13 @@ fn bx_28_two_that_change_the_same_are_seen_early_and_one_waits() {
 /// as well, and the next one finds what has landed.
 #[test]
 fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
-    let world = World::new(&["first", "a", "b", "c"]);
-    let output = world.start(&[("ARCHEFLOW_FAILPOINT", "land.committed:1")], &[]).wait_with_output().unwrap();
-    all_completed(&world, &output);
-    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
-    assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+    for place in ["land.moved:1", "land.committed:1"] {
+        let world = World::new(&["first", "a", "b", "c"]);
+        let output = world.start(&[("ARCHEFLOW_FAILPOINT", place)], &[]).wait_with_output().unwrap();
+        all_completed(&world, &output);
+        assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{place}: {}", told(&output));
+        assert_eq!(world.tests().len(), 4 + 1 + 1, "{place}: {:?}", world.tests());
+    }
 
     let world = World::new(&["first", "a", "b", "c"]);
     let pause = world.base().join("paused");
@@ -405,6 +411,27 @@ fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
     all_completed(&world, &output);
     assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
     assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
+}
+
+/// Ctrl-C while they are being tested: nobody is to blame, and the next sprint goes on.
+#[test]
+fn i6_called_in_amid_its_tests_a_batch_lands_later() {
+    let world = World::new(&["first", "a", "b", "c"]);
+    world.write("hold", "");
+    let child = world.start(&[], &[]);
+    let begun = Instant::now();
+    while !world.base().join("held").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "nothing was tested together");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    assert!(world.command("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    fs::remove_file(world.base().join("hold")).unwrap();
+    let output = world.run();
+    all_completed(&world, &output);
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
 }
 
 /// I6: however often a sprint is killed on its way, the end is the same.
