@@ -36,6 +36,10 @@ impl Crew {
         let end = self.to_its_end(|| self.carry_once(seq, dir, &lead.run_id, &before));
         match look(dir, &lead.run_id) {
             Looked::Over(run) if has_landed(&run) => self.landed(seq, dir, &run, candidates),
+            // Called in before the others were in its log, it waits as it did before.
+            Looked::Over(run) if self.watch.is_stopping() && !was_asked(&run, &before) => {
+                Together { ends: called_in(candidates), ..Together::default() }
+            }
             Looked::Over(run) => refused(&run, candidates, &before),
             Looked::Begun | Looked::Nothing if end.stopped => {
                 Together { ends: called_in(candidates), ..Together::default() }
@@ -97,6 +101,10 @@ fn has_landed(run: &Run) -> bool {
     run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some())
 }
 
+fn was_asked(lead: &Run, before: &[String]) -> bool {
+    lead.landing.before.iter().map(|one| &one.run_id).eq(before)
+}
+
 fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
     Places::at(dir).is_ok_and(|places| companions::companions(&places, lead, before).is_ok())
 }
@@ -104,7 +112,7 @@ fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
 /// It did not land. What concerns all of them is told apart from what concerns the one that carried them.
 fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> Together {
     let landing = &lead.landing;
-    if !landing.before.iter().map(|one| &one.run_id).eq(before) {
+    if !was_asked(lead, before) {
         return each_alone(candidates);
     }
     let Some((carrier, _)) = candidates.split_last() else { return Together::default() };
