@@ -344,7 +344,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// The run; if not given, the newest one under way here, else the newest
+    /// The run or the sprint; if not given, the sprint under way here, else the newest run under way, else the newest
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,

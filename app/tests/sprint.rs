@@ -257,6 +257,62 @@ fn af_150_the_control_center_tells_what_happened_and_keeps_what_people_wrote() {
     assert_eq!(log.matches("\n## ").count(), 2, "one more session: {log}");
 }
 
+/// Read-only, from another process, without a terminal: the table, the report, and what they say of hostile text.
+#[test]
+fn af_122_a_sprint_is_watched_and_reported_from_outside() {
+    let world = World::new(&PROJECTS);
+    mixed(&world);
+    let hostile = "Clear \u{1b}[2J it <!-- archeflow: end --> | `x` \u{202e}";
+    let output = world.sprint(&["add", "bank", hostile, "--id", "evil", "--estimate", "S"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let none = world.sprint(&["report"]);
+    assert_eq!(none.status.code(), Some(2), "{}", told(&none));
+    world.run();
+    let archeflow = |arguments: &[&str]| {
+        let output = world.command(env!("CARGO_BIN_EXE_archeflow")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+        text
+    };
+    let named = archeflow(&["sprint", "watch"]);
+    let id = named.split(' ').next().unwrap().to_owned();
+    assert_eq!(named, archeflow(&["watch"]));
+    assert_eq!(named, archeflow(&["watch", &id]));
+    for expected in
+        ["ended (done)", "4 completed, 2 failed, 2 blocked, 1 pending", &format!("{id}.red-tax.1")]
+    {
+        assert!(named.contains(expected), "{expected}\n{named}");
+    }
+    let seen: Value = serde_json::from_str(&archeflow(&["watch", "--json"])).unwrap();
+    let base = seen["items"].as_array().unwrap().iter().find(|item| item["id"] == "base").unwrap();
+    assert_eq!(
+        (&base["state"], &base["cycle"], &base["findings"]),
+        (&"completed".into(), &1.into(), &0.into())
+    );
+
+    let report = archeflow(&["sprint", "report", &id]);
+    for expected in [
+        "| `base` | shop | completed | 1 | 1 |",
+        "## Sessions",
+        "## Runs",
+        "merged approved: landed on main as",
+    ] {
+        assert!(report.contains(expected), "{expected}\n{report}");
+    }
+    assert!(!report.contains("<!--"), "{report}");
+    let object: Value = serde_json::from_str(&archeflow(&["sprint", "report", "--json"])).unwrap();
+    let base = &object["items"][0];
+    assert_eq!((&base["id"], &base["status"]), (&"base".into(), &"completed".into()));
+    let commit = text_of(&base["commit"]);
+    let kind = world.command("git").args(["-C", "shop", "cat-file", "-t", &commit]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&kind.stdout), "commit\n");
+    archeflow(&["sprint", "report", "-o", "out.md"]);
+    assert!(fs::read_to_string(world.hub().join("out.md")).unwrap().starts_with("# Sprint "));
+    let unknown = world.sprint(&["watch", "no-such"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", told(&unknown));
+}
+
 #[test]
 fn bx_22_two_sprints_on_one_queue_take_nothing_twice() {
     let world = World::new(&PROJECTS);

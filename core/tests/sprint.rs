@@ -812,14 +812,18 @@ fn af_003_a_person_is_asked_about_each_batch() {
     for n in 0..5 {
         sprint.hear(0, Event::Seen { item: item(&format!("i{n}"), &format!("p{n}")) });
     }
-    let asked = sprint.settle(0, Room::PLENTY);
+    let busy = Room { load_percent: 999, memory_mb: 0 };
+    let asked = sprint.settle(0, busy);
     let [Entry { seq, event: Event::Ask { items }, .. }] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!(items.len(), 4);
     assert!(sprint.settle(0, Room::PLENTY).is_empty(), "nothing begins before the answer");
     let mut other = sprint.clone();
     sprint.hear(0, Event::Answered { start_seq: *seq, yes: true });
-    let claims = sprint.settle(0, Room::PLENTY);
-    assert_eq!(claims.iter().filter(|entry| matches!(entry.event, Event::Claim { .. })).count(), 4);
+    let claims =
+        |entries: &[Entry]| entries.iter().filter(|entry| matches!(entry.event, Event::Claim { .. })).count();
+    assert_eq!(claims(&sprint.settle(0, busy)), 1, "a busy machine takes one");
+    assert_eq!(claims(&sprint.settle(0, busy)), 0);
+    assert_eq!(claims(&sprint.settle(0, Room::PLENTY)), 3, "and the others when it can");
     other.hear(0, Event::Answered { start_seq: *seq, yes: false });
     let end = other.settle(0, Room::PLENTY);
     assert!(matches!(&end[..], [Entry { event: Event::End { why: Stop::Declined, .. }, .. }]), "{end:?}");

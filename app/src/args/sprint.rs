@@ -28,6 +28,10 @@ pub(crate) enum SprintCommand {
     Scan(SprintScan),
     /// Let the queue run: each item as a run of its own, several at a time; goes on with a sprint that was interrupted
     Run(SprintRun),
+    /// All runs of a sprint at once, as they happen; in a terminal on the whole screen, else once as a table
+    Watch(SprintLook),
+    /// What a sprint did, as Markdown: items, runs, costs, commits, failures, checkpoints
+    Report(SprintReport),
 }
 
 /// Where the queue is.
@@ -117,6 +121,25 @@ pub(crate) struct SprintScan {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SprintLook {
+    /// The sprint; if not given, the newest one under way, else the newest
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: SprintPlace,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SprintReport {
+    /// The sprint; if not given, the newest one under way, else the newest
+    pub(crate) id: Option<String>,
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: SprintPlace,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SprintRun {
     /// Don't ask before each batch; can be said here only, never in a file
     #[arg(long)]
@@ -163,6 +186,8 @@ impl SprintCommand {
             }
             SprintCommand::Scan(args) => &args.place,
             SprintCommand::Run(args) => &args.place,
+            SprintCommand::Watch(args) => &args.place,
+            SprintCommand::Report(args) => &args.place,
         }
     }
 }

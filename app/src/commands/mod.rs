@@ -20,7 +20,7 @@ mod run;
 mod score;
 mod session;
 mod show;
-mod sprint;
+pub(crate) mod sprint;
 mod trust;
 mod watch;
 mod why;

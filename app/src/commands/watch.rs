@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use archeflow_core::run::Run;
 use archeflow_core::words::Outcome;
 use archeflow_host::drive::Face;
+use archeflow_host::sprint::reading;
 use archeflow_host::start::House;
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::{index, journal::Journal};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
-use crate::commands::{house, known, list, print_json};
+use crate::commands::{ground, house, known, list, print_json, sprint};
 use crate::faces::line::Lines;
 use crate::faces::summary;
 use crate::faces::text::Paint;
@@ -29,6 +30,14 @@ const LOOK: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
+    if let Some(sprint) = sprint(args)? {
+        let root = sprint.root().to_owned();
+        return sprint::watch::watch(
+            sprint::watch::open(&sprint, args.id.as_deref())?,
+            &root,
+            args.place.json,
+        );
+    }
     let house = house(&args.place, None, false)?;
     let id = match &args.id {
         Some(id) => list::known(&house, id).map(|_| id.clone())?,
@@ -47,6 +56,21 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
         Left::Failed(failure) => Err(*failure),
         Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Where a sprint is meant: it was named, it is under way, or there is nothing else here to watch.
+fn sprint(args: &WatchArgs) -> Result<Option<sprint::Place>, Failure> {
+    let cwd = ground()?.cwd;
+    let place = sprint::Place::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
+    let known = reading::known(&place);
+    let meant = match &args.id {
+        Some(id) => known.contains(id),
+        None => {
+            let driven = |id: &String| Journal::driver(&place.folder(), id).is_some();
+            known.iter().any(driven) || !known.is_empty() && house(&args.place, None, false).is_err()
+        }
+    };
+    Ok(meant.then_some(place))
 }
 
 /// The newest run that somebody drives, else the newest of all.

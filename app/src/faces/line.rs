@@ -247,7 +247,7 @@ impl Face for Lines {
 }
 
 /// A line from the terminal, unless a signal comes first.
-fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
+pub(crate) fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = std::io::stdin();
     let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -150,12 +150,15 @@ fn begin(sprint: &Sprint, room: Room) -> Vec<Event> {
         return next(sprint, room).into_iter().map(|item| claim(item.id.clone())).collect();
     }
     if !sprint.agreed.is_empty() {
-        return sprint.agreed.iter().cloned().map(claim).collect();
+        // A yes is for all of them, and they begin as the machine bears it.
+        let alone = usize::from(sprint.ours().next().is_none());
+        let many = if sprint.policy.admits(room) { sprint.agreed.len() } else { alone };
+        return sprint.agreed.iter().take(many).cloned().map(claim).collect();
     }
     if sprint.ours().next().is_some() {
         return Vec::new();
     }
-    let items: Vec<String> = next(sprint, room).into_iter().map(|item| item.id.clone()).collect();
+    let items: Vec<String> = next(sprint, Room::PLENTY).into_iter().map(|item| item.id.clone()).collect();
     if items.is_empty() { Vec::new() } else { vec![Event::Ask { items }] }
 }
 

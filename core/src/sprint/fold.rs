@@ -30,6 +30,8 @@ pub struct Sprint {
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: Since,
+    /// A checkpoint was reached, and nobody has been asked since.
+    pub at_checkpoint: bool,
     /// What runs and landings took altogether.
     pub work_ms: u64,
     pub broke: Option<(Stop, bool, String)>,
@@ -181,7 +183,7 @@ impl Sprint {
                 self.known(item, |known| known.item.status = *status);
             }
             Event::Settled { .. } => self.settled(answered.as_ref()),
-            Event::Checkpoint { .. } => self.since = Since::default(),
+            Event::Checkpoint { .. } => (self.since, self.at_checkpoint) = (Since::default(), true),
             Event::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             Event::End { why, detail } => self.end = Some((*why, detail.clone())),
         }
@@ -213,6 +215,7 @@ impl Sprint {
 
     fn answered(&mut self, order: Option<&Event>, yes: bool) {
         if let Some(Event::Ask { items }) = order {
+            self.at_checkpoint = false;
             if yes {
                 self.agreed.clone_from(items);
             } else {

@@ -39,8 +39,8 @@ pub enum Error {
 /// Who shows a sprint, and asks.
 pub trait Face {
     fn wrote(&mut self, sprint: &Sprint, entry: &Entry);
-    /// Whether these may begin.
-    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> bool;
+    /// Whether these may begin; nothing if a signal came before the answer.
+    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> Option<bool>;
     fn warn(&mut self, text: &str);
 }
 
@@ -167,7 +167,7 @@ impl Driver {
             if let Event::Ask { items } = order { Some((*seq, items.clone())) } else { None }
         });
         let (start_seq, items) = open?;
-        let yes = face.ask(&self.sprint, &items);
+        let yes = face.ask(&self.sprint, &items)?;
         Some(Event::Answered { start_seq, yes })
     }
 

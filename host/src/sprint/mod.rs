@@ -14,5 +14,6 @@ mod lookout;
 pub mod page;
 pub mod queue;
 pub mod reading;
+pub mod runs;
 pub mod scan;
 pub mod settings;

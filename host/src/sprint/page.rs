@@ -395,7 +395,7 @@ fn items(out: &mut String, facts: &Facts<'_>) {
             known.attempt,
             end.map_or(0, |end| end.cycles),
             cost.shown(),
-            seconds(took),
+            if took == 0 { String::new() } else { seconds(took) },
             commit(known),
             marked(&item.task, 120)
         );
@@ -404,7 +404,7 @@ fn items(out: &mut String, facts: &Facts<'_>) {
     let count = |status| with_status(facts, status).len();
     let _ = writeln!(
         out,
-        "\n{} taken: {} completed, {} failed, {} blocked; {} of work, {} spent.\n",
+        "\n{} items: {} completed, {} failed, {} blocked; {} of work, {} spent.\n",
         all.len(),
         count(Status::Completed),
         count(Status::Failed),

@@ -1,14 +1,18 @@
 //! `archeflow sprint`: the queue, and what is done with it.
 
+pub(crate) mod board;
 mod queue;
+mod report;
 mod run;
 mod scan;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use archeflow_host::sprint::drive;
-use archeflow_host::sprint::queue::{Error, Place, Queue};
+pub(crate) use archeflow_host::sprint::queue::Place;
+use archeflow_host::sprint::queue::{Error, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
 use crate::commands::ground;
@@ -25,6 +29,8 @@ pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
         SprintCommand::Retry(args) => queue::each(args, "pending", Queue::retry),
         SprintCommand::Scan(args) => scan::run(args),
         SprintCommand::Run(args) => return run::run(args),
+        SprintCommand::Watch(args) => return watch::run(args),
+        SprintCommand::Report(args) => report::run(args),
     }
     .map(|()| ExitCode::SUCCESS)
 }

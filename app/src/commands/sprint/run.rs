@@ -1,19 +1,24 @@
 //! `archeflow sprint run`: drives a sprint in front of a person, or alone if that was said.
 
 use std::ffi::OsString;
-use std::io::BufRead;
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::event::Verb;
+use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{Entry, Event, Stop};
 use archeflow_core::sprint::policy::Policy;
 use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_core::words::Money;
+use archeflow_core::words::{Money, Share};
 use archeflow_host::config::keys::share_of;
+use archeflow_host::drive::Asked;
 use archeflow_host::proc;
+use archeflow_host::sprint::center;
 use archeflow_host::sprint::crew::Crew;
 use archeflow_host::sprint::drive::{self, Driver, Ended, Face, Message};
 use archeflow_host::sprint::queue::Error;
@@ -23,6 +28,7 @@ use serde_json::{Value, json};
 use super::{place, projects, tell_faults};
 use crate::args::SprintRun;
 use crate::commands::{ground, print_json};
+use crate::faces::line::read_line;
 use crate::faces::text::{Paint, cut, pad, pad_after, safe_line};
 use crate::failure::Failure;
 
@@ -66,8 +72,10 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
     };
     proc::become_subreaper();
     let mut driver = Driver::new(opened, crew);
-    listen(&driver);
-    let mut face = Lines { paint: Paint::for_stderr() };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    listen(&driver, Arc::clone(&interrupted));
+    let center = center::file(&driver.crew().place);
+    let mut face = Lines { paint: Paint::for_stderr(), interrupted, center };
     driver.begin(&mut face, policy, args.autonomous, env!("CARGO_PKG_VERSION"))?;
     let ended = driver.drive(&mut face);
     proc::finish_all();
@@ -139,10 +147,10 @@ fn said(args: &SprintRun) -> Vec<OsString> {
 }
 
 /// First signal: call everybody in. Second: at once.
-fn listen(driver: &Driver) {
-    let (post, crew, again) = (driver.post(), driver.crew(), AtomicBool::new(false));
+fn listen(driver: &Driver, interrupted: Arc<AtomicBool>) {
+    let (post, crew) = (driver.post(), driver.crew());
     let heard = proc::signals::listen(move |signal| {
-        if again.swap(true, Ordering::SeqCst) {
+        if interrupted.swap(true, Ordering::SeqCst) {
             crew.watch.kill_now();
         }
         let _ = post.send(Message::Signal(signal));
@@ -165,6 +173,8 @@ fn exit_code(ended: &Ended, sprint: &Sprint) -> u8 {
 /// A line for everything that concerns a person.
 struct Lines {
     paint: Paint,
+    interrupted: Arc<AtomicBool>,
+    center: PathBuf,
 }
 
 impl Face for Lines {
@@ -191,10 +201,21 @@ impl Face for Lines {
             Event::Overlap { a, b, files } if !files.is_empty() => tell!("{}", overlap(sprint, a, b, files)),
             Event::Settle { item: id, status, note, .. } => {
                 let word = self.paint.tone(tone(*status), status.name());
-                tell!("{} {word} {}", item(id), self.paint.dim(&cut(&safe_line(note), 200)));
+                let note = cut(&safe_line(note), 200);
+                let note = if note.is_empty() { note } else { format!(" {}", self.paint.dim(&note)) };
+                tell!("{} {word}{note}", item(id));
             }
-            Event::Checkpoint { tasks, spent_usd, .. } => {
-                tell!("checkpoint after {tasks} tasks, {} spent", spent_usd.shown());
+            Event::Checkpoint { tasks, spent_usd, first, last, .. } => {
+                let percent = |share: Share| share.0 / 10_000;
+                tell!(
+                    "{} after {tasks} tasks: {} spent{}; first task {} %, last {} %; {}",
+                    self.paint.bold("checkpoint"),
+                    spent_usd.shown(),
+                    budget::whole(sprint).most.map_or(String::new(), |most| format!(" of {}", most.shown())),
+                    percent(*first),
+                    percent(*last),
+                    safe_line(&self.center.display().to_string())
+                );
             }
             Event::Break { why, detail, .. } => {
                 tell!("{}", self.paint.tone(Tone::Bad, &format!("stops ({}): {detail}", why.name())));
@@ -207,7 +228,8 @@ impl Face for Lines {
         }
     }
 
-    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> bool {
+    /// A batch, and after a checkpoint whether to go on at all. Everything but a clear yes is a no.
+    fn ask(&mut self, sprint: &Sprint, items: &[String]) -> Option<bool> {
         tell!("\n{}", self.paint.bold("Next:"));
         for known in items.iter().filter_map(|id| sprint.items.get(id)) {
             let item = &known.item;
@@ -219,10 +241,14 @@ impl Face for Lines {
                 safe_line(&item.task)
             );
         }
-        tell_part!("Let them run? [y/N] ");
-        let mut answer = String::new();
-        let read = std::io::stdin().lock().read_line(&mut answer);
-        read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+        let question = if sprint.at_checkpoint { "Go on with these?" } else { "Let them run?" };
+        tell_part!("{} [y/N] ", self.paint.bold(question));
+        let _ = std::io::stderr().flush();
+        match read_line(&self.interrupted) {
+            Asked::Answer(text) => Some(archeflow_core::run::is_yes(&text)),
+            Asked::Left => Some(false),
+            Asked::Interrupted => None,
+        }
     }
 
     fn warn(&mut self, text: &str) {
@@ -239,7 +265,7 @@ fn overlap(sprint: &Sprint, a: &str, b: &str, files: &[String]) -> String {
     format!("{first} and {second} both change {}: {second} waits for {first}", cut(&files.join(", "), 120))
 }
 
-fn tone(status: Status) -> Tone {
+pub(super) fn tone(status: Status) -> Tone {
     match status {
         Status::Completed => Tone::Good,
         Status::Failed => Tone::Bad,
@@ -278,14 +304,34 @@ fn summary(sprint_id: &str, sprint: &Sprint) {
             end.map_or("", |end| &end.run_id)
         );
     }
+    if sprint.policy.budget_usd.is_some() {
+        purses(sprint);
+    }
     let left = sprint.items.values().filter(|known| known.item.status == Status::Pending).count();
-    let (why, detail) = sprint.end.as_ref().map_or(("stopped", ""), |(why, detail)| (why.name(), detail));
+    let ended = match &sprint.end {
+        Some((why, detail)) => format!("{}, {}", why.name(), safe_line(detail)),
+        None => "interrupted, goes on with: archeflow sprint run".to_owned(),
+    };
     out!(
-        "{sprint_id}: {why}, {}; {} of work, {} spent, {left} pending",
-        safe_line(detail),
+        "{sprint_id}: {ended}; {} of work, {} spent, {left} pending",
         seconds(sprint.work_ms),
         sprint.spent().shown()
     );
+}
+
+/// What each project spent of what it may.
+fn purses(sprint: &Sprint) {
+    let of_project = budget::by_project(sprint).into_iter();
+    let rows = of_project.map(|(name, purse)| (safe_line(name), purse));
+    let rows: Vec<_> = rows.chain([("all".to_owned(), budget::whole(sprint))]).collect();
+    let told: Vec<String> = rows
+        .iter()
+        .map(|(name, purse)| {
+            let most = purse.most.map_or(String::new(), |most| format!(" of {}", most.shown()));
+            format!("{name} {}{most}", purse.spent.shown())
+        })
+        .collect();
+    out!("spent: {}", told.join(", "));
 }
 
 fn object(sprint_id: &str, sprint: &Sprint, ended: &Ended, code: u8) -> Value {

@@ -4,10 +4,13 @@
 //! takes a key and says what is wished. None of the three touches anything. [`terminal`] is the real screen with its
 //! modes and how to undo them, [`stage`] the loop that brings all of them together, and [`face`] what a driver tells.
 //!
+//! [`board`] shows all runs of a sprint at once.
+//!
 //! Deliberately absent: anything that decides or writes. The view reads the journal like any other reader, also in the
 //! process that drives; all it can do there is what a person at a plain terminal can.
 
 pub(crate) mod act;
+pub(crate) mod board;
 pub(crate) mod draw;
 pub(crate) mod face;
 pub(crate) mod keys;

@@ -14,7 +14,7 @@ use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
 use ratatui_core::style::{Color, Modifier};
-use ratatui_core::terminal::Terminal;
+use ratatui_core::terminal::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpgrp, getpid, getsid, kill_process};
 use rustix::stdio::{stdin, stdout};
@@ -65,6 +65,11 @@ impl Screen {
         #[cfg(debug_assertions)]
         assert!(std::env::var_os("ARCHEFLOW_PANIC").is_none(), "a test asked for this");
         self.terminal.draw(|frame| draw(frame, view)).map(drop)
+    }
+
+    /// Draws something else than the view of one run.
+    pub(crate) fn draw_with(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(draw).map(drop)
     }
 
     /// The keys that come within this time. An error says that nobody is there any more.

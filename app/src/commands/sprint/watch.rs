@@ -1,0 +1,198 @@
+//! `archeflow sprint watch`, and `archeflow watch` where a sprint is: all runs of a sprint at once. It reads and never
+//! writes, and looks the same from any process.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use archeflow_core::view::seconds;
+use archeflow_host::sprint::queue::Place;
+use archeflow_host::sprint::reading::{self, Reading};
+use archeflow_host::sprint::runs::Runs;
+use archeflow_host::{clock, proc};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::board::{Head, Row, head, rows};
+use super::{place, projects};
+use crate::args::SprintLook;
+use crate::commands::{ground, print_json};
+use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
+use crate::faces::tui::board::{Board, Wish};
+use crate::faces::tui::face::no_screen;
+use crate::faces::tui::terminal::{self, Screen};
+use crate::failure::Failure;
+
+/// How often everything is looked at anew.
+const LOOK: Duration = Duration::from_millis(300);
+/// The longest a key waits.
+const KEYS: Duration = Duration::from_millis(100);
+
+pub(super) fn run(args: &SprintLook) -> Result<ExitCode, Failure> {
+    let place = place(&args.place)?;
+    let projects = projects(&args.place, &place)?;
+    let reading = open(&place, args.id.as_deref())?;
+    watch(reading, &projects, args.place.json)
+}
+
+/// A sprint by name, or the newest.
+pub(crate) fn open(place: &Place, id: Option<&str>) -> Result<Reading, Failure> {
+    let none = || {
+        Failure::usage(
+            "there is no sprint here",
+            "Begin one: archeflow sprint run, or name the folder: --root <dir>",
+        )
+    };
+    let id = match id {
+        Some(id) if reading::known(place).iter().any(|known| known == id) => id.to_owned(),
+        Some(id) => {
+            let known = reading::known(place).join(", ");
+            return Err(Failure::usage(
+                format!("there is no sprint '{}' here", safe_line(id)),
+                format!("Known: {}", safe_line(&known)),
+            ));
+        }
+        None => reading::newest(place).ok_or_else(none)?,
+    };
+    Ok(Reading::open(place, &id)?)
+}
+
+pub(crate) fn watch(reading: Reading, projects: &Path, json: bool) -> Result<ExitCode, Failure> {
+    if json || !terminal::is_there() {
+        print(&reading, projects, json);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signal = Arc::new(AtomicI32::new(0));
+    let heard = Arc::clone(&signal);
+    proc::signals::listen(move |signal| {
+        if heard.swap(signal, Ordering::SeqCst) != 0 {
+            terminal::leave();
+            std::process::exit(128 + signal);
+        }
+    })
+    .map_err(|error| no_screen(&error))?;
+    play(reading, projects, &signal)
+}
+
+fn play(mut reading: Reading, projects: &Path, signal: &AtomicI32) -> Result<ExitCode, Failure> {
+    let mut screen = Screen::enter().map_err(|error| no_screen(&error))?;
+    let mut runs = Runs::default();
+    let mut board = Board::new(Paint::for_stdout().0);
+    let mut looked: Option<Instant> = None;
+    loop {
+        if signal.load(Ordering::SeqCst) != 0 || terminal::is_broken() {
+            let code = 128 + signal.load(Ordering::SeqCst);
+            return Ok(ExitCode::from(u8::try_from(code).unwrap_or(130)));
+        }
+        let mut changed = screen.pause().map_err(|error| no_screen(&error))?;
+        if looked.is_none_or(|last| last.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            reading.more()?;
+            let now = clock::now();
+            changed |= board.show(head(&reading, now), rows(&reading, &mut runs, projects, now));
+        }
+        changed |= board.fit(terminal::size());
+        if changed && !terminal::is_hidden() {
+            screen.draw_with(|frame| board.draw(frame)).map_err(|error| no_screen(&error))?;
+        }
+        if terminal::is_hidden() {
+            std::thread::sleep(KEYS);
+            continue;
+        }
+        for key in screen.keys(KEYS).map_err(|error| no_screen(&error))? {
+            match board.act(&key) {
+                None => {}
+                Some(Wish::Leave) => return Ok(ExitCode::SUCCESS),
+                Some(Wish::Open(run, repository)) => {
+                    drop(screen);
+                    look_into(&run, &repository, signal)?;
+                    screen = Screen::enter().map_err(|error| no_screen(&error))?;
+                    looked = None;
+                    board.again();
+                }
+            }
+        }
+    }
+}
+
+/// The run's own view, until it is left, or until this one has to end.
+fn look_into(run: &str, repository: &Path, signal: &AtomicI32) -> Result<(), Failure> {
+    let wrong = |error: std::io::Error| {
+        let message = format!("the view of {run} could not be opened: {error}");
+        Failure::new(20, "io", message, format!("Try it yourself: archeflow watch {run}"))
+    };
+    let mut command = Command::new(ground()?.me);
+    let mut child = command.arg("watch").arg(run).arg("--repo").arg(repository).spawn().map_err(wrong)?;
+    while child.try_wait().map_err(wrong)?.is_none() {
+        if signal.load(Ordering::SeqCst) != 0 {
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        }
+        std::thread::sleep(KEYS);
+    }
+    Ok(())
+}
+
+/// Without a screen: the same once, as a table.
+fn print(reading: &Reading, projects: &Path, json: bool) {
+    let now = clock::now();
+    let (head, rows) = (head(reading, now), rows(reading, &mut Runs::default(), projects, now));
+    if json {
+        print_json(&object(reading, &head, &rows));
+        return;
+    }
+    let paint = Paint::for_stdout();
+    out!("{} {}", paint.bold(&head.id), paint.tone(head.tone, &safe_line(&head.state)));
+    out!("{}", head.counts);
+    table(paint, &rows);
+}
+
+fn table(paint: Paint, rows: &[Row]) {
+    let widest = |text: fn(&Row) -> &str, least: usize, most: usize| {
+        rows.iter().map(|row| safe_line(text(row)).chars().count()).max().unwrap_or(0).clamp(least, most)
+    };
+    let (item, project, state) =
+        (widest(|row| &row.item, 4, 40), widest(|row| &row.project, 7, 24), widest(|row| row.state, 5, 13));
+    let room = stdout_width().map_or(80, |wide| wide.saturating_sub(item + project + state + 49)).max(16);
+    let heading = format!(
+        "{}  {}  {}  PHASE  CYCLE  FINDINGS  COST      ELAPSED  TASK OR RUN",
+        pad("ITEM", item),
+        pad("PROJECT", project),
+        pad("STATE", state)
+    );
+    out!("{}", paint.dim(&heading));
+    for row in rows {
+        let text = row.run.as_ref().map_or(&row.text, |(run, _)| run);
+        out!(
+            "{}  {}  {}  {}  {}  {}  {}  {}  {}",
+            pad(&cut(&safe_line(&row.item), item), item),
+            pad(&cut(&safe_line(&row.project), project), project),
+            pad_after(row.state, &paint.tone(row.tone, row.state), state),
+            pad(row.phase, 5),
+            pad(&row.cycle, 5),
+            pad(&row.findings, 8),
+            pad(&row.cost.shown(), 8),
+            pad(&row.elapsed.map_or(String::new(), seconds), 7),
+            if row.run.is_some() { safe_line(text) } else { cut(&safe_line(text), room) }
+        );
+    }
+}
+
+fn object(reading: &Reading, head: &Head, rows: &[Row]) -> Value {
+    let items: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "id": row.item, "project": row.project, "state": row.state, "phase": row.phase,
+                "cycle": row.cycle.parse::<u32>().ok(), "findings": row.findings.parse::<u32>().ok(),
+                "cost_usd": row.cost, "elapsed_ms": row.elapsed, "run_id": row.run.as_ref().map(|(run, _)| run),
+                "text": row.text,
+            })
+        })
+        .collect();
+    json!({
+        "sprint_id": reading.id, "state": head.state, "driven": reading.is_driven(),
+        "cost_usd": reading.sprint.spent(), "items": items,
+    })
+}
