@@ -10,11 +10,11 @@ mod chance;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::sprint::event::{Candidate, Entry, Event, FORMAT, ItemEnd, RunEnd, Stop, Together};
+use archeflow_core::sprint::event::{Busy, Candidate, Entry, Event, FORMAT, ItemEnd, RunEnd, Stop, Together};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
-use archeflow_core::sprint::{Sprint, Stand, budget, decide, landing};
+use archeflow_core::sprint::{Sprint, Stand, breaker, budget, decide, landing};
 use archeflow_core::words::{Money, Reason, RunStatus};
 use chance::{Chance, word};
 
@@ -45,6 +45,8 @@ fn ended(run_id: &str, status: RunStatus, reason: Reason) -> RunEnd {
         took_ms: 60_000,
         stopped: false,
         landed_as: None,
+        accounts: Vec::new(),
+        busy: None,
     }
 }
 
@@ -250,14 +252,22 @@ impl World {
         let mut chance = Chance::keyed(self.seed, &key);
         let run_id = format!("{id}.{attempt}");
         let cost = Money(chance.below(2 * DOLLAR));
+        let account = account_of(&self.queue[id].0.project);
         let base = |status, reason| RunEnd {
             cost_usd: budget.map_or(cost, |most| cost.min(most)),
+            accounts: vec![account.clone()],
             ..ended(&run_id, status, reason)
         };
         match (landing, chance.below(10)) {
             (false, 0) => RunEnd { status: None, reason: None, ..base(RunStatus::Failed, Reason::Blocked) },
             (false, 1) => base(RunStatus::Stopped, Reason::MaxCycles),
             (false, 2) => base(RunStatus::AwaitingAnswer, Reason::NeedsContext),
+            (false, 3 | 4) => {
+                let hours = 3_600_000 * chance.below(9);
+                let busy =
+                    Busy { accounts: vec![account.clone()], until: chance.percent(70).then_some(hours) };
+                RunEnd { busy: Some(busy), ..base(RunStatus::Stopped, Reason::ProviderBusy) }
+            }
             (false, _) => {
                 RunEnd { cycles: chance.number(1, 3), ..base(RunStatus::AwaitingMerge, Reason::Approved) }
             }
@@ -288,6 +298,13 @@ impl World {
                 start_seq: seq,
                 end: self.outcome(item, u64::from(*attempt), false, *budget_usd),
             },
+            Event::Resume { item, run_id } => {
+                let again = |entry: &&Entry| matches!(&entry.event, Event::Resume { item: other, .. } if other == item);
+                let times = self.log.iter().filter(again).count() as u64;
+                let attempt = u64::from(sprint.items[item].attempt) + 1_000 * times;
+                let end = self.outcome(item, attempt, false, sprint.items[item].budget);
+                Event::Ended { start_seq: seq, end: RunEnd { run_id: run_id.clone(), ..end } }
+            }
             Event::Land { item, .. } => {
                 let attempt = u64::from(sprint.items[item].attempt);
                 let mut end = self.outcome(item, attempt, true, None);
@@ -431,6 +448,17 @@ impl World {
             if sprint.end.is_some() {
                 return sprint;
             }
+            let shut: Vec<String> = sprint
+                .breakers
+                .iter()
+                .filter(|(_, breaker)| !breaker.due)
+                .map(|(account, _)| account.clone())
+                .collect();
+            if !shut.is_empty() && (sprint.open.is_empty() || self.chance.percent(20)) {
+                let account = self.chance.pick(&shut);
+                self.log.push(sprint.hear(0, Event::Due { account }));
+                continue;
+            }
             assert!(
                 !sprint.open.is_empty(),
                 "seed {}: it waits for nothing\n{:#?}",
@@ -457,6 +485,53 @@ impl World {
     }
 }
 
+/// Projects share two accounts.
+fn account_of(project: &str) -> String {
+    if project.ends_with(['0', '2', '4']) { "even".to_owned() } else { "odd".to_owned() }
+}
+
+/// C6: which accounts are shut, which may be tried, and who tries.
+#[derive(Default)]
+struct Gate {
+    accounts: BTreeMap<String, (bool, Option<String>)>,
+    parked: BTreeMap<String, String>,
+    known: BTreeSet<String>,
+}
+
+impl Gate {
+    fn begins(&mut self, seed: u64, item: &Item, anew: bool) {
+        let account = account_of(&item.project);
+        let parked = self.parked.values().any(|other| *other == account);
+        self.parked.remove(&item.id);
+        if anew && !self.known.contains(&item.project) {
+            // Nobody can say what it works with, so nothing is promised until the account is shut again.
+            self.accounts.remove(&account);
+        }
+        let Some((due, trial)) = self.accounts.get_mut(&account) else { return };
+        assert!(*due, "C6, seed {seed}: {} begins on an account that is shut", item.id);
+        assert_eq!(*trial, None, "C6, seed {seed}: {} tries as well", item.id);
+        assert!(!anew || !parked, "C6, seed {seed}: {} goes before those that are parked", item.id);
+        *trial = Some(item.id.clone());
+    }
+
+    fn ended(&mut self, item: &Item, end: &RunEnd) {
+        self.known.insert(item.project.clone());
+        let account = account_of(&item.project);
+        if let Some((_, trial)) =
+            self.accounts.get_mut(&account).filter(|(_, trial)| trial.as_ref() == Some(&item.id))
+        {
+            *trial = None;
+            if end.status.is_some() {
+                self.accounts.remove(&account);
+            }
+        }
+        if end.busy.is_some() {
+            self.accounts.insert(account.clone(), (false, None));
+            self.parked.insert(item.id.clone(), account);
+        }
+    }
+}
+
 fn taken_by(project: &str, items: &BTreeMap<String, Item>, costs: &BTreeMap<String, u64>) -> u64 {
     let of_run = |run: &str| &items[run.split('.').next().unwrap()].project;
     costs.iter().filter(|(run, _)| of_run(run) == project).map(|(_, cost)| cost).sum()
@@ -478,6 +553,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
     let mut ours: BTreeSet<String> = BTreeSet::new();
     let mut runs: BTreeSet<(String, u32)> = BTreeSet::new();
     let mut broken = false;
+    let mut gate = Gate::default();
     let mut promised = 0_u64;
     let mut costs: BTreeMap<String, u64> = BTreeMap::new();
     let mut before = Sprint::default();
@@ -501,7 +577,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                     assert!(apart, "seed {seed}: {item} beside {}", other.id);
                 }
                 ours.insert(item.clone());
-                assert!(ours.len() <= policy.slots as usize, "seed {seed}: too many");
+                assert!(ours.len() - gate.parked.len() <= policy.slots as usize, "seed {seed}: too many");
                 let large = ours.iter().filter(|id| items[*id].estimate.is_large()).count();
                 assert!(large <= policy.large as usize, "seed {seed}: too many large ones");
             }
@@ -512,6 +588,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
             }
             Event::Run { item, attempt, budget_usd } => {
                 assert!(ours.contains(item), "seed {seed}: {item} runs and is not ours");
+                gate.begins(seed, &items[item], true);
                 assert!(runs.insert((item.clone(), *attempt)), "seed {seed}: {item} runs twice");
                 assert!(*attempt <= policy.reruns + 1, "seed {seed}: {item} runs too often");
                 let beside = *attempt > 1 && landing::is_in_the_way(&before, &before.items[item]);
@@ -537,11 +614,23 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                 }
             }
             Event::Ended { end, .. } => {
+                if let Some(Event::Run { item, .. } | Event::Resume { item, .. }) = &answered {
+                    gate.ended(&items[item], end);
+                }
                 if let Some(Event::Run { budget_usd, .. }) = &answered {
                     promised -= budget_usd.map_or(0, |money| money.0);
                 }
                 let cost = costs.entry(end.run_id.clone()).or_default();
                 *cost = (*cost).max(end.cost_usd.0);
+            }
+            Event::Resume { item, .. } => {
+                assert!(ours.contains(item) && !broken, "seed {seed}: {item} goes on");
+                gate.begins(seed, &items[item], false);
+            }
+            Event::Due { account } => {
+                if let Some((due, _)) = gate.accounts.get_mut(account) {
+                    *due = true;
+                }
             }
             Event::Land { item, .. } => lands_in_order(seed, &before, &[item]),
             Event::BatchLand { candidates, .. } => {
@@ -554,6 +643,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                     world.targets.get(&items[item].project).is_some_and(|target| target.contains(item));
                 assert_eq!(*status == Status::Completed, landed, "seed {seed}: {item} is {}", status.name());
                 ours.remove(item);
+                gate.parked.remove(item);
                 items.get_mut(item).unwrap().status = *status;
             }
             Event::Break { .. } => broken = true,
@@ -568,6 +658,9 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
         }
         before.apply(entry);
     }
+    if let Some(budget) = policy.budget_usd {
+        assert!(costs.values().sum::<u64>() <= budget.0, "I4, seed {seed}: more spent than there was");
+    }
     let done = sprint.end.as_ref().is_some_and(|(why, _)| *why == Stop::Done);
     for (id, (item, _)) in &world.queue {
         assert_ne!(item.status, Status::Running, "seed {seed}: {id} is left running");
@@ -579,7 +672,8 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
         let ready = item.depends_on.iter().all(|on| status_of(on) == Status::Completed);
         let wanted = item.priority < Priority::P3 || policy.low_priority;
         let poor = budget::is_short(sprint, &item.project);
-        if done && item.status == Status::Pending && ready && wanted && !poor {
+        let held = breaker::is_held(sprint, &item.project, &BTreeSet::new());
+        if done && item.status == Status::Pending && ready && wanted && !poor && !held {
             assert!(claims.contains(id), "seed {seed}: {id} was forgotten");
         }
     }
@@ -615,7 +709,7 @@ fn lands_in_order(seed: u64, before: &Sprint, names: &[&str]) {
 fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
     let mut ends: BTreeMap<Stop, u32> = BTreeMap::new();
     let mut seen = Batches::default();
-    for seed in 0..1_000 {
+    for seed in 0..2_000 {
         let mut world = World::new(seed, false);
         let sprint = world.play();
         audit(seed, &world, &sprint);
@@ -797,6 +891,46 @@ fn af_153_three_failures_in_a_row_are_a_hard_break() {
         let hard = matches!(sprint.broke, Some((Stop::TaskFailures, true, _)));
         assert_eq!(hard, broke, "{outcomes}");
     }
+}
+
+/// A run that its provider turned away goes on when its time has come, alone at first, and is no failure.
+#[test]
+fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
+    let mut sprint = start(Policy::default());
+    for (id, project) in [("a", "p"), ("b", "q"), ("c", "r")] {
+        sprint.hear(0, Event::Seen { item: item(id, project) });
+    }
+    let orders = |sprint: &mut Sprint| -> Vec<(u64, Event)> {
+        let entries = sprint.settle(0, Room::PLENTY);
+        entries.into_iter().map(|entry| (entry.seq, entry.event)).collect()
+    };
+    let claims = orders(&mut sprint);
+    for (seq, _) in &claims {
+        sprint.hear(0, Event::Claimed { start_seq: *seq, fence: Some(1) });
+    }
+    let runs = orders(&mut sprint);
+    assert_eq!(runs.len(), 3);
+    let busy = |run: &str| RunEnd {
+        accounts: vec!["claude".to_owned()],
+        busy: Some(Busy { accounts: vec!["claude".to_owned()], until: Some(60_000) }),
+        ..ended(run, RunStatus::Stopped, Reason::ProviderBusy)
+    };
+    sprint.hear(0, Event::Ended { start_seq: runs[0].0, end: busy("a.1") });
+    sprint.hear(0, Event::Ended { start_seq: runs[1].0, end: busy("b.1") });
+    sprint.hear(0, Event::Seen { item: item("d", "s") });
+    assert_eq!(orders(&mut sprint), [], "nobody goes on and nobody begins");
+    sprint.hear(0, Event::Due { account: "claude".to_owned() });
+    let tries = orders(&mut sprint);
+    let resume = |item: &str| Event::Resume { item: item.to_owned(), run_id: format!("{item}.1") };
+    assert_eq!(tries.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>(), [resume("a")]);
+    let mut refused = sprint.clone();
+    refused.hear(0, Event::Ended { start_seq: tries[0].0, end: busy("a.1") });
+    assert_eq!(orders(&mut refused), [], "it was too early");
+    sprint.hear(0, Event::Served { account: "claude".to_owned() });
+    let follow: Vec<Event> = orders(&mut sprint).into_iter().map(|(_, event)| event).collect();
+    assert_eq!(follow[0], resume("b"));
+    assert!(matches!(&follow[1], Event::Claim { item } if item == "d"), "{follow:?}");
+    assert_eq!(sprint.streak, 0);
 }
 
 #[test]

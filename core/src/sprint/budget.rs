@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Event;
-use super::fold::{Sprint, Stand};
+use super::fold::{Known, Sprint, Stand};
 use crate::words::Money;
 
 /// The money of one project, or of all.
@@ -78,19 +77,14 @@ fn share(sprint: &Sprint, project: &str) -> Option<Money> {
 fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> Purse {
     let project = |run_id: &str| sprint.projects.get(run_id).map_or("", String::as_str);
     let spent = sprint.spent.iter().filter(|(run_id, _)| counts(project(run_id)));
-    let of_item = |item: &str| sprint.items.get(item).map_or("", |known| &known.item.project);
-    let promised = sprint.open.values().filter_map(promise).filter(|(item, _)| counts(of_item(item)));
-    Purse {
-        spent: spent.map(|(_, money)| *money).sum(),
-        promised: promised.map(|(_, money)| money).sum(),
-        most: None,
-    }
+    let out = sprint.items.values().filter(|known| matches!(known.stand, Stand::Running | Stand::Parked));
+    let promised = out.filter(|known| counts(&known.item.project)).filter_map(|known| promise(sprint, known));
+    Purse { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "only a run is promised money")]
-fn promise(order: &Event) -> Option<(&str, Money)> {
-    match order {
-        Event::Run { item, budget_usd, .. } => Some((item, (*budget_usd)?)),
-        _ => None,
-    }
+/// What a run under way, or parked, may still spend. One that goes on has spent some of it.
+fn promise(sprint: &Sprint, known: &Known) -> Option<Money> {
+    let gone =
+        known.end.as_ref().filter(|end| end.busy.is_some()).and_then(|end| sprint.spent.get(&end.run_id));
+    Some(Money(known.budget?.0.saturating_sub(gone.map_or(0, |gone| gone.0))))
 }

@@ -109,7 +109,7 @@ impl Chronicle {
                 self.begin(item, *attempt, *budget_usd, at);
                 self.orders.insert(entry.seq, event.clone());
             }
-            Event::Land { .. } => {
+            Event::Land { .. } | Event::Resume { .. } => {
                 self.orders.insert(entry.seq, event.clone());
             }
             Event::Ended { end, .. } | Event::Landed { end, .. } => self.ended(order.as_ref(), end, at),
@@ -141,7 +141,10 @@ impl Chronicle {
     }
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, at: u64) {
-        let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
+        let Some(Event::Run { item, .. } | Event::Resume { item, .. } | Event::Land { item, .. }) = order
+        else {
+            return;
+        };
         let before = self.runs.iter().find_map(|told| {
             told.end.as_ref().filter(|known| known.run_id == end.run_id).map(|known| known.cost_usd)
         });

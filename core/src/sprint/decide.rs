@@ -1,20 +1,22 @@
 //! What should happen now in a sprint: settle what ended, land what is ready, stop if a bound is reached, begin what
 //! may begin, and end when nothing is left.
 
-use super::budget;
+use std::collections::BTreeSet;
+
 use super::event::{Event, Stop};
 use super::fold::{Known, Sprint, Stand};
 use super::landing;
 use super::policy::Room;
 use super::queue::{Graph, Item, Priority, Standing, Status};
 use super::standing::{self, Follows};
+use super::{breaker, budget};
 use crate::words::{Money, Share};
 
 pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
     if !sprint.begun || sprint.end.is_some() {
         return Vec::new();
     }
-    let stages: [fn(&Sprint) -> Vec<Event>; 5] = [follow_up, landing::land, block, boundaries, run];
+    let stages: [fn(&Sprint) -> Vec<Event>; 6] = [follow_up, landing::land, block, boundaries, resume, run];
     if let Some(events) = stages.iter().map(|stage| stage(sprint)).find(|events| !events.is_empty()) {
         return events;
     }
@@ -27,7 +29,7 @@ fn follow_up(sprint: &Sprint) -> Vec<Event> {
     let over = sprint.items.values().filter(|known| matches!(known.stand, Stand::Ended | Stand::Landed));
     over.filter_map(|known| match follows(sprint, known)? {
         Follows::Land => None,
-        Follows::Rerun => run_if_paid(sprint, known),
+        Follows::Rerun => run_if_possible(sprint, known),
         Follows::Settle(status, note) => {
             Some(Event::Settle { item: known.item.id.clone(), fence: known.fence, status, note })
         }
@@ -106,11 +108,27 @@ fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<Event> {
     events
 }
 
+/// What waited for a provider goes on where it was; it is neither begun anew nor a failure.
+fn resume(sprint: &Sprint) -> Vec<Event> {
+    let mut parked = in_order(sprint, |known| known.stand == Stand::Parked).into_iter();
+    let event = parked.find_map(|known| {
+        let run_id = &known.end.as_ref()?.run_id;
+        match &sprint.broke {
+            Some(_) => Some(give_back(known, format!("waits for a provider; archeflow resume {run_id}"))),
+            None if breaker::may_go_on(sprint, known) => {
+                Some(Event::Resume { item: known.item.id.clone(), run_id: run_id.clone() })
+            }
+            None => None,
+        }
+    });
+    event.into_iter().collect()
+}
+
 /// What is ours begins. After a break it is given back instead.
 fn run(sprint: &Sprint) -> Vec<Event> {
     let mut claimed = sprint.items.values().filter(|known| known.stand == Stand::Claimed);
     let event = claimed.find_map(|known| match &sprint.broke {
-        None => run_if_paid(sprint, known),
+        None => run_if_possible(sprint, known),
         Some((why, _, _)) => {
             Some(give_back(known, format!("given back: the sprint stopped ({})", why.name())))
         }
@@ -118,9 +136,16 @@ fn run(sprint: &Sprint) -> Vec<Event> {
     event.into_iter().collect()
 }
 
-/// It waits while the money it needs is promised to others. If there will be none, it is given back.
-fn run_if_paid(sprint: &Sprint, known: &Known) -> Option<Event> {
-    if !budget::is_short(sprint, &known.item.project) {
+/// It waits while its provider is busy, and while the money it needs is promised to others. If neither will come in a
+/// reasonable time, it is given back.
+fn run_if_possible(sprint: &Sprint, known: &Known) -> Option<Event> {
+    let project = &known.item.project;
+    if breaker::is_held(sprint, project, &BTreeSet::new()) {
+        let finds_out = |other: &Known| matches!(other.stand, Stand::Running | Stand::Parked);
+        let hope = sprint.items.values().any(finds_out);
+        return (!hope).then(|| give_back(known, "given back: its provider is busy".to_owned()));
+    }
+    if !budget::is_short(sprint, project) {
         return Some(run_of(sprint, known, known.attempt + 1));
     }
     let may_come_back = budget::whole(sprint).promised > Money::ZERO;
@@ -155,7 +180,7 @@ fn begin(sprint: &Sprint, room: Room) -> Vec<Event> {
         let many = if sprint.policy.admits(room) { sprint.agreed.len() } else { alone };
         return sprint.agreed.iter().take(many).cloned().map(claim).collect();
     }
-    if sprint.ours().next().is_some() {
+    if sprint.ours().any(|known| known.stand != Stand::Parked) {
         return Vec::new();
     }
     let items: Vec<String> = next(sprint, Room::PLENTY).into_iter().map(|item| item.id.clone()).collect();
@@ -174,15 +199,20 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
             && !budget::is_short(sprint, &known.item.project)
     };
     let mut busy: Vec<&Item> = sprint.ours().map(|known| &known.item).collect();
+    // Who waits for a provider keeps its project to itself, and no slot.
+    let parked = sprint.ours().filter(|known| known.stand == Stand::Parked).count();
+    let mut trials: BTreeSet<&String> = BTreeSet::new();
     let mut picked = Vec::new();
     for known in in_order(sprint, wanted) {
         let item = &known.item;
         let large = busy.iter().filter(|other| other.estimate.is_large()).count();
-        let fits = busy.len() < policy.slots as usize
+        let fits = busy.len() - parked < policy.slots as usize
+            && !breaker::is_held(sprint, &item.project, &trials)
             && !(item.estimate.is_large() && large >= policy.large as usize)
             && busy.iter().all(|other| goes_beside(sprint, item, other))
-            && (busy.is_empty() || policy.admits(room));
+            && (busy.len() == parked || policy.admits(room));
         if fits {
+            trials.extend(breaker::tried_by(sprint, &item.project));
             busy.push(item);
             picked.push(item);
         }

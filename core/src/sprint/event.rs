@@ -43,6 +43,9 @@ pub enum Event {
     Claimed { start_seq: Seq, fence: Option<u64> },
     #[serde(rename = "item.run")]
     Run { item: String, attempt: u32, budget_usd: Option<Money> },
+    /// A run that was parked goes on.
+    #[serde(rename = "item.resume")]
+    Resume { item: String, run_id: String },
     #[serde(rename = "item.ended")]
     Ended { start_seq: Seq, end: RunEnd },
     #[serde(rename = "item.land")]
@@ -61,6 +64,12 @@ pub enum Event {
     Settle { item: String, fence: Option<u64>, status: Status, note: String },
     #[serde(rename = "item.settled")]
     Settled { start_seq: Seq },
+    /// It is time to try an account again.
+    #[serde(rename = "provider.due")]
+    Due { account: String },
+    /// It has served whoever tried.
+    #[serde(rename = "provider.served")]
+    Served { account: String },
     #[serde(rename = "sprint.checkpoint")]
     Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
     #[serde(rename = "sprint.break")]
@@ -88,6 +97,20 @@ pub struct RunEnd {
     /// The commit it landed as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed_as: Option<String>,
+    /// The provider accounts it worked with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<String>,
+    /// It waits for a provider, and can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Busy>,
+}
+
+/// Accounts that turned a run away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    pub accounts: Vec<String>,
+    /// When they serve again, in milliseconds since 1970, if they said so.
+    pub until: Option<u64>,
 }
 
 /// An approved run that waits to be landed.
@@ -149,6 +172,7 @@ impl Event {
             Event::Ask { .. }
             | Event::Claim { .. }
             | Event::Run { .. }
+            | Event::Resume { .. }
             | Event::Land { .. }
             | Event::BatchLand { .. }
             | Event::Settle { .. } => Verb::Ordered,
@@ -163,6 +187,8 @@ impl Event {
             | Event::BatchLanded { .. }
             | Event::Overlap { .. }
             | Event::Settled { .. }
+            | Event::Due { .. }
+            | Event::Served { .. }
             | Event::Interrupted { .. } => Verb::Reported,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::breaker::{self, Breaker};
 use super::event::{Entry, Event, RunEnd, Stop, Together};
 use super::policy::{Policy, Room};
 use super::queue::{Item, Status};
@@ -27,6 +28,10 @@ pub struct Sprint {
     pub spent: BTreeMap<String, Money>,
     /// Which project a run belongs to.
     pub projects: BTreeMap<String, String>,
+    /// Provider accounts that turned a run away.
+    pub breakers: BTreeMap<String, Breaker>,
+    /// The accounts the last run of a project worked with.
+    pub accounts: BTreeMap<String, BTreeSet<String>>,
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: Since,
@@ -61,6 +66,8 @@ pub struct Known {
     pub stand: Stand,
     pub fence: Option<u64>,
     pub attempt: u32,
+    /// What its last run may spend.
+    pub budget: Option<Money>,
     /// How its last run came out.
     pub end: Option<RunEnd>,
     /// It lands by itself: it did not go together with others.
@@ -76,6 +83,8 @@ pub enum Stand {
     /// Ours, and about to run.
     Claimed,
     Running,
+    /// Its run waits for a provider.
+    Parked,
     /// It ended, and what follows is to be decided.
     Ended,
     Landing,
@@ -95,6 +104,7 @@ impl Stand {
             Stand::Waiting => "waiting",
             Stand::Claiming | Stand::Claimed => "starting",
             Stand::Running => "running",
+            Stand::Parked => "parked",
             Stand::Ended => "ready to land",
             Stand::Landing => "landing",
             Stand::Landed | Stand::Settling => "settling",
@@ -163,14 +173,39 @@ impl Sprint {
                 self.stand(item, Stand::Claiming);
             }
             Event::Claimed { fence, .. } => self.claimed(answered.as_ref(), *fence),
-            Event::Run { item, attempt, .. } => {
+            Event::Run { item, attempt, budget_usd } => {
                 self.stand(item, Stand::Running);
-                self.known(item, |known| (known.attempt, known.alone) = (*attempt, false));
+                self.known(item, |known| {
+                    (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
+                });
                 // From here on it changes other files, from another commit on.
                 self.overlaps.retain(|(a, b), _| a != item && b != item);
                 self.reds.retain(|red| !red.contains(item));
+                let project = self.items.get(item).map_or("", |known| &known.item.project);
+                let tried: Vec<String> = breaker::tried_by(self, project).cloned().collect();
+                self.note_trial(item, &tried);
             }
-            Event::Ended { end, .. } => self.ended(answered.as_ref(), end, Stand::Ended),
+            Event::Resume { item, .. } => {
+                self.stand(item, Stand::Running);
+                let busy = self
+                    .items
+                    .get(item)
+                    .and_then(|known| known.end.as_ref())
+                    .and_then(|end| end.busy.as_ref());
+                let tried = busy.map_or(Vec::new(), |busy| busy.accounts.clone());
+                self.note_trial(item, &tried);
+            }
+            Event::Ended { end, .. } => {
+                let parked = self.is_parked(end, entry.at);
+                self.ended(answered.as_ref(), end, if parked { Stand::Parked } else { Stand::Ended });
+                if let Some(item) = answered.as_ref().and_then(ran) {
+                    self.note_accounts(item, end, entry.at);
+                }
+            }
+            Event::Due { account } => self.note_due(account),
+            Event::Served { account } => {
+                self.breakers.remove(account);
+            }
             Event::Land { item, .. } => self.stand(item, Stand::Landing),
             Event::Landed { end, .. } => self.ended(answered.as_ref(), end, Stand::Landed),
             Event::BatchLand { candidates, .. } => {
@@ -199,15 +234,8 @@ impl Sprint {
             }
             None => {
                 let stand = Stand::Waiting;
-                let known = Known {
-                    item: item.clone(),
-                    number,
-                    stand,
-                    fence: None,
-                    attempt: 0,
-                    end: None,
-                    alone: false,
-                };
+                let (fence, attempt, budget, end, alone) = (None, 0, None, None, false);
+                let known = Known { item: item.clone(), number, stand, fence, attempt, budget, end, alone };
                 self.items.insert(item.id.clone(), known);
             }
         }
@@ -231,7 +259,10 @@ impl Sprint {
     }
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
-        let Some(Event::Run { item, .. } | Event::Land { item, .. }) = order else { return };
+        let Some(Event::Run { item, .. } | Event::Resume { item, .. } | Event::Land { item, .. }) = order
+        else {
+            return;
+        };
         self.worked(end.took_ms);
         self.came_out(item, end, stand);
     }
@@ -348,4 +379,13 @@ impl Sprint {
 fn pair(a: &str, b: &str) -> (String, String) {
     let (a, b) = if a <= b { (a, b) } else { (b, a) };
     (a.to_owned(), b.to_owned())
+}
+
+/// The item of an order that a run's end answers.
+#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else runs")]
+fn ran(order: &Event) -> Option<&str> {
+    match order {
+        Event::Run { item, .. } | Event::Resume { item, .. } => Some(item),
+        _ => None,
+    }
 }

@@ -7,6 +7,7 @@
 //!
 //! Deliberately absent: files, processes, the clock. See `docs/sprint.md`.
 
+pub mod breaker;
 pub mod budget;
 pub mod chronicle;
 pub mod decide;

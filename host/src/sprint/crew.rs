@@ -1,13 +1,14 @@
 //! Performs what a sprint orders. Everyone here looks before acting, since an order may be performed twice.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::run::Run;
-use archeflow_core::sprint::event::{Event, RunEnd};
+use archeflow_core::sprint::event::{Busy, Event, RunEnd};
 use archeflow_core::sprint::queue::{Item, Status};
-use archeflow_core::words::{Money, RunStatus, Seq};
+use archeflow_core::words::{Money, Reason, RunStatus, Seq};
 
 use super::queue::{Claim, Error, Place};
 use crate::log;
@@ -85,6 +86,21 @@ impl Crew {
         let task =
             if args.first().is_some_and(|word| word == "run") { Some(item.task.as_str()) } else { None };
         self.start(seq, &dir, &id, args, task)
+    }
+
+    /// A run that was parked, from there to its end.
+    pub(super) fn resume(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
+        self.to_its_end(|| self.resume_once(seq, item, id))
+    }
+
+    fn resume_once(&self, seq: Seq, item: &Item, id: &str) -> Stretch {
+        let dir = self.projects.join(&item.project);
+        match look(&dir, id) {
+            Looked::Over(run) if busy(&run).is_none() => Stretch::last(told(id, &run, 0)),
+            Looked::Over(_) | Looked::Begun | Looked::Nothing => {
+                self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None)
+            }
+        }
     }
 
     /// Lands a run that is approved: built on the target as it is now, tested, and only then moved.
@@ -245,11 +261,26 @@ pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
         took_ms,
         stopped: false,
         landed_as: landed_as(run),
+        accounts: accounts(run),
+        busy: busy(run),
     }
 }
 
 fn landed_as(run: &Run) -> Option<String> {
     run.complete.as_ref()?.merged_oid.clone()
+}
+
+fn accounts(run: &Run) -> Vec<String> {
+    let all: BTreeSet<&String> = run.accounts.last.values().chain(run.accounts.open.keys()).collect();
+    all.into_iter().cloned().collect()
+}
+
+/// Whom it waits for, if it waits for a provider.
+fn busy(run: &Run) -> Option<Busy> {
+    run.outcome.as_ref().filter(|outcome| outcome.reason == Reason::ProviderBusy)?;
+    let open: Vec<String> = run.accounts.open.keys().cloned().collect();
+    let accounts = if open.is_empty() { accounts(run) } else { open };
+    Some(Busy { accounts, until: run.complete.as_ref().and_then(|complete| complete.reopens_at) })
 }
 
 pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
@@ -263,6 +294,8 @@ pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
         took_ms: 0,
         stopped: false,
         landed_as: None,
+        accounts: Vec::new(),
+        busy: None,
     }
 }
 

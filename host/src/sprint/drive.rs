@@ -17,6 +17,7 @@ use super::crew::Crew;
 use super::log as lines;
 use super::lookout::Lookout;
 use super::queue::{self, Place};
+use super::runs::Runs;
 use super::{center, reading};
 use crate::store::journal::{self, Journal};
 use crate::{clock, log, proc};
@@ -97,13 +98,14 @@ pub struct Driver {
     inbox: Receiver<Message>,
     post: Sender<Message>,
     lookout: Lookout,
+    runs: Runs,
 }
 
 impl Driver {
     pub fn new(opened: Opened, crew: Crew) -> Driver {
         let (post, inbox) = channel();
-        let lookout = Lookout::default();
-        Driver { sprint: opened.sprint, crew: Arc::new(crew), journal: opened.journal, inbox, post, lookout }
+        let (crew, runs, lookout) = (Arc::new(crew), Runs::default(), Lookout::default());
+        Driver { sprint: opened.sprint, crew, journal: opened.journal, inbox, post, lookout, runs }
     }
 
     pub fn post(&self) -> Sender<Message> {
@@ -158,7 +160,28 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.look(face)?;
+            self.ask_providers(face)?;
         }
+    }
+
+    /// Which accounts are to be tried now, and which have served whoever tried.
+    fn ask_providers(&mut self, face: &mut dyn Face) -> Result<(), Error> {
+        let now = clock::now();
+        let mut news = Vec::new();
+        for (account, breaker) in &self.sprint.breakers {
+            if !breaker.due && breaker.until <= now {
+                news.push(Event::Due { account: account.clone() });
+            }
+            let trial = breaker.trial.as_ref().and_then(|item| self.sprint.items.get(item));
+            let Some((known, end)) = trial.and_then(|known| Some((known, known.end.as_ref()?))) else {
+                continue;
+            };
+            let run = self.runs.look(&self.crew.projects.join(&known.item.project), &end.run_id);
+            if run.is_some_and(|run| !run.accounts.open.contains_key(account)) {
+                news.push(Event::Served { account: account.clone() });
+            }
+        }
+        self.tell(face, news)
     }
 
     /// The question a person has to answer, answered.
@@ -236,6 +259,9 @@ impl Driver {
                 (Event::Run { attempt, budget_usd, .. }, Some(item)) => {
                     Ok(Event::Ended { start_seq: seq, end: crew.run(seq, &item, *attempt, *budget_usd) })
                 }
+                (Event::Resume { run_id, .. }, Some(item)) => {
+                    Ok(Event::Ended { start_seq: seq, end: crew.resume(seq, &item, run_id) })
+                }
                 (Event::Land { run_id, .. }, Some(item)) => {
                     Ok(Event::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
                 }
@@ -259,7 +285,10 @@ impl Driver {
         face.warn("stopping: runs are called in and their work is kept; press again to stop at once");
         self.crew.watch.stop();
         let busy = |order: &&Event| {
-            matches!(order, Event::Run { .. } | Event::Land { .. } | Event::BatchLand { .. })
+            matches!(
+                order,
+                Event::Run { .. } | Event::Resume { .. } | Event::Land { .. } | Event::BatchLand { .. }
+            )
         };
         let mut out = self.sprint.open.values().filter(busy).count();
         while out > 0 {
@@ -306,6 +335,7 @@ fn order_item(order: &Event) -> Option<&String> {
     match order {
         Event::Claim { item }
         | Event::Run { item, .. }
+        | Event::Resume { item, .. }
         | Event::Land { item, .. }
         | Event::Settle { item, .. } => Some(item),
         _ => None,

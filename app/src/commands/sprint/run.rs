@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::event::Verb;
 use archeflow_core::sprint::budget;
-use archeflow_core::sprint::event::{Entry, Event, Stop};
+use archeflow_core::sprint::event::{Entry, Event, RunEnd, Stop};
 use archeflow_core::sprint::policy::Policy;
 use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
@@ -29,6 +29,7 @@ use super::{place, projects, tell_faults};
 use crate::args::SprintRun;
 use crate::commands::{ground, print_json};
 use crate::faces::line::read_line;
+use crate::faces::summary::when;
 use crate::faces::text::{Paint, cut, pad, pad_after, safe_line};
 use crate::failure::Failure;
 
@@ -189,6 +190,16 @@ impl Face for Lines {
         match &entry.event {
             Event::Run { item: id, attempt: 1, .. } => tell!("{} begins", item(id)),
             Event::Run { item: id, attempt, .. } => tell!("{} begins again, attempt {attempt}", item(id)),
+            Event::Resume { item: id, .. } => tell!("{} goes on", item(id)),
+            Event::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
+                let account = safe_line(&busy.accounts.join(", "));
+                let until = sprint.breakers.values().map(|breaker| breaker.until).max();
+                tell!(
+                    "{} waits for {account}, until {}",
+                    safe_line(run_id),
+                    until.map_or(String::new(), when)
+                );
+            }
             Event::Land { item: id, .. } => tell!("{} is approved; landing", item(id)),
             Event::BatchLand { candidates, .. } => {
                 let names: Vec<String> = candidates.iter().map(|one| item(&one.item)).collect();
