@@ -38,6 +38,7 @@ pub fn header(run: &Run) -> (String, String) {
         Strategy::Pdca => "ArcheFlow Run",
         Strategy::Pipeline => "ArcheFlow Pipeline",
         Strategy::Review => "ArcheFlow Review",
+        Strategy::Loop => "ArcheFlow Loop",
     };
     let mut second = match request.strategy {
         Strategy::Pdca => format!(
@@ -51,6 +52,7 @@ pub fn header(run: &Run) -> (String, String) {
             let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
             format!("Reviewers: {}", names.join(", "))
         }
+        Strategy::Loop => format!("Loop: {} | Step: {}", run.loop_state().name(), run.number().max(1)),
     };
     let overlay = &request.overlay;
     let named = [overlay.team.as_str(), overlay.workflow.as_str()].into_iter().find(|name| !name.is_empty());
@@ -71,6 +73,9 @@ pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
     let word = match (run.strategy(), phase, archetype) {
         (_, Phase::Plan, _) => "Plan",
+        (Strategy::Loop, Phase::Do, _) => "Execute",
+        (Strategy::Loop, Phase::Check, _) => "Evaluate",
+        (Strategy::Loop, Phase::Act, _) => "Approval",
         (Strategy::Pdca | Strategy::Review, Phase::Do, _) => "Do",
         (Strategy::Pdca | Strategy::Review, Phase::Check, _) => "Check",
         (Strategy::Pdca | Strategy::Review, Phase::Act, _) => "Act",
@@ -489,7 +494,13 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
 pub fn prompt(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Merge | QuestionKind::DryRun => "[y/N]",
-        QuestionKind::NeedsContext | QuestionKind::LowConfidence | QuestionKind::Shadow => "answer:",
+        QuestionKind::NeedsContext
+        | QuestionKind::LowConfidence
+        | QuestionKind::Shadow
+        | QuestionKind::GoalQuestions
+        | QuestionKind::LoopPaused
+        | QuestionKind::LoopEdited => "answer:",
+        QuestionKind::PlanApproval | QuestionKind::StepApproval => "[approve, or what to change]",
     }
 }
 

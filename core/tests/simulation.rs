@@ -279,8 +279,9 @@ impl Seen {
     /// A world that is too tame proves nothing.
     fn is_wild_enough(&self) {
         // A lost agent counts with what was set aside for it, so a crash does change what a budget decides: budgets
-        // have a simulation of their own (`budget.rs`). So have reviews, above.
-        let elsewhere = [Reason::Budget, Reason::FindingsOpen];
+        // have a simulation of their own (`budget.rs`). So have reviews and loops, above.
+        let loops = [Reason::LoopPaused, Reason::LoopFailed, Reason::LoopStopped, Reason::LoopEdited];
+        let elsewhere = [&[Reason::Budget, Reason::FindingsOpen][..], &loops[..]].concat();
         let here = Reason::ALL.iter().filter(|reason| !elsewhere.contains(reason));
         let mut wanted: Vec<String> = here.map(|reason| format!("end {} ", reason.name())).collect();
         let failures = [

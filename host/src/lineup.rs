@@ -119,7 +119,7 @@ pub(crate) fn line_up(
     let seats = seats(file);
     let max_cycles = match strategy {
         Strategy::Pdca => file.and_then(|file| file.max_cycles).unwrap_or_else(|| policy.cycles(workflow)),
-        Strategy::Pipeline | Strategy::Review => 1,
+        Strategy::Pipeline | Strategy::Review | Strategy::Loop => 1,
     };
     let tiers = tiers(personas, &of_domain, &lens);
     let (lenses, categories) = (lens.names.clone(), lens::categories(&lens));

@@ -228,6 +228,12 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::Blocked => "an agent says it can't go on",
         Reason::GitFault => "git could not do what was needed",
         Reason::FindingsOpen => "a review came to its end and something above INFO stands against the change",
+        Reason::LoopPaused => {
+            "nothing passed the Judge so many times in a row: a person must restart or stop (soft break)"
+        }
+        Reason::LoopFailed => "a step ran a forbidden command, or nothing can be done about its blocker",
+        Reason::LoopStopped => "you stopped the loop; its work stays on its branch",
+        Reason::LoopEdited => "the past of the cycle file was edited, so nothing is appended to it",
         Reason::Discarded => "you gave the run up; its work stays under a keep ref",
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
         Strategy::Pdca => overview.workflow.to_owned(),
         Strategy::Pipeline => "pipeline".to_owned(),
         Strategy::Review => "review".to_owned(),
+        Strategy::Loop => "loop".to_owned(),
     };
     let limit = overview.limit.map(|limit| format!("of {} allowed", limit.shown())).unwrap_or_default();
     let cost = if overview.spent.0 == 0 && overview.unknown_costs > 0 {

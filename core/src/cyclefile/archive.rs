@@ -1,7 +1,10 @@
 //! Where a finished cycle goes (PJ-55..PJ-58): its name, its number, and what is done in which order.
 
+use serde::{Deserialize, Serialize};
+
 /// How a cycle ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ending {
     Success,
     Incomplete,

@@ -164,7 +164,7 @@ fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>
         converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
     };
     let exit = match run.strategy() {
-        Strategy::Pdca | Strategy::Review => run.overlay().exit,
+        Strategy::Pdca | Strategy::Review | Strategy::Loop => run.overlay().exit,
         Strategy::Pipeline => ExitWhen::NoCritical,
     };
     exit::met(exit, against)

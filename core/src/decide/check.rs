@@ -26,7 +26,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
             return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
         };
         return match run.strategy() {
-            Strategy::Pdca | Strategy::Review => reviewers(run, cycle, gatekeeper, &waiting),
+            Strategy::Pdca | Strategy::Review | Strategy::Loop => reviewers(run, cycle, gatekeeper, &waiting),
             Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
         };
     }

@@ -55,7 +55,7 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, plan: Option<&'a Proposal>) -> 
         // The pipeline is as light as a fast run: one look each, in line.
         workflow: match run.strategy() {
             Strategy::Pdca => run.current_workflow(),
-            Strategy::Pipeline | Strategy::Review => Workflow::Fast,
+            Strategy::Pipeline | Strategy::Review | Strategy::Loop => Workflow::Fast,
         },
         check_ms: wall_time(run, cycle),
         reviews,

@@ -7,6 +7,7 @@
 mod agent;
 mod cycle;
 mod landing;
+mod looped;
 mod policy;
 mod question;
 mod review;
@@ -30,6 +31,10 @@ pub use cycle::{
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
     Refusal, RevertIntent, RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart, Together,
+};
+pub use looped::{
+    BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
+    LoopEdited, LoopHeard, LoopOpened, LoopTurn,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};
@@ -122,6 +127,8 @@ language! {
     Reported "session.end" SessionEnd(SessionEnd),
     Reported "run.reentered" RunReentered(RunReentered),
     Reported "review.opened" ReviewOpened(ReviewOpened),
+    Reported "loop.opened" LoopOpened(LoopOpened),
+    Reported "loop.heard" LoopHeard(LoopHeard),
     Reported "run.continued" RunContinued(RunContinued),
     Reported "run.discarded" RunDiscarded(RunDiscarded),
     Reported "merge.requested" MergeRequested(MergeRequested),
@@ -138,6 +145,8 @@ language! {
     Decided "shadow.detected" ShadowDetected(ShadowDetected),
     Decided "budget.step" BudgetStep(BudgetStep),
     Decided "policy.checkpoint" PolicyCheckpoint(PolicyCheckpoint),
+    Decided "loop.turn" LoopTurn(LoopTurn),
+    Decided "loop.alert" LoopAlert(LoopAlert),
     Decided "wiggum.break" WiggumBreak(WiggumBreak),
     Decided "run.complete" RunComplete(RunComplete),
 
@@ -149,6 +158,14 @@ language! {
 
     Ordered "evidence.start" EvidenceStart(EvidenceStart),
     Reported "evidence.done" EvidenceDone(EvidenceDone),
+
+    Ordered "loop.append" LoopAppend(LoopAppend),
+    Reported "loop.appended" LoopAppended(LoopAppended),
+    Reported "loop.edited" LoopEdited(LoopEdited),
+    Ordered "battery.start" BatteryStart(BatteryStart),
+    Reported "battery.done" BatteryDone(BatteryDone),
+    Ordered "loop.archive" LoopArchive(LoopArchive),
+    Reported "loop.archived" LoopArchived(LoopArchived),
 
     Ordered "merge.start" MergeStart(MergeStart),
     Reported "merge.built" MergeBuilt(MergeBuilt),
@@ -177,6 +194,11 @@ impl Event {
             Event::AgentTimeout(body) => Some(body.0.start_seq),
             Event::AgentLost(body) => Some(body.start_seq),
             Event::EvidenceDone(body) => Some(body.start_seq),
+            Event::LoopHeard(body) => body.start_seq,
+            Event::LoopAppended(body) => Some(body.start_seq),
+            Event::LoopEdited(body) => Some(body.start_seq),
+            Event::BatteryDone(body) => Some(body.start_seq),
+            Event::LoopArchived(body) => Some(body.start_seq),
             Event::MergeBuilt(body) => Some(body.start_seq),
             Event::TestsDone(body) => Some(body.start_seq),
             Event::HookDone(body) => Some(body.start_seq),

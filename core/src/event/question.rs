@@ -27,6 +27,16 @@ pub enum QuestionKind {
     DryRun,
     /// Correcting did not help against a shadow.
     Shadow,
+    /// A loop: the goal says too little, or the Planner asks, or a verdict or an answer can't be told (PJ-02, PJ-51).
+    GoalQuestions,
+    /// A loop: a plan that needs a person's yes before anybody acts on it (MX-02, MX-06).
+    PlanApproval,
+    /// A loop: the Judge passes and nothing objects; a yes lands it (PJ-08, PJ-11).
+    StepApproval,
+    /// A loop: nothing passes any more (PJ-10); a restart goes on, everything else ends it.
+    LoopPaused,
+    /// A loop: the past of its cycle file was edited, or the file can't be written (PJ-32).
+    LoopEdited,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -63,6 +63,7 @@ pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String
         words: page.lines.iter().map(|line| words(line.text)).sum(),
         summary: summary(lines, &said),
         traits: traits::traits(role, &page, &said),
+        spoken: None,
         said,
         prior: proposal::prior(&page, &mut problems),
         problems: problems.into_vec(),

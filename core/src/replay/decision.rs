@@ -164,6 +164,11 @@ pub fn ordered(order: &Event) -> String {
                 QuestionKind::Merge => "whether to land it",
                 QuestionKind::DryRun => "whether to go on after the plan",
                 QuestionKind::Shadow => "what becomes of a shadow",
+                QuestionKind::GoalQuestions => "what the loop needs to know",
+                QuestionKind::PlanApproval => "whether to act on the plan",
+                QuestionKind::StepApproval => "whether to land what passed",
+                QuestionKind::LoopPaused => "whether to start the loop again",
+                QuestionKind::LoopEdited => "what became of the cycle file",
             };
             format!("ask a person {about}")
         }

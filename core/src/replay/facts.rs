@@ -268,6 +268,11 @@ pub(super) fn to_order(report: &Event, seq: Seq) -> Event {
         Event::RevertRefused(body) => body.start_seq = seq,
         Event::QuestionAnswered(body) => body.start_seq = seq,
         Event::QuestionDeferred(body) => body.start_seq = seq,
+        Event::LoopHeard(body) => body.start_seq = body.start_seq.map(|_| seq),
+        Event::LoopAppended(body) => body.start_seq = seq,
+        Event::LoopEdited(body) => body.start_seq = seq,
+        Event::BatteryDone(body) => body.start_seq = seq,
+        Event::LoopArchived(body) => body.start_seq = seq,
         _ => {}
     }
     report

@@ -449,6 +449,11 @@ impl Run {
                 self.cycle_mut().forget(&question.archetype);
                 self.clarify(question, text);
             }
+            QuestionKind::GoalQuestions
+            | QuestionKind::PlanApproval
+            | QuestionKind::StepApproval
+            | QuestionKind::LoopPaused
+            | QuestionKind::LoopEdited => {}
             QuestionKind::LowConfidence => {
                 if matches!(text.trim().to_lowercase().as_str(), "proceed" | "go on" | "continue") {
                     self.waved_through = true;

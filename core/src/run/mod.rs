@@ -6,6 +6,7 @@ mod corrections;
 mod cycle;
 mod fold;
 mod ledger;
+mod looped;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ use crate::event::{
 };
 use crate::persona;
 use crate::words::{
-    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow,
+    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow, loop_team,
     pipeline_team, review_team, team,
 };
 
@@ -26,12 +27,16 @@ pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
+pub use looped::Looped;
 
 /// The key under which the pipeline's seats stand in `run.start`.
 pub const PIPELINE: &str = "pipeline";
 
 /// The key under which the seats of a review stand.
 pub const REVIEW: &str = "review";
+
+/// The key under which the seats of a loop stand.
+pub const LOOP: &str = "loop";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Run {
@@ -71,6 +76,8 @@ pub struct Run {
     pub author: Option<Author>,
     /// The change somebody brought along, where this is a review.
     pub review: Option<Box<ReviewOpened>>,
+    /// The loop between a person, a Planner, an Actor and a Judge, where this is one.
+    pub looped: Option<Box<Looped>>,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
@@ -197,6 +204,7 @@ impl Run {
             Strategy::Pdca => (workflow.name(), team(workflow)),
             Strategy::Pipeline => (PIPELINE, pipeline_team()),
             Strategy::Review => (REVIEW, review_team()),
+            Strategy::Loop => (LOOP, loop_team()),
         };
         let mut seats =
             self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default);

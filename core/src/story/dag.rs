@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Built, Entry, Event, Verb};
 use crate::view::{capital, one_line, seconds};
-use crate::words::{Phase, Seq};
+use crate::words::{Heard, Phase, Seq, Speaker};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dag {
@@ -84,6 +84,7 @@ fn is_frame(event: &Event) -> bool {
             | Event::SessionEnd(_)
             | Event::RunReentered(_)
             | Event::ReviewOpened(_)
+            | Event::LoopOpened(_)
             | Event::RunContinued(_)
             | Event::RunDiscarded(_)
             | Event::MergeRequested(_)
@@ -221,6 +222,29 @@ fn label(event: &Event) -> String {
         Event::QuestionAsked(asked) => asked.question.clone(),
         Event::QuestionAnswered(answered) => answered.text.clone(),
         Event::QuestionDeferred(_) => "nobody answered".to_owned(),
+        Event::LoopOpened(opened) => format!("{}: {}", opened.cycle_id, opened.goal),
+        Event::LoopHeard(heard) => match heard.word {
+            Some(word) => format!("{} {}", word.name(), heard.text),
+            None => heard.text.clone(),
+        },
+        Event::LoopTurn(turn) => {
+            let who = turn.by.map_or("the program", Speaker::name);
+            let heard = turn.heard.map_or("refused", Heard::name);
+            format!("{who}: {heard}, {} → {}", turn.from.name(), turn.to.name())
+        }
+        Event::LoopAlert(alert) => format!("{}: {}", alert.alert.name(), alert.detail),
+        Event::LoopAppend(append) => format!("block {} of the {}", append.number, append.speaker.name()),
+        Event::LoopAppended(appended) => format!("{} blocks", appended.blocks),
+        Event::LoopEdited(edited) => edited.what.clone(),
+        Event::BatteryStart(start) => format!("on {}", short(&start.commit)),
+        Event::BatteryDone(done) => format!(
+            "tests {}, linter {}, security {}",
+            done.tests.end.name(),
+            done.linter.end.name(),
+            done.security.end.name()
+        ),
+        Event::LoopArchive(archive) => format!("{:?}", archive.ending).to_lowercase(),
+        Event::LoopArchived(archived) => archived.path.clone(),
     };
     one_line(&text)
 }

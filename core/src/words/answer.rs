@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Millionths, Traits};
+use super::{Finding, Millionths, Spoken, Traits};
 
 /// The status token on the last line of an answer (AF-040).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -61,6 +61,9 @@ pub struct Answer {
     pub said: Said,
     #[serde(default, skip_serializing_if = "Traits::is_plain")]
     pub traits: Traits,
+    /// The block of a seat in a loop; nobody else has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken: Option<Box<Spoken>>,
     /// Dispositions of earlier findings, from a `Prior issues` section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior: Vec<Prior>,

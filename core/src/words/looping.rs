@@ -28,6 +28,18 @@ pub struct Looping {
     pub goals: Goals,
     /// A linter that fails is held against a step.
     pub linter_counts: bool,
+    /// PJ-50: so often an agent is tried again that could not reach its provider.
+    pub network_retries: u32,
+    /// PJ-50: the pause before the first of them; it doubles each time.
+    pub first_pause_ms: u64,
+    /// PJ-01: a goal has at least so many words that say something.
+    pub goal_words: u32,
+    /// Words that say nothing about what is wanted.
+    pub empty_words: Vec<String>,
+    /// Only blocks that the grammar itself matches are routed (PJ-20).
+    pub strict: bool,
+    /// PJ-51: so often an agent whose answer has no block that can be routed is asked again; then a person is.
+    pub unread_retries: u32,
 }
 
 /// PC-01: whether either limit is enough, or both bind.
@@ -69,6 +81,16 @@ pub struct Goals {
     pub pause_rate: u32,
 }
 
+/// Words that say nothing about what is wanted.
+const EMPTY: &str = "a an and better code do everything fix good improve it make of on please project some something \
+                     stuff that the them thing things this to up with work works";
+
+impl Looping {
+    pub fn is_default(&self) -> bool {
+        *self == Looping::default()
+    }
+}
+
 impl Default for Looping {
     fn default() -> Self {
         let forbidden = ["rm -rf", "DROP TABLE", "DROP DATABASE", "DELETE FROM .. WHERE 1=1"];
@@ -87,6 +109,12 @@ impl Default for Looping {
             risks: Risks::default(),
             goals: Goals::default(),
             linter_counts: true,
+            network_retries: 3,
+            first_pause_ms: 2_000,
+            goal_words: 2,
+            empty_words: EMPTY.split_whitespace().map(str::to_owned).collect(),
+            strict: false,
+            unread_retries: 1,
         }
     }
 }

@@ -17,6 +17,7 @@ mod signal;
 mod splitting;
 mod thresholds;
 mod traits;
+mod turns;
 mod workflow;
 
 pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
@@ -42,7 +43,10 @@ pub use thresholds::{
     Rogue, ScopeCreep, ScopeLevel, TunnelVision,
 };
 pub use traits::Traits;
-pub use workflow::{Domain, Phase, Purpose, Seat, Strategy, Workflow, pipeline_team, review_team, team};
+pub use turns::{Alert, CheckEnd, Heard, LoopState, Spoken, StepSize, Word};
+pub use workflow::{
+    Domain, Phase, Purpose, Seat, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
+};
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.
 pub type Millis = u64;

@@ -69,10 +69,14 @@ pub enum Reason {
     GitFault,
     Discarded,
     FindingsOpen,
+    LoopPaused,
+    LoopFailed,
+    LoopStopped,
+    LoopEdited,
 }
 
 impl Reason {
-    pub const ALL: [Reason; 34] = [
+    pub const ALL: [Reason; 38] = [
         Reason::Approved,
         Reason::DryRun,
         Reason::MaxCycles,
@@ -107,6 +111,10 @@ impl Reason {
         Reason::GitFault,
         Reason::Discarded,
         Reason::FindingsOpen,
+        Reason::LoopPaused,
+        Reason::LoopFailed,
+        Reason::LoopStopped,
+        Reason::LoopEdited,
     ];
 
     pub fn name(self) -> &'static str {
@@ -145,6 +153,10 @@ impl Reason {
             Reason::GitFault => "git_fault",
             Reason::Discarded => "discarded",
             Reason::FindingsOpen => "findings_open",
+            Reason::LoopPaused => "loop_paused",
+            Reason::LoopFailed => "loop_failed",
+            Reason::LoopStopped => "loop_stopped",
+            Reason::LoopEdited => "loop_edited",
         }
     }
 }

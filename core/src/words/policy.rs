@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Boundaries, Costs, Memory, Millionths, Reviewing, Severity, Shadows, Sign, SystemShadows, Tier, Workflow,
+    Boundaries, Costs, Looping, Memory, Millionths, Reviewing, Severity, Shadows, Sign, SystemShadows, Tier,
+    Workflow,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -39,6 +40,9 @@ pub struct Policy {
     pub boundaries: Boundaries,
     #[serde(skip_serializing_if = "Reviewing::is_default")]
     pub review: Reviewing,
+    /// What a loop is held to; written down where it differs from the defaults.
+    #[serde(skip_serializing_if = "Looping::is_default")]
+    pub looping: Looping,
 }
 
 /// A newtype only for its default of 0.5.

@@ -70,6 +70,8 @@ pub enum Strategy {
     Pipeline,
     /// A change that is there already: only Check, the parts of its diff one after the other (AF-003).
     Review,
+    /// A person, a Planner, an Actor and a Judge take turns (PJ-01..PJ-17). A step is a cycle.
+    Loop,
 }
 
 impl Strategy {
@@ -78,6 +80,7 @@ impl Strategy {
             Strategy::Pdca => "pdca",
             Strategy::Pipeline => "pipeline",
             Strategy::Review => "review",
+            Strategy::Loop => "loop",
         }
     }
 }
@@ -160,6 +163,11 @@ pub fn pipeline_team() -> Vec<Seat> {
 /// Who looks at a change that is there already, where nobody is named.
 pub fn review_team() -> Vec<Seat> {
     seats(&[GUARDIAN])
+}
+
+/// The three seats of a loop, in the roles the machine knows.
+pub fn loop_team() -> Vec<Seat> {
+    seats(&[("planner", Role::Creator), ("actor", Role::Maker), ("judge", Role::Gatekeeper)])
 }
 
 fn seats(names: &[(&str, Role)]) -> Vec<Seat> {

@@ -350,6 +350,11 @@ impl<'a> Auditor<'a> {
             QuestionKind::LowConfidence => {
                 self.cycle.answers.remove("creator");
             }
+            QuestionKind::GoalQuestions
+            | QuestionKind::PlanApproval
+            | QuestionKind::StepApproval
+            | QuestionKind::LoopPaused
+            | QuestionKind::LoopEdited => {}
             QuestionKind::NeedsContext => {
                 self.cycle.answers.remove(question.archetype.as_str());
             }
@@ -685,6 +690,11 @@ impl<'a> Auditor<'a> {
                 times <= request.config.retries.questions,
                 "each question is asked so many times and no more",
             ),
+            QuestionKind::GoalQuestions
+            | QuestionKind::PlanApproval
+            | QuestionKind::StepApproval
+            | QuestionKind::LoopPaused
+            | QuestionKind::LoopEdited => holds(false, "only loops ask that"),
             QuestionKind::DryRun => holds(request.dry_run && times == 1, "a dry run asks once"),
             QuestionKind::Merge => {
                 holds(!self.landing.asked && !self.landing.requested, "the merge question is asked once")?;

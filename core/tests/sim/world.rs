@@ -554,6 +554,11 @@ fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
         QuestionKind::LowConfidence => chance.pick(&["proceed", " Proceed ", "it is about logging", "yes"]),
         QuestionKind::Shadow => chance.pick(&["accept", "skip", "stop", "keep to the diff", "go on"]),
         QuestionKind::NeedsContext => chance.pick(&["the file is src/auth.rs", "no", "proceed"]),
+        QuestionKind::GoalQuestions => chance.pick(&["in euros", "", "stop", "rounded down", "in euros"]),
+        QuestionKind::PlanApproval => chance.pick(&["approve", "yes", "smaller, please", "stop", ""]),
+        QuestionKind::StepApproval => chance.pick(&["approve", "yes", "name it better", "stop", ""]),
+        QuestionKind::LoopPaused => chance.pick(&["smaller steps", "stop", "clear", ""]),
+        QuestionKind::LoopEdited => chance.pick(&["again", "again", "stop"]),
     };
     QuestionAnswered { start_seq: seq, text: text.to_owned() }.into()
 }

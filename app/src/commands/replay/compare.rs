@@ -116,6 +116,7 @@ fn workflow(side: &Side) -> String {
         Strategy::Pdca => side.workflow.name().to_owned(),
         Strategy::Pipeline => "pipeline".to_owned(),
         Strategy::Review => "review".to_owned(),
+        Strategy::Loop => "loop".to_owned(),
     }
 }
 

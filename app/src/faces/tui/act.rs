@@ -130,7 +130,10 @@ fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
         QuestionKind::LowConfidence => &["proceed"],
         QuestionKind::Shadow if archetype.is_empty() => &["go on", "stop"],
         QuestionKind::Shadow => &["accept", "stop"],
-        QuestionKind::NeedsContext => &[],
+        QuestionKind::PlanApproval | QuestionKind::StepApproval => &["approve", "stop"],
+        QuestionKind::LoopPaused => &["stop"],
+        QuestionKind::LoopEdited => &["again", "stop"],
+        QuestionKind::NeedsContext | QuestionKind::GoalQuestions => &[],
     }
 }
 

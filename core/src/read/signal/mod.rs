@@ -11,10 +11,12 @@ mod block;
 mod fields;
 mod render;
 mod route;
+mod spoken;
 mod values;
 
 pub use render::{Block, render};
 pub use route::{Fault, Mode, Route, route};
+pub use spoken::{Step, answer, spoken};
 
 use super::lines::{self, Kind};
 use crate::words::{Risk, Speaker, Token};

@@ -1,44 +1,10 @@
 //! Whether a goal says enough to begin with (PJ-01, PJ-40). Words are counted, not understood: the Planner asks the rest.
 
-/// Words that say nothing about what is wanted.
-const EMPTY: [&str; 30] = [
-    "a",
-    "an",
-    "and",
-    "better",
-    "code",
-    "do",
-    "everything",
-    "fix",
-    "good",
-    "improve",
-    "it",
-    "make",
-    "of",
-    "on",
-    "please",
-    "project",
-    "some",
-    "something",
-    "stuff",
-    "that",
-    "the",
-    "them",
-    "thing",
-    "things",
-    "this",
-    "to",
-    "up",
-    "with",
-    "work",
-    "works",
-];
+use crate::words::Looping;
 
-/// At least this many words that say something.
-const ENOUGH: usize = 2;
-
-pub fn is_vague(goal: &str) -> bool {
+pub fn is_vague(goal: &str, policy: &Looping) -> bool {
+    let enough = usize::try_from(policy.goal_words).unwrap_or(usize::MAX);
     let words = goal.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let telling = words.map(str::to_lowercase).filter(|word| !EMPTY.contains(&word.as_str()));
-    telling.take(ENOUGH).count() < ENOUGH
+    let telling = words.map(str::to_lowercase).filter(|word| !policy.empty_words.contains(word));
+    telling.take(enough).count() < enough
 }

@@ -2,15 +2,7 @@
 
 use crate::words::{LimitMode, Looping, Risk};
 
-/// What a step really changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Added and removed lines together.
-    pub lines: u32,
-    pub files: u32,
-    /// Nothing but documentation.
-    pub docs_only: bool,
-}
+pub use crate::words::StepSize as Size;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {

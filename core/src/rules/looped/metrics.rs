@@ -16,25 +16,7 @@ pub struct Moment {
     pub since_checkpoint_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alert {
-    Stuck,
-    HighRisk,
-    /// Expected, not an error.
-    Paused,
-    Duration,
-}
-
-impl Alert {
-    pub fn name(self) -> &'static str {
-        match self {
-            Alert::Stuck => "stuck",
-            Alert::HighRisk => "high_risk",
-            Alert::Paused => "paused",
-            Alert::Duration => "duration",
-        }
-    }
-}
+pub use crate::words::Alert;
 
 pub fn alerts(moment: Moment, policy: &Looping) -> Vec<Alert> {
     let found = [

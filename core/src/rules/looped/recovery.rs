@@ -1,5 +1,7 @@
 //! What follows when something goes wrong in a step (PJ-46, PJ-50..PJ-52, PC-03).
 
+use crate::words::Looping;
+
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
@@ -80,16 +82,15 @@ impl Remedy {
     }
 }
 
-const FIRST_PAUSE: u64 = 2_000;
-const NETWORK_RETRIES: u32 = 3;
-
 /// What to do, given how often it was tried again for the same trouble in this step.
-pub fn remedy(trouble: Trouble, retries: u32) -> Remedy {
+pub fn remedy(trouble: Trouble, retries: u32, policy: &Looping) -> Remedy {
     match (trouble, retries) {
         (Trouble::ReadTimeout, 0) => Remedy::Retry,
-        (Trouble::Network, n) if n < NETWORK_RETRIES => Remedy::RetryAfter(FIRST_PAUSE << n),
+        (Trouble::Network, n) if n < policy.network_retries => {
+            Remedy::RetryAfter(policy.first_pause_ms.saturating_mul(1 << n.min(16)))
+        }
         (Trouble::TestCrash, 0) => Remedy::RetryWithFewer,
-        (Trouble::Unparsable, 0) => Remedy::AskAgain,
+        (Trouble::Unparsable, n) if n < policy.unread_retries => Remedy::AskAgain,
         (Trouble::ForbiddenCommand | Trouble::Unrecoverable | Trouble::Unparsable, _) => Remedy::ToHuman,
         (
             Trouble::ReadTimeout

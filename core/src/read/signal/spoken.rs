@@ -1,0 +1,121 @@
+//! From the text of a seat, or of a person, to what the log keeps of it: the block that counts, as it was routed, and what
+//! the program sees beside it. The text itself is the artifact.
+
+use super::{Fault, Mode, Reading, Route, Signal, read, route};
+use crate::read::{lines, text, words};
+use crate::rules::looped::commands;
+use crate::words::{Answer, ChangedFile, Looping, Speaker, Spoken, Status, StepSize};
+
+/// No more deviations than this are kept of one block.
+const MAX_DEVIATIONS: usize = 20;
+const MAX_SUMMARY: usize = 300;
+const MAX_KINDS: usize = 10;
+
+/// What an Actor's step really did: the difference from where the step began, not from where the run did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Step<'a> {
+    pub files: &'a [ChangedFile],
+    /// Files beyond those that are listed.
+    pub files_left_out: u32,
+    /// The lines it added, without their marks.
+    pub added: &'a str,
+}
+
+/// The answer of a seat. Whatever it says, it is an answer: one without a block is told as such (PJ-51).
+pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &Looping) -> Answer {
+    let text = text::decode(bytes);
+    let mut spoken = spoken(&text, policy);
+    if let Some(step) = step.filter(|_| by == Speaker::Actor) {
+        let found = commands::forbidden(step.added, &policy.forbidden);
+        let found = found.map(|(line, pattern)| format!("{pattern} in added line {line}"));
+        spoken.forbidden = spoken.forbidden.take().or(found);
+        spoken.size = Some(size(step));
+    }
+    Answer {
+        status: Status::Done,
+        words: text.lines().map(words).sum(),
+        summary: spoken.summary.clone(),
+        spoken: Some(Box::new(spoken)),
+        ..Answer::default()
+    }
+}
+
+/// The last block of a text, in the way the policy reads blocks.
+pub fn spoken(text: &str, policy: &Looping) -> Spoken {
+    let reading = read(text);
+    let forbidden = commands::forbidden(text, &policy.forbidden);
+    let forbidden = forbidden.map(|(line, pattern)| format!("{pattern} on line {line}"));
+    let Some(signal) = reading.last() else {
+        return Spoken { fault: nothing(&reading), forbidden, ..Spoken::default() };
+    };
+    let mode = if policy.strict { Mode::Strict } else { Mode::Tolerant };
+    let (result, fault) = match route(signal, mode) {
+        Route::To(_, result) => (result, String::new()),
+        Route::Refused(fault) => (signal.result, refused(fault, signal)),
+    };
+    Spoken {
+        agent: signal.agent,
+        result,
+        next: signal.next,
+        fault,
+        summary: text::cap(&signal.summary, MAX_SUMMARY),
+        risk: signal.risk,
+        confidence: signal.confidence,
+        kinds: kinds(text),
+        deviations: deviations(signal),
+        forbidden,
+        size: None,
+    }
+}
+
+fn nothing(reading: &Reading) -> String {
+    match reading.shown.first() {
+        Some(line) => format!("no block of its own; the one on line {line} is only shown"),
+        None => "no block".to_owned(),
+    }
+}
+
+fn refused(fault: Fault, signal: &Signal) -> String {
+    format!("the block on lines {} to {} can't be routed: {}", signal.first, signal.last, fault.name())
+}
+
+fn deviations(signal: &Signal) -> Vec<String> {
+    let told = signal.deviations.iter().take(MAX_DEVIATIONS);
+    told.map(|deviation| format!("line {}: {}", deviation.line, deviation.how.name())).collect()
+}
+
+/// The kinds of work behind a `Kind:` that stands on a line of its own (MX-06).
+fn kinds(text: &str) -> Vec<String> {
+    let lines = lines::scan(text);
+    let plain = lines.iter().filter(|line| line.kind == lines::Kind::Plain);
+    let named = plain.filter_map(|line| {
+        let line = text::plain(text::unbullet(line.text.trim()));
+        let (label, rest) = line.split_once(':')?;
+        matches!(label.trim().to_lowercase().as_str(), "kind" | "kinds").then(|| rest.to_owned())
+    });
+    let kinds: Vec<String> = named.flat_map(|rest| rest.split(',').map(word).collect::<Vec<_>>()).collect();
+    kinds.into_iter().filter(|kind| !kind.is_empty()).take(MAX_KINDS).collect()
+}
+
+fn word(kind: &str) -> String {
+    let kind = kind.trim().trim_end_matches('.').to_lowercase().replace([' ', '-'], "_");
+    text::cap(&kind, 40)
+}
+
+fn size(step: Step<'_>) -> StepSize {
+    let lines = step
+        .files
+        .iter()
+        .fold(0_u32, |sum, file| sum.saturating_add(file.added).saturating_add(file.deleted));
+    let files = u32::try_from(step.files.len()).unwrap_or(u32::MAX).saturating_add(step.files_left_out);
+    let docs_only = !step.files.is_empty()
+        && step.files_left_out == 0
+        && step.files.iter().all(|file| is_doc(&file.path));
+    StepSize { lines, files, docs_only }
+}
+
+/// Text for people. Where it lies does not matter: a script below `docs` is a script.
+fn is_doc(path: &str) -> bool {
+    let path = path.trim_matches('"').to_lowercase();
+    [".md", ".markdown", ".rst", ".adoc", ".txt"].iter().any(|ending| path.ends_with(ending))
+}
