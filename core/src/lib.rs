@@ -27,6 +27,7 @@ pub mod guide;
 
 pub mod handoff;
 
+pub mod looped;
 pub mod read;
 
 pub mod accept;

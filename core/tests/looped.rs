@@ -138,6 +138,7 @@ fn pj_30_to_pj_68_the_other_tables() {
                 grave: facts.contains(&"grave"),
                 objections: facts.contains(&"objections"),
                 oversized: facts.contains(&"oversized"),
+                nothing_done: facts.contains(&"nothing_done"),
             },
         };
         assert_eq!(said.result.is_none(), row.get("result") == "unclear", "no such result");

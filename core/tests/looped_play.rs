@@ -88,6 +88,7 @@ impl Game {
             grave: commands::forbidden(text, &self.policy.forbidden).is_some(),
             objections: !objections(battery, &self.policy).is_empty(),
             oversized: scope == Scope::Exceeded,
+            nothing_done: self.size.files == 0,
         }
     }
 

@@ -6,10 +6,12 @@ use crate::event::{
 };
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Merged, Run};
-use crate::words::{Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign};
+use crate::words::{
+    Counted, Heard, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
+};
 
-use super::finish;
-use super::settle::{break_off, hook};
+use super::looped::landing_ended;
+use super::settle::{self, hook};
 
 pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
     let landing = &run.landing;
@@ -25,18 +27,18 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
         }
         Built::Conflict { paths } => {
             let detail = format!("the change conflicts with the target in {}", listed(paths));
-            return finish(run, RunStatus::Stopped, Reason::MergeConflict, detail);
+            return ends(run, RunStatus::Stopped, Reason::MergeConflict, detail);
         }
         Built::Nothing => {
             let detail = "nothing to merge: the target has this content already".to_owned();
-            return finish(run, RunStatus::Stopped, Reason::NoChange, detail);
+            return ends(run, RunStatus::Stopped, Reason::NoChange, detail);
         }
         Built::BaseGone { now } => {
             let detail =
                 format!("the target no longer contains the commit the run began from (it is at {now})");
-            return finish(run, RunStatus::Stopped, Reason::BaseMoved, detail);
+            return ends(run, RunStatus::Stopped, Reason::BaseMoved, detail);
         }
-        Built::Fault { what } => return finish(run, RunStatus::Failed, Reason::GitFault, what.clone()),
+        Built::Fault { what } => return ends(run, RunStatus::Failed, Reason::GitFault, what.clone()),
     };
     if let Some((why, detail)) = &landing.refused {
         return refused(run, *why, detail);
@@ -46,7 +48,7 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
         (Some(_), Some((Tested::Passed, _))) | (None, _) => {}
         (Some(command), Some((Tested::Broken, tail))) => {
             let detail = format!("the test command can't be run ({command}): {}", last_line(tail));
-            return finish(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
+            return ends(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
         }
         (Some(command), Some((Tested::Failed | Tested::TimedOut, tail))) => {
             return tests_failed(run, cycle, command, tail);
@@ -65,7 +67,7 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
 
 fn build(run: &Run, attempt: u32) -> Vec<Event> {
     let (Some(request), Some(work)) = (&run.request, &run.work) else {
-        return finish(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
+        return ends(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
     };
     let start = MergeStart {
         work: work.commit.clone(),
@@ -84,7 +86,7 @@ fn build(run: &Run, attempt: u32) -> Vec<Event> {
 fn wait(run: &Run, why: &str) -> Vec<Event> {
     let others: Vec<&str> = run.landing.chain.iter().map(|link| link.run_id.as_str()).collect();
     let detail = format!("not landed together with {}: {why}", others.join(", "));
-    finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
+    settle::finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
 }
 
 fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Event {
@@ -99,11 +101,11 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
         }
         Refusal::Moved => {
             let detail = format!("the target kept moving; tried {} times ({detail})", run.landing.attempts);
-            finish(run, RunStatus::Stopped, Reason::BaseMoved, detail)
+            ends(run, RunStatus::Stopped, Reason::BaseMoved, detail)
         }
-        Refusal::Dirty => finish(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned()),
-        Refusal::Busy => finish(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned()),
-        Refusal::Fault => finish(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
+        Refusal::Dirty => ends(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned()),
+        Refusal::Busy => ends(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned()),
+        Refusal::Fault => ends(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
     }
 }
 
@@ -114,15 +116,15 @@ fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Even
     if !run.landing.chain.is_empty() {
         return wait(run, &detail);
     }
-    if run.landing.agreed {
-        return finish(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+    if agreed(run) {
+        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     raise_tests(run, cycle, detail)
 }
 
 fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
     if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
-        return finish(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
     let mut finding = raised::finding(&counted, &run.policy().raised);
@@ -133,7 +135,7 @@ fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
 /// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
 fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>> {
     let landing = &run.landing;
-    if landing.agreed {
+    if agreed(run) {
         return None;
     }
     let doubts = doubtful(cycle);
@@ -153,7 +155,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>
     };
     if landing.answer == Some(false) {
         let detail = "approved; you said no to landing it now".to_owned();
-        return Some(finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
+        return Some(ends(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
     }
     let target = run.request.as_ref().map(|request| request.base.target.as_str()).unwrap_or_default();
     let target = target.strip_prefix("refs/heads/").unwrap_or(target);
@@ -199,12 +201,35 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
     if let Some(events) = second_net(run, cycle, merged) {
         return events;
     }
-    let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
-    let mut detail = format!("landed on {target} as {}", short(&merged.commit));
+    match &run.looped {
+        Some(looped) => landing_ended(run, looped, Heard::Landed, String::new()),
+        None => landed_for_good(run),
+    }
+}
+
+/// The end of a run whose change is in its branch.
+pub(super) fn landed_for_good(run: &Run) -> Vec<Event> {
+    let mut detail = run.landing.merged.as_ref().map_or(String::new(), |merged| {
+        let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
+        format!("landed on {target} as {}", short(&merged.commit))
+    });
     if let Some(with) = &run.landing.with {
         detail.push_str(&format!(", tested as {} with {}", short(&with.tip), with.run_id));
     }
-    finish(run, RunStatus::Merged, Reason::Approved, detail)
+    settle::finish(run, RunStatus::Merged, Reason::Approved, detail)
+}
+
+/// A person said yes, or the loop is past that.
+fn agreed(run: &Run) -> bool {
+    run.landing.agreed || run.loop_state() == LoopState::Landing
+}
+
+/// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
+fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
+    match &run.looped {
+        Some(looped) => landing_ended(run, looped, Heard::NotLanded, detail),
+        None => settle::finish(run, status, reason, detail),
+    }
 }
 
 /// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
@@ -223,11 +248,15 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
     let detail = format!("the tests fail after landing: {}", last_line(tail));
     if let Some(why) = &landing.revert_refused {
         let detail = format!("{detail}; the merge could not be taken back: {why}");
-        return Some(break_off(run, Reason::PostMergeTests, detail));
+        return Some(settle::break_off(run, Reason::PostMergeTests, detail));
     }
     if landing.reverted.is_none() {
         let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
         return Some(vec![RevertIntent { target, landed, old }.into()]);
+    }
+    if let Some(looped) = &run.looped {
+        let detail = format!("{detail}; the merge was taken back");
+        return Some(landing_ended(run, looped, Heard::NotLanded, detail));
     }
     let cycles_left = cycle.number < run.max_cycles;
     let by_default =
@@ -237,7 +266,7 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
         OnPostMergeFailure::CycleBack if first && cycles_left => Some(raise_tests(run, cycle, detail)),
         OnPostMergeFailure::CycleBack | OnPostMergeFailure::Halt => {
             let detail = format!("{detail}; the merge was taken back");
-            Some(break_off(run, Reason::PostMergeTests, detail))
+            Some(settle::break_off(run, Reason::PostMergeTests, detail))
         }
     }
 }

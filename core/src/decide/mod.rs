@@ -8,6 +8,8 @@ mod boundary;
 mod budget;
 mod check;
 mod land;
+mod looped;
+mod looped_asks;
 mod make;
 mod plan;
 mod review;
@@ -15,6 +17,7 @@ mod send;
 mod settle;
 mod shadows;
 mod system;
+mod turns;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
 use crate::rules::shadows::counted;
@@ -64,6 +67,9 @@ fn follows(run: &Run) -> Vec<Event> {
     }
     if !run.open.is_empty() {
         return vec![];
+    }
+    if let Some(looped) = &run.looped {
+        return looped::next(run, cycle, looped);
     }
     if landing {
         return land::land(run, cycle);
@@ -127,6 +133,9 @@ fn begin(run: &Run) -> Vec<Event> {
     let Some(request) = &run.request else { return vec![] };
     if request.strategy == Strategy::Review {
         return run.review.as_ref().map_or_else(Vec::new, |opened| review::begin(run, opened));
+    }
+    if request.strategy == Strategy::Loop {
+        return run.looped.as_ref().map_or_else(Vec::new, |looped| looped::begin(run, looped));
     }
     let against = match request.chosen.against.as_slice() {
         [] => String::new(),

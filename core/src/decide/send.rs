@@ -75,6 +75,9 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
 
 fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
     let work = match seat.role {
+        Role::Creator if run.looped.is_some() => "plan one step, or ask",
+        Role::Maker if run.looped.is_some() => "carry out the step",
+        Role::Gatekeeper if run.looped.is_some() => "judge the step",
         Role::Explorer => "research the context",
         Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
         Role::Creator => "design a proposal",

@@ -7,12 +7,14 @@ use crate::event::{
     Stop, WiggumBreak, fitting,
 };
 use crate::rules::breaker::Verdict;
+use crate::rules::looped::recovery::{Remedy, Trouble, remedy};
 use crate::run::{Cycle, Run};
 use crate::words::{
-    FailAction, Finding, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq, Severity,
-    Status,
+    FailAction, Finding, Heard, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq,
+    Severity, Status,
 };
 
+use super::looped::landing_ended;
 use super::{accounts, point, review, send, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
@@ -46,7 +48,12 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
             Next::Again => {
                 events.push(point(name, "CL-12", failed.reason.clone(), tried_again(failed)));
                 let note = retry_note(cycle, seat, failed);
-                starts.push(send(run, cycle, seat, Purpose::Retry, note));
+                let tried = cycle.failures.get(name).copied().unwrap_or(0);
+                let mut start = send(run, cycle, seat, Purpose::Retry, note);
+                if let (Event::AgentStart(start), Some(ms)) = (&mut start, pause_for(run, failed, tried)) {
+                    start.wait_ms = ms;
+                }
+                starts.push(start);
             }
             Next::Without if cycle.shadowed.contains_key(name) => {
                 let decision = "no corrected answer came; the earlier one counts".to_owned();
@@ -156,6 +163,12 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     {
         return Next::Again;
     }
+    if run.looped.is_some() && failed.kind == Failure::Network {
+        return match pause_for(run, failed, tried(&cycle.failures)) {
+            Some(_) => Next::Again,
+            None => Next::End(RunStatus::Failed, Reason::AgentFailures),
+        };
+    }
     let needed = match seat.role {
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
         // Where no gatekeeper has to answer, a change nobody looked at would count as approved.
@@ -182,6 +195,19 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
         }
         (_, Failure::NoWork) => Next::End(RunStatus::Stopped, Reason::NoChange),
         (_, _) => Next::End(RunStatus::Failed, Reason::AgentFailures),
+    }
+}
+
+/// PJ-50: in a loop, whoever could not reach its provider is tried again after a pause that grows.
+fn pause_for(run: &Run, failed: &AgentFailed, tried: u32) -> Option<u64> {
+    if run.looped.is_none() || failed.kind != Failure::Network {
+        return None;
+    }
+    match remedy(Trouble::Network, tried.saturating_sub(1), &run.policy().looping) {
+        Remedy::RetryAfter(ms) => Some(ms),
+        Remedy::Retry | Remedy::RetryWithFewer | Remedy::ToPlanner | Remedy::ToHuman | Remedy::AskAgain => {
+            None
+        }
     }
 }
 
@@ -344,6 +370,9 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
         return None;
     }
     let detail = format!("the {} hook stopped the run: {}", at.name(), done.reason);
+    if let Some(looped) = run.looped.as_ref().filter(|_| at == HookPoint::PreMerge) {
+        return Some(landing_ended(run, looped, Heard::NotLanded, detail));
+    }
     Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
 }
 

@@ -88,6 +88,12 @@ impl Run {
                 };
                 self.hooks.remove(&HookPoint::PreMerge);
             }
+            Event::LoopAppend(_) => self.order_append(),
+            Event::BatteryStart(start) => {
+                if let Some(looped) = &mut self.looped {
+                    looped.batteries = start.attempt;
+                }
+            }
             Event::QuestionAsked(question) => {
                 *self.questions.entry(question.kind).or_default() += 1;
                 if question.kind == QuestionKind::Merge {
@@ -105,6 +111,7 @@ impl Run {
                 Phase::Plan => {
                     self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
+                    self.begin_step();
                 }
                 // The next part of a review: nothing is planned or made in between.
                 Phase::Check if transition.cycle > self.number() => {
@@ -196,6 +203,12 @@ impl Run {
                 }
             }
             Event::BudgetStep(step) => self.note_step(step),
+            Event::LoopTurn(turn) => self.apply_turn(turn),
+            Event::LoopAlert(alert) => {
+                if let Some(looped) = &mut self.looped {
+                    looped.told.insert(alert.alert);
+                }
+            }
             Event::WiggumBreak(_) => self.broke = Some(seq),
             Event::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
@@ -217,6 +230,34 @@ impl Run {
             Event::SessionStart(session) => self.session = Some(session.clone()),
             // A review has one phase and nothing that could land: it ends again as it ended.
             Event::RunReentered(_) | Event::MergeRequested(_) if self.review.is_some() => self.reopen(),
+            // What lands of a loop has passed and was approved, and its steps go on where they were.
+            Event::MergeRequested(_) if self.looped.is_some() => self.asked_to_land(seq),
+            Event::RunContinued(_) | Event::RunReentered(_) if self.loop_is_over() => {}
+            Event::RunReentered(_) if self.looped.is_some() => self.reopen(),
+            Event::LoopOpened(opened) => self.open_loop(seq, opened),
+            Event::LoopHeard(heard) => self.hear_person(seq, heard),
+            Event::LoopAppended(appended) => {
+                self.open.remove(&appended.start_seq);
+                if let Some(looped) = &mut self.looped {
+                    looped.seal.clone_from(&appended.seal);
+                    looped.blocks = appended.blocks;
+                    looped.edited = None;
+                }
+            }
+            Event::LoopEdited(edited) => self.apply_edited(edited),
+            Event::BatteryDone(done) => {
+                self.open.remove(&done.start_seq);
+                self.worked_alone(done.duration_ms);
+                if let Some(looped) = &mut self.looped {
+                    looped.battery = Some((**done).clone());
+                }
+            }
+            Event::LoopArchived(archived) => {
+                self.open.remove(&archived.start_seq);
+                if let Some(looped) = &mut self.looped {
+                    looped.archived = Some((**archived).clone());
+                }
+            }
             Event::RunReentered(reentered) => self.reenter(seq, reentered),
             Event::ReviewOpened(opened) => {
                 self.work = Some(opened.change.clone());
@@ -331,7 +372,7 @@ impl Run {
             Event::QuestionAnswered(answered) => {
                 if let Some(Event::QuestionAsked(question)) = self.open.remove(&answered.start_seq) {
                     self.reopen();
-                    self.apply_words(&question, &answered.text);
+                    self.apply_words(seq, &question, &answered.text);
                 }
             }
             Event::QuestionDeferred(_) => {
@@ -425,6 +466,7 @@ impl Run {
 
     fn worked(&mut self, duration_ms: u64) {
         self.corrections.worked_ms += duration_ms;
+        self.worked_alone(duration_ms);
         let cycle = self.cycle_mut();
         *cycle.worked.entry(cycle.phase).or_default() += duration_ms;
     }
@@ -437,7 +479,7 @@ impl Run {
     }
 
     /// What a person's answer means depends on the question.
-    fn apply_words(&mut self, question: &QuestionAsked, text: &str) {
+    fn apply_words(&mut self, seq: Seq, question: &QuestionAsked, text: &str) {
         match question.kind {
             QuestionKind::Merge => {
                 self.landing.answer = Some(is_yes(text));
@@ -453,7 +495,7 @@ impl Run {
             | QuestionKind::PlanApproval
             | QuestionKind::StepApproval
             | QuestionKind::LoopPaused
-            | QuestionKind::LoopEdited => {}
+            | QuestionKind::LoopEdited => self.hear_answer(seq, question, text),
             QuestionKind::LowConfidence => {
                 if matches!(text.trim().to_lowercase().as_str(), "proceed" | "go on" | "continue") {
                     self.waved_through = true;
@@ -531,7 +573,7 @@ impl Run {
         self.cycles.push(Cycle::new(number));
     }
 
-    fn reopen(&mut self) {
+    pub(super) fn reopen(&mut self) {
         self.outcome = None;
         self.complete = None;
         self.broke = None;

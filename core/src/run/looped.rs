@@ -1,19 +1,505 @@
-//! A loop, as its log tells it so far. It remembers; what follows is decided elsewhere.
+//! A loop, as its log tells it so far. It remembers; what follows is decided in `decide/looped.rs`.
 
-use crate::event::LoopOpened;
-use crate::words::LoopState;
+use std::collections::BTreeSet;
 
-use super::Run;
+use crate::event::{
+    Artifact, BatteryDone, Event, LoopAppend, LoopArchived, LoopEdited, LoopHeard, LoopOpened, LoopTurn,
+    QuestionAsked,
+};
+use crate::rules::looped::states::Place;
+use crate::words::{
+    Alert, Change, Heard, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Spoken, Token, Word,
+};
+
+use super::{Landing, Run};
+
+/// No more than this is remembered for the next brief; the rest is in the log and in the cycle file.
+const NOTES_AT_MOST: usize = 20;
+
+/// So many characters of a person's words are told to agents; all of them are in the cycle file.
+const WORDS_AT_MOST: usize = 4_000;
 
 /// What is remembered of a loop.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looped {
     pub opened: LoopOpened,
+    /// The line of `loop.opened`.
+    pub line: Seq,
+    /// The goal, with what a person added to it before anybody began.
+    pub goal: String,
+    pub place: Place,
+    /// The last line a turn was written about.
+    pub taken: Seq,
+    /// What a person said that no turn is about yet.
+    pub said: Option<Said>,
+    pub plan: Option<Plan>,
+    /// The plan of all loops that a person approved (MX-02).
+    pub whole_plan: Option<Artifact>,
+    /// The latest answers of Actor and Judge, for the Planner.
+    pub actor: Option<Artifact>,
+    pub judge: Option<Artifact>,
+    /// The work before the step under way: a step that fails is taken back to it.
+    pub before: Option<Change>,
+    pub battery: Option<BatteryDone>,
+    /// That of the step before, for the Planner.
+    pub last_battery: Option<BatteryDone>,
+    pub batteries: u32,
+    /// Answers of the seat at hand that could not be read, in a row.
+    pub unread: u32,
+    /// What was said and found since the goal, for the Planner's brief.
+    pub notes: Vec<Note>,
+    /// Why steps did not pass since the last start, for the archive.
+    pub blockers: Vec<String>,
+    /// The step under way has its verdict.
+    pub step_over: bool,
+    /// A turn whose block is not in the file yet.
+    pub owed: Option<Owed>,
+    pub seal: String,
+    pub blocks: u32,
+    pub edited: Option<LoopEdited>,
+    pub archived: Option<LoopArchived>,
+    /// What kept the last landing from happening.
+    pub not_landed: String,
+    /// Why a person's last words changed nothing.
+    pub refused: String,
+    /// Rounds, and working time, since a person last spoke.
+    pub rounds_alone: u32,
+    pub alone_ms: u64,
+    pub told: BTreeSet<Alert>,
+}
+
+/// A person's words, however they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub line: Seq,
+    pub word: Option<Word>,
+    pub spoken: Option<Box<Spoken>>,
+    pub text: String,
+    /// They stand in the cycle file already.
+    pub in_file: bool,
+}
+
+/// The plan that is acted upon, or asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub artifact: Artifact,
+    pub summary: String,
+    pub risk: Risk,
+    /// The last step of the goal (MX-01).
+    pub last: bool,
+    /// A person said yes to this very plan.
+    pub approved: bool,
+    /// It has a forbidden command; a yes to it is a yes to that.
+    pub forbidden: bool,
+    /// What the person has to look at before saying so.
+    pub why: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub by: Option<Speaker>,
+    pub step: u32,
+    pub text: String,
+}
+
+/// A block that has to be appended to the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owed {
+    pub speaker: Speaker,
+    pub artifact: Option<Artifact>,
+    pub turn: LoopTurn,
+    pub text: String,
+}
+
+impl Looped {
+    fn new(opened: LoopOpened, line: Seq) -> Looped {
+        Looped {
+            line,
+            goal: opened.goal.clone(),
+            place: Place { state: LoopState::Idle, insufficient: 0 },
+            taken: 0,
+            said: None,
+            plan: None,
+            whole_plan: None,
+            actor: None,
+            judge: None,
+            before: None,
+            battery: None,
+            last_battery: None,
+            batteries: 0,
+            unread: 0,
+            notes: Vec::new(),
+            blockers: Vec::new(),
+            step_over: false,
+            owed: None,
+            seal: opened.seal.clone(),
+            blocks: opened.blocks,
+            edited: None,
+            archived: None,
+            not_landed: String::new(),
+            refused: String::new(),
+            rounds_alone: 0,
+            alone_ms: 0,
+            told: BTreeSet::new(),
+            opened,
+        }
+    }
+
+    fn note(&mut self, by: Option<Speaker>, step: u32, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.notes.push(Note { by, step, text });
+        if self.notes.len() > NOTES_AT_MOST {
+            self.notes.remove(0);
+        }
+    }
 }
 
 impl Run {
     /// Where a loop is; idle where this is none.
     pub fn loop_state(&self) -> LoopState {
-        LoopState::Idle
+        self.looped.as_ref().map_or(LoopState::Idle, |looped| looped.place.state)
     }
+
+    /// The commit the step under way began from: its size is counted from here (PJ-30).
+    pub fn step_base(&self) -> Oid {
+        let base = || self.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+        let before = self.looped.as_ref().and_then(|looped| looped.before.as_ref());
+        before.map_or_else(base, |work| work.commit.clone())
+    }
+
+    pub(super) fn open_loop(&mut self, line: Seq, opened: &LoopOpened) {
+        if self.looped.is_none() {
+            self.looped = Some(Box::new(Looped::new(opened.clone(), line)));
+        }
+    }
+
+    /// The next step begins: what the one before it came to is what the loop stands on.
+    pub(super) fn begin_step(&mut self) {
+        let (work, number) = (self.work.clone(), self.number());
+        let Some(looped) = &mut self.looped else { return };
+        looped.before = work;
+        looped.step_over = false;
+        looped.last_battery = looped.battery.take().or(looped.last_battery.take());
+        looped.batteries = 0;
+        looped.unread = 0;
+        self.max_cycles = self.max_cycles.max(number);
+    }
+
+    /// A loop takes no part in what other runs are told: it ends as it ended, or goes on where it was.
+    pub(super) fn asked_to_land(&mut self, line: Seq) {
+        let approves = self.loop_state() == LoopState::Approval;
+        let Some(looped) = &mut self.looped else { return };
+        if approves {
+            let text = "archeflow merge".to_owned();
+            looped.said = Some(Said { line, word: Some(Word::Approve), spoken: None, text, in_file: false });
+            self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+        }
+        if !self.loop_is_over() {
+            self.reopen();
+        }
+    }
+
+    /// Nothing that a person says changes these any more.
+    pub(super) fn loop_is_over(&self) -> bool {
+        let Some(looped) = &self.looped else { return false };
+        match looped.place.state {
+            LoopState::Failed | LoopState::Archived | LoopState::Stopped => true,
+            LoopState::Idle => looped.taken > 0,
+            LoopState::Align
+            | LoopState::Waiting
+            | LoopState::Gate
+            | LoopState::Execute
+            | LoopState::Evaluate
+            | LoopState::Approval
+            | LoopState::Landing
+            | LoopState::Paused => false,
+        }
+    }
+
+    pub(super) fn hear_person(&mut self, line: Seq, heard: &LoopHeard) {
+        if self.looped.is_none() || self.loop_is_over() {
+            return;
+        }
+        let question = heard.start_seq.and_then(|seq| self.open.remove(&seq));
+        if question.is_none() && heard.word != Some(Word::Stop) {
+            return;
+        }
+        let said = Said {
+            line,
+            word: heard.word,
+            spoken: heard.spoken.clone(),
+            text: heard.text.clone(),
+            in_file: heard.spoken.is_some(),
+        };
+        self.take_words(question.as_ref(), said);
+    }
+
+    /// The answer to a question of a loop, in free words.
+    pub(super) fn hear_answer(&mut self, line: Seq, question: &QuestionAsked, text: &str) {
+        let said = Said { line, word: None, spoken: None, text: text.to_owned(), in_file: false };
+        let question = Event::from(question.clone());
+        self.take_words(Some(&question), said);
+    }
+
+    fn take_words(&mut self, question: Option<&Event>, said: Said) {
+        self.reopen();
+        let stops = said.word == Some(Word::Stop) || (said.word.is_none() && is_stop(&said.text));
+        if stops {
+            self.call_in();
+        }
+        let edited = matches!(question, Some(Event::QuestionAsked(asked))
+            if asked.kind == crate::event::QuestionKind::LoopEdited);
+        let Some(looped) = &mut self.looped else { return };
+        looped.edited = None;
+        if edited && !stops {
+            return;
+        }
+        if stops {
+            // Whatever is wrong with the file, a person who stops does not have to mend it first.
+            looped.owed = looped.owed.take().filter(|_| !edited);
+        }
+        if looped.place.state == LoopState::Idle && !stops {
+            looped.goal = format!("{}\n{}", looped.goal, said.text).trim().to_owned();
+        }
+        let word = if stops { Some(Word::Stop) } else { said.word };
+        looped.said = Some(Said { word, ..said });
+    }
+
+    /// Everybody who is out is forgotten; what moves a branch or writes a file is waited for.
+    fn call_in(&mut self) {
+        self.settle_open();
+        self.open.retain(|_, order| {
+            matches!(
+                order,
+                Event::LoopAppend(_)
+                    | Event::LoopArchive(_)
+                    | Event::HookStart(_)
+                    | Event::MergeIntent(_)
+                    | Event::RevertIntent(_)
+            )
+        });
+    }
+
+    pub(super) fn order_append(&mut self) {
+        if let Some(looped) = &mut self.looped {
+            looped.owed = None;
+        }
+    }
+
+    /// Nothing was appended: the order stays owed until somebody has looked at the file.
+    pub(super) fn apply_edited(&mut self, edited: &LoopEdited) {
+        let order = self.open.remove(&edited.start_seq);
+        let Some(looped) = &mut self.looped else { return };
+        looped.edited = Some(edited.clone());
+        let Some(Event::LoopAppend(append)) = order else { return };
+        let LoopAppend { speaker, artifact, text, .. } = *append;
+        let turn = quiet_turn(looped.place);
+        looped.owed = Some(Owed { speaker, artifact, turn, text });
+    }
+
+    pub(super) fn apply_turn(&mut self, turn: &LoopTurn) {
+        let (number, planner) = (self.number(), self.sitting(Role::Creator));
+        let answered = self.cycle().and_then(|cycle| {
+            cycle.answers.iter().find(|(_, found)| found.seq == turn.line).map(|(name, found)| {
+                (name.clone(), found.artifact.clone(), found.answer.spoken.clone().unwrap_or_default())
+            })
+        });
+        let Some(looped) = &mut self.looped else { return };
+        looped.taken = looped.taken.max(turn.line);
+        let said = looped.said.take();
+        let Some(heard) = turn.heard else {
+            self.apply_unheard(turn, said.as_ref(), answered.map(|(name, ..)| name));
+            return;
+        };
+        looped.place = Place { state: turn.to, insufficient: turn.insufficient };
+        looped.unread = 0;
+        looped.refused.clear();
+        looped.owed = owed(looped, turn, said.as_ref(), answered.as_ref().map(|(_, artifact, _)| artifact));
+        let words = said.as_ref().map_or_else(|| turn.summary.clone(), |said| bounded(&said.text));
+        let told = std::iter::once(words).chain(turn.why.iter().cloned());
+        let told: Vec<String> = told.filter(|text| !text.is_empty()).collect();
+        if heard != Heard::Goal {
+            looped.note(turn.by, number, told.join("; "));
+        }
+        if turn.by == Some(Speaker::Human) {
+            looped.rounds_alone = 0;
+            looped.alone_ms = 0;
+            looped.told.clear();
+        }
+        if let Some((_, artifact, spoken)) = answered {
+            looped.keep(heard, turn, artifact, &spoken);
+        }
+        match heard {
+            Heard::Fail | Heard::GraveFail | Heard::Insufficient => {
+                looped.rounds_alone += 1;
+                looped.blockers.push(format!("step {number}: {}", told.join("; ")));
+            }
+            Heard::PassOn => looped.rounds_alone += 1,
+            Heard::Approve if turn.from == LoopState::Gate => {
+                if let Some(plan) = &mut looped.plan {
+                    plan.approved = true;
+                    if looped.opened.upfront && looped.whole_plan.is_none() {
+                        looped.whole_plan = Some(plan.artifact.clone());
+                    }
+                }
+            }
+            Heard::Restart => {
+                looped.blockers.clear();
+                looped.archived = None;
+            }
+            Heard::NotLanded => looped.not_landed = turn.why.join("; "),
+            Heard::Goal
+            | Heard::Questions
+            | Heard::Answer
+            | Heard::Plan
+            | Heard::GatedPlan
+            | Heard::Success
+            | Heard::Pass
+            | Heard::Unclear
+            | Heard::Approve
+            | Heard::RequestChanges
+            | Heard::Landed
+            | Heard::Clear
+            | Heard::Stop => {}
+        }
+        self.follow_turn(heard, turn, &planner);
+    }
+
+    /// What a turn means for the rest of the run.
+    fn follow_turn(&mut self, heard: Heard, turn: &LoopTurn, planner: &str) {
+        match heard {
+            // The work of a step that failed is kept under its ref and is no part of what lands.
+            Heard::Fail | Heard::GraveFail => {
+                self.work = self.looped.as_ref().and_then(|looped| looped.before.clone());
+            }
+            Heard::Approve if turn.to == LoopState::Landing => {
+                self.landing = Landing { agreed: true, ..Landing::default() };
+                self.hooks.remove(&HookPoint::PreMerge);
+                self.hooks.remove(&HookPoint::PostMerge);
+            }
+            Heard::NotLanded => self.landing = Landing::default(),
+            Heard::Goal
+            | Heard::Questions
+            | Heard::Answer
+            | Heard::Plan
+            | Heard::GatedPlan
+            | Heard::Success
+            | Heard::Pass
+            | Heard::PassOn
+            | Heard::Insufficient
+            | Heard::Unclear
+            | Heard::Approve
+            | Heard::RequestChanges
+            | Heard::Landed
+            | Heard::Restart
+            | Heard::Clear
+            | Heard::Stop => {}
+        }
+        let over = self.looped.as_ref().is_some_and(|looped| looped.step_over);
+        if turn.to == LoopState::Align && !over && !self.cycles.is_empty() {
+            self.cycle_mut().forget(planner);
+        }
+    }
+
+    /// Words that mean nothing here. An agent has to answer anew; what a person says to an agent is told to it.
+    fn apply_unheard(&mut self, turn: &LoopTurn, said: Option<&Said>, name: Option<String>) {
+        let number = self.number();
+        let Some(looped) = &mut self.looped else { return };
+        match turn.by {
+            Some(Speaker::Human) if turn.from.whose() == Some(Speaker::Human) => {
+                looped.refused = turn.why.join("; ");
+            }
+            Some(Speaker::Human) => {
+                looped.unread = 0;
+                let words = said.map(|said| bounded(&said.text)).unwrap_or_default();
+                looped.note(turn.by, number, words);
+                looped.owed = owed(looped, turn, said, None);
+            }
+            Some(Speaker::Planner | Speaker::Actor | Speaker::Judge) | None => {
+                looped.unread += 1;
+                looped.refused = turn.why.join("; ");
+                if let Some(name) = name {
+                    self.cycle_mut().forget(&name);
+                }
+            }
+        }
+    }
+
+    pub(super) fn worked_alone(&mut self, ms: u64) {
+        if let Some(looped) = &mut self.looped {
+            looped.alone_ms = looped.alone_ms.saturating_add(ms);
+        }
+    }
+}
+
+impl Looped {
+    /// What an agent's turn leaves behind.
+    fn keep(&mut self, heard: Heard, turn: &LoopTurn, artifact: Artifact, spoken: &Spoken) {
+        match turn.by {
+            Some(Speaker::Planner) if matches!(heard, Heard::Plan | Heard::GatedPlan) => {
+                self.plan = Some(Plan {
+                    artifact,
+                    summary: turn.summary.clone(),
+                    risk: turn.risk.unwrap_or(Risk::Medium),
+                    last: spoken.result == Some(Token::FinalPlanCreated),
+                    approved: false,
+                    forbidden: spoken.forbidden.is_some(),
+                    why: turn.why.clone(),
+                });
+            }
+            Some(Speaker::Actor) => {
+                self.actor = Some(artifact);
+                self.step_over = heard != Heard::Success;
+            }
+            Some(Speaker::Judge) => {
+                self.judge = Some(artifact);
+                self.step_over = true;
+            }
+            Some(Speaker::Human | Speaker::Planner) | None => {}
+        }
+    }
+}
+
+fn owed(looped: &Looped, turn: &LoopTurn, said: Option<&Said>, artifact: Option<&Artifact>) -> Option<Owed> {
+    let speaker = turn.by?;
+    let goal = turn.heard == Some(Heard::Goal);
+    let in_file = match (goal, said) {
+        (true, None) => looped.opened.in_file,
+        (true, Some(said)) => looped.opened.in_file && said.in_file,
+        (false, said) => said.is_some_and(|said| said.in_file),
+    };
+    if speaker == Speaker::Human && in_file {
+        return None;
+    }
+    let text =
+        if goal { looped.goal.clone() } else { said.map(|said| said.text.clone()).unwrap_or_default() };
+    Some(Owed { speaker, artifact: artifact.cloned(), turn: turn.clone(), text })
+}
+
+/// For a block whose words are known already.
+fn quiet_turn(place: Place) -> LoopTurn {
+    LoopTurn {
+        line: 0,
+        by: None,
+        heard: None,
+        from: place.state,
+        to: place.state,
+        insufficient: place.insufficient,
+        said: None,
+        risk: None,
+        summary: String::new(),
+        why: Vec::new(),
+        deviations: Vec::new(),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    text.trim().chars().take(WORDS_AT_MOST).collect()
+}
+
+/// A person who says stop, and nothing else.
+fn is_stop(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("stop")
 }

@@ -27,7 +27,7 @@ pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
-pub use looped::Looped;
+pub use looped::{Looped, Note, Owed, Plan, Said};
 
 /// The key under which the pipeline's seats stand in `run.start`.
 pub const PIPELINE: &str = "pipeline";

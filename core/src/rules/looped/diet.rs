@@ -2,7 +2,15 @@
 
 use crate::words::{Looping, Speaker};
 
-const PLANNING: [&str; 4] = ["CODEBASE", "GOALS", "UX_PRINCIPLES", "DECISIONS"];
+/// The planning documents, in the order they are given.
+pub const PLANNING: [&str; 4] = ["CODEBASE", "GOALS", "UX_PRINCIPLES", "DECISIONS"];
+
+/// Documents about tests and quality, by their names: what a Judge is given by itself.
+pub fn is_of_quality(doc: &str) -> bool {
+    let doc = doc.to_lowercase();
+    let planning = PLANNING.iter().any(|known| known.eq_ignore_ascii_case(&doc));
+    !planning && ["test", "quality", "security", "style", "lint"].iter().any(|word| doc.contains(word))
+}
 
 /// Why this agent may not have these documents; nothing where it may.
 pub fn refused(speaker: Speaker, docs: &[&str], policy: &Looping) -> Option<String> {

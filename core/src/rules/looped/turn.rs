@@ -29,6 +29,8 @@ pub struct Facts {
     pub objections: bool,
     /// The step is larger than allowed: whatever the Actor says, it has failed (PJ-30).
     pub oversized: bool,
+    /// It says it is done and changed nothing.
+    pub nothing_done: bool,
 }
 
 /// What a block means here; or why it means nothing.
@@ -83,7 +85,7 @@ fn of_planner(said: Said) -> Option<Heard> {
 fn of_actor(said: Said) -> Option<Heard> {
     match (said.result, said.next) {
         _ if said.facts.grave => Some(Heard::GraveFail),
-        _ if said.facts.oversized => Some(Heard::Fail),
+        _ if said.facts.oversized || said.facts.nothing_done => Some(Heard::Fail),
         (Some(Token::Success), _) => Some(Heard::Success),
         (Some(Token::Fail), Speaker::Human) => Some(Heard::GraveFail),
         (Some(Token::Fail), _) => Some(Heard::Fail),

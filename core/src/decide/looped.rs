@@ -1,0 +1,296 @@
+//! A loop (PJ-01..PJ-17): a person, a Planner, an Actor and a Judge take turns. A step is a cycle: Plan is `align`, Do is
+//! `execute`, Check is `evaluate`, and the other states are questions, a landing, or the end.
+//!
+//! Words become a `loop.turn` first, by the rules of `rules/looped`; then whatever the state asks for is ordered.
+
+use crate::cyclefile::Ending;
+use crate::event::{
+    BatteryStart, CycleBoundary, Event, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
+};
+use crate::rules::looped::metrics::{self, Moment};
+use crate::rules::looped::recovery::{Remedy, Trouble, remedy};
+use crate::rules::looped::states::{self, Place};
+use crate::rules::looped::{goal, risk};
+use crate::run::{Answered, Cycle, Looped, Run};
+use crate::view::{one_line, seconds};
+use crate::words::{
+    Alert, CheckEnd, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker,
+};
+
+use super::turns::{agents_turn, persons_turn};
+use super::{boundary, budget, enter, finish, land, looped_asks as asks, onward, point, send, settle, stop};
+
+/// Before the first step: what is wanted, and how it goes.
+pub(super) fn begin(run: &Run, looped: &Looped) -> Vec<Event> {
+    let policy = &run.policy().looping;
+    let how = if looped.opened.upfront { "all loops are planned and approved first" } else { "step by step" };
+    let limit = format!("{how}; {} INSUFFICIENT in a row pause it", policy.pause_after);
+    vec![
+        point(PROGRAM, "PJ-01", one_line(&looped.goal), format!("loop {}, {limit}", looped.opened.cycle_id)),
+        enter(run, "start", 1, Phase::Plan),
+    ]
+}
+
+/// What follows when nothing is out.
+pub(super) fn next(run: &Run, cycle: &Cycle, looped: &Looped) -> Vec<Event> {
+    let over = matches!(looped.place.state, LoopState::Failed | LoopState::Archived | LoopState::Stopped);
+    let alerts = alerts(run, looped);
+    if !alerts.is_empty() {
+        return alerts;
+    }
+    match (&looped.edited, &looped.owed) {
+        (Some(edited), _) if !over => return asks::about_the_file(looped, edited),
+        (None, Some(owed)) => return vec![super::turns::append(run, looped, owed)],
+        (Some(_), _) | (None, None) => {}
+    }
+    if looped.step_over && cycle.boundary.is_none() {
+        return vec![concluded(run, cycle, looped)];
+    }
+    // What has landed has landed, whoever said stop meanwhile.
+    let landed = looped.place.state == LoopState::Landing && run.landing.merged.is_some();
+    if let Some(said) = looped.said.as_ref().filter(|_| !landed) {
+        return vec![persons_turn(run, looped, said)];
+    }
+    if let Some((speaker, answered)) = untaken(cycle, looped) {
+        return vec![agents_turn(run, looped, speaker, answered)];
+    }
+    in_state(run, cycle, looped)
+}
+
+fn in_state(run: &Run, cycle: &Cycle, looped: &Looped) -> Vec<Event> {
+    match looped.place.state {
+        LoopState::Idle => idle(run, looped),
+        LoopState::Align if cycle.boundary.is_some() => next_step(run, cycle),
+        LoopState::Align => seat(run, cycle, looped, Role::Creator),
+        LoopState::Execute => {
+            in_phase(run, cycle, Phase::Do).unwrap_or_else(|| seat(run, cycle, looped, Role::Maker))
+        }
+        LoopState::Evaluate => in_phase(run, cycle, Phase::Check)
+            .or_else(|| battery(run, looped))
+            .unwrap_or_else(|| seat(run, cycle, looped, Role::Gatekeeper)),
+        LoopState::Waiting => asks::waiting(run, looped),
+        LoopState::Gate => asks::gate(looped),
+        LoopState::Approval => {
+            in_phase(run, cycle, Phase::Act).unwrap_or_else(|| asks::approval(run, looped))
+        }
+        LoopState::Landing => land::land(run, cycle),
+        LoopState::Paused => paused(run, looped),
+        LoopState::Failed => archive(looped, Ending::Failed).unwrap_or_else(|| {
+            let why = looped.blockers.last().map_or("nothing more can be done", String::as_str);
+            finish(run, RunStatus::Failed, Reason::LoopFailed, format!("the loop failed: {why}"))
+        }),
+        LoopState::Archived => archive(looped, Ending::Success).unwrap_or_else(|| land::landed_for_good(run)),
+        LoopState::Stopped => {
+            finish(run, RunStatus::Stopped, Reason::LoopStopped, "you stopped the loop".to_owned())
+        }
+    }
+}
+
+/// PJ-01: a goal that says something begins a loop; another one is asked about. One that was begun and cleared is over.
+fn idle(run: &Run, looped: &Looped) -> Vec<Event> {
+    if looped.taken > 0 && looped.refused.is_empty() {
+        let detail = "the loop was given up; its file can be cleared".to_owned();
+        return finish(run, RunStatus::Stopped, Reason::LoopStopped, detail);
+    }
+    let policy = &run.policy().looping;
+    if goal::is_vague(&looped.goal, policy) {
+        return asks::vague(looped);
+    }
+    let place = states::after(looped.place, Heard::Goal, policy.pause_after);
+    let turn = LoopTurn {
+        by: Some(Speaker::Human),
+        heard: Some(Heard::Goal),
+        summary: one_line(&looped.goal),
+        ..turn_to(looped, looped.line, place.unwrap_or(looped.place))
+    };
+    vec![turn.into()]
+}
+
+/// Sends whoever's turn it is; before that, whatever failed before and what is asked about between steps.
+fn seat(run: &Run, cycle: &Cycle, looped: &Looped, role: Role) -> Vec<Event> {
+    if let Some(events) = settle::failures(run, cycle) {
+        return events;
+    }
+    if let Some(checkpoint) = boundary::checkpoint(run) {
+        return vec![checkpoint];
+    }
+    let Some(seat) = run.seat(role) else {
+        return finish(
+            run,
+            RunStatus::Failed,
+            Reason::AgentFailures,
+            "the loop has an empty seat".to_owned(),
+        );
+    };
+    let retries = looped.unread.saturating_sub(1);
+    match (looped.unread, remedy(Trouble::Unparsable, retries, &run.policy().looping)) {
+        (0, _) => vec![send(run, cycle, &seat, Purpose::Work, String::new())],
+        (_, Remedy::AskAgain) => {
+            let note = format!(
+                "Your last answer could not be used: {}. Say the same once more, with a SIGNAL BLOCK at its end as \
+                 described below. What you have done already stays done.",
+                looped.refused
+            );
+            vec![
+                point(&seat.archetype, "PJ-51", looped.refused.clone(), "asked once more".to_owned()),
+                send(run, cycle, &seat, Purpose::Retry, note),
+            ]
+        }
+        (_, _) => asks::unread(looped, &seat.archetype),
+    }
+}
+
+/// The next step, unless something says that this was the last one.
+fn next_step(run: &Run, cycle: &Cycle) -> Vec<Event> {
+    match run.corrections.winding_down.clone().or_else(|| budget::last_cycle(run)) {
+        Some(why) => stop(run, &why),
+        None => vec![enter(run, cycle.phase.name(), cycle.number + 1, Phase::Plan)],
+    }
+}
+
+fn in_phase(run: &Run, cycle: &Cycle, phase: Phase) -> Option<Vec<Event>> {
+    (cycle.phase < phase).then(|| onward(run, cycle, phase))
+}
+
+/// PJ-44: before the Judge speaks, everything that can be run is. Tests that crash are run once more (PJ-50).
+fn battery(run: &Run, looped: &Looped) -> Option<Vec<Event>> {
+    let crashed = looped.battery.as_ref().is_some_and(|done| done.tests.end == CheckEnd::Crashed);
+    let again = crashed
+        && remedy(Trouble::TestCrash, looped.batteries.saturating_sub(1), &run.policy().looping)
+            == Remedy::RetryWithFewer;
+    if looped.battery.is_some() && !again {
+        return None;
+    }
+    let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let order = BatteryStart {
+        commit: run.tip(),
+        base,
+        test_command: run.policy().test_command.clone(),
+        limit_ms: run.policy().limits.tests_ms,
+        attempt: looped.batteries + 1,
+    };
+    Some(vec![order.into()])
+}
+
+/// PJ-10, PJ-56, PJ-71: the snapshot, a soft break, and the question.
+fn paused(run: &Run, looped: &Looped) -> Vec<Event> {
+    if let Some(order) = archive(looped, Ending::Incomplete) {
+        return order;
+    }
+    let detail = format!("{} INSUFFICIENT in a row: the loop is paused", looped.place.insufficient);
+    if run.broke.is_none() {
+        return stop(run, &Stop { reason: Reason::LoopPaused, detail, breaks: Some(Hardness::Soft) });
+    }
+    asks::paused(looped, detail)
+}
+
+fn archive(looped: &Looped, ending: Ending) -> Option<Vec<Event>> {
+    let blockers = if ending == Ending::Success { Vec::new() } else { looped.blockers.clone() };
+    looped.archived.is_none().then(|| vec![LoopArchive { ending, blockers }.into()])
+}
+
+/// PJ-11: what came of a landing, told by the program itself.
+pub(super) fn landing_ended(run: &Run, looped: &Looped, heard: Heard, why: String) -> Vec<Event> {
+    let place = states::after(looped.place, heard, run.policy().looping.pause_after);
+    let why = if why.is_empty() { Vec::new() } else { vec![why] };
+    let turn =
+        LoopTurn { heard: Some(heard), why, ..turn_to(looped, run.lines, place.unwrap_or(looped.place)) };
+    vec![turn.into()]
+}
+
+/// A turn of nobody in particular, from where the loop is to there.
+pub(super) fn turn_to(looped: &Looped, line: u64, to: Place) -> LoopTurn {
+    LoopTurn {
+        line,
+        by: None,
+        heard: None,
+        from: looped.place.state,
+        to: to.state,
+        insufficient: to.insufficient,
+        said: None,
+        risk: None,
+        summary: String::new(),
+        why: Vec::new(),
+        deviations: Vec::new(),
+    }
+}
+
+/// The answer of whoever's turn it is, where no turn is written about it yet.
+fn untaken<'a>(cycle: &'a Cycle, looped: &Looped) -> Option<(Speaker, &'a Answered)> {
+    let speaker = looped.place.state.whose()?;
+    let role = match speaker {
+        Speaker::Planner => Role::Creator,
+        Speaker::Actor => Role::Maker,
+        Speaker::Judge => Role::Gatekeeper,
+        Speaker::Human => return None,
+    };
+    cycle.answer_of(role).filter(|answered| answered.seq > looped.taken).map(|answered| (speaker, answered))
+}
+
+/// PJ-60..PJ-63: each is told once until a person has spoken. Time is the time agents and checks took, as the log has it,
+/// so that a replay tells the same.
+fn alerts(run: &Run, looped: &Looped) -> Vec<Event> {
+    let plan = looped.plan.as_ref().filter(|_| looped.place.state == LoopState::Gate);
+    let moment = Moment {
+        rounds_alone: looped.rounds_alone,
+        risk: plan.map(|plan| plan.risk),
+        approved: plan.is_some_and(|plan| plan.approved),
+        insufficient: looped.place.insufficient,
+        since_checkpoint_ms: looped.alone_ms,
+    };
+    let due = metrics::alerts(moment, &run.policy().looping).into_iter();
+    let due = due.filter(|alert| !looped.told.contains(alert));
+    due.map(|alert| LoopAlert { alert, detail: detail(alert, looped) }.into()).collect()
+}
+
+fn detail(alert: Alert, looped: &Looped) -> String {
+    match alert {
+        Alert::Stuck => format!("{} rounds without a person", looped.rounds_alone),
+        Alert::HighRisk => "a plan of high risk waits for a person's yes".to_owned(),
+        Alert::Paused => {
+            format!("{} INSUFFICIENT in a row; that is what the pause is for", looped.place.insufficient)
+        }
+        Alert::Duration => format!("{} of work without a person", seconds(looped.alone_ms)),
+    }
+}
+
+/// The end of a step. What is held against it is in the turns; findings of reviewers there are none.
+fn concluded(run: &Run, cycle: &Cycle, looped: &Looped) -> Event {
+    let state = looped.place.state;
+    let met = matches!(state, LoopState::Approval);
+    let next_action = match state {
+        LoopState::Approval => NextAction::Merge,
+        LoopState::Align => NextAction::CycleBack,
+        LoopState::Idle
+        | LoopState::Waiting
+        | LoopState::Gate
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Landing
+        | LoopState::Paused
+        | LoopState::Failed
+        | LoopState::Archived
+        | LoopState::Stopped => NextAction::Stop,
+    };
+    CycleBoundary {
+        cycle: cycle.number,
+        max_cycles: run.max_cycles,
+        exit_condition: "pass".to_owned(),
+        met,
+        fixes_applied: 0,
+        next_action,
+        critical: 0,
+        warning: 0,
+        info: 0,
+        convergence: None,
+        stop: None,
+        open: Vec::new(),
+    }
+    .into()
+}
+
+/// How risky a plan is (MX-06).
+pub(super) fn plan_risk(run: &Run, said: Option<Risk>, kinds: &[String]) -> Risk {
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    risk::of(said, &kinds, &run.policy().looping)
+}

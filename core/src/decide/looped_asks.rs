@@ -1,0 +1,128 @@
+//! The questions of a loop (PJ-17): what is asked, what to look at first, and how the loop rests where nobody answers.
+
+use crate::event::{Event, LoopEdited, QuestionAsked, QuestionKind};
+use crate::run::{Looped, Run};
+use crate::words::{Outcome, Reason, Role, RunStatus};
+
+/// PJ-01: nobody begins on a goal that says nothing.
+pub(super) fn vague(looped: &Looped) -> Vec<Event> {
+    let question = format!("The goal says too little to begin with: \"{}\". What is wanted?", looped.goal);
+    asked(QuestionKind::GoalQuestions, String::new(), question, Vec::new(), RunStatus::AwaitingAnswer)
+}
+
+/// PJ-02: the Planner asks, or a verdict can't be told.
+pub(super) fn waiting(run: &Run, looped: &Looped) -> Vec<Event> {
+    let (who, question) = if looped.step_over {
+        (Role::Gatekeeper, "The Judge's verdict can't be told. What should the Planner know?")
+    } else {
+        (Role::Creator, "The Planner asks before it goes on. What should it know?")
+    };
+    let details = with_refusal(looped, last_words(looped));
+    let who = run.sitting(who);
+    asked(QuestionKind::GoalQuestions, who, question.to_owned(), details, RunStatus::AwaitingAnswer)
+}
+
+/// PJ-51: the same agent was asked again and still can't be read.
+pub(super) fn unread(looped: &Looped, archetype: &str) -> Vec<Event> {
+    let question = format!(
+        "The {archetype} was asked again, and its answer still can't be used. What should it be told? (stop ends the loop)"
+    );
+    let details = vec![looped.refused.clone()];
+    asked(QuestionKind::GoalQuestions, archetype.to_owned(), question, details, RunStatus::AwaitingAnswer)
+}
+
+/// MX-02, MX-06.
+pub(super) fn gate(looped: &Looped) -> Vec<Event> {
+    let mut details = Vec::new();
+    if let Some(plan) = &looped.plan {
+        details.push(format!("plan: {}", plan.summary));
+        details.push(format!("risk: {}", plan.risk.name()));
+        details.extend(plan.why.iter().map(|why| format!("asked because: {why}")));
+        details.push(format!("the whole plan: {}", plan.artifact.name));
+    }
+    let question = "Act on this plan? Approve it, or say what to change.".to_owned();
+    let details = with_refusal(looped, details);
+    asked(QuestionKind::PlanApproval, String::new(), question, details, RunStatus::AwaitingAnswer)
+}
+
+/// PJ-08, PJ-11: the one way into the branch.
+pub(super) fn approval(run: &Run, looped: &Looped) -> Vec<Event> {
+    let mut details = last_words(looped);
+    if let Some(work) = &run.work {
+        let lines: u64 = work.files.iter().map(|file| u64::from(file.added) + u64::from(file.deleted)).sum();
+        let files = work.files.len() + work.files_left_out as usize;
+        details.push(format!("{lines} changed lines in {files} files, since the loop began"));
+    }
+    if let Some(done) = &looped.battery {
+        details.push(format!(
+            "tests {}, linter {}, security {}",
+            done.tests.end.name(),
+            done.linter.end.name(),
+            done.security.end.name()
+        ));
+    }
+    if !looped.not_landed.is_empty() {
+        details.push(format!("the last landing did not happen: {}", looped.not_landed));
+    }
+    let question =
+        "The Judge passes and nothing objects. Land it? Approve it, or say what to change.".to_owned();
+    let details = with_refusal(looped, details);
+    asked(QuestionKind::StepApproval, String::new(), question, details, RunStatus::AwaitingMerge)
+}
+
+/// PJ-10, PJ-13.
+pub(super) fn paused(looped: &Looped, detail: String) -> Vec<Event> {
+    let question =
+        "The loop is paused. Say what should be done differently and it starts again, or say stop.";
+    let details =
+        with_refusal(looped, std::iter::once(detail).chain(looped.blockers.iter().cloned()).collect());
+    asked(QuestionKind::LoopPaused, String::new(), question.to_owned(), details, RunStatus::WiggumBreak)
+}
+
+/// PJ-32: nothing is written over somebody's edit, and nothing goes on beside it.
+pub(super) fn about_the_file(looped: &Looped, edited: &LoopEdited) -> Vec<Event> {
+    let place = match (edited.first, edited.last) {
+        (0, _) => looped.opened.path.clone(),
+        (first, last) => format!("{}, lines {first} to {last}", looped.opened.path),
+    };
+    let question = format!(
+        "Nothing was appended to the cycle file: {} ({place}). Put it back as it was and answer \"again\", or say stop.",
+        edited.what
+    );
+    asked(QuestionKind::LoopEdited, String::new(), question, Vec::new(), RunStatus::AwaitingAnswer)
+}
+
+fn last_words(looped: &Looped) -> Vec<String> {
+    let last = looped.notes.last().into_iter();
+    last.map(|note| format!("{}: {}", note.by.map_or("the program", |by| by.name()), note.text)).collect()
+}
+
+fn with_refusal(looped: &Looped, mut details: Vec<String>) -> Vec<String> {
+    if !looped.refused.is_empty() {
+        details.push(format!("your last words changed nothing: {}", looped.refused));
+    }
+    details
+}
+
+fn asked(
+    kind: QuestionKind,
+    archetype: String,
+    question: String,
+    details: Vec<String>,
+    status: RunStatus,
+) -> Vec<Event> {
+    let reason = match kind {
+        QuestionKind::StepApproval => Reason::Approved,
+        QuestionKind::LoopPaused => Reason::LoopPaused,
+        QuestionKind::LoopEdited => Reason::LoopEdited,
+        QuestionKind::NeedsContext
+        | QuestionKind::LowConfidence
+        | QuestionKind::Merge
+        | QuestionKind::DryRun
+        | QuestionKind::Shadow
+        | QuestionKind::GoalQuestions
+        | QuestionKind::PlanApproval => Reason::NeedsContext,
+    };
+    let unanswered = Outcome { status, reason, detail: question.clone() };
+    vec![QuestionAsked { kind, archetype, question, details, unanswered }.into()]
+}

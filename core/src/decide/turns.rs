@@ -1,0 +1,320 @@
+//! From words to a turn of a loop: what somebody said, weighed with what the program knows, and the block that the cycle
+//! file gets for it.
+
+use crate::event::{Event, LoopAppend, LoopTurn};
+use crate::read::signal::{Block, render};
+use crate::rules::looped::battery::{Battery, Check, objections};
+use crate::rules::looped::limits::{Scope, scope};
+use crate::rules::looped::turn::{self, Facts};
+use crate::rules::looped::{goal, risk, states};
+use crate::run::{Answered, Looped, Owed, Run, Said, is_yes};
+use crate::view::one_line;
+use crate::words::{Approval, CheckEnd, Heard, LoopState, Risk, Speaker, Spoken, StepSize, Token, Word};
+
+use super::looped::{plan_risk, turn_to};
+
+/// What a person's words mean is a matter of what they were asked.
+pub(super) fn persons_turn(run: &Run, looped: &Looped, said: &Said) -> Event {
+    let state = looped.place.state;
+    let to_an_agent = state.whose().filter(|whose| *whose != Speaker::Human);
+    let meant = match (said.word, to_an_agent) {
+        (Some(Word::Stop), _) => Ok(Heard::Stop),
+        (_, Some(agent)) => Err(format!("told to the {}", agent.name())),
+        (Some(word), None) => Ok(outright(word)),
+        (None, None) => read_words(run, looped, said),
+    };
+    let policy = &run.policy().looping;
+    let meant = meant.and_then(|heard| {
+        let then = states::after(looped.place, heard, policy.pause_after);
+        then.map(|place| (heard, place)).ok_or_else(|| refusal(state, heard))
+    });
+    let spoken = said.spoken.as_deref();
+    let base = LoopTurn {
+        by: Some(Speaker::Human),
+        said: spoken.and_then(|spoken| spoken.result),
+        summary: spoken.map_or_else(|| one_line(&said.text), |spoken| spoken.summary.clone()),
+        deviations: spoken.map(|spoken| spoken.deviations.clone()).unwrap_or_default(),
+        ..turn_to(looped, said.line, looped.place)
+    };
+    match meant {
+        Ok((heard, place)) => {
+            let (to, insufficient) = (place.state, place.insufficient);
+            LoopTurn { heard: Some(heard), to, insufficient, ..base }.into()
+        }
+        Err(why) => LoopTurn { why: vec![why], ..base }.into(),
+    }
+}
+
+fn outright(word: Word) -> Heard {
+    match word {
+        Word::Answer => Heard::Answer,
+        Word::Approve => Heard::Approve,
+        Word::Reject => Heard::RequestChanges,
+        Word::Restart => Heard::Restart,
+        Word::Clear => Heard::Clear,
+        Word::Stop => Heard::Stop,
+    }
+}
+
+fn refusal(state: LoopState, heard: Heard) -> String {
+    format!("{} means nothing in the state {}", heard.name().replace('_', " "), state.name())
+}
+
+/// A block from the file, or free words.
+fn read_words(run: &Run, looped: &Looped, said: &Said) -> Result<Heard, String> {
+    let state = looped.place.state;
+    if state == LoopState::Idle {
+        let vague = goal::is_vague(&looped.goal, &run.policy().looping);
+        return if vague { Err("the goal still says too little".to_owned()) } else { Ok(Heard::Goal) };
+    }
+    if let Some(spoken) = &said.spoken {
+        return routed(state, Speaker::Human, spoken, Facts::default());
+    }
+    let text = said.text.trim();
+    if text.is_empty() {
+        return Err("nothing was said".to_owned());
+    }
+    let approves = is_yes(text) || matches!(text.to_lowercase().as_str(), "approve" | "approved");
+    Ok(match state {
+        LoopState::Gate | LoopState::Approval if approves => Heard::Approve,
+        LoopState::Gate | LoopState::Approval => Heard::RequestChanges,
+        LoopState::Paused if text.eq_ignore_ascii_case("clear") => Heard::Clear,
+        LoopState::Paused => Heard::Restart,
+        LoopState::Idle
+        | LoopState::Align
+        | LoopState::Waiting
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Landing
+        | LoopState::Failed
+        | LoopState::Archived
+        | LoopState::Stopped => Heard::Answer,
+    })
+}
+
+/// What an agent's answer comes to (PJ-22): its block, and what the program knows about it.
+pub(super) fn agents_turn(run: &Run, looped: &Looped, by: Speaker, answered: &Answered) -> Event {
+    let empty = Spoken { fault: "no block".to_owned(), ..Spoken::default() };
+    let spoken = answered.answer.spoken.as_deref().unwrap_or(&empty);
+    let (facts, mut why) = facts(run, looped, by, spoken);
+    let policy = &run.policy().looping;
+    let meant = routed(looped.place.state, by, &as_meant(looped, by, spoken), facts);
+    let meant = meant.map(|heard| midway(run, looped, spoken, heard)).and_then(|heard| {
+        let then = states::after(looped.place, heard, policy.pause_after);
+        then.map(|place| (heard, place)).ok_or_else(|| refusal(looped.place.state, heard))
+    });
+    let (heard, place) = match meant {
+        Ok((heard, place)) => (Some(heard), place),
+        Err(fault) => {
+            why = vec![fault];
+            (None, looped.place)
+        }
+    };
+    LoopTurn {
+        by: Some(by),
+        heard,
+        said: spoken.result,
+        risk: (by == Speaker::Planner).then(|| plan_risk(run, spoken.risk, &spoken.kinds)),
+        summary: spoken.summary.clone(),
+        why,
+        deviations: spoken.deviations.clone(),
+        ..turn_to(looped, answered.seq, place)
+    }
+    .into()
+}
+
+fn routed(state: LoopState, by: Speaker, spoken: &Spoken, facts: Facts) -> Result<Heard, String> {
+    if !spoken.fault.is_empty() {
+        return Err(spoken.fault.clone());
+    }
+    let (Some(agent), Some(next)) = (spoken.agent, spoken.next) else {
+        return Err("the block names nobody".to_owned());
+    };
+    turn::heard(state, turn::Said { by, agent, result: spoken.result, next, facts })
+}
+
+/// A plan of all loops is shown to a person, whoever the Planner names next (MX-02); only its questions are questions.
+fn as_meant(looped: &Looped, by: Speaker, spoken: &Spoken) -> Spoken {
+    let created = matches!(spoken.result, Some(Token::PlanCreated | Token::FinalPlanCreated));
+    let shows_all = by == Speaker::Planner && created && plans_all(looped);
+    let next = if shows_all { Some(Speaker::Actor) } else { spoken.next };
+    Spoken { next, ..spoken.clone() }
+}
+
+fn plans_all(looped: &Looped) -> bool {
+    looped.opened.upfront && looped.whole_plan.is_none()
+}
+
+/// MX-01, PC-06: before the last step of a goal a PASS goes on, unless the Judge itself is unsure.
+fn midway(run: &Run, looped: &Looped, spoken: &Spoken, heard: Heard) -> Heard {
+    let policy = &run.policy().looping;
+    let last = looped.plan.as_ref().is_none_or(|plan| plan.last);
+    let unsure = spoken.confidence.is_some_and(|confidence| confidence < policy.confidence_floor);
+    let goes_on = policy.approval == Approval::GoalComplete && !last && !unsure;
+    if heard == Heard::Pass && goes_on { Heard::PassOn } else { heard }
+}
+
+/// What the program holds against a block, and in which words.
+fn facts(run: &Run, looped: &Looped, by: Speaker, spoken: &Spoken) -> (Facts, Vec<String>) {
+    match by {
+        Speaker::Planner => of_plan(run, looped, spoken),
+        Speaker::Actor => of_step(run, looped, spoken),
+        Speaker::Judge => of_verdict(run, looped),
+        Speaker::Human => (Facts::default(), Vec::new()),
+    }
+}
+
+fn of_plan(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) {
+    let policy = &run.policy().looping;
+    let (level, mut why) = (plan_risk(run, spoken.risk, &spoken.kinds), Vec::new());
+    let asked = risk::gate(level, spoken.confidence, false, policy) == risk::Gate::Ask;
+    if asked && level == Risk::High {
+        why.push("high risk".to_owned());
+    } else if asked {
+        why.push(format!("confidence {} of 10", spoken.confidence.unwrap_or(0)));
+    }
+    if plans_all(looped) {
+        why.push("the plan of all loops needs a yes".to_owned());
+    }
+    why.extend(spoken.forbidden.iter().map(|found| format!("forbidden command: {found}")));
+    let facts =
+        Facts { gated: asked || plans_all(looped), grave: spoken.forbidden.is_some(), ..Facts::default() };
+    (facts, why)
+}
+
+fn of_step(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) {
+    let mut why = Vec::new();
+    // A person who said yes to a plan with such a command said yes to the command.
+    let allowed = looped.plan.as_ref().is_some_and(|plan| plan.approved && plan.forbidden);
+    let grave = spoken.forbidden.as_ref().filter(|_| !allowed);
+    why.extend(grave.map(|found| format!("forbidden command: {found}")));
+    let size = spoken.size.unwrap_or_default();
+    let policy = &run.policy().looping;
+    let oversized = step_scope(run, looped, size) == Scope::Exceeded;
+    if oversized {
+        let StepSize { lines, files, .. } = size;
+        why.push(format!(
+            "the step is too large: {lines} lines in {files} files, {} lines or {} files allowed",
+            policy.lines, policy.files
+        ));
+    }
+    let nothing_done = size.files == 0 && spoken.result == Some(Token::Success);
+    if nothing_done {
+        why.push("nothing was changed".to_owned());
+    }
+    if let Some(work) = run.work.as_ref().filter(|work| oversized && !work.kept_as.is_empty()) {
+        why.push(format!("what was done is kept as {}", work.kept_as));
+    }
+    (Facts { grave: grave.is_some(), oversized, nothing_done, ..Facts::default() }, why)
+}
+
+pub(super) fn step_scope(run: &Run, looped: &Looped, size: StepSize) -> Scope {
+    scope(size, looped.plan.as_ref().map(|plan| plan.risk), &run.policy().looping)
+}
+
+/// PJ-45: the battery's word, whatever the Judge says. Scope was looked at when the Actor came back.
+fn of_verdict(run: &Run, looped: &Looped) -> (Facts, Vec<String>) {
+    let Some(done) = &looped.battery else {
+        return (Facts { objections: true, ..Facts::default() }, vec!["nothing was run".to_owned()]);
+    };
+    let of = |end: CheckEnd, crashed: Check| match end {
+        CheckEnd::Passed => Check::Passed,
+        CheckEnd::Failed => Check::Failed,
+        CheckEnd::Missing => Check::Missing,
+        CheckEnd::Crashed => crashed,
+    };
+    let battery = Battery {
+        tests: of(done.tests.end, Check::Failed),
+        linter: of(done.linter.end, Check::Missing),
+        security: of(done.security.end, Check::Missing),
+        scope: Scope::Within,
+        judge: Some(true),
+    };
+    let why: Vec<String> =
+        objections(battery, &run.policy().looping).into_iter().map(str::to_owned).collect();
+    (Facts { objections: !why.is_empty(), ..Facts::default() }, why)
+}
+
+/// The block the file gets: an agent's own text, and below it what it amounts to where that is something else; a person's
+/// words with a block in their name.
+pub(super) fn append(run: &Run, looped: &Looped, owed: &Owed) -> Event {
+    let text = match owed.turn.by {
+        None => owed.text.clone(),
+        Some(Speaker::Human) => format!("{}\n\n{}", owed.text.trim(), block(run, looped, owed)),
+        Some(Speaker::Planner | Speaker::Actor | Speaker::Judge) => overruled(run, looped, owed),
+    };
+    LoopAppend {
+        speaker: owed.speaker,
+        number: looped.blocks + 1,
+        seal: looped.seal.clone(),
+        artifact: owed.artifact.clone(),
+        text,
+    }
+    .into()
+}
+
+/// PJ-23: the last block decides who is next, so where the program overrules one, its own stands below it.
+fn overruled(run: &Run, looped: &Looped, owed: &Owed) -> String {
+    let turn = &owed.turn;
+    let same = match turn.heard {
+        Some(Heard::Fail | Heard::GraveFail) => turn.said == Some(Token::Fail) && turn.why.is_empty(),
+        Some(Heard::Insufficient) => {
+            turn.said == Some(Token::Insufficient) && turn.to != LoopState::Paused && turn.why.is_empty()
+        }
+        Some(Heard::GatedPlan | Heard::PassOn) => false,
+        Some(
+            Heard::Goal
+            | Heard::Questions
+            | Heard::Answer
+            | Heard::Plan
+            | Heard::Success
+            | Heard::Pass
+            | Heard::Unclear
+            | Heard::Approve
+            | Heard::RequestChanges
+            | Heard::Landed
+            | Heard::NotLanded
+            | Heard::Restart
+            | Heard::Clear
+            | Heard::Stop,
+        )
+        | None => true,
+    };
+    if same {
+        return String::new();
+    }
+    let told: String = turn.why.iter().map(|why| format!("- {why}\n")).collect();
+    format!("What the program makes of it:\n\n{told}\n{}", block(run, looped, owed))
+}
+
+fn block(run: &Run, looped: &Looped, owed: &Owed) -> String {
+    let turn = &owed.turn;
+    let (result, next) = in_the_grammar(turn);
+    let summary = if turn.summary.is_empty() { turn.why.join("; ") } else { turn.summary.clone() };
+    render(Block {
+        agent: owed.speaker,
+        result,
+        summary: &summary,
+        next,
+        project: &looped.opened.project,
+        step: run.number(),
+    })
+}
+
+fn in_the_grammar(turn: &LoopTurn) -> (Token, Speaker) {
+    let next = turn.to.whose().unwrap_or(Speaker::Judge);
+    let result = match turn.heard {
+        Some(Heard::Goal | Heard::Restart | Heard::Answer) | None => Token::Init,
+        Some(Heard::Questions) => Token::ClarificationNeeded,
+        Some(Heard::Plan) => Token::PlanCreated,
+        Some(Heard::GatedPlan) => Token::PlanUpdated,
+        Some(Heard::Success) => Token::Success,
+        Some(Heard::Fail | Heard::GraveFail) => Token::Fail,
+        Some(Heard::Pass | Heard::PassOn) => Token::Pass,
+        Some(Heard::Insufficient | Heard::Unclear | Heard::Landed | Heard::NotLanded) => Token::Insufficient,
+        Some(Heard::Approve) => Token::Approved,
+        Some(Heard::RequestChanges) => Token::RevisionRequested,
+        Some(Heard::Clear | Heard::Stop) => Token::GoalCycleComplete,
+    };
+    (result, next)
+}

@@ -1,0 +1,231 @@
+//! What must hold in every log of a loop, counted from the lines alone.
+
+use std::collections::BTreeMap;
+
+use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
+use archeflow_core::rules::looped::states::{Place, after};
+use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Seq, Speaker, Spoken};
+
+type Kept = Result<(), String>;
+
+pub(crate) fn audit(log: &[Entry]) -> Kept {
+    let mut auditor = Auditor::default();
+    for entry in log {
+        auditor.line(entry).map_err(|why| format!("{why} (line {})", entry.seq))?;
+    }
+    Ok(())
+}
+
+fn holds(kept: bool, promise: &str) -> Kept {
+    if kept { Ok(()) } else { Err(promise.to_owned()) }
+}
+
+#[derive(Default)]
+struct Auditor<'a> {
+    request: Option<&'a RunStart>,
+    place: Option<Place>,
+    open: BTreeMap<Seq, &'a Event>,
+    /// The answer of whoever spoke last, and which commit it was about.
+    spoken: Option<(&'a str, &'a Spoken)>,
+    battery: Option<&'a BatteryDone>,
+    /// The commit a Judge passed with nothing against it, and whether a person said yes to it.
+    passed: Option<String>,
+    yes: bool,
+    tip: String,
+    before: String,
+    /// What was counted from the Judge's verdicts alone.
+    in_a_row: u32,
+    steps: u32,
+    /// Turns with words that are to stand in the file, and those that were ordered.
+    owed: u32,
+    appended: u32,
+    blocks: u32,
+    ended: bool,
+    /// The line of a person's words that stand in the file already.
+    in_file: Seq,
+}
+
+impl<'a> Auditor<'a> {
+    fn line(&mut self, entry: &'a Entry) -> Kept {
+        if let Some(seq) = entry.event.answers()
+            && !matches!(entry.event, Event::QuestionDeferred(_))
+        {
+            let Some(order) = self.open.remove(&seq) else { return Ok(()) };
+            if let Event::LoopHeard(heard) = &entry.event
+                && heard.spoken.is_some()
+            {
+                self.in_file = entry.seq;
+            }
+            return self.answered(order, &entry.event);
+        }
+        match &entry.event {
+            Event::RunStart(start) => {
+                self.request = Some(start);
+                self.tip = start.base.commit.clone();
+                self.place = Some(Place { state: LoopState::Idle, insufficient: 0 });
+            }
+            Event::PhaseTransition(transition) if transition.cycle > self.steps => {
+                self.steps = transition.cycle;
+                self.before = self.tip.clone();
+                self.battery = None;
+            }
+            Event::AgentStart(start) => {
+                self.open.insert(entry.seq, &entry.event);
+                return self.sent(start);
+            }
+            Event::LoopTurn(turn) => return self.turn(turn),
+            Event::LoopAppend(append) => {
+                self.open.insert(entry.seq, &entry.event);
+                self.appended += 1;
+                holds(append.number == self.blocks + 1, "blocks are numbered one by one")?;
+                return holds(self.appended <= self.owed, "every block is ordered once");
+            }
+            Event::MergeIntent(_) => {
+                self.open.insert(entry.seq, &entry.event);
+                holds(self.passed.as_ref() == Some(&self.tip), "what lands has passed, as it is")?;
+                return holds(self.yes, "nothing lands without a person's yes");
+            }
+            Event::QuestionAsked(_) => {
+                holds(self.agents_out() == 0, "nobody is out while a person is asked")?;
+                self.open.insert(entry.seq, &entry.event);
+            }
+            Event::LoopHeard(_) => {
+                // A stop that nobody asked for: whoever is out is forgotten.
+                self.open.retain(|_, order| !matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_)));
+            }
+            Event::RunContinued(_) | Event::MergeRequested(_) => {
+                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+                self.ended = false;
+            }
+            Event::RunComplete(complete) => {
+                holds(self.agents_out() == 0, "nobody is out at the end")?;
+                let landed = complete.merged_oid.is_some();
+                holds(!landed || self.state() == LoopState::Archived, "what landed is archived")?;
+                self.ended = true;
+            }
+            order if order.verb() == archeflow_core::event::Verb::Ordered => {
+                self.open.insert(entry.seq, &entry.event);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> LoopState {
+        self.place.map_or(LoopState::Idle, |place| place.state)
+    }
+
+    fn agents_out(&self) -> usize {
+        self.open.values().filter(|order| matches!(order, Event::AgentStart(_))).count()
+    }
+
+    fn sent(&mut self, start: &AgentStart) -> Kept {
+        let asks = self.open.values().any(|order| matches!(order, Event::QuestionAsked(_)));
+        holds(!asks, "nobody runs while a question is open")?;
+        let whose = match start.archetype.as_str() {
+            "planner" => LoopState::Align,
+            "actor" => LoopState::Execute,
+            "judge" => LoopState::Evaluate,
+            other => return Err(format!("nobody else sits in a loop: {other}")),
+        };
+        holds(self.state() == whose, "only whoever's turn it is runs")?;
+        holds(self.agents_out() == 1, "one at a time")?;
+        let judged = start.archetype != "judge" || self.battery.is_some_and(|done| done.commit == start.at);
+        holds(judged, "the battery has run on what the Judge sees")?;
+        let unwritten = self.open.values().any(|order| matches!(order, Event::LoopAppend(_)));
+        holds(
+            !unwritten && self.owed == self.appended,
+            "what was said stands in the file before the next one speaks",
+        )
+    }
+
+    fn answered(&mut self, order: &'a Event, report: &'a Event) -> Kept {
+        match (order, report) {
+            (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+                let spoken = complete.answer.spoken.as_deref();
+                self.spoken = spoken.map(|spoken| (start.archetype.as_str(), spoken));
+                if let Some(change) = &complete.change {
+                    self.tip = change.commit.clone();
+                }
+            }
+            (Event::BatteryStart(start), Event::BatteryDone(done)) => {
+                holds(start.commit == self.tip, "the battery runs on the step")?;
+                self.battery = Some(done);
+            }
+            (Event::LoopAppend(_), Event::LoopAppended(appended)) => self.blocks = appended.blocks,
+            // It is owed again.
+            (Event::LoopAppend(_), Event::LoopEdited(_)) => self.appended -= 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, turn: &LoopTurn) -> Kept {
+        let request = self.request.ok_or("a request comes first")?;
+        let policy = &request.config.looping;
+        let place = self.place.ok_or("a request comes first")?;
+        holds(turn.from == place.state, "a turn begins where the loop is")?;
+        let Some(heard) = turn.heard else {
+            holds(
+                (turn.to, turn.insufficient) == (place.state, place.insufficient),
+                "what is refused changes nothing",
+            )?;
+            let told = turn.by == Some(Speaker::Human) && turn.from.whose() != Some(Speaker::Human);
+            self.owed += u32::from(told && turn.line != self.in_file);
+            return Ok(());
+        };
+        let then = after(place, heard, policy.pause_after).ok_or("only legal transitions")?;
+        holds(
+            (then.state, then.insufficient) == (turn.to, turn.insufficient),
+            "a turn ends where the table says",
+        )?;
+        holds(then.insufficient <= policy.pause_after, "at most so many INSUFFICIENT in a row")?;
+        self.place = Some(then);
+        self.counts(heard, turn)?;
+        self.judged(heard, turn, policy.approval)?;
+        self.owed += u32::from(turn.by.is_some() && turn.line != self.in_file);
+        Ok(())
+    }
+
+    /// The count, from the verdicts alone.
+    fn counts(&mut self, heard: Heard, turn: &LoopTurn) -> Kept {
+        match heard {
+            Heard::Insufficient => self.in_a_row += 1,
+            Heard::Pass | Heard::PassOn | Heard::Restart | Heard::Goal | Heard::Clear => self.in_a_row = 0,
+            _ => {}
+        }
+        holds(self.in_a_row == turn.insufficient, "INSUFFICIENT is counted")
+    }
+
+    fn judged(&mut self, heard: Heard, turn: &LoopTurn, approval: Approval) -> Kept {
+        let request = self.request.ok_or("a request comes first")?;
+        match heard {
+            Heard::Plan => {
+                self.passed = None;
+                self.yes = false;
+            }
+            Heard::Fail | Heard::GraveFail => self.tip.clone_from(&self.before),
+            Heard::Pass | Heard::PassOn => {
+                let done = self.battery.ok_or("no PASS without a battery")?;
+                let fails = |end| matches!(end, CheckEnd::Failed | CheckEnd::Crashed);
+                holds(done.commit == self.tip, "the battery ran on what passes")?;
+                holds(!fails(done.tests.end), "no PASS over red tests")?;
+                holds(done.security.end == CheckEnd::Passed, "no PASS over a finding of the scan")?;
+                let linter = request.config.looping.linter_counts && done.linter.end == CheckEnd::Failed;
+                holds(!linter, "no PASS over a linter that counts")?;
+                let said = self.spoken.is_some_and(|(who, _)| who == "judge");
+                holds(said, "only a Judge passes")?;
+                holds(
+                    heard == Heard::Pass || approval == Approval::GoalComplete,
+                    "every PASS is asked about",
+                )?;
+                self.passed = Some(self.tip.clone());
+                self.yes = false;
+            }
+            Heard::Approve if turn.from == LoopState::Approval => self.yes = turn.by == Some(Speaker::Human),
+            Heard::NotLanded | Heard::RequestChanges => self.yes = false,
+            _ => {}
+        }
+        Ok(())
+    }
+}
