@@ -15,6 +15,7 @@ mod common {
 mod sim {
     pub(crate) mod chance;
     pub(crate) mod ledger;
+    pub(crate) mod loops;
     pub(crate) mod world;
 }
 

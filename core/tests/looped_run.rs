@@ -78,6 +78,7 @@ fn pj_01_to_pj_17_scripts() {
             &[PLAN, DONE, PASS, "file REVISION_REQUESTED Planner"],
             waits(LoopState::Align),
         ),
+        ("PJ-14 stop before it began", &["goal fix it", "say stop"], stopped),
         ("PJ-14 stop at once", &["stop"], stopped),
         ("PJ-14 stop an Actor", &[PLAN, "stop"], stopped),
         ("PJ-14 stop a Judge", &[PLAN, DONE, "stop"], stopped),
@@ -174,6 +175,14 @@ fn pj_09_pj_10_pj_13_pj_56_the_fifth_pauses_and_a_restart_counts_anew() {
     assert_eq!(game.question(), Some(QuestionKind::LoopPaused));
     assert!(game.count("wiggum.break") == 1, "a pause is a soft break");
     assert_eq!(game.alerts(), [Alert::Stuck, Alert::Paused]);
+    for (words, state) in
+        [("say stop", LoopState::Stopped), ("say clear", LoopState::Idle), ("stop", LoopState::Stopped)]
+    {
+        let mut other = game.clone();
+        other.play(&[words]);
+        let ended = other.run.outcome.as_ref().map(|outcome| outcome.reason);
+        assert_eq!((other.run.loop_state(), ended), (state, Some(Reason::LoopStopped)), "{words}");
+    }
     game.play(&["say smaller steps", PLAN, DONE, RED]);
     assert_eq!((game.run.loop_state(), game.insufficient()), (LoopState::Align, 1));
     game.play(&[PLAN, DONE, PASS, "say approve"]);

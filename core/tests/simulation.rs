@@ -68,6 +68,16 @@
 //! | a trial outlives the answer it was about | 763 | every reproduction is run, up to the limit |
 //! | a correction goes out with others on its account | 1779 | a crash changes no decision (I6) |
 //!
+//! And in loops (`loops.rs`, and `loops/audit.rs`, which the scripts of `looped_run.rs` keep too):
+//!
+//! | planted or found | loop | caught by |
+//! |---|---|---|
+//! | objections of the battery are ignored | 0 | no PASS over a finding of the scan |
+//! | the battery of the step before counts | 10 | the battery has run on what the Judge sees |
+//! | a stop leaves agents out | 2100 | what was said stands in the file before the next one speaks |
+//! | a failed step stays in the work | 1 | + everybody sees what the loop stands on |
+//! | nobody can stop a loop that has not begun | 89 | comes to an end |
+//!
 //! Two more changed nothing at all and tell of lines that are not needed: `raised.clear()` when the Maker comes back,
 //! and `.max(number())` when a person continues.
 #![expect(
@@ -78,6 +88,8 @@
     reason = "a test that says why it fails, and is told how long to run"
 )]
 
+#[path = "loops/audit.rs"]
+mod loops_audit;
 mod sim;
 
 use std::collections::BTreeMap;
@@ -89,6 +101,7 @@ use archeflow_core::words::{Purpose, Reason, SYSTEM, ShadowAction};
 use sim::chance::{Chance, word};
 use sim::corrections;
 use sim::life::{Life, Schedule};
+use sim::loops;
 use sim::projection::{decisions, difference};
 use sim::promises::audit;
 use sim::reviews;
@@ -190,6 +203,42 @@ fn every_review_keeps_its_promises_with_crashes_and_in_any_order() {
             .filter(|wanted| !seen.0.keys().any(|seen| seen.starts_with(**wanted)))
             .collect();
         assert!(missing.is_empty(), "the made-up reviews are too tame, they never had: {missing:?}");
+    }
+}
+
+/// PJ-01..PJ-17: the same people in a loop.
+#[test]
+fn every_loop_keeps_its_promises_with_crashes_and_in_any_order() {
+    let mut seen = Seen::default();
+    for seed in seeds() {
+        let looped = |world, schedule, how: &str| {
+            let (life, result) = Life::live(world, schedule);
+            if let Err(why) = result.and_then(|()| loops_audit::audit(&life.log)) {
+                panic!("loop {seed}, {how}: {why}\n{}", told(&life.log));
+            }
+            life
+        };
+        let chance = |what| Chance::keyed(seed, &[word(what)]);
+        let calm = looped(World::of_loop(seed), Schedule::Calm, "calm");
+        let crashed = looped(World::of_loop(seed), Schedule::Crashing(chance("crash")), "crashing");
+        let order = Schedule::AnyOrder(chance("order"));
+        let shuffled = looped(World::of_loop(seed).shuffled(seed), order, "shuffled");
+        same("order changes no decision (D-13)", &calm, &shuffled);
+        if !crashed.went_apart() {
+            same("a crash changes no decision (I6)", &calm, &crashed);
+        }
+        for life in [&calm, &crashed, &shuffled] {
+            seen.read(&life.log);
+            loops::read(&life.log, &mut seen.0);
+        }
+    }
+    println!("{}", seen.table());
+    if std::env::var("ARCHEFLOW_SEED").is_err() {
+        let missing: Vec<&&str> = loops::WANTED
+            .iter()
+            .filter(|wanted| !seen.0.keys().any(|seen| seen.starts_with(**wanted)))
+            .collect();
+        assert!(missing.is_empty(), "the made-up loops are too tame, they never had: {missing:?}");
     }
 }
 

@@ -88,7 +88,7 @@ fn in_state(run: &Run, cycle: &Cycle, looped: &Looped) -> Vec<Event> {
 
 /// PJ-01: a goal that says something begins a loop; another one is asked about. One that was begun and cleared is over.
 fn idle(run: &Run, looped: &Looped) -> Vec<Event> {
-    if looped.taken > 0 && looped.refused.is_empty() {
+    if looped.begun {
         let detail = "the loop was given up; its file can be cleared".to_owned();
         return finish(run, RunStatus::Stopped, Reason::LoopStopped, detail);
     }
@@ -122,6 +122,9 @@ fn seat(run: &Run, cycle: &Cycle, looped: &Looped, role: Role) -> Vec<Event> {
             "the loop has an empty seat".to_owned(),
         );
     };
+    if role == Role::Creator && looped.rounds_alone >= run.policy().looping.rounds {
+        return asks::alone(looped, &seat.archetype);
+    }
     let retries = looped.unread.saturating_sub(1);
     match (looped.unread, remedy(Trouble::Unparsable, retries, &run.policy().looping)) {
         (0, _) => vec![send(run, cycle, &seat, Purpose::Work, String::new())],

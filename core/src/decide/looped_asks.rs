@@ -31,6 +31,15 @@ pub(super) fn unread(looped: &Looped, archetype: &str) -> Vec<Event> {
     asked(QuestionKind::GoalQuestions, archetype.to_owned(), question, details, RunStatus::AwaitingAnswer)
 }
 
+/// Steps that neither pass nor come before a person would go on for ever.
+pub(super) fn alone(looped: &Looped, archetype: &str) -> Vec<Event> {
+    let rounds = looped.rounds_alone;
+    let question =
+        format!("{rounds} rounds without a person. What should the {archetype} know? (stop ends the loop)");
+    let details = last_words(looped);
+    asked(QuestionKind::GoalQuestions, archetype.to_owned(), question, details, RunStatus::AwaitingAnswer)
+}
+
 /// MX-02, MX-06.
 pub(super) fn gate(looped: &Looped) -> Vec<Event> {
     let mut details = Vec::new();

@@ -20,6 +20,7 @@ pub(super) fn persons_turn(run: &Run, looped: &Looped, said: &Said) -> Event {
     let meant = match (said.word, to_an_agent) {
         (Some(Word::Stop), _) => Ok(Heard::Stop),
         (_, Some(agent)) => Err(format!("told to the {}", agent.name())),
+        (Some(Word::Answer), None) if state == LoopState::Idle => read_words(run, looped, said),
         (Some(word), None) => Ok(outright(word)),
         (None, None) => read_words(run, looped, said),
     };
@@ -290,7 +291,11 @@ fn overruled(run: &Run, looped: &Looped, owed: &Owed) -> String {
 fn block(run: &Run, looped: &Looped, owed: &Owed) -> String {
     let turn = &owed.turn;
     let (result, next) = in_the_grammar(turn);
-    let summary = if turn.summary.is_empty() { turn.why.join("; ") } else { turn.summary.clone() };
+    let summary = match (turn.summary.as_str(), turn.why.as_slice()) {
+        ("", []) => turn.heard.map_or("told", Heard::name).replace('_', " "),
+        ("", why) => why.join("; "),
+        (summary, _) => summary.to_owned(),
+    };
     render(Block {
         agent: owed.speaker,
         result,

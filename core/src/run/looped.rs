@@ -28,6 +28,8 @@ pub struct Looped {
     /// The goal, with what a person added to it before anybody began.
     pub goal: String,
     pub place: Place,
+    /// The goal was taken up; idle after that is over.
+    pub begun: bool,
     /// The last line a turn was written about.
     pub taken: Seq,
     /// What a person said that no turn is about yet.
@@ -117,6 +119,7 @@ impl Looped {
             line,
             goal: opened.goal.clone(),
             place: Place { state: LoopState::Idle, insufficient: 0 },
+            begun: false,
             taken: 0,
             said: None,
             plan: None,
@@ -143,6 +146,13 @@ impl Looped {
             told: BTreeSet::new(),
             opened,
         }
+    }
+
+    /// A person has spoken.
+    fn not_alone(&mut self) {
+        self.rounds_alone = 0;
+        self.alone_ms = 0;
+        self.told.clear();
     }
 
     fn note(&mut self, by: Option<Speaker>, step: u32, text: String) {
@@ -206,7 +216,7 @@ impl Run {
         let Some(looped) = &self.looped else { return false };
         match looped.place.state {
             LoopState::Failed | LoopState::Archived | LoopState::Stopped => true,
-            LoopState::Idle => looped.taken > 0,
+            LoopState::Idle => looped.begun,
             LoopState::Align
             | LoopState::Waiting
             | LoopState::Gate
@@ -314,6 +324,7 @@ impl Run {
             return;
         };
         looped.place = Place { state: turn.to, insufficient: turn.insufficient };
+        looped.begun |= heard == Heard::Goal;
         looped.unread = 0;
         looped.refused.clear();
         looped.owed = owed(looped, turn, said.as_ref(), answered.as_ref().map(|(_, artifact, _)| artifact));
@@ -324,9 +335,7 @@ impl Run {
             looped.note(turn.by, number, told.join("; "));
         }
         if turn.by == Some(Speaker::Human) {
-            looped.rounds_alone = 0;
-            looped.alone_ms = 0;
-            looped.told.clear();
+            looped.not_alone();
         }
         if let Some((_, artifact, spoken)) = answered {
             looped.keep(heard, turn, artifact, &spoken);
@@ -413,6 +422,7 @@ impl Run {
             }
             Some(Speaker::Human) => {
                 looped.unread = 0;
+                looped.not_alone();
                 let words = said.map(|said| bounded(&said.text)).unwrap_or_default();
                 looped.note(turn.by, number, words);
                 looped.owed = owed(looped, turn, said, None);

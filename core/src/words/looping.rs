@@ -15,6 +15,9 @@ pub struct Looping {
     pub pause_after: u32,
     /// PJ-60: so many rounds without a person are told.
     pub stuck_after: u32,
+    /// After so many rounds without a person nobody goes on until one has said something. The founding document has no
+    /// such end: an Actor that always fails would go on for ever.
+    pub rounds: u32,
     /// PJ-36, PJ-63.
     pub checkpoint_ms: u64,
     pub approval: Approval,
@@ -101,6 +104,7 @@ impl Default for Looping {
             docs_tolerance: 10,
             pause_after: 5,
             stuck_after: 3,
+            rounds: 20,
             checkpoint_ms: 30 * 60_000,
             approval: Approval::default(),
             confidence_floor: 5,

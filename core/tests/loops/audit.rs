@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
 use archeflow_core::rules::looped::states::{Place, after};
-use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Seq, Speaker, Spoken};
+use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Reason, Seq, Speaker, Spoken};
 
 type Kept = Result<(), String>;
 
@@ -40,9 +40,10 @@ struct Auditor<'a> {
     owed: u32,
     appended: u32,
     blocks: u32,
-    ended: bool,
     /// The line of a person's words that stand in the file already.
     in_file: Seq,
+    /// The line of the goal, and whether it stands there too.
+    goal: (Seq, bool),
 }
 
 impl<'a> Auditor<'a> {
@@ -73,6 +74,7 @@ impl<'a> Auditor<'a> {
                 self.open.insert(entry.seq, &entry.event);
                 return self.sent(start);
             }
+            Event::LoopOpened(opened) => self.goal = (entry.seq, opened.in_file),
             Event::LoopTurn(turn) => return self.turn(turn),
             Event::LoopAppend(append) => {
                 self.open.insert(entry.seq, &entry.event);
@@ -93,15 +95,16 @@ impl<'a> Auditor<'a> {
                 // A stop that nobody asked for: whoever is out is forgotten.
                 self.open.retain(|_, order| !matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_)));
             }
-            Event::RunContinued(_) | Event::MergeRequested(_) => {
+            Event::RunContinued(_) => self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_))),
+            Event::MergeRequested(_) if self.state() == LoopState::Approval => {
                 self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
-                self.ended = false;
             }
+            Event::RunDiscarded(_) => self.open.clear(),
             Event::RunComplete(complete) => {
                 holds(self.agents_out() == 0, "nobody is out at the end")?;
                 let landed = complete.merged_oid.is_some();
-                holds(!landed || self.state() == LoopState::Archived, "what landed is archived")?;
-                self.ended = true;
+                let broken = complete.reason == Reason::PostMergeTests;
+                holds(!landed || broken || self.state() == LoopState::Archived, "what landed is archived")?;
             }
             order if order.verb() == archeflow_core::event::Verb::Ordered => {
                 self.open.insert(entry.seq, &entry.event);
@@ -130,6 +133,7 @@ impl<'a> Auditor<'a> {
         };
         holds(self.state() == whose, "only whoever's turn it is runs")?;
         holds(self.agents_out() == 1, "one at a time")?;
+        holds(start.at == self.tip, "everybody sees what the loop stands on, and nothing that failed")?;
         let judged = start.archetype != "judge" || self.battery.is_some_and(|done| done.commit == start.at);
         holds(judged, "the battery has run on what the Judge sees")?;
         let unwritten = self.open.values().any(|order| matches!(order, Event::LoopAppend(_)));
@@ -183,7 +187,12 @@ impl<'a> Auditor<'a> {
         self.place = Some(then);
         self.counts(heard, turn)?;
         self.judged(heard, turn, policy.approval)?;
-        self.owed += u32::from(turn.by.is_some() && turn.line != self.in_file);
+        let (line, in_file) = self.goal;
+        let stands_there = match heard {
+            Heard::Goal => in_file && (turn.line == line || turn.line == self.in_file),
+            _ => turn.line == self.in_file,
+        };
+        self.owed += u32::from(turn.by.is_some() && !stands_there);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use archeflow_core::words::{
     Tier, Word,
 };
 
+#[derive(Clone)]
 pub(crate) struct Game {
     pub(crate) run: Run,
     pub(crate) log: Vec<Entry>,

@@ -15,10 +15,14 @@ pub(crate) struct Ledger {
     /// Reports of each other kind.
     pub(crate) reports: BTreeMap<&'static str, u64>,
     pub(crate) asked: BTreeMap<QuestionKind, u64>,
+    /// What was asked last.
+    pub(crate) last_asked: Option<QuestionKind>,
     /// What people did after an end.
     pub(crate) acts: u64,
     pub(crate) landed: Option<Oid>,
     pub(crate) fence: u32,
+    /// A person has stopped a loop unasked.
+    pub(crate) stopped: bool,
     ended: bool,
     pub(crate) cycle: u32,
     /// Findings open at the end of the present cycle, by id.
@@ -50,13 +54,18 @@ impl Ledger {
                     *self.attempts.entry(key.clone()).or_default() += 1;
                 }
             }
-            Event::QuestionAsked(question) => *self.asked.entry(question.kind).or_default() += 1,
+            Event::QuestionAsked(question) => {
+                *self.asked.entry(question.kind).or_default() += 1;
+                self.last_asked = Some(question.kind);
+            }
             Event::SessionStart(session) => self.fence = session.fence,
             Event::RunComplete(_) => self.ended = true,
+            Event::LoopHeard(heard) if heard.start_seq.is_none() => self.stopped = true,
             Event::RunContinued(_)
             | Event::RunDiscarded(_)
             | Event::MergeRequested(_)
             | Event::RunReentered(_)
+            | Event::LoopHeard(_)
             | Event::QuestionAnswered(_) => {
                 self.acts += u64::from(std::mem::take(&mut self.ended));
                 if matches!(entry.event, Event::RunReentered(_)) {

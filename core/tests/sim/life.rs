@@ -64,7 +64,7 @@ impl Life {
 
     fn go(&mut self) -> Result<(), String> {
         let session = self.world.session(&self.ledger);
-        let opened = self.world.opened.clone().map(Event::from);
+        let opened = self.world.opening();
         let request = [self.world.request.clone().into(), session.into()];
         self.hear(request.into_iter().chain(opened).collect())?;
         loop {
@@ -90,6 +90,10 @@ impl Life {
             }
             if let Some(late) = self.late() {
                 self.hear_late(late)?;
+            }
+            if let Some(stop) = self.world.stop(&self.ledger) {
+                self.hear(vec![stop])?;
+                continue;
             }
             let (seq, order) = self.choose();
             let report = match &order {
@@ -272,7 +276,8 @@ impl Life {
         let entry = self.run.hear(later(&self.ledger), session);
         self.put(entry);
         if self.run.review.is_none()
-            && let Some(opened) = self.world.opened.clone()
+            && self.run.looped.is_none()
+            && let Some(opened) = self.world.opening()
         {
             let entry = self.run.hear(later(&self.ledger), opened);
             self.put(entry);

@@ -7,6 +7,7 @@ pub(crate) mod chance;
 pub(crate) mod corrections;
 pub(crate) mod ledger;
 pub(crate) mod life;
+pub(crate) mod loops;
 pub(crate) mod projection;
 pub(crate) mod promises;
 pub(crate) mod reviews;

@@ -47,6 +47,14 @@ fn decision(event: &Event) -> Option<(String, bool)> {
         Event::AgentSkipped(body) => format!("{body:?}"),
         Event::FixApplied(body) => format!("{body:?}"),
         Event::MergeIntent(body) => format!("{body:?}"),
+        Event::LoopTurn(body) => format!(
+            "turn {:?} {:?} {:?} to {:?} {} {:?} {:?} {}",
+            body.by, body.heard, body.from, body.to, body.insufficient, body.risk, body.why, body.summary
+        ),
+        Event::LoopAlert(body) => format!("{body:?}"),
+        Event::LoopAppend(body) => format!("{body:?}"),
+        Event::LoopArchive(body) => format!("{body:?}"),
+        Event::BatteryStart(body) => format!("{body:?}"),
         Event::RevertIntent(body) => format!("{body:?}"),
         Event::QuestionAsked(body) => {
             let mut details = body.details.clone();

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Companion, Event,
-    EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, MergeBuilt, MergeRefused,
-    MergeRequested, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind, Ran, Refusal,
-    RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
+    EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, LoopOpened, MergeBuilt,
+    MergeRefused, MergeRequested, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind, Ran,
+    Refusal, RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
     RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
 };
 use archeflow_core::review;
@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub(crate) request: RunStart,
     /// The change somebody brought along, where this is a review.
     pub(crate) opened: Option<ReviewOpened>,
+    /// The goal of a loop, where this is one.
+    pub(super) looped: Option<LoopOpened>,
     mood: Mood,
     /// Findings and signs come in another order, and nothing else differs (D-13).
     shuffled: Option<u64>,
@@ -87,7 +89,7 @@ impl World {
         };
         let mut request = request(&mut chance);
         accounts(&mut Chance::keyed(seed, &[word("accounts")]), &mut request.config);
-        World { seed, request, opened: None, mood, shuffled: None }
+        World { seed, request, opened: None, looped: None, mood, shuffled: None }
     }
 
     /// The same people with a change that is there already (AF-003).
@@ -136,7 +138,19 @@ impl World {
         self
     }
 
-    fn chance(&self, what: &str, key: &[u64]) -> Chance {
+    /// What is reported once, after the first session began.
+    pub(crate) fn opening(&self) -> Option<Event> {
+        let review = self.opened.clone().map(Event::from);
+        review.or_else(|| self.looped.clone().map(Event::from))
+    }
+
+    /// Some people stop a loop in the midst of it.
+    pub(crate) fn stop(&self, ledger: &Ledger) -> Option<Event> {
+        self.looped.as_ref()?;
+        super::loops::stop(self, ledger)
+    }
+
+    pub(super) fn chance(&self, what: &str, key: &[u64]) -> Chance {
         Chance::keyed(self.seed ^ word(what), key)
     }
 
@@ -179,9 +193,14 @@ impl World {
         if chance.percent(self.mood.busy) {
             return failed(seq, start, Failure::Busy).into();
         }
-        let answer = self.said(&mut chance, start.role, &start.archetype, start.purpose, start.cycle);
-        let changes =
-            start.role == Role::Maker && !matches!(answer.status, Status::Blocked | Status::NeedsContext);
+        let answer = match &self.looped {
+            Some(_) => super::loops::said(self, &mut chance, start),
+            None => self.said(&mut chance, start.role, &start.archetype, start.purpose, start.cycle),
+        };
+        let idle = answer.spoken.as_ref().is_some_and(|spoken| spoken.size.unwrap_or_default().files == 0);
+        let changes = !idle
+            && start.role == Role::Maker
+            && !matches!(answer.status, Status::Blocked | Status::NeedsContext);
         let change = changes.then(|| self.change(&mut chance));
         let digest = format!("{:x}", chance.next());
         AgentComplete {
@@ -397,6 +416,9 @@ impl World {
                 }
                 .into()
             }
+            Event::LoopAppend(_) | Event::BatteryStart(_) | Event::LoopArchive(_) => {
+                super::loops::performed(self, ledger, seq, order)
+            }
             Event::EvidenceStart(start) => tried(self.seed, seq, start).into(),
             Event::HookStart(start) => {
                 let ok = !at("hook.done").percent(25);
@@ -444,6 +466,9 @@ impl World {
         if chance.percent(8) {
             return Reply::LeavesItOpen;
         }
+        if self.looped.is_some() && question.kind != QuestionKind::LoopEdited && chance.percent(40) {
+            return Reply::Says(super::loops::heard(&mut chance, seq, question.kind));
+        }
         if chance.percent(10) {
             return Reply::Says(QuestionDeferred { start_seq: seq }.into());
         }
@@ -456,6 +481,10 @@ impl World {
         if ledger.acts >= 8 || ledger.landed.is_some() || complete.reason == Reason::Discarded {
             return None;
         }
+        // A loop that is over stays so, whoever asks for more.
+        if matches!(complete.reason, Reason::LoopStopped | Reason::LoopFailed) {
+            return None;
+        }
         if !chance.percent(self.mood.people) {
             return None;
         }
@@ -463,6 +492,7 @@ impl World {
             && chance.percent(70)
         {
             let kind = match complete.reason {
+                _ if self.looped.is_some() => ledger.last_asked.unwrap_or(QuestionKind::GoalQuestions),
                 Reason::LowConfidence => QuestionKind::LowConfidence,
                 Reason::NeedsContext => QuestionKind::NeedsContext,
                 Reason::DryRun => QuestionKind::DryRun,

@@ -15,7 +15,8 @@ pub fn after(place: Place, heard: Heard, pause_after: u32) -> Option<Place> {
     let to = |state: State| Some(Place { state, ..place });
     let afresh = |state: State| Some(Place { state, insufficient: 0 });
     match (place.state, heard) {
-        (state, Heard::Stop) => to(State::Stopped).filter(|_| state != State::Idle && !state.is_end()),
+        (State::Failed | State::Archived | State::Stopped, Heard::Stop) => None,
+        (_, Heard::Stop) => to(State::Stopped),
         (State::Idle, Heard::Goal) => afresh(State::Align),
         (State::Align, Heard::Questions) => to(State::Waiting),
         (State::Align, Heard::GatedPlan) => to(State::Gate),
