@@ -173,6 +173,15 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
             ]
         }
         Reason::SystemShadow => vec![rescope(), once_more()],
+        Reason::LoopPaused => {
+            return vec![
+                choice(
+                    "Say what to do differently, and start again",
+                    "archeflow loop restart \"…\"".to_owned(),
+                ),
+                choice("End it; the work stays on its branch", "archeflow loop stop".to_owned()),
+            ];
+        }
         _ => vec![rescope()],
     };
     if has_findings {

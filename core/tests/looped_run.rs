@@ -213,6 +213,27 @@ fn pj_17_a_question_that_nobody_answers_parks_the_run() {
     game.is_consistent("parked");
 }
 
+/// PJ-02: what the Planner asks is put to the person.
+#[test]
+fn pj_02_its_questions_are_asked() {
+    let game = script(&["planner PLAN_UPDATED Human text=first.\\n\\nIn_euros?\\n\\n>_Or_not?\\n\\n"]);
+    let (_, question) = game.run.question().unwrap();
+    assert!(question.details.contains(&"In euros?".to_owned()), "{question:?}");
+    assert!(!question.details.iter().any(|line| line.contains("Or not")), "a quote asks nothing");
+}
+
+/// Steps that never pass and never fail the Judge come before a person all the same.
+#[test]
+fn pj_60_nobody_goes_on_alone_for_ever() {
+    let mut game = Game::new();
+    game.policy().rounds = 2;
+    game.play(&[PLAN, "actor FAIL Planner", PLAN, "actor FAIL Planner"]);
+    assert_eq!(game.question(), Some(QuestionKind::GoalQuestions), "{}", game.told());
+    game.play(&["say try the other file", PLAN]);
+    assert_eq!(game.run.loop_state(), LoopState::Execute, "{}", game.told());
+    game.is_consistent("alone");
+}
+
 #[test]
 fn pj_57_a_failure_is_archived_as_one() {
     let game = script(&[PLAN, "actor SUCCESS Judge added=rm_-rf_build"]);

@@ -75,7 +75,9 @@
 //! | objections of the battery are ignored | 0 | no PASS over a finding of the scan |
 //! | the battery of the step before counts | 10 | the battery has run on what the Judge sees |
 //! | a stop leaves agents out | 2100 | what was said stands in the file before the next one speaks |
-//! | a failed step stays in the work | 1 | + everybody sees what the loop stands on |
+//! | a failed step stays in the work | 4 | + everybody sees what the loop stands on |
+//! | a block that could not be appended is ordered beside itself | 5 | blocks are numbered one by one |
+//! | a gated plan is acted upon | 2 | + a plan that needs a yes waits for it |
 //! | nobody can stop a loop that has not begun | 89 | comes to an end |
 //!
 //! Two more changed nothing at all and tell of lines that are not needed: `raised.clear()` when the Maker comes back,

@@ -17,7 +17,8 @@ pub(super) fn waiting(run: &Run, looped: &Looped) -> Vec<Event> {
     } else {
         (Role::Creator, "The Planner asks before it goes on. What should it know?")
     };
-    let details = with_refusal(looped, last_words(looped));
+    let asked_by_planner = looped.questions.iter().filter(|_| who == Role::Creator).cloned();
+    let details = with_refusal(looped, last_words(looped).into_iter().chain(asked_by_planner).collect());
     let who = run.sitting(who);
     asked(QuestionKind::GoalQuestions, who, question.to_owned(), details, RunStatus::AwaitingAnswer)
 }

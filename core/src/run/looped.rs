@@ -35,6 +35,8 @@ pub struct Looped {
     /// What a person said that no turn is about yet.
     pub said: Option<Said>,
     pub plan: Option<Plan>,
+    /// What the Planner asked last.
+    pub questions: Vec<String>,
     /// The plan of all loops that a person approved (MX-02).
     pub whole_plan: Option<Artifact>,
     /// The latest answers of Actor and Judge, for the Planner.
@@ -123,6 +125,7 @@ impl Looped {
             taken: 0,
             said: None,
             plan: None,
+            questions: Vec::new(),
             whole_plan: None,
             actor: None,
             judge: None,
@@ -458,6 +461,9 @@ impl Looped {
                     forbidden: spoken.forbidden.is_some(),
                     why: turn.why.clone(),
                 });
+            }
+            Some(Speaker::Planner) if heard == Heard::Questions => {
+                self.questions.clone_from(&spoken.questions);
             }
             Some(Speaker::Actor) => {
                 self.actor = Some(artifact);

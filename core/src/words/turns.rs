@@ -236,6 +236,9 @@ pub struct Spoken {
     /// The kinds of work a plan names (MX-06).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<String>,
+    /// What the text asks, line by line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
     /// How the block differs from the grammar, each with its line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
 use archeflow_core::rules::looped::states::{Place, after};
-use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Reason, Seq, Speaker, Spoken};
+use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Reason, Risk, Seq, Speaker, Spoken};
 
 type Kept = Result<(), String>;
 
@@ -44,6 +44,8 @@ struct Auditor<'a> {
     in_file: Seq,
     /// The line of the goal, and whether it stands there too.
     goal: (Seq, bool),
+    /// All loops are planned first, and nobody has said yes to that plan yet.
+    unapproved: bool,
 }
 
 impl<'a> Auditor<'a> {
@@ -74,7 +76,10 @@ impl<'a> Auditor<'a> {
                 self.open.insert(entry.seq, &entry.event);
                 return self.sent(start);
             }
-            Event::LoopOpened(opened) => self.goal = (entry.seq, opened.in_file),
+            Event::LoopOpened(opened) => {
+                self.goal = (entry.seq, opened.in_file);
+                self.unapproved = opened.upfront;
+            }
             Event::LoopTurn(turn) => return self.turn(turn),
             Event::LoopAppend(append) => {
                 self.open.insert(entry.seq, &entry.event);
@@ -210,6 +215,10 @@ impl<'a> Auditor<'a> {
         let request = self.request.ok_or("a request comes first")?;
         match heard {
             Heard::Plan => {
+                let (_, spoken) = self.spoken.ok_or("somebody planned")?;
+                let unsure = spoken.confidence.is_some_and(|n| n < request.config.looping.confidence_floor);
+                let grave = spoken.risk == Some(Risk::High) || spoken.forbidden.is_some();
+                holds(!unsure && !grave && !self.unapproved, "a plan that needs a yes waits for it")?;
                 self.passed = None;
                 self.yes = false;
             }
@@ -231,6 +240,7 @@ impl<'a> Auditor<'a> {
                 self.passed = Some(self.tip.clone());
                 self.yes = false;
             }
+            Heard::Approve if turn.from == LoopState::Gate => self.unapproved = false,
             Heard::Approve if turn.from == LoopState::Approval => self.yes = turn.by == Some(Speaker::Human),
             Heard::NotLanded | Heard::RequestChanges => self.yes = false,
             _ => {}

@@ -211,7 +211,7 @@ impl Game {
             words
                 .iter()
                 .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
-                .map(|v| v.replace('_', " "))
+                .map(|v| v.replace('_', " ").replace("\\n", "\n"))
         };
         let mut text = format!("What I did: {}.\n\n", value("text").unwrap_or_default());
         if let (Some(result), Some(next)) = (words.get(1), words.get(2)) {

@@ -10,6 +10,7 @@ use crate::words::{Answer, ChangedFile, Looping, Speaker, Spoken, Status, StepSi
 const MAX_DEVIATIONS: usize = 20;
 const MAX_SUMMARY: usize = 300;
 const MAX_KINDS: usize = 10;
+const MAX_QUESTIONS: usize = 10;
 
 /// What an Actor's step really did: the difference from where the step began, not from where the run did.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,6 +63,7 @@ pub fn spoken(text: &str, policy: &Looping) -> Spoken {
         risk: signal.risk,
         confidence: signal.confidence,
         kinds: kinds(text),
+        questions: questions(text),
         deviations: deviations(signal),
         forbidden,
         size: None,
@@ -95,6 +97,15 @@ fn kinds(text: &str) -> Vec<String> {
     });
     let kinds: Vec<String> = named.flat_map(|rest| rest.split(',').map(word).collect::<Vec<_>>()).collect();
     kinds.into_iter().filter(|kind| !kind.is_empty()).take(MAX_KINDS).collect()
+}
+
+/// Lines that end with a question mark, outside of what is merely shown.
+fn questions(text: &str) -> Vec<String> {
+    let lines = lines::scan(text);
+    let plain = lines.iter().filter(|line| line.kind == lines::Kind::Plain);
+    let asked = plain.map(|line| text::plain(text::unbullet(line.text.trim())));
+    let asked = asked.filter(|line| line.trim_end().ends_with('?'));
+    asked.take(MAX_QUESTIONS).map(|line| text::cap(&line, MAX_SUMMARY)).collect()
 }
 
 fn word(kind: &str) -> String {
