@@ -10,8 +10,11 @@ mod common {
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use archeflow_core::read::signal::{Block, How, Mode, Reading, Route, read, read_bytes, render, route};
-use archeflow_core::words::{Speaker, Token};
+use archeflow_core::cyclefile::{append, parse};
+use archeflow_core::read::signal::{
+    Block, How, Mode, Reading, Route, read, read_bytes, render, route, spoken,
+};
+use archeflow_core::words::{Looping, Speaker, Token};
 
 use common::page::Page;
 
@@ -169,6 +172,60 @@ fn pj_20_bytes_cut_anywhere_are_read() {
             let _ = read_bytes(&bytes[..end]);
         }
     }
+}
+
+/// Blocks of the corpus with pieces cut out, doubled, moved and spoilt: the same promises as in `fuzz/`, every time anew
+/// and every time the same.
+#[test]
+fn pj_20_pj_32_pc_04_spoilt_blocks_of_the_corpus() {
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let texts: Vec<Vec<u8>> = names.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let (mut random, policy) = (Random(2027), Looping::default());
+    let (mut routed, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        let bytes = spoilt(&mut random, &texts);
+        let text = String::from_utf8_lossy(&bytes);
+        let reading = read(&text);
+        for signal in &reading.signals {
+            if let Route::To(_, Some(token)) = route(signal, Mode::Tolerant) {
+                assert!(!token.approves() || signal.agent == Some(Speaker::Human), "{text:?}");
+            }
+        }
+        let last = reading.last().map(|signal| route(signal, Mode::Tolerant));
+        let routes = matches!(last, Some(Route::To(..)));
+        routed += u32::from(routes);
+        refused += u32::from(!routes);
+        assert_eq!(spoken(&text, &policy).fault.is_empty(), routes, "{text:?}");
+        let file = append("", &parse("").unwrap(), Speaker::Actor, &text);
+        let past = parse(&file).unwrap();
+        assert_eq!((past.blocks, past.fresh.as_str()), (1, ""), "{text:?}");
+    }
+    assert!(routed > 300 && refused > 300, "{routed} routed, {refused} refused: that says little");
+}
+
+fn spoilt(random: &mut Random, texts: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = texts[random.below(texts.len())].clone();
+    for _ in 0..=random.below(4) {
+        let (one, other) = (random.below(bytes.len() + 1), random.below(bytes.len() + 1));
+        let (from, to) = (one.min(other), one.max(other).min(one.min(other) + 60));
+        let piece = bytes[from..to].to_vec();
+        match random.below(5) {
+            0 => drop(bytes.drain(from..to)),
+            1 => drop(bytes.splice(to..to, piece)),
+            2 => {
+                let at = random.below(bytes.len() + 1);
+                bytes.splice(at..at, piece);
+            }
+            3 => {
+                let more = random.hostile(3);
+                bytes.splice(from..from, more.into_bytes());
+            }
+            _ => bytes.extend(&texts[random.below(texts.len())]),
+        }
+    }
+    bytes
 }
 
 /// Whatever stands in a fence or a quote changes nothing about who is next.
