@@ -3,7 +3,7 @@
 use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
 use crate::rules::shadows::counted;
 use crate::view;
-use crate::words::{PROGRAM, Phase, Seq, Severity, Verdict};
+use crate::words::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict};
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,10 +133,41 @@ pub fn told(event: &Event) -> Told {
                 complete.exit_code
             ),
         ),
+        Event::LoopTurn(turn) => {
+            let who = turn.by.map_or(PROGRAM, Speaker::name).to_lowercase();
+            let said = std::iter::once(turn.summary.clone()).chain(turn.why.iter().cloned());
+            let said: Vec<String> = said.filter(|text| !text.is_empty()).collect();
+            let heard = turn.heard.map_or("not heard".to_owned(), |heard| heard.name().replace('_', " "));
+            told(turn_rule(turn.heard), &who, said.join("; "), format!("{heard}: {}", turn.to.name()))
+        }
+        Event::LoopAlert(alert) => {
+            told("PJ-60", PROGRAM, alert.detail.clone(), format!("alert: {}", alert.alert.name()))
+        }
         other => match view::why_of(other) {
             Some(why) => told(&why.rule, &why.who, why.input, why.decision),
             None => told("", PROGRAM, String::new(), other.name().to_owned()),
         },
+    }
+}
+
+/// The transition behind a turn of a loop.
+fn turn_rule(heard: Option<Heard>) -> &'static str {
+    match heard {
+        None | Some(Heard::Unclear) => "PJ-22",
+        Some(Heard::Goal) => "PJ-01",
+        Some(Heard::Questions | Heard::Answer) => "PJ-02",
+        Some(Heard::Plan) => "PJ-04",
+        Some(Heard::GatedPlan) => "MX-06",
+        Some(Heard::Success) => "PJ-05",
+        Some(Heard::Fail) => "PJ-06",
+        Some(Heard::GraveFail) => "PJ-07",
+        Some(Heard::Pass) => "PJ-08",
+        Some(Heard::PassOn) => "MX-01",
+        Some(Heard::Insufficient) => "PJ-09",
+        Some(Heard::Approve | Heard::Landed | Heard::NotLanded) => "PJ-11",
+        Some(Heard::RequestChanges) => "PJ-12",
+        Some(Heard::Restart | Heard::Clear) => "PJ-13",
+        Some(Heard::Stop) => "PJ-14",
     }
 }
 

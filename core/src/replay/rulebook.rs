@@ -30,7 +30,7 @@ const fn rule(number: &'static str, page: &'static str, topic: &'static str, say
 }
 
 /// In the order of a run.
-pub const RULES: [Rule; 33] = [
+pub const RULES: [Rule; 50] = [
     rule(
         "AF-020",
         "selection",
@@ -209,4 +209,66 @@ pub const RULES: [Rule; 33] = [
     rule("CL-26", "policy", "rising findings", "More findings in every cycle stop the run."),
     rule("AF-177", "memory", "lessons", "Which lessons were told to whom is written down for every run."),
     rule("D-16", "outcomes", "outcome", "Status and reason together give the exit code."),
+    rule("PJ-01", "loop", "goal", "A loop begins with a goal that says something."),
+    rule("PJ-02", "loop", "questions", "Where the Planner asks, nobody acts until a person has answered."),
+    rule("PJ-04", "loop", "plan", "One atomic step is planned, and the Actor carries it out."),
+    rule(
+        "MX-06",
+        "loop",
+        "gate",
+        "A plan of high risk, of little confidence or with a forbidden command waits for a yes; so does the plan of all loops.",
+    ),
+    rule("PJ-05", "loop", "step", "A step within its limits goes to the Judge."),
+    rule(
+        "PJ-06",
+        "loop",
+        "step failed",
+        "A step that failed, by its own word or by its size, is taken back and planned anew.",
+    ),
+    rule(
+        "PJ-07",
+        "loop",
+        "loop failed",
+        "A forbidden command, or a blocker that nobody can remove, ends a loop.",
+    ),
+    rule("PJ-08", "loop", "pass", "A PASS that nothing objects to goes to a person."),
+    rule(
+        "MX-01",
+        "loop",
+        "goal of many steps",
+        "Before the last step of a goal a PASS goes on without a question, where that was asked for.",
+    ),
+    rule(
+        "PJ-09",
+        "loop",
+        "insufficient",
+        "What does not pass is planned anew; five in a row pause the loop.",
+    ),
+    rule(
+        "PJ-11",
+        "loop",
+        "approval",
+        "What a person approves is landed and archived; what does not land goes back to the person.",
+    ),
+    rule("PJ-12", "loop", "changes", "A person who asks for changes sends the loop back to the Planner."),
+    rule(
+        "PJ-13",
+        "loop",
+        "restart",
+        "A paused loop is started again by a person, and the count begins anew; or it is given up.",
+    ),
+    rule("PJ-14", "loop", "stop", "A person may stop a loop at any time."),
+    rule(
+        "PJ-22",
+        "loop",
+        "routing",
+        "Words that mean nothing where the loop is change nothing; a verdict that nobody can tell goes to a person.",
+    ),
+    rule(
+        "PJ-51",
+        "loop",
+        "unreadable",
+        "An answer without a block that can be routed is asked for once more; then a person is asked.",
+    ),
+    rule("PJ-60", "loop", "alerts", "What people should know of a loop is told; it stops nothing."),
 ];

@@ -26,13 +26,14 @@ fn what_if(log: &[Entry], change: impl FnOnce(&mut RunStart)) -> WhatIf {
     refold(log, &Change { start, auto_merge: None })
 }
 
-/// Every seed calmly, in any order, and with crashes.
+/// Every seed calmly, in any order, and with crashes; and a loop of each.
 fn lives() -> impl Iterator<Item = Life> {
-    (0..SEEDS).flat_map(|seed| {
+    let runs = (0..SEEDS).flat_map(|seed| {
         let chance = |what| Chance::keyed(seed, &[word(what)]);
         [Schedule::Calm, Schedule::AnyOrder(chance("order")), Schedule::Crashing(chance("crash"))]
             .map(|schedule| Life::live(World::new(seed), schedule).0)
-    })
+    });
+    runs.chain((0..SEEDS).map(|seed| Life::live(World::of_loop(seed), Schedule::Calm).0))
 }
 
 #[test]
