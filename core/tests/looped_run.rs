@@ -11,7 +11,10 @@ mod game;
 
 use archeflow_core::cyclefile::Ending;
 use archeflow_core::event::{Event, QuestionKind};
+use archeflow_core::handoff;
 use archeflow_core::looped::{Material, brief, documents, shown};
+use archeflow_core::story::Story;
+use archeflow_core::story::dag::Dag;
 use archeflow_core::words::{Alert, Approval, CheckEnd, LimitMode, LoopState, Reason, RunStatus, Speaker};
 
 use game::Game;
@@ -232,6 +235,26 @@ fn pj_60_nobody_goes_on_alone_for_ever() {
     game.play(&["say try the other file", PLAN]);
     assert_eq!(game.run.loop_state(), LoopState::Execute, "{}", game.told());
     game.is_consistent("alone");
+}
+
+/// PJ-56, PJ-71: a pause that nobody answers has the page of a break, and whoever tells of runs can tell of this one.
+#[test]
+fn pj_71_the_page_of_a_pause() {
+    let mut game = Game::new();
+    for _ in 0..5 {
+        game.play(&[PLAN, DONE, RED]);
+    }
+    game.play(&["leave"]);
+    let outcome = game.run.outcome.clone().unwrap();
+    assert_eq!((outcome.status, outcome.reason), (RunStatus::WiggumBreak, Reason::LoopPaused));
+    let page = handoff::page("r", &game.run, &game.log).unwrap();
+    assert!(page.contains("5 INSUFFICIENT in a row") && page.contains("archeflow loop restart"), "{page}");
+    assert!(!page.contains("archeflow merge"), "nothing of it has passed: {page}");
+    let story = Story::of("r", &game.log);
+    assert_eq!((story.status(), story.reason()), ("wiggum_break", "loop_paused"));
+    assert_eq!(Dag::of(&game.log).nodes.len(), game.log.len());
+    game.play(&["word restart smaller", PLAN]);
+    assert_eq!(game.run.loop_state(), LoopState::Execute);
 }
 
 #[test]
