@@ -274,6 +274,10 @@ fn pj_32_an_edited_past() {
     game.play(&["say again"]);
     assert_eq!(game.question(), Some(QuestionKind::LoopEdited), "still edited");
     assert_eq!(game.agents(), before, "nobody is sent meanwhile");
+    let mut other = game.clone();
+    other.play(&["stop"]);
+    let ended = other.run.outcome.as_ref().map(|outcome| outcome.reason);
+    assert_eq!(ended, Some(Reason::LoopStopped), "nobody has to mend it first\n{}", other.told());
     game.play(&["mend", "say again", PASS]);
     assert_eq!(game.run.loop_state(), LoopState::Approval, "{}", game.told());
     game.play(&["edit", "word approve", "say stop"]);

@@ -14,7 +14,7 @@ use crate::rules::looped::{goal, risk};
 use crate::run::{Answered, Cycle, Looped, Run};
 use crate::view::{one_line, seconds};
 use crate::words::{
-    Alert, CheckEnd, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker,
+    Alert, CheckEnd, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker, Word,
 };
 
 use super::turns::{agents_turn, persons_turn};
@@ -38,8 +38,10 @@ pub(super) fn next(run: &Run, cycle: &Cycle, looped: &Looped) -> Vec<Event> {
     if !alerts.is_empty() {
         return alerts;
     }
+    // Nobody has to mend a file first in order to stop.
+    let stops = looped.said.as_ref().is_some_and(|said| said.word == Some(Word::Stop));
     match (&looped.edited, &looped.owed) {
-        (Some(edited), _) if !over => return asks::about_the_file(looped, edited),
+        (Some(edited), _) if !over && !stops => return asks::about_the_file(looped, edited),
         (None, Some(owed)) => return vec![super::turns::append(run, looped, owed)],
         (Some(_), _) | (None, None) => {}
     }
