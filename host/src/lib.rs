@@ -14,6 +14,8 @@ pub mod review;
 
 pub mod sprint;
 
+pub mod looped;
+
 pub mod hands;
 
 pub mod companions;

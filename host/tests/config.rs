@@ -413,6 +413,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
         Kind::Workflow => &["fast", "standard", "thorough"],
         Kind::Name => &["night"],
         Kind::Names(_) => &["[]", "[security]", "[prose-voice, security]", "security"],
+        Kind::Phrases(_) => &["[]", "[rm -rf]", "['git push', mkfs .. /dev]"],
         Kind::Model => &["llama3.2:3b", "'org/model-1.5'"],
         Kind::Url => &["https://example.org", "http://127.0.0.1:11434"],
         Kind::Shares(_) => &["[]", "[shop=40]", "['shop=40%', till=0, 'a b/c=100 %']"],
@@ -449,6 +450,7 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Variables => &["LANG", "[1A]", "['A=1']", "[ARCHEFLOW_RUN_ID]", "['']", "[{}]"],
         Kind::Workflow | Kind::Name => &["../x", "'a b'", "[fast]", "''"],
         Kind::Names(_) => &["'a b'", "[security, security]", "[[security]]", "['../x']"],
+        Kind::Phrases(_) => &["rm", "['']", "[' ']", "[[rm]]", "['a, b']", "[\"a\\tb\"]"],
         Kind::Model => &["--flag", "'a b'", "''", "[a]", "a@b"],
         Kind::Url => {
             &["http://example.org", "example.org", "'https://a b'", "ftp://127.0.0.1", "https://u:p@a"]
@@ -498,7 +500,8 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             | Kind::Url
             | Kind::HostKeys(_)
             | Kind::Shares(_)
-            | Kind::Names(_) => {}
+            | Kind::Names(_)
+            | Kind::Phrases(_) => {}
         }
         assert!(!values.is_empty(), "{}", key.path);
         for value in values {
@@ -930,7 +933,8 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Url
             | Kind::HostKeys(_)
             | Kind::Shares(_)
-            | Kind::Names(_) => {}
+            | Kind::Names(_)
+            | Kind::Phrases(_) => {}
         }
         if key.path.starts_with("hooks.") {
             assert_eq!(key.class, Class::Guarded, "{}", key.path);
@@ -1475,4 +1479,25 @@ fn bx_16_models_without_a_client_are_set_by_keys() {
     assert_eq!(settings.policy().agents.default, "ollama");
     let named = Test::new().user("models: {provider: ollama}\nagents: {default: claude}\n").settings();
     assert_eq!(named.policy().agents.default, "claude");
+}
+
+#[test]
+fn pj_30_the_thresholds_of_the_loop_are_settings() {
+    use archeflow_core::words::{Approval, LimitMode, Looping};
+    assert_eq!(Test::new().settings().looping(), Looping::default(), "the defaults are the core's own");
+    let text = "loop: {max_lines: 10, limit_mode: both_required, approval: goal_complete, forbidden: [mkfs], \
+                linter: make lint, checkpoint_minutes: 5, risks: {low: [painting]}, goals: {pass_percent: 90}}\n";
+    let looping = Test::new().user(text).settings().looping();
+    let expected = Looping {
+        lines: 10,
+        limit_mode: LimitMode::BothRequired,
+        approval: Approval::GoalComplete,
+        forbidden: vec!["mkfs".to_owned()],
+        linter: Some("make lint".to_owned()),
+        checkpoint_ms: 5 * 60_000,
+        ..Looping::default()
+    };
+    assert_eq!(looping.risks.low, ["painting"]);
+    assert_eq!(looping.goals.pass_rate, 90);
+    assert_eq!(Looping { risks: expected.risks.clone(), goals: expected.goals.clone(), ..looping }, expected);
 }

@@ -43,6 +43,13 @@ pub struct Looping {
     pub strict: bool,
     /// PJ-51: so often an agent whose answer has no block that can be routed is asked again; then a person is.
     pub unread_retries: u32,
+    /// Linter and formatter, where they are not told by the project's files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formatter: Option<String>,
+    /// Whether they are looked for in the project's files.
+    pub detect: bool,
 }
 
 /// PC-01: whether either limit is enough, or both bind.
@@ -119,6 +126,9 @@ impl Default for Looping {
             empty_words: EMPTY.split_whitespace().map(str::to_owned).collect(),
             strict: false,
             unread_retries: 1,
+            linter: None,
+            formatter: None,
+            detect: true,
         }
     }
 }

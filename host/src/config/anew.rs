@@ -235,6 +235,7 @@ fn others(kind: Kind) -> Vec<String> {
         | Kind::Workflow
         | Kind::Name
         | Kind::Names(_)
+        | Kind::Phrases(_)
         | Kind::Agents(_)
         | Kind::Model
         | Kind::Url

@@ -69,6 +69,8 @@ pub enum Kind {
     Name,
     /// A list of at most so many names, their order kept.
     Names(usize),
+    /// A list of at most so many texts, each on one line.
+    Phrases(usize),
 }
 
 /// Whether a repository may set it without having been approved (R1).
@@ -1245,6 +1247,191 @@ pub static KEYS: &[Key] = &[
         Err("abort for pre-merge, else warn"),
         "What follows when the hook's command fails.",
     ),
+    key(
+        "loop.max_lines",
+        Kind::Whole(1, 100_000),
+        Class::GuardedAbove,
+        Ok("150"),
+        "Lines a step of a loop may change, added and removed together.",
+    ),
+    key("loop.max_files", Kind::Whole(1, 1_000), Class::GuardedAbove, Ok("2"), "Files a step may change."),
+    key(
+        "loop.limit_mode",
+        Kind::Words(&["either_suffices", "both_required"]),
+        Class::Inert,
+        Ok("either_suffices"),
+        "Whether one of the two limits is enough, or both bind.",
+    ),
+    key(
+        "loop.docs_tolerance_percent",
+        PERCENT,
+        Class::GuardedAbove,
+        Ok("10"),
+        "A step of documentation with low risk may be over its lines by less than this.",
+    ),
+    key(
+        "loop.pause_after",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("5"),
+        "So many INSUFFICIENT in a row pause a loop.",
+    ),
+    key(
+        "loop.stuck_after",
+        Kind::Whole(1, 100),
+        Class::GuardedAbove,
+        Ok("3"),
+        "So many rounds without a person are told.",
+    ),
+    key(
+        "loop.checkpoint_minutes",
+        Kind::Whole(1, 10_080),
+        Class::GuardedAbove,
+        Ok("30"),
+        "So long without a person is told.",
+    ),
+    key(
+        "loop.approval",
+        Kind::Words(&["every_pass", "goal_complete"]),
+        Class::Guarded,
+        Ok("every_pass"),
+        "Whether a person is asked after every PASS, or when the whole goal is done.",
+    ),
+    key(
+        "loop.confidence_floor",
+        Kind::Whole(0, 10),
+        Class::GuardedBelow,
+        Ok("5"),
+        "A plan with a confidence below this, of 10, is asked about.",
+    ),
+    key(
+        "loop.docs",
+        Kind::Whole(0, 20),
+        Class::GuardedAbove,
+        Ok("2"),
+        "Documents of docs/agent_docs an agent is given at most.",
+    ),
+    key(
+        "loop.forbidden",
+        Kind::Phrases(64),
+        Class::Guarded,
+        Ok("[rm -rf, DROP TABLE, DROP DATABASE, DELETE FROM .. WHERE 1=1]"),
+        "Commands that need a person's yes; `..` is a gap within a line.",
+    ),
+    key(
+        "loop.risks.low",
+        Kind::Names(64),
+        Class::Guarded,
+        Ok("[refactor, documentation, tests, comments]"),
+        "Kinds of work with low risk.",
+    ),
+    key(
+        "loop.risks.medium",
+        Kind::Names(64),
+        Class::Guarded,
+        Ok("[api_changes, schema_migrations, dependencies, configuration]"),
+        "Kinds of work that are told.",
+    ),
+    key(
+        "loop.risks.high",
+        Kind::Names(64),
+        Class::Guarded,
+        Ok("[authentication, authorization, data_deletion, secrets_management, deployment]"),
+        "Kinds of work that are asked about first.",
+    ),
+    key(
+        "loop.goals.iterations",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("3"),
+        "Iterations of a cycle on average, at most, to be green.",
+    ),
+    key(
+        "loop.goals.pass_percent",
+        PERCENT,
+        Class::Inert,
+        Ok("70"),
+        "Share of PASS among the Judge's verdicts, at least.",
+    ),
+    key(
+        "loop.goals.pause_percent",
+        PERCENT,
+        Class::Inert,
+        Ok("10"),
+        "Share of cycles that pause, less than.",
+    ),
+    key(
+        "loop.strict",
+        Kind::Switch,
+        Class::Inert,
+        Ok("false"),
+        "Take only signal blocks that the grammar itself matches.",
+    ),
+    key(
+        "loop.unread_retries",
+        Kind::Whole(0, 10),
+        Class::GuardedAbove,
+        Ok("1"),
+        "So often an agent whose answer has no readable block is asked again.",
+    ),
+    key(
+        "loop.network_retries",
+        Kind::Whole(0, 20),
+        Class::GuardedAbove,
+        Ok("3"),
+        "So often an agent is tried again that could not reach its provider.",
+    ),
+    key(
+        "loop.first_pause_seconds",
+        Kind::Whole(0, 3_600),
+        Class::GuardedAbove,
+        Ok("2"),
+        "The pause before the first of these; it doubles each time.",
+    ),
+    key(
+        "loop.goal_words",
+        Kind::Whole(1, 20),
+        Class::GuardedBelow,
+        Ok("2"),
+        "Words of a goal that must say something.",
+    ),
+    key(
+        "loop.empty_words",
+        Kind::Names(256),
+        Class::Guarded,
+        Ok(
+            "[a, an, and, better, code, do, everything, fix, good, improve, it, make, of, on, please, project, some, something, stuff, that, the, them, thing, things, this, to, up, with, work, works]",
+        ),
+        "Words that say nothing about what is wanted.",
+    ),
+    key(
+        "loop.linter_counts",
+        Kind::Switch,
+        Class::Guarded,
+        Ok("true"),
+        "A linter or formatter that fails is held against a step.",
+    ),
+    key(
+        "loop.linter",
+        Kind::Command,
+        Class::Guarded,
+        Err("told by the project's files"),
+        "The linter of the Judge's battery.",
+    ),
+    key(
+        "loop.formatter",
+        Kind::Command,
+        Class::Guarded,
+        Err("told by the project's files"),
+        "The formatter of the Judge's battery, checking only.",
+    ),
+    key(
+        "loop.detect",
+        Kind::Switch,
+        Class::Guarded,
+        Ok("true"),
+        "Look for linter and formatter in the project's files.",
+    ),
 ];
 
 const fn key(
@@ -1460,6 +1647,11 @@ impl Kind {
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
+            Kind::Phrases(most) => {
+                format!(
+                    "a list of at most {most} texts without commas, each on one line of at most {LONGEST_PHRASE} bytes"
+                )
+            }
             Kind::Model => "the name of a model".to_owned(),
             Kind::Url => "https://host[:port], or http:// on this machine".to_owned(),
             Kind::HostKeys(most) => {
@@ -1516,9 +1708,12 @@ impl Kind {
                 fits.then(|| Setting::Text(text.to_owned()))
             }
             Kind::Url => Place::read(text, "").ok().map(|place| Setting::Text(place.url)),
-            Kind::Wholes(..) | Kind::Variables | Kind::Agents(_) | Kind::HostKeys(_) | Kind::Shares(_) => {
-                None
-            }
+            Kind::Wholes(..)
+            | Kind::Variables
+            | Kind::Agents(_)
+            | Kind::HostKeys(_)
+            | Kind::Shares(_)
+            | Kind::Phrases(_) => None,
         }
     }
 
@@ -1548,6 +1743,9 @@ impl Kind {
                     names.len() <= most && names.iter().all(fits) && names.iter().enumerate().all(once);
                 good.then_some(Setting::Names(names))
             }
+            Kind::Phrases(most) if items.len() <= most && items.iter().all(|item| phrase(item)) => {
+                Some(Setting::Names(items.iter().map(|item| item.trim().to_owned()).collect()))
+            }
             Kind::HostKeys(most) if items.len() <= most && items.iter().all(|item| host_key(item)) => {
                 Some(Setting::Names(items.iter().map(|item| (*item).to_owned()).collect()))
             }
@@ -1564,6 +1762,7 @@ impl Kind {
             | Kind::Model
             | Kind::Url
             | Kind::HostKeys(_)
+            | Kind::Phrases(_)
             | Kind::Variables
             | Kind::Workflow
             | Kind::Dollars(_)
@@ -1605,7 +1804,8 @@ impl Kind {
             | Kind::Shares(_)
             | Kind::Workflow
             | Kind::Name
-            | Kind::Names(_) => None,
+            | Kind::Names(_)
+            | Kind::Phrases(_) => None,
         }
     }
 
@@ -1691,9 +1891,17 @@ fn prefix(text: &str) -> bool {
 }
 
 const LONGEST_COMMAND: usize = 4_096;
+const LONGEST_PHRASE: usize = 200;
 const MOST_VARIABLES: usize = 64;
 const MOST_LENSES: usize = 8;
 const NAMED: &str = "the name of a file: a to z, 0 to 9, `-` and `_`, at most 32 characters";
+
+fn phrase(text: &str) -> bool {
+    !text.trim().is_empty()
+        && text.len() <= LONGEST_PHRASE
+        && !text.contains([',', '[', ']'])
+        && !text.contains(char::is_control)
+}
 
 fn command(text: &str) -> Option<Setting> {
     let text = text.trim();

@@ -10,8 +10,9 @@ use std::fmt;
 
 use archeflow_core::rules::prices::built_in;
 use archeflow_core::words::{
-    Boundaries, Domain, FailAction, Hook, HookPoint, MergeStrategy, Money, OnPostMergeFailure, Overlap,
-    Policy, Price, Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
+    Approval, Boundaries, Domain, FailAction, Goals, Hook, HookPoint, LimitMode, Looping, MergeStrategy,
+    Money, OnPostMergeFailure, Overlap, Policy, Price, Risks, Severity, Sign, Strategy, Tier, Workflow,
+    ZeroPolicy,
 };
 
 use crate::model;
@@ -304,6 +305,7 @@ impl Settings {
         self.costs(&mut policy);
         shadows::read(self, &mut policy);
         self.memory(&mut policy);
+        policy.looping = self.looping();
         policy.raised.binary_bytes = self.whole("raised.binary_bytes");
         for sign in Sign::ALL {
             let key = format!("raised.severity.{}", sign.name());
@@ -541,6 +543,53 @@ impl Settings {
         memory.persistent_cycles = number("persistent_cycles");
         memory.persistent_boost = number("persistent_boost");
         memory.share = self.switch("memory.share");
+    }
+
+    /// The thresholds of the Human/Planner/Actor/Judge loop.
+    pub fn looping(&self) -> Looping {
+        let number = |name: &str| narrow(self.whole(&format!("loop.{name}")));
+        let list = |name: &str| match self.get(&format!("loop.{name}")) {
+            Some(Setting::Names(names)) => names,
+            _ => Vec::new(),
+        };
+        let chosen = |name: &str, word: &str| self.word(&format!("loop.{name}")) == Some(word);
+        Looping {
+            lines: number("max_lines"),
+            files: number("max_files"),
+            limit_mode: if chosen("limit_mode", "both_required") {
+                LimitMode::BothRequired
+            } else {
+                LimitMode::EitherSuffices
+            },
+            docs_tolerance: number("docs_tolerance_percent"),
+            pause_after: number("pause_after"),
+            stuck_after: number("stuck_after"),
+            checkpoint_ms: self.whole("loop.checkpoint_minutes") * 60_000,
+            approval: if chosen("approval", "goal_complete") {
+                Approval::GoalComplete
+            } else {
+                Approval::EveryPass
+            },
+            confidence_floor: number("confidence_floor"),
+            docs: number("docs"),
+            forbidden: list("forbidden"),
+            risks: Risks { low: list("risks.low"), medium: list("risks.medium"), high: list("risks.high") },
+            goals: Goals {
+                iterations: number("goals.iterations"),
+                pass_rate: number("goals.pass_percent"),
+                pause_rate: number("goals.pause_percent"),
+            },
+            linter_counts: self.switch("loop.linter_counts"),
+            network_retries: number("network_retries"),
+            first_pause_ms: self.whole("loop.first_pause_seconds") * 1_000,
+            goal_words: number("goal_words"),
+            empty_words: list("empty_words"),
+            strict: self.switch("loop.strict"),
+            unread_retries: number("unread_retries"),
+            linter: self.text("loop.linter"),
+            formatter: self.text("loop.formatter"),
+            detect: self.switch("loop.detect"),
+        }
     }
 
     fn hook(&self, point: HookPoint) -> Option<Hook> {

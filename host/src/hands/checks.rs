@@ -82,7 +82,8 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
     HookDone { start_seq: seq, point, ok, reason }
 }
 
-fn shell(
+/// A command line, both its streams into one log, in a folder.
+pub(crate) fn shell(
     world: &World,
     seq: Seq,
     command: &str,

@@ -5,7 +5,7 @@
 
 mod account;
 mod agent;
-mod checks;
+pub(crate) mod checks;
 mod citations;
 pub(crate) mod client;
 mod desk;
@@ -159,7 +159,7 @@ fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {
 }
 
 /// The last bytes of a file; nothing when it can't be read.
-fn tail(path: &std::path::Path, bytes: u64) -> Vec<u8> {
+pub(crate) fn tail(path: &std::path::Path, bytes: u64) -> Vec<u8> {
     use std::io::{Read, Seek, SeekFrom};
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(path)?;

@@ -83,7 +83,11 @@ pub(crate) fn replace_alone(dir: &Dir, name: &str, bytes: &[u8]) -> Result<(), E
 /// Writes a file that must not exist yet; of two writers exactly one succeeds, and the file is whole when it appears.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::parent_of(path)?;
-    let temp = Temp::filled(&dir, name, bytes)?;
+    create(&dir, name, bytes)
+}
+
+pub(crate) fn create(dir: &Dir, name: &OsStr, bytes: &[u8]) -> Result<(), Error> {
+    let temp = Temp::filled(dir, name, bytes)?;
     dir.link(&temp.name, name)?;
     drop(temp);
     dir.sync()

@@ -5,6 +5,7 @@ pub mod battery;
 pub mod commands;
 pub mod diet;
 pub mod goal;
+pub mod leaks;
 pub mod limits;
 pub mod metrics;
 pub mod recovery;

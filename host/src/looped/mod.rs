@@ -1,0 +1,7 @@
+//! The hands of the Human/Planner/Actor/Judge loop: the file that people read and write, the Judge's battery, the
+//! archives, the figures. What follows from any of it is decided in the core.
+
+pub mod archive;
+pub mod battery;
+pub mod cycle;
+pub mod diet;
