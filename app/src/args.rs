@@ -2,6 +2,8 @@
 
 mod inner;
 mod known;
+mod looped;
+mod memory;
 mod sprint;
 
 use std::ffi::OsString;
@@ -12,6 +14,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
+pub(crate) use looped::*;
+pub(crate) use memory::*;
 pub(crate) use sprint::*;
 
 #[derive(Debug, Parser)]
@@ -35,6 +39,8 @@ pub(crate) enum Command {
     Review(Box<ReviewArgs>),
     /// A queue of tasks over many repositories: look after it, and let them run side by side
     Sprint(SprintArgs),
+    /// A person, a Planner, an Actor and a Judge take turns, one small step at a time
+    Loop(LoopArgs),
     /// Go on with a run that was interrupted, or try a failed step again
     Resume(ResumeArgs),
     /// Answer the question a run waits with
@@ -537,89 +543,6 @@ pub(crate) enum ConfigCommand {
     Show(Listing),
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct MemoryArgs {
-    #[command(subcommand)]
-    pub(crate) what: MemoryCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum MemoryCommand {
-    /// The lessons there are
-    List(MemoryList),
-    /// Write a lesson down, or take one back out of the archive
-    Add(MemoryAdd),
-    /// Put a lesson away for good; it is not learned again
-    Forget(MemoryOne),
-    /// Everything about one lesson: where it was told and what came of it
-    Show(MemoryOne),
-    /// Which lessons a run was told, who was told them and why, and what came of it
-    Why(MemoryWhy),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MemoryList {
-    /// Those that were put away, with the reason
-    #[arg(long)]
-    pub(crate) archived: bool,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MemoryAdd {
-    /// What is to be remembered
-    #[arg(required_unless_present = "from_archive")]
-    pub(crate) text: Option<String>,
-    /// preference (always told), pattern, archetype_hint or anti_pattern
-    #[arg(long = "type", value_name = "TYPE", default_value = "preference")]
-    pub(crate) kind: String,
-    /// Only for this archetype
-    #[arg(long = "for", value_name = "ARCHETYPE")]
-    pub(crate) archetype: Option<String>,
-    /// code, writing, research or general
-    #[arg(long, default_value = "general")]
-    pub(crate) domain: String,
-    /// A word to find it by; may be given several times
-    #[arg(long = "tag", value_name = "WORD")]
-    pub(crate) tags: Vec<String>,
-    /// For all your repositories; told where `memory.share` is on
-    #[arg(long)]
-    pub(crate) shared: bool,
-    /// Take this lesson back out of the archive instead
-    #[arg(long, value_name = "ID", conflicts_with_all = ["text", "shared", "archetype", "tags"])]
-    pub(crate) from_archive: Option<String>,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MemoryOne {
-    /// The lesson, e.g. m-003
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MemoryWhy {
-    /// The run
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) place: Place,
-}
-
-impl MemoryCommand {
-    fn place(&self) -> &Place {
-        match self {
-            MemoryCommand::List(args) => &args.place,
-            MemoryCommand::Add(args) => &args.place,
-            MemoryCommand::Forget(args) | MemoryCommand::Show(args) => &args.place,
-            MemoryCommand::Why(args) => &args.place,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Shell {
     Bash,
@@ -641,6 +564,7 @@ impl Command {
             Command::Answer(args) => args.session.tui,
             Command::Continue(args) => args.session.tui,
             Command::Demo(args) => args.tui,
+            Command::Loop(args) => args.what.session().is_some_and(|session| session.tui),
             _ => false,
         }
     }
@@ -671,6 +595,7 @@ impl Command {
             Command::Config(ConfigArgs { what: ConfigCommand::Show(args) }) => args.place.json,
             Command::Memory(args) => args.what.place().json,
             Command::Sprint(args) => args.what.place().json,
+            Command::Loop(args) => args.what.place().json,
             Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) | Command::Model { .. } => {
                 false
             }

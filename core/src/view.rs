@@ -1,5 +1,9 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
+mod looped;
+
+pub use looped::{battery, next_steps as next_steps_of_loop};
+
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, MergeBuilt, NextAction, QuestionKind,
     ShadowDetected, Tested, Tracked,
@@ -73,9 +77,9 @@ pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
     let word = match (run.strategy(), phase, archetype) {
         (_, Phase::Plan, _) => "Plan",
-        (Strategy::Loop, Phase::Do, _) => "Execute",
-        (Strategy::Loop, Phase::Check, _) => "Evaluate",
-        (Strategy::Loop, Phase::Act, _) => "Approval",
+        (Strategy::Loop, Phase::Do, _) => "Act",
+        (Strategy::Loop, Phase::Check, _) => "Judge",
+        (Strategy::Loop, Phase::Act, _) => "Land",
         (Strategy::Pdca | Strategy::Review, Phase::Do, _) => "Do",
         (Strategy::Pdca | Strategy::Review, Phase::Check, _) => "Check",
         (Strategy::Pdca | Strategy::Review, Phase::Act, _) => "Act",
@@ -94,6 +98,9 @@ pub fn doing(start: &AgentStart) -> String {
         (_, Purpose::Research, _) => "researching risks",
         (Role::Maker, Purpose::Tests, _) => "adding tests",
         (Role::Maker, Purpose::Fix, _) => "fixing",
+        (_, _, "planner") => "planning a step",
+        (_, _, "actor") => "acting",
+        (_, _, "judge") => "judging",
         (Role::Explorer, _, _) => "researching",
         (Role::Creator, _, _) => "designing proposal",
         (Role::Maker, _, _) => "implementing",
@@ -197,6 +204,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             format!("{} becomes {} ({})", escalated.from.name(), escalated.to.name(), escalated.rule),
             Tone::Caution,
         ),
+        // What a step of a loop came to is told by its turns.
+        Event::CycleBoundary(_) if run.looped.is_some() => None,
         Event::CycleBoundary(boundary) => {
             let counts = format!(
                 "{} CRITICAL, {} WARNING, {} INFO{}{}",
@@ -271,7 +280,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             act("Checkpoint", format!("{number}: {}{}", checkpoint.why, stops.unwrap_or_default()), tone)
         }
         Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
-        _ => None,
+        other => looped::line(other, &tag(run, phase, "")),
     }
 }
 
@@ -453,6 +462,9 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
     let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
+    if run.looped.is_some() {
+        return looped::next_steps(run_id, run, Some(outcome));
+    }
     if run.review.is_some() {
         return match (outcome.status, outcome.reason) {
             (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],

@@ -830,6 +830,7 @@ fn every_rule_page_is_executed() {
         "budget",
         "domains",
         "filekinds",
+        "leaks",
         "lenses",
         "loop",
         "memory",

@@ -14,7 +14,7 @@ use archeflow_core::words::{Outcome, Seq};
 use crate::hands::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, handoff, log, proc, projections};
+use crate::{clock, failpoint, handoff, log, looped, proc, projections};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -134,7 +134,15 @@ impl Driver {
                 return Err(Error::Stuck);
             }
             if let Some((seq, question)) = self.run.question() {
+                if let Some(report) = self.written(face) {
+                    heard.push(self.run.hear(clock::now(), report));
+                    continue;
+                }
                 let report = match face.ask(&self.run, question) {
+                    // Whoever writes into the cycle file of a loop only says that it is done.
+                    Asked::Answer(text) if text.is_empty() && self.run.looped.is_some() => {
+                        self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
+                    }
                     Asked::Answer(text) => Event::from(QuestionAnswered { start_seq: seq, text }),
                     Asked::Left => QuestionDeferred { start_seq: seq }.into(),
                     Asked::Interrupted => return self.interrupted(face, self.pending_signal()),
@@ -150,6 +158,17 @@ impl Driver {
                     }
                 }
                 Woken::Signal(signal) => return self.interrupted(face, signal),
+            }
+        }
+    }
+
+    /// What a person wrote into the cycle file of a loop that waits for one.
+    fn written(&self, face: &mut dyn Face) -> Option<Event> {
+        match looped::hear::from_file(&self.world, &self.run) {
+            Ok(heard) => heard.map(Event::from),
+            Err(error) => {
+                face.warn(&error.to_string());
+                None
             }
         }
     }

@@ -6,7 +6,7 @@
 //! release has no such door.
 
 /// Every place, with what has and what has not happened there.
-pub const PLACES: [(&str, &str); 20] = [
+pub const PLACES: [(&str, &str); 23] = [
     ("recorded", "a batch of lines is on disk; nothing that follows from it is"),
     ("projected", "the files that follow from a batch are written; observers have not heard of it"),
     ("observed", "index and progress are written; the batch's orders are not performed"),
@@ -26,6 +26,9 @@ pub const PLACES: [(&str, &str); 20] = [
     ("land.committed", "landing: the ref has moved"),
     ("recover.settled", "recovering a landing: the user's files are moved on; the ref is not"),
     ("recover.done", "recovering a landing: files and ref are moved on"),
+    ("loop.appended", "a block stands in the cycle file of a loop; nothing else says so"),
+    ("loop.kept", "a snapshot of the cycle file is in the archive; nothing else says so"),
+    ("battery.ran", "the battery of a loop was run; nothing says what came of it"),
     ("revert.built", "the commit that takes a landing back is built and kept"),
 ];
 

@@ -313,7 +313,11 @@ impl House {
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
-        let unopened = run.strategy() == Strategy::Review && run.review.is_none();
+        let unopened = match run.strategy() {
+            Strategy::Review => run.review.is_none(),
+            Strategy::Loop => run.looped.is_none(),
+            Strategy::Pdca | Strategy::Pipeline => false,
+        };
         if run.request.is_none() || unopened {
             return Err(Error::NeverBegan { id: id.to_owned() });
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
 use archeflow_core::words::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::drive::Driver;
+use archeflow_host::looped::hear;
 use archeflow_host::{clock, companions};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
-use crate::commands::{house, print_json};
+use crate::commands::{house, looped, print_json};
 use crate::faces::summary;
 use crate::failure::Failure;
 
@@ -24,10 +25,17 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
+        // What a person wrote into the cycle file of a loop is an answer.
+        Some(_) if hear::question(&driver.run).is_some() => match hear::from_file(&driver.world, &driver.run)
+        {
+            Ok(Some(heard)) => vec![heard.into()],
+            Ok(None) => return Err(ended(&args.id, &driver, driver.run.outcome.as_ref())),
+            Err(error) => return Err(looped::about_file(error)),
+        },
         Some(outcome) if can_be_tried_again(&outcome) => {
             vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
         }
-        Some(outcome) => return Err(ended(&args.id, &driver, &outcome)),
+        Some(outcome) => return Err(ended(&args.id, &driver, Some(&outcome))),
     };
     go_on(driver, "resume", &args.session, after)
 }
@@ -61,7 +69,8 @@ fn can_be_tried_again(outcome: &Outcome) -> bool {
         || matches!(outcome.reason, Reason::ProviderBusy | Reason::NotSignedIn | Reason::AgentFailures)
 }
 
-fn ended(id: &str, driver: &Driver, outcome: &Outcome) -> Failure {
+fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
+    let Some(outcome) = outcome else { return Failure::usage(format!("{id} has not ended"), "") };
     let steps = archeflow_core::view::next_steps(id, &driver.run, outcome);
     let hint: Vec<String> =
         steps.into_iter().map(|(command, meaning)| format!("{command} ({meaning})")).collect();
@@ -92,7 +101,7 @@ pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
             if matches!(outcome.status, RunStatus::Merged | RunStatus::Reviewed)
                 || outcome.reason == Reason::Discarded =>
         {
-            return Err(ended(&args.id, &driver, outcome));
+            return Err(ended(&args.id, &driver, Some(outcome)));
         }
         Some(_) => {}
     }

@@ -10,6 +10,7 @@ mod explain;
 mod init;
 mod known;
 mod list;
+mod looped;
 mod memory;
 mod model;
 mod play;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Sprint(args) => sprint::run(&args.what),
+        Command::Loop(args) => looped::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
         Command::Continue(args) => known::continue_run(&args),

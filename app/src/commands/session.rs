@@ -12,7 +12,7 @@ use archeflow_host::proc;
 use archeflow_host::start;
 
 use crate::args::Session;
-use crate::commands::print_json;
+use crate::commands::{looped, print_json};
 use crate::faces::line::Lines;
 use crate::faces::summary;
 use crate::faces::tui::face::Live;
@@ -38,6 +38,9 @@ pub(crate) fn drive(
 ) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
+    if driver.run.looped.is_some() {
+        return Ok(ExitCode::from(looped::tell_end(&driver, &ended, session.place.json)));
+    }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (code, outcome, signal) = match &ended {

@@ -66,6 +66,8 @@ pub struct Looped {
     pub not_landed: String,
     /// Why a person's last words changed nothing.
     pub refused: String,
+    /// Digest of what was last heard from the file, so that it is not heard twice.
+    pub heard: String,
     /// Rounds, and working time, since a person last spoke.
     pub rounds_alone: u32,
     pub alone_ms: u64,
@@ -144,6 +146,7 @@ impl Looped {
             archived: None,
             not_landed: String::new(),
             refused: String::new(),
+            heard: String::new(),
             rounds_alone: 0,
             alone_ms: 0,
             told: BTreeSet::new(),
@@ -238,6 +241,11 @@ impl Run {
         let question = heard.start_seq.and_then(|seq| self.open.remove(&seq));
         if question.is_none() && heard.word != Some(Word::Stop) {
             return;
+        }
+        if let Some(looped) = &mut self.looped
+            && !heard.digest.is_empty()
+        {
+            looped.heard.clone_from(&heard.digest);
         }
         let said = Said {
             line,

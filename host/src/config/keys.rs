@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use archeflow_core::words::{ARCHETYPES, HookPoint, Sign, Tier, Workflow};
+use archeflow_core::words::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
 use crate::backends::cli::Rest;
 use crate::model::place::Place;
@@ -1534,6 +1534,7 @@ fn fits(wanted: &str, part: &str, archetypes: &[String]) -> bool {
     match wanted {
         "<archetype>" => {
             let known = ARCHETYPES.iter().any(|(name, _)| *name == part)
+                || loop_team().iter().any(|seat| seat.archetype == part)
                 || archetypes.iter().any(|name| name == part);
             known && archeflow_core::persona::check_name(part).is_ok()
         }
@@ -1548,7 +1549,9 @@ fn fits(wanted: &str, part: &str, archetypes: &[String]) -> bool {
 fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
     match wanted {
         "<archetype>" => {
-            ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(archetypes.iter().cloned()).collect()
+            let seats = loop_team().into_iter().map(|seat| seat.archetype);
+            let built_in = ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(seats);
+            built_in.chain(archetypes.iter().cloned()).collect()
         }
         "<workflow>" => Workflow::ALL.iter().map(|workflow| workflow.name().to_owned()).collect(),
         "<tier>" => ["haiku", "sonnet", "opus"].map(str::to_owned).to_vec(),

@@ -13,12 +13,13 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money,
 };
 use archeflow_core::read;
+use archeflow_core::read::signal::Step;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
-use archeflow_core::words::{Answer, Change, Role, Status};
+use archeflow_core::words::{Answer, Change, Role, Speaker, Status};
 
 use super::client::{self, Seat, Spoken};
-use super::desk::Errand;
+use super::desk::{Errand, LoopSeat};
 use super::done::{Done, End};
 use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::Agent;
@@ -27,12 +28,17 @@ use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Kind, Slot};
 use crate::git::{Oid, runner};
+use crate::looped::battery::added_text;
+use crate::looped::diet;
 use crate::proc::{self, Job, Limits, Sink, Stream};
 use crate::store::files;
 use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
+
+/// What of a step's added lines is looked through for forbidden commands.
+const ADDED_AT_MOST: usize = 4_000_000;
 
 /// Where an attempt's answer stands, and what a client printed around it.
 pub(crate) const ANSWER: &str = "answer.md";
@@ -234,9 +240,12 @@ impl Attempt<'_> {
         let spoken = self.seat.as_ref().map(Seat::spoken);
         let (said, left_out) = self.said(spoken.as_ref());
         let start = &self.errand.start;
-        let mut answer = read::answer_in(start.role, &start.archetype, &said, &self.errand.categories);
-        let silent_after_answer =
-            matches!(done.end, End::Silent | End::TooLong) && answer.status != Status::Unverified;
+        let mut answer = self.answer(&said);
+        let is_answer = match &answer.spoken {
+            Some(spoken) => spoken.fault.is_empty(),
+            None => answer.status != Status::Unverified,
+        };
+        let silent_after_answer = matches!(done.end, End::Silent | End::TooLong) && is_answer;
         let empty = said.iter().all(u8::is_ascii_whitespace);
         if matches!(done.end, End::Stopped) {
             // A signal stops everything; without one it is the program that called it in.
@@ -259,6 +268,10 @@ impl Attempt<'_> {
             Role::Maker => self.collect(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
+        if let Some(seat) = &self.errand.seat {
+            let answer = self.heard(seat, &said, change.as_ref())?;
+            return self.complete(done, silent_after_answer, &said, answer, change);
+        }
         citations::resolve(&self.world.repo, &start.at, &mut answer)?;
         if self.errand.anchors {
             citations::anchor(&self.world.repo, &start.at, &mut answer)?;
@@ -270,6 +283,36 @@ impl Attempt<'_> {
             return Ok(self.failed(kind, reason + &misfit, done.duration_ms, kept_as));
         }
         self.complete(done, silent_after_answer, &said, answer, change)
+    }
+
+    fn answer(&self, said: &[u8]) -> Answer {
+        let start = &self.errand.start;
+        match &self.errand.seat {
+            Some(seat) => read::signal::answer(seat.speaker, said, None, &seat.policy),
+            None => read::answer_in(start.role, &start.archetype, said, &self.errand.categories),
+        }
+    }
+
+    /// The answer of a seat of a loop, with what its step really did (PJ-30, PJ-34).
+    fn heard(&self, seat: &LoopSeat, said: &[u8], change: Option<&Change>) -> Result<Answer, Fault> {
+        if seat.speaker != Speaker::Actor {
+            return Ok(self.answer(said));
+        }
+        let (base, commit) =
+            (oid(&seat.step_base)?, oid(change.map_or(&self.errand.start.at, |change| &change.commit))?);
+        let repo = &self.world.repo;
+        let step = looking::change_of(repo, &base, &commit, "", self.errand.binary_bytes)?;
+        let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
+        let step = Step { files: &step.files, files_left_out: step.files_left_out, added: &added };
+        Ok(read::signal::answer(seat.speaker, said, Some(step), &seat.policy))
+    }
+
+    /// PJ-33: a plan may point at what is not there; whoever acts on it should know.
+    fn dangling(&self, said: &[u8]) -> Option<String> {
+        let seat = self.errand.seat.as_ref().filter(|seat| seat.speaker == Speaker::Planner)?;
+        let commit = oid(&seat.step_base).ok()?;
+        let absent = diet::absent(&self.world.repo, &commit, &String::from_utf8_lossy(said)).ok()?;
+        (!absent.is_empty()).then(|| format!("it points at files that are not there: {}", absent.join(", ")))
     }
 
     /// Why the process did not bring an answer, as far as its end tells. What a client says of itself comes first:
@@ -337,6 +380,7 @@ impl Attempt<'_> {
             artifacts.push("do-maker-files.txt".to_owned());
         }
         let mut notes = self.errand.notes.clone();
+        notes.extend(self.dangling(said));
         if done.leftovers > 0 {
             notes.push(format!("left {} processes behind; they were ended", done.leftovers));
         }

@@ -7,17 +7,19 @@ use archeflow_core::brief::{self, Frame};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
+use archeflow_core::looped::{self, Material};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, Desk, Seen};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::words::{Costs, Destination, Purpose, Role, Seat, Seq, Sight};
+use archeflow_core::words::{Costs, Destination, Looping, Purpose, Role, Seat, Seq, Sight, Speaker};
 
 use crate::backends::Agent;
 use crate::git::{Oid, change, runner};
 use crate::lineup::READING_AT_MOST;
+use crate::looped::diet as documents;
 use crate::store::files;
 use crate::world::World;
 
@@ -41,6 +43,16 @@ pub(super) struct Errand {
     pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
+    /// Where this is a seat of a loop.
+    pub(super) seat: Option<LoopSeat>,
+}
+
+/// Whose answer it is, and what a step of it is measured by.
+#[derive(Debug)]
+pub(super) struct LoopSeat {
+    pub(super) speaker: Speaker,
+    pub(super) step_base: String,
+    pub(super) policy: Looping,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +76,9 @@ const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
 pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+    if run.looped.is_some() {
+        return of_loop(world, run, seq, start);
+    }
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
     let sees = narrowed(run, start, &persona.archetype.sees);
@@ -143,7 +158,51 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         categories,
         anchors: run.review.is_some(),
         schema,
+        seat: None,
     })
+}
+
+/// A seat of a loop: what it is shown is the core's to say, and it answers in words alone.
+fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+    let mut sections = Vec::new();
+    for shown in looped::shown(run, start) {
+        if let Some(text) = material(world, start, &shown.material)? {
+            sections.push((shown.heading, text));
+        }
+    }
+    let brief = looped::brief(run, start, &world.run_id, &nonce(), &sections);
+    let request = run.request.as_ref();
+    Ok(Errand {
+        seq,
+        start: start.clone(),
+        correction: brief.clone(),
+        brief,
+        notes: Vec::new(),
+        base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
+        branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
+        binary_bytes: run.policy().raised.binary_bytes,
+        costs: run.policy().costs.clone(),
+        categories: Vec::new(),
+        anchors: false,
+        schema: None,
+        seat: Some(LoopSeat {
+            speaker: looped::speaker(start.role),
+            step_base: run.step_base(),
+            policy: run.policy().looping.clone(),
+        }),
+    })
+}
+
+fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, Error> {
+    match material {
+        Material::Text(text) => Ok(Some(text.clone())),
+        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
+        Material::Diff { from, to } => diff_between(world, from, to),
+        Material::Document(name) => match Oid::parse(start.at.as_bytes()) {
+            Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
+            Err(_) => Ok(None),
+        },
+    }
 }
 
 /// Whether a person allowed reviewers' reproductions to be run.
@@ -302,12 +361,14 @@ fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
 
 fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
     let (Some(request), Some(work)) = (&run.request, &run.work) else { return Ok(None) };
-    let (Ok(base), Ok(commit)) =
-        (Oid::parse(request.base.commit.as_bytes()), Oid::parse(work.commit.as_bytes()))
-    else {
+    diff_between(world, &request.base.commit, &work.commit)
+}
+
+fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
+    let (Ok(base), Ok(commit)) = (Oid::parse(from.as_bytes()), Oid::parse(to.as_bytes())) else {
         return Ok(None);
     };
-    let diff = world.diff(work.commit.clone(), || {
+    let diff = world.diff(format!("{from}..{to}"), || {
         let diff = change::diff_text(&world.repo, &base, &commit, DIFF_AT_MOST)?;
         let mut text = String::from_utf8_lossy(&diff.bytes).into_owned();
         if let Some(whole) = diff.truncated_at {
@@ -330,7 +391,7 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
     answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
 }
 
-fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
+pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
     let place = world.artifacts().join(name);
     // The artifacts of an earlier cycle were archived.
     let archived = || {

@@ -13,6 +13,7 @@ mod done;
 mod evidence;
 mod landing;
 mod looking;
+mod looped;
 mod usage;
 
 use std::sync::Arc;
@@ -92,6 +93,22 @@ pub fn perform(
         Event::EvidenceStart(start) => {
             let start = (**start).clone();
             spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
+        }
+        Event::LoopAppend(order) => {
+            let order = (**order).clone();
+            spawn(inbox, seq, move || report(&send, seq, looped::append(&world, seq, &order)));
+        }
+        Event::BatteryStart(start) => {
+            let (start, policy) = ((**start).clone(), run.policy().looping.clone());
+            spawn(inbox, seq, move || {
+                if let Some(done) = looped::battery(&world, seq, &start, &policy) {
+                    report(&send, seq, done);
+                }
+            });
+        }
+        Event::LoopArchive(order) => {
+            let order = (**order).clone();
+            spawn(inbox, seq, move || report(&send, seq, looped::snapshot(&world, seq, &order)));
         }
         Event::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);

@@ -49,6 +49,17 @@ pub fn all(file: &CycleFile) -> Result<Vec<String>, Error> {
     names(&dir)
 }
 
+/// The archive that begins with this text, if one does.
+pub fn holding(file: &CycleFile, text: &str) -> Result<Option<String>, Error> {
+    let names = all(file)?;
+    let folder = file.root().join(FOLDER);
+    let holds = |name: &&String| {
+        let bytes = files::read_capped(&folder.join(name), 2 * LARGEST).unwrap_or_default();
+        bytes.starts_with(text.as_bytes())
+    };
+    Ok(names.iter().rev().find(holds).map(|name| format!("{FOLDER}/{name}")))
+}
+
 fn folder(file: &CycleFile) -> Result<Dir, Error> {
     let mut dir = Dir::open(file.root())?;
     for name in FOLDERS.into_iter().chain([NAME]) {

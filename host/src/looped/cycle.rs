@@ -51,6 +51,13 @@ pub struct Seen {
     pub past: Past,
 }
 
+impl Default for Seen {
+    /// An empty file.
+    fn default() -> Self {
+        Seen { text: String::new(), past: cyclefile::parse("").unwrap_or_default() }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct CycleFile {
     root: PathBuf,
@@ -104,9 +111,9 @@ impl CycleFile {
     }
 
     /// Empties the file for a new cycle. Whoever calls this has kept what was in it.
-    pub fn clear(&self, was: &Seen) -> Result<(), Error> {
+    pub(crate) fn clear(&self, was: &str) -> Result<(), Error> {
         let _lock = self.lock()?;
-        if self.replaced(was.text.as_bytes(), "")? { Ok(()) } else { Err(Error::Restless) }
+        if self.replaced(was.as_bytes(), "")? { Ok(()) } else { Err(Error::Restless) }
     }
 
     fn lock(&self) -> Result<Lock, Error> {
@@ -171,7 +178,7 @@ impl CycleFile {
 
 /// The seal of a file that nobody has written into.
 pub fn unwritten() -> String {
-    cyclefile::parse("").map(|past| past.seal).unwrap_or_default()
+    Seen::default().past.seal
 }
 
 /// Whether the past is the one the journal knows.

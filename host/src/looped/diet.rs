@@ -1,8 +1,5 @@
-//! Which documents of `docs/agent_docs` an agent of the loop is given (PJ-31), and which files somebody refers to that
-//! are not there (PJ-33). Documents are read from the commit at hand, so nobody sees what is not in the project.
-
-use archeflow_core::rules::looped::diet;
-use archeflow_core::words::{Looping, Speaker};
+//! The documents of `docs/agent_docs` (PJ-31; who gets which is the core's to say), and files a plan refers to that are
+//! not there (PJ-33). Documents are read from the commit at hand, so nobody sees what is not in the project.
 
 use crate::git::{Oid, Repo, runner};
 
@@ -13,41 +10,19 @@ const LARGEST: u64 = 64 * 1024;
 /// Names told of, at most.
 const TOLD: usize = 10;
 
-/// A document as an agent gets it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
-    /// Without folder and ending.
-    pub name: String,
-    pub text: String,
+/// The names of all there are, for the core to choose from.
+pub fn names(repo: &Repo, commit: &Oid) -> Result<Vec<String>, runner::Error> {
+    let entries = repo.list_dir(commit, FOLDER.as_bytes())?;
+    let mut names: Vec<String> =
+        entries.into_iter().filter_map(|entry| name_of(&String::from_utf8_lossy(&entry.path))).collect();
+    names.sort();
+    Ok(names)
 }
 
-/// The documents for this seat: as many as it may have, in the order of their names, those that were named for it first.
-pub fn documents(
-    repo: &Repo,
-    commit: &Oid,
-    speaker: Speaker,
-    named: &[String],
-    policy: &Looping,
-) -> Result<Vec<Document>, runner::Error> {
-    let mut names: Vec<String> = repo
-        .list_dir(commit, FOLDER.as_bytes())?
-        .into_iter()
-        .filter_map(|entry| name_of(&String::from_utf8_lossy(&entry.path)))
-        .collect();
-    names.sort_by_key(|name| (!named.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)), name.clone()));
-    let mut taken: Vec<Document> = Vec::new();
-    for name in names {
-        let mut with: Vec<&str> = taken.iter().map(|document| document.name.as_str()).collect();
-        with.push(&name);
-        if diet::refused(speaker, &with, policy).is_some() {
-            continue;
-        }
-        let path = format!("{FOLDER}/{name}.md");
-        if let Some(bytes) = repo.read_blob(commit, path.as_bytes(), LARGEST)? {
-            taken.push(Document { name, text: String::from_utf8_lossy(&bytes).into_owned() });
-        }
-    }
-    Ok(taken)
+/// One of them; nothing where it is not there any more, or too long to be read.
+pub fn text(repo: &Repo, commit: &Oid, name: &str) -> Result<Option<String>, runner::Error> {
+    let bytes = repo.read_blob(commit, format!("{FOLDER}/{name}.md").as_bytes(), LARGEST)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// `docs/agent_docs/GOALS.md` is `GOALS`; folders below and other endings are nobody's documents.

@@ -5,3 +5,7 @@ pub mod archive;
 pub mod battery;
 pub mod cycle;
 pub mod diet;
+pub mod figures;
+pub mod hear;
+pub mod leave;
+pub mod open;

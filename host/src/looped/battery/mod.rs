@@ -7,10 +7,10 @@ mod tools;
 
 use std::path::Path;
 
-use archeflow_core::rules::looped::battery::Check;
-use archeflow_core::words::{Looping, Seq};
+use archeflow_core::words::{CheckEnd, Looping, Seq};
 
 pub use counts::{Counts, counts};
+pub(crate) use scan::added_text;
 pub use scan::{Scan, Spotted};
 pub use tools::{Kind, TOOLS, Tool, When, detected};
 
@@ -45,7 +45,7 @@ pub struct Ran {
     pub what: &'static str,
     /// Empty where the project has none.
     pub command: String,
-    pub check: Check,
+    pub end: CheckEnd,
     pub exit: Option<i32>,
     /// Why there is no exit code, or why it counts as missing.
     pub why: String,
@@ -62,21 +62,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// A failing one of several counts for all; missing is only what nobody has.
-    pub fn check(&self, whats: &[&str]) -> Check {
-        let of = |check| self.ran.iter().any(|ran| whats.contains(&ran.what) && ran.check == check);
-        match (of(Check::Failed), of(Check::Passed)) {
-            (true, _) => Check::Failed,
-            (false, true) => Check::Passed,
-            (false, false) => Check::Missing,
-        }
+    /// The gravest of several; missing is only what nobody has.
+    pub fn end(&self, whats: &[&str]) -> CheckEnd {
+        let of = |end| self.ran.iter().any(|ran| whats.contains(&ran.what) && ran.end == end);
+        let gravest =
+            [CheckEnd::Failed, CheckEnd::Crashed, CheckEnd::Passed].into_iter().find(|end| of(*end));
+        gravest.unwrap_or(CheckEnd::Missing)
     }
 
-    pub fn security(&self) -> Check {
+    pub fn security(&self) -> CheckEnd {
         match &self.scan {
-            Ok(scan) if scan.spotted.is_empty() => Check::Passed,
-            Ok(_) => Check::Failed,
-            Err(_) => Check::Missing,
+            Ok(scan) if scan.spotted.is_empty() => CheckEnd::Passed,
+            Ok(_) => CheckEnd::Failed,
+            Err(_) => CheckEnd::Missing,
         }
     }
 }
@@ -107,27 +105,18 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<Report> {
     Some(Report { ran, scan: scan::look(&world.repo, &base, &commit) })
 }
 
-/// PJ-50: a crash of the suite is no verdict, and it is run once more. Which of its tests would be enough depends on the
-/// project, so it is all of them.
+/// Tests that can't be started are not a project without tests.
 fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Option<Ran> {
-    let ran = execute(world, wanted, "tests", command, tree)?;
-    let mut ran = if crashed(&ran) {
-        let again = execute(world, wanted, "tests", command, tree)?;
-        Ran { why: join("it crashed and was run again", &again.why), ..again }
-    } else {
-        ran
-    };
-    // Tests that can't be started are not a project without tests.
-    if ran.check == Check::Missing {
-        ran = Ran { check: Check::Failed, ..ran };
+    let mut ran = execute(world, wanted, "tests", command, tree)?;
+    if ran.end == CheckEnd::Missing {
+        ran.end = CheckEnd::Crashed;
+    }
+    // A suite that a signal ended says nothing about the change (PJ-50).
+    if ran.exit.is_some_and(|code| (129..=159).contains(&code)) {
+        ran.end = CheckEnd::Crashed;
     }
     ran.counts = counts(&ran.tail);
     Some(ran)
-}
-
-fn crashed(ran: &Ran) -> bool {
-    let by_shell = ran.exit.is_some_and(|code| (129..=159).contains(&code));
-    by_shell || ran.why.starts_with("killed by signal")
 }
 
 fn execute(
@@ -139,31 +128,31 @@ fn execute(
 ) -> Option<Ran> {
     let log = world.artifacts().join(format!("check-battery-{}-{what}.log", wanted.seq));
     let ended = shell(world, wanted.seq, command, tree, &log, wanted.limit_ms, Vec::new());
-    let (check, exit, why) = match ended.cause {
-        Cause::Exited(0) => (Check::Passed, Some(0), String::new()),
+    let (end, exit, why) = match ended.cause {
+        Cause::Exited(0) => (CheckEnd::Passed, Some(0), String::new()),
         Cause::Exited(code) if NOT_THERE.contains(&code) => {
-            (Check::Missing, Some(code), "its program is not installed".to_owned())
+            (CheckEnd::Missing, Some(code), "its program is not installed".to_owned())
         }
-        Cause::Exited(code) => (Check::Failed, Some(code), String::new()),
-        Cause::Signaled(signal) => (Check::Failed, None, format!("killed by signal {signal}")),
+        Cause::Exited(code) => (CheckEnd::Failed, Some(code), String::new()),
+        Cause::Signaled(signal) => (CheckEnd::Crashed, None, format!("killed by signal {signal}")),
         Cause::Silent | Cause::TooLong => {
-            (Check::Failed, None, format!("stopped after {} s", wanted.limit_ms / 1_000))
+            (CheckEnd::Crashed, None, format!("stopped after {} s", wanted.limit_ms / 1_000))
         }
         Cause::Stopped => return None,
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
-        ) => (Check::Missing, None, why),
+        ) => (CheckEnd::Missing, None, why),
     };
     let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();
     let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
-    Some(Ran { what, command: command.to_owned(), check, exit, why, tail, duration_ms, counts: None })
+    Some(Ran { what, command: command.to_owned(), end, exit, why, tail, duration_ms, counts: None })
 }
 
 fn missing(what: &'static str, why: &str) -> Ran {
     Ran {
         what,
         command: String::new(),
-        check: Check::Missing,
+        end: CheckEnd::Missing,
         exit: None,
         why: why.to_owned(),
         tail: String::new(),
@@ -175,10 +164,6 @@ fn missing(what: &'static str, why: &str) -> Ran {
 /// Nothing could be run. That is nobody's pass: the tests have failed, and nobody has looked.
 fn unable(wanted: &Wanted<'_>, why: &str) -> Report {
     let command = wanted.tests.unwrap_or_default().to_owned();
-    let tests = Ran { check: Check::Failed, command, ..missing("tests", why) };
+    let tests = Ran { end: CheckEnd::Crashed, command, ..missing("tests", why) };
     Report { ran: vec![tests], scan: Err(why.to_owned()) }
-}
-
-fn join(one: &str, other: &str) -> String {
-    if other.is_empty() { one.to_owned() } else { format!("{one}; {other}") }
 }

@@ -32,33 +32,78 @@ pub struct Spotted {
 }
 
 pub(super) fn look(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Scan, String> {
-    looked(repo, base, commit).map_err(|error| error.to_string())
+    let mut scan = Scan::default();
+    let looked = each_added(repo, base, commit, &mut |added| scan.take(&added));
+    looked.map(|()| scan).map_err(|error| error.to_string())
 }
 
-fn looked(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Scan, runner::Error> {
-    let mut looker = Looker::default();
+/// The lines that a step adds, without their marks, up to a size.
+pub(crate) fn added_text(
+    repo: &Repo,
+    base: &Oid,
+    commit: &Oid,
+    most: usize,
+) -> Result<String, runner::Error> {
+    let mut text = String::new();
+    each_added(repo, base, commit, &mut |added| {
+        if text.len() + added.text.len() < most {
+            text.push_str(added.text);
+            text.push('\n');
+        }
+    })?;
+    Ok(text)
+}
+
+impl Scan {
+    fn take(&mut self, added: &Added<'_>) {
+        self.lines += u64::from(added.first);
+        for leak in leaks::found(added.path, added.text) {
+            if self.spotted.len() == TOLD {
+                self.left_out = self.left_out.saturating_add(1);
+                continue;
+            }
+            let leaks::Leak { class, kind, shown } = leak;
+            self.spotted.push(Spotted { class, kind, path: added.path.to_owned(), line: added.line, shown });
+        }
+    }
+}
+
+/// An added line, or a piece of a very long one.
+struct Added<'a> {
+    path: &'a str,
+    line: u64,
+    text: &'a str,
+    first: bool,
+}
+
+fn each_added(
+    repo: &Repo,
+    base: &Oid,
+    commit: &Oid,
+    each: &mut dyn FnMut(Added<'_>),
+) -> Result<(), runner::Error> {
+    let mut walker = Walker::default();
     let mut lines = Lines::new(PIECE, OVERLAP);
     let parted = change::parted(repo, base, commit)?;
     change::diff_stream(repo, &parted, commit, &mut |bytes| {
-        lines.feed(bytes, &mut |piece| looker.piece(piece));
+        lines.feed(bytes, &mut |piece| walker.piece(piece, each));
         Ok(())
     })?;
-    lines.finish(&mut |piece| looker.piece(piece));
-    Ok(looker.scan)
+    lines.finish(&mut |piece| walker.piece(piece, each));
+    Ok(())
 }
 
 /// Only headers outside hunks count as headers, so that content which looks like one can't move a line to another file.
 #[derive(Default)]
-struct Looker {
-    scan: Scan,
+struct Walker {
     path: String,
     walk: Walk,
     /// The number of the line that is being read, when it is an added one.
     number: Option<u64>,
 }
 
-impl Looker {
-    fn piece(&mut self, piece: Piece<'_>) {
+impl Walker {
+    fn piece(&mut self, piece: Piece<'_>, each: &mut dyn FnMut(Added<'_>)) {
         if piece.first {
             self.number = None;
             if self.walk.is_over() {
@@ -67,19 +112,11 @@ impl Looker {
             let number = self.walk.new;
             if self.walk.step(piece.bytes) == Side::Added {
                 self.number = Some(number);
-                self.scan.lines += 1;
             }
         }
         let Some(line) = self.number else { return };
         let text = String::from_utf8_lossy(piece.bytes.get(usize::from(piece.first)..).unwrap_or_default());
-        for leak in leaks::found(&self.path, &text) {
-            if self.scan.spotted.len() == TOLD {
-                self.scan.left_out = self.scan.left_out.saturating_add(1);
-                continue;
-            }
-            let leaks::Leak { class, kind, shown } = leak;
-            self.scan.spotted.push(Spotted { class, kind, path: self.path.clone(), line, shown });
-        }
+        each(Added { path: &self.path, line, text: &text, first: piece.first });
     }
 
     fn header(&mut self, line: &[u8]) {
