@@ -179,8 +179,13 @@ impl Face for Lines {
         match &entry.event {
             Event::PhaseTransition(transition) if transition.cycle > 1 && transition.cycle != self.cycle => {
                 self.cycle = transition.cycle;
-                let what = if run.review.is_some() { "Part" } else { "Cycle" };
-                let text = self.paint.bold(&format!("\n{what} {} of {}", transition.cycle, run.max_cycles));
+                let (number, all) = (transition.cycle, run.max_cycles);
+                let text = match run.strategy() {
+                    Strategy::Loop => format!("\nStep {number}"),
+                    Strategy::Review => format!("\nPart {number} of {all}"),
+                    Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
+                };
+                let text = self.paint.bold(&text);
                 self.say(&text);
             }
             _ => {}

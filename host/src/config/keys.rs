@@ -1284,6 +1284,13 @@ pub static KEYS: &[Key] = &[
         "So many rounds without a person are told.",
     ),
     key(
+        "loop.max_rounds",
+        Kind::Whole(1, 1_000),
+        Class::GuardedAbove,
+        Ok("20"),
+        "After so many rounds without a person nobody goes on until one has said something.",
+    ),
+    key(
         "loop.checkpoint_minutes",
         Kind::Whole(1, 10_080),
         Class::GuardedAbove,

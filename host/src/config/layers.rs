@@ -564,6 +564,7 @@ impl Settings {
             docs_tolerance: number("docs_tolerance_percent"),
             pause_after: number("pause_after"),
             stuck_after: number("stuck_after"),
+            rounds: number("max_rounds"),
             checkpoint_ms: self.whole("loop.checkpoint_minutes") * 60_000,
             approval: if chosen("approval", "goal_complete") {
                 Approval::GoalComplete
