@@ -129,6 +129,7 @@ const WRITERS: [(&str, &str); 32] = [
     ("host/src/trial.rs", "the folder and the home of an agent that is tried, in our state"),
     ("host/src/hands/checks.rs", "the scratch folder of tests and hooks"),
     ("host/src/hands/landing.rs", "the notes of a landing"),
+    ("host/src/looped/cycle.rs", "the cycle file in the user's working tree, and its lock"),
     ("host/src/projections.rs", "files that follow from the log"),
     ("host/src/git/files.rs", "files of our own git directories"),
     ("host/src/git/subject/mod.rs", "stores of reviewed changes"),
