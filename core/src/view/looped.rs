@@ -54,7 +54,10 @@ fn turned(turn: &LoopTurn, tag: &str) -> Line {
         }
     };
     let said = if why.is_empty() { turn.summary.clone() } else { format!("{}; {why}", turn.summary) };
-    let said = said.trim_start_matches("; ").to_owned();
+    let said = match said.trim_start_matches("; ") {
+        "" => format!("on to {}", turn.to.name()),
+        said => said.to_owned(),
+    };
     let then = if turn.to == LoopState::Paused { " (paused)" } else { "" };
     let doing = format!("{who}: {}{then}", heard.name().replace('_', " "));
     Line { tag, doing, outcome: one_line(&said), tone }
