@@ -181,6 +181,9 @@ fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
     let id = &seen.entry.run_id;
+    if run.looped.is_some() && !archeflow_host::looped::open::is_open(&run) {
+        return None;
+    }
     let mut command = match &run.outcome {
         Some(Outcome { reason: Reason::Discarded, .. } | Outcome { status: RunStatus::Merged, .. }) => {
             return None;

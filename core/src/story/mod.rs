@@ -435,6 +435,14 @@ impl Teller {
                     asked.answer = Some(answered.text.clone());
                 }
             }
+            Event::LoopHeard(heard) => {
+                let asked = self.questions.iter_mut().find(|question| Some(question.seq) == heard.start_seq);
+                if let Some(asked) = asked {
+                    let word = heard.word.map_or("", crate::words::Word::name);
+                    let text = if heard.text.is_empty() { word } else { &heard.text };
+                    asked.answer = Some(text.to_owned());
+                }
+            }
             Event::CycleBoundary(boundary) => self.open.clone_from(&boundary.open),
             Event::RunContinued(continued) => {
                 let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));

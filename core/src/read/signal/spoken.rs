@@ -104,7 +104,8 @@ fn questions(text: &str) -> Vec<String> {
     let lines = lines::scan(text);
     let plain = lines.iter().filter(|line| line.kind == lines::Kind::Plain);
     let asked = plain.map(|line| text::plain(text::unbullet(line.text.trim())));
-    let asked = asked.filter(|line| line.trim_end().ends_with('?'));
+    // The summary of its block is told anyway.
+    let asked = asked.filter(|line| line.trim_end().ends_with('?') && !line.contains("Summary:"));
     asked.take(MAX_QUESTIONS).map(|line| text::cap(&line, MAX_SUMMARY)).collect()
 }
 
