@@ -144,7 +144,7 @@ impl Game {
             }
             "stop" => self.hear(LoopHeard { word: Some(Word::Stop), ..LoopHeard::default() }),
             "file" => self.write_block(words[1], words[2]),
-            "merge" => self.hear(MergeRequested {}),
+            "merge" => self.hear(MergeRequested::default()),
             "leave" => {
                 let start_seq = self.asked();
                 self.hear(QuestionDeferred { start_seq });
@@ -342,12 +342,14 @@ impl Game {
             }
             .into(),
             Event::MergeStart(_) if self.conflict => {
-                MergeBuilt { start_seq, built: Built::Conflict { paths: vec!["till.rs".to_owned()] } }.into()
+                let built = Built::Conflict { paths: vec!["till.rs".to_owned()] };
+                MergeBuilt { start_seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
             Event::MergeStart(start) => {
                 let (old, tree) = ("base".to_owned(), "tree".to_owned());
                 let commit = format!("merge of {}", start.work);
-                MergeBuilt { start_seq, built: Built::Candidate { old, commit, tree } }.into()
+                let built = Built::Candidate { old, commit, tree };
+                MergeBuilt { start_seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
             Event::TestsStart(start) => TestsDone {
                 start_seq,
