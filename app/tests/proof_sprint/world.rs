@@ -150,8 +150,14 @@ impl World {
     }
 
     pub(crate) fn start(&self) -> Started {
+        self.start_on(&std::env::var("PATH").unwrap())
+    }
+
+    /// With programs looked up along this path.
+    pub(crate) fn start_on(&self, path: &str) -> Started {
         let log = fs::File::options().create(true).append(true).open(self.base().join("said")).unwrap();
         let mut command = self.sprint(&["run", "--autonomous"]);
+        command.env("PATH", path);
         command.args(["--slots", "6", "--test-command", "sh check.sh"]);
         command.args(["--agent", &format!("cmd:sh {}", self.base().join("cast.sh").display())]);
         // However many fail, and however busy the machine is: what is proved here is something else.

@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::children;
+use crate::proc::{GIT_OF, TAG};
 
 use super::repo::Env;
 
@@ -147,6 +148,11 @@ impl Git {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
+        }
+        if let Some(tag) = std::env::var_os(TAG) {
+            let mut marked = OsString::from(GIT_OF);
+            marked.push(tag);
+            command.env(TAG, marked);
         }
         command.envs(FIXED_ENV.iter().copied()).env("GIT_OPTIONAL_LOCKS", "0").process_group(0);
         Ok(Git {

@@ -11,6 +11,9 @@ use super::table::{self, Entry, Name};
 /// The longest this takes; a process that hangs in the kernel stays.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Before the tag of whoever started us, on every git of ours: it is never killed half-way because of that.
+pub const GIT_OF: &str = "git-of:";
+
 /// How often new ones are looked for before all are killed.
 const FREEZES: usize = 16;
 
@@ -41,6 +44,18 @@ pub fn kill_leftovers(tag_prefix: &str) -> usize {
         }
     }
     known.len()
+}
+
+/// Lets every git go on that a process with such a tag had started. A sweep stops what it is going to kill; killed itself
+/// in between, it leaves them stopped for ever.
+pub fn wake_git(tag_prefix: &str) {
+    let (mark, me) = (format!("{GIT_OF}{tag_prefix}"), getuid().as_raw());
+    let is_one = |entry: &&Entry| {
+        !entry.dead
+            && entry.owner() == Some(me)
+            && entry.is_tagged(|value| value.starts_with(mark.as_bytes()))
+    };
+    table::all().iter().filter(is_one).for_each(|entry| entry.signal(Signal::CONT));
 }
 
 fn find(tag_prefix: &str) -> Vec<Entry> {

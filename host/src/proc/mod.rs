@@ -34,7 +34,7 @@ use sink::Keeper;
 use sweep::Running;
 
 pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
-pub use leftovers::kill_leftovers;
+pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use session::own as of_its_own;
 pub use sink::{Sink, SinkReport};
 pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};

@@ -126,6 +126,7 @@ impl Driver {
     ) -> Result<(), Error> {
         if !self.sprint.tag.is_empty() {
             proc::kill_leftovers(&format!("{}.", self.sprint.tag));
+            proc::wake_git(&format!("{}.", self.sprint.tag));
         }
         let mut reports = Vec::new();
         // Leave is given by whoever starts a life of the sprint, and holds for that life (BX-22).
