@@ -360,3 +360,198 @@ fn the_page_works_as_it_stands() {
     assert!(output.status.success(), "{}", told(&output));
     assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
 }
+
+impl World {
+    /// Agents do this before the Maker's work, and the user's own file says this.
+    fn staged(&self, maker: &str, config: &str) {
+        let cast = CAST.replacen("== maker ==\n", &format!("{maker}\n"), 1);
+        assert_ne!(cast, CAST);
+        fs::write(
+            self.base().join("agents.play"),
+            cast.replace("{base}", &self.base().display().to_string()),
+        )
+        .unwrap();
+        let folder = self.base().join("home/.config/archeflow");
+        fs::create_dir_all(&folder).unwrap();
+        // What the machine is busy with besides is none of a test's business.
+        let sprint = "sprint: {load_percent: 100000, memory_mb: 0}\n";
+        fs::write(folder.join("config.yaml"), format!("{sprint}{config}")).unwrap();
+    }
+
+    fn wait_for(&self, file: &str) {
+        for _ in 0..1_200 {
+            if self.base().join(file).exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{file} never came");
+    }
+
+    /// The kinds of the lines of the only sprint, with its items.
+    fn log(&self) -> Vec<(String, String)> {
+        let folder = self.hub().join(".archeflow/sprints");
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let logs: Vec<PathBuf> =
+            entries.filter(|path| path.extension().is_some_and(|kind| kind == "jsonl")).collect();
+        assert_eq!(logs.len(), 1, "{logs:?}");
+        let text = fs::read_to_string(&logs[0]).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let item = |line: &Value| line["data"]["item"].as_str().unwrap_or_default().to_owned();
+        lines.map(|line| (text_of(&line["type"]), item(&line))).collect()
+    }
+
+    fn count(&self, kind: &str, item: &str) -> usize {
+        self.log().iter().filter(|(known, of)| known == kind && of == item).count()
+    }
+}
+
+#[test]
+fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
+    let world = World::new(&["shop"]);
+    for id in ["red-1", "red-2", "red-3"] {
+        world.add(id, "shop", &["--priority", "P0"]);
+    }
+    world.add("fine", "shop", &[]);
+    let output = world.run();
+    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["reason"], "task_failures", "{object}");
+    let statuses = world.statuses();
+    assert_eq!((&*statuses["red-3"], &*statuses["fine"]), ("failed", "pending"));
+    let page = fs::read_to_string(world.hub().join("docs/orchestra/control-center.md")).unwrap();
+    assert!(
+        page.contains("It ended (task\\_failures)") || page.contains("It ended (task_failures)"),
+        "{page}"
+    );
+}
+
+#[test]
+fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
+    let world = World::new(&["shop"]);
+    world.staged("== maker ==\nsh touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done", "");
+    world.add("base", "shop", &[]);
+    let child = world.start();
+    world.wait_for("began");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    assert_eq!(world.statuses()["base"], "running", "it is still ours: {}", told(&output));
+    let log = fs::read_to_string(world.hub().join("docs/orchestra/session-log.md")).unwrap();
+    assert!(log.contains("was interrupted (signal 2)"), "{log}");
+    fs::write(world.base().join("go"), "").unwrap();
+    let output = world.run();
+    assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
+    assert_eq!(world.count("item.run", "base"), 1, "it was not begun anew");
+    assert_eq!(world.count("item.claim", "base"), 1);
+}
+
+/// Whoever kills a run of a sprint only makes it go on.
+#[test]
+fn i6_a_run_that_is_killed_goes_on_within_its_sprint() {
+    let world = World::new(&["shop"]);
+    world.staged("== maker ==\nsh touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done", "");
+    world.add("base", "shop", &[]);
+    let child = world.start();
+    world.wait_for("began");
+    let runs: Vec<i32> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            line.contains("\0run\0--as\0") && line.contains(&*world.base().to_string_lossy())
+        })
+        .collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    fs::write(world.base().join("go"), "").unwrap();
+    let pid = rustix::process::Pid::from_raw(runs[0]).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!((world.count("item.run", "base"), world.landed("shop").len()), (1, 1));
+}
+
+/// Two that said they would not meet, and did: the second is run anew on what the first left.
+#[test]
+fn bx_13_what_conflicts_at_its_landing_is_run_anew() {
+    let world = World::new(&["shop"]);
+    let both = "sh case $ARCHEFLOW_RUN_ID in *.1) touch {base}/began.$ARCHEFLOW_RUN_ID; \
+                while test $(ls {base}/began.* | wc -l) -lt 2; do sleep 0.05; done;; esac";
+    world.staged(&format!("== maker ==\n{both}\nsh echo $ARCHEFLOW_RUN_ID > src/app.txt"), "");
+    world.add("one", "shop", &["--file", "src/one.txt"]);
+    world.add("two", "shop", &["--file", "src/two.txt"]);
+    let output = world.run();
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+    assert_eq!(world.landed("shop"), ["one", "two"]);
+    let runs = ["one", "two"].map(|id| world.count("item.run", id));
+    assert_eq!(runs.iter().sum::<usize>(), 3, "one of them twice: {runs:?}\n{}", told(&output));
+}
+
+#[test]
+fn c6_a_run_whose_provider_is_busy_goes_on_by_itself() {
+    let world = World::new(&["shop", "till"]);
+    let busy = "== maker attempt=1 ==\ncomplain <<END\ntoo many requests\nEND\nexit 75\n\n== maker ==";
+    world.staged(busy, "retries: {busy_waits_seconds: [2], jitter_percent: 0, park_after_seconds: 1}\n");
+    world.add("base", "shop", &[]);
+    world.add("more", "till", &[]);
+    let output = world.run();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+    assert_eq!((world.count("item.run", "base"), world.count("item.run", "more")), (1, 1));
+    assert!(world.count("item.resume", "base") > 0, "{:?}", world.log());
+    assert!(world.log().iter().any(|(kind, _)| kind == "provider.due"));
+}
+
+/// A person at a terminal is asked about each batch, and a no begins nothing.
+#[test]
+fn af_003_a_batch_is_shown_and_asked_about_in_a_terminal() {
+    for (answer, status, code, words) in [
+        ("y\n", "completed", 0, "base (shop)"),
+        ("\n", "pending", 10, "declined"),
+        ("\u{3}", "pending", 130, "interrupted"),
+    ] {
+        let world = World::new(&["shop"]);
+        world.add("base", "shop", &[]);
+        let (seen, exit) = in_a_terminal(&world, "Let them run?", answer);
+        assert_eq!((exit, &*world.statuses()["base"]), (Some(code), status), "{answer:?}: {seen}");
+        assert!(seen.contains("P2 S base (shop): base") && seen.contains(words), "{answer:?}: {seen}");
+    }
+}
+
+/// Lets a sprint run in a terminal, answers when it asks, and gives what was to be seen.
+fn in_a_terminal(world: &World, question: &str, answer: &str) -> (String, Option<i32>) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::Read;
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+    let end = || Stdio::from(slave.try_clone().unwrap());
+    let agent = format!("script:{}", world.base().join("agents.play").display());
+    let mut child = world
+        .command("setsid")
+        .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_archeflow"), "sprint", "run", "--agent", &agent])
+        .args(["--test-command", "test ! -e src/red"])
+        .stdin(end())
+        .stdout(end())
+        .stderr(end())
+        .spawn()
+        .unwrap();
+    drop(slave);
+    let mut reader = fs::File::from(master.try_clone().unwrap());
+    let (mut seen, mut bytes, mut answered) = (Vec::new(), [0; 4_096], false);
+    // The terminal ends when nobody has it open any more.
+    while let Ok(count @ 1..) = reader.read(&mut bytes) {
+        seen.extend_from_slice(&bytes[..count]);
+        if !answered && String::from_utf8_lossy(&seen).contains(question) {
+            rustix::io::write(&master, answer.as_bytes()).unwrap();
+            answered = true;
+        }
+    }
+    (String::from_utf8_lossy(&seen).into_owned(), child.wait().unwrap().code())
+}
