@@ -87,7 +87,7 @@ fn newest(house: &House) -> Result<String, Failure> {
     })
 }
 
-fn look(house: &House, id: &str) -> Result<Left, Failure> {
+pub(crate) fn look(house: &House, id: &str) -> Result<Left, Failure> {
     let events = house.places.events();
     let artifacts = house.places.artifacts().join(id);
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);

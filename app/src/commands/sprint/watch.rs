@@ -2,7 +2,7 @@
 //! writes, and looks the same from any process.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use archeflow_host::sprint::queue::Place;
 use archeflow_host::sprint::reading::{self, Reading};
 use archeflow_host::sprint::runs::Runs;
 use archeflow_host::{clock, proc};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::board::{Head, Row, head, rows};
 use super::{place, projects};
 use crate::args::SprintLook;
-use crate::commands::{ground, print_json};
+use crate::commands::{self, print_json};
 use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::faces::tui::board::{Board, Wish};
 use crate::faces::tui::face::no_screen;
+use crate::faces::tui::stage::Left;
 use crate::faces::tui::terminal::{self, Screen};
 use crate::failure::Failure;
 
@@ -107,7 +107,9 @@ fn play(mut reading: Reading, projects: &Path, signal: &AtomicI32) -> Result<Exi
                 Some(Wish::Leave) => return Ok(ExitCode::SUCCESS),
                 Some(Wish::Open(run, repository)) => {
                     drop(screen);
-                    look_into(&run, &repository, signal)?;
+                    if let Left::Signal(signal) = look_into(&run, &repository)? {
+                        return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(130)));
+                    }
                     screen = Screen::enter().map_err(|error| no_screen(&error))?;
                     looked = None;
                     board.again();
@@ -117,21 +119,10 @@ fn play(mut reading: Reading, projects: &Path, signal: &AtomicI32) -> Result<Exi
     }
 }
 
-/// The run's own view, until it is left, or until this one has to end.
-fn look_into(run: &str, repository: &Path, signal: &AtomicI32) -> Result<(), Failure> {
-    let wrong = |error: std::io::Error| {
-        let message = format!("the view of {run} could not be opened: {error}");
-        Failure::new(20, "io", message, format!("Try it yourself: archeflow watch {run}"))
-    };
-    let mut command = Command::new(ground()?.me);
-    let mut child = command.arg("watch").arg(run).arg("--repo").arg(repository).spawn().map_err(wrong)?;
-    while child.try_wait().map_err(wrong)?.is_none() {
-        if signal.load(Ordering::SeqCst) != 0 {
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-        }
-        std::thread::sleep(KEYS);
-    }
-    Ok(())
+/// The run's own view, until it is left. Whatever is wished there beyond looking is the run's own business.
+fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
+    let place = crate::args::Place { repo: Some(repository.to_owned()), config: None, json: false };
+    commands::watch::look(&commands::house(&place, None, false)?, run)
 }
 
 /// Without a screen: the same once, as a table.

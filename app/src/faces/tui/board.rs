@@ -201,3 +201,87 @@ impl Columns {
         [before, fixed(state, STATE), pad(&behind, self.wide.saturating_sub(used))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use archeflow_core::words::Money;
+    use ratatui_core::backend::TestBackend;
+    use ratatui_core::terminal::Terminal;
+
+    use super::*;
+
+    fn row(n: usize, text: &str) -> Row {
+        Row {
+            item: format!("item-{n:02}"),
+            project: "shop".to_owned(),
+            state: "running",
+            tone: Tone::Plain,
+            phase: "check",
+            cycle: "1".to_owned(),
+            findings: "2".to_owned(),
+            cost: Money(1_500_000),
+            elapsed: Some(65_000),
+            run: (n != 1).then(|| (format!("s.item-{n:02}.1"), PathBuf::from("shop"))),
+            text: text.to_owned(),
+        }
+    }
+
+    fn head() -> Head {
+        let state = "under way for 1m 5s".to_owned();
+        Head {
+            id: "2026-11-15-sprint".to_owned(),
+            state,
+            tone: Tone::Good,
+            counts: "30 under way".to_owned(),
+        }
+    }
+
+    fn drawn(board: &mut Board, size: (u16, u16)) -> Vec<String> {
+        board.fit(size);
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(|frame| board.draw(frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let cells = |y: u16| (0..size.0).map(move |x| buffer[(x, y)].symbol()).collect::<String>();
+        (0..size.1).map(|y| cells(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn af_122_a_row_for_each_item_and_keys_that_go_through_them() {
+        let mut board = Board::new(false);
+        assert!(board.show(head(), (0..30).map(|n| row(n, "Do it")).collect()));
+        assert!(!board.show(head(), (0..30).map(|n| row(n, "Do it")).collect()), "nothing is new");
+        let screen = drawn(&mut board, (100, 14));
+        assert_eq!(screen[0], " 2026-11-15-sprint  under way for 1m 5s");
+        assert_eq!(
+            screen[3],
+            " item-00  shop     running        check  1      2         $1.50     1m 5s     Do it"
+        );
+        for (keys, first, wish) in [
+            (&[Key::Enter][..], "item-00", Some("s.item-00.1")),
+            (&[Key::Down, Key::Enter], "item-00", None),
+            (&[Key::End, Key::Enter], "item-20", Some("s.item-29.1")),
+            (&[Key::Home, Key::PageDown, Key::Enter], "item-01", Some("s.item-10.1")),
+            (&[Key::Up, Key::Up, Key::Enter], "item-01", Some("s.item-08.1")),
+        ] {
+            let wishes: Vec<Wish> = keys.iter().filter_map(|key| board.act(key)).collect();
+            let opened = wish.map(|run| Wish::Open(run.to_owned(), PathBuf::from("shop")));
+            assert_eq!(wishes, opened.into_iter().collect::<Vec<_>>(), "{keys:?}");
+            assert!(drawn(&mut board, (100, 14))[3].contains(first), "{keys:?}");
+        }
+        assert_eq!(board.act(&Key::Char('q')), Some(Wish::Leave));
+    }
+
+    #[test]
+    fn r14_hostile_text_is_only_text_at_any_size() {
+        let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}\td\u{7}";
+        let mut board = Board::new(true);
+        board.show(head(), vec![Row { item: hostile.to_owned(), ..row(0, hostile) }]);
+        for size in [(100, 14), (40, 10), (10, 3), (1, 1), (300, 100)] {
+            let screen = drawn(&mut board, size).concat();
+            assert!(
+                !screen.contains(|c: char| c.is_control() || archeflow_core::persona::hides(c)),
+                "{size:?}"
+            );
+        }
+    }
+}
