@@ -518,6 +518,10 @@ fn af_003_a_batch_is_shown_and_asked_about_in_a_terminal() {
         let (seen, exit) = in_a_terminal(&world, "Let them run?", answer);
         assert_eq!((exit, &*world.statuses()["base"]), (Some(code), status), "{answer:?}: {seen}");
         assert!(seen.contains("P2 S base (shop): base") && seen.contains(words), "{answer:?}: {seen}");
+        if code == 130 {
+            let output = world.run();
+            assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
+        }
     }
 }
 

@@ -191,7 +191,8 @@ impl Driver {
             if let Event::Ask { items } = order { Some((*seq, items.clone())) } else { None }
         });
         let (start_seq, items) = open?;
-        let yes = face.ask(&self.sprint, &items)?;
+        // Who takes up an interrupted sprint with leave to go on has answered what an earlier life asked.
+        let yes = self.sprint.autonomous || face.ask(&self.sprint, &items)?;
         Some(Event::Answered { start_seq, yes })
     }
 

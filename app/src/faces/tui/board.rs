@@ -127,7 +127,7 @@ impl Board {
         let hidden = self.rows.len().saturating_sub(self.page());
         let more =
             if hidden > 0 { format!("  {} of {}", self.chosen + 1, self.rows.len()) } else { String::new() };
-        let keys = format!(" ↑ ↓ choose   Enter opens the run   q leaves; the sprint goes on{more}");
+        let keys = format!(" ↑ ↓ choose   Enter opens the run   q leaves{more}");
         put(buffer, area, area.height - 1, &[(dim, keys)]);
     }
 
