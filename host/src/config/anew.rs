@@ -228,14 +228,13 @@ fn others(kind: Kind) -> Vec<String> {
         Kind::Tier => words(&["haiku", "opus"]),
         Kind::Command => words(&["one", "two"]),
         Kind::Agent => words(&["cmd:one", "cmd:two"]),
+        Kind::Names(_) | Kind::Phrases(_) => words(&["[one]", "[two]"]),
         Kind::Off(_)
         | Kind::Release
         | Kind::Prefix
         | Kind::Variables
         | Kind::Workflow
         | Kind::Name
-        | Kind::Names(_)
-        | Kind::Phrases(_)
         | Kind::Agents(_)
         | Kind::Model
         | Kind::Url
@@ -257,7 +256,9 @@ fn kind(key: &str) -> Result<Kind, Fault> {
 /// The built-in policy with this one key set.
 fn policy_of(key: &str, value: &str) -> Result<Policy, Fault> {
     let kind = kind(key)?;
-    let is_list = matches!(kind, Kind::Wholes(..)) && value.starts_with('[') && !value.contains('\n');
+    let is_list = matches!(kind, Kind::Wholes(..) | Kind::Names(_) | Kind::Phrases(_))
+        && value.starts_with('[')
+        && !value.contains('\n');
     let settings = if is_list {
         let not_so = |_| fault(&format!("`{key}` is `{}`; allowed: {}", shown(value), kind.allowed()));
         resolved(Some(&written(key, value))).map_err(not_so)?
