@@ -48,7 +48,7 @@ pub(super) fn gate(looped: &Looped) -> Vec<Event> {
         details.push(format!("plan: {}", plan.summary));
         details.push(format!("risk: {}", plan.risk.name()));
         details.extend(plan.why.iter().map(|why| format!("asked because: {why}")));
-        details.push(format!("the whole plan: {}", plan.artifact.name));
+        details.push(format!("the whole plan stands in {}", looped.opened.path));
     }
     let question = "Act on this plan? Approve it, or say what to change.".to_owned();
     let details = with_refusal(looped, details);
