@@ -236,7 +236,8 @@ fn af_150_the_control_center_tells_what_happened_and_keeps_what_people_wrote() {
         "| `on-on-red` | shop | blocked | waits for on-red, which can't be completed |  |",
         "| **all** | $0.00 |",
         "1. P3 S `someday` (till): someday",
-        "First task 100 %, ",
+        // Which of them was first depends on the machine.
+        "First task ",
     ] {
         assert!(page.contains(expected), "{expected}\n{page}\n{}", told(&output));
     }
