@@ -671,6 +671,21 @@ fn i5_p5_a_decoy_survives() {
     assert_no_survivors();
 }
 
+/// A program of ours that was killed may have been amid a landing. Its git comes to its end; what only says it is one is
+/// killed all the same, a little later.
+#[test]
+fn i5_a_git_of_ours_may_finish_and_nobody_may_stay_in_its_name() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let done = folder.path().join("done");
+    let git = format!("{TAG}=git-of:{} setsid sh -c", unique("git"));
+    let script = format!("{git} 'sleep 0.5; touch {0}' & {git} 'sleep 98763; :' & sleep 0.1", done.display());
+    let ended = run(job("git", &script));
+    assert!(done.exists(), "it was killed half-way");
+    assert_eq!((ended.leftovers, with_words("sleep 98763").len()), (2, 0));
+    assert_no_survivors();
+}
+
 /// The shell plays an orchestrator that died: what it started has the tag and no parent of ours.
 #[test]
 fn i5_leftovers_of_a_dead_orchestrator_are_found_by_tag() {

@@ -20,12 +20,17 @@ use rustix::process::{
     waitpid,
 };
 
+use super::leftovers::GIT_OF;
 use super::signals;
 use super::table::{self, Entry, Name};
 use crate::children;
 
 /// The longest a sweep takes; a process that hangs in the kernel is left to the next one.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// So long a git of ours may take to finish what it does before it counts as left behind: killed half-way it leaves its
+/// locks in the user's repository, and its work half done.
+const LEAVE: Duration = Duration::from_secs(5);
 
 /// How often new members of a family are looked for before the family is killed.
 const FREEZES: usize = 16;
@@ -190,7 +195,7 @@ fn sweep(claim: &Claim) -> usize {
     let mut killed = BTreeSet::new();
     let mut looks = 0;
     while begun.elapsed() < PATIENCE {
-        match pass(claim, &mut killed) {
+        match pass(claim, begun.elapsed() < LEAVE, &mut killed) {
             Pass::Clean => break,
             Pass::Strangers if looks == SECOND_LOOKS => break,
             Pass::Strangers => looks += 1,
@@ -211,17 +216,19 @@ enum Pass {
     Busy,
 }
 
-fn pass(claim: &Claim, killed: &mut BTreeSet<Name>) -> Pass {
+fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<Name>) -> Pass {
     let ours = children::lock();
     if !claim.holds() || is_childless() {
         return Pass::Clean;
     }
-    halt(claim, &ours);
+    halt(claim, &ours, spare_git);
     let (dead, rest): (Vec<Entry>, Vec<Entry>) = orphans(&ours).into_iter().partition(|entry| entry.dead);
     // A first thread that ended looks dead while others of its process live on; it cannot be reaped.
     let (reaped, headless): (Vec<Entry>, Vec<Entry>) = dead.into_iter().partition(reap);
     let (dying, alive): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(|entry| entry.dying);
-    let moving = !reaped.is_empty() || !dying.is_empty();
+    let (gits, alive): (Vec<Entry>, Vec<Entry>) =
+        alive.into_iter().partition(|entry| spare_git && is_git(entry.pid));
+    let moving = !reaped.is_empty() || !dying.is_empty() || !gits.is_empty();
     if alive.is_empty() && headless.is_empty() {
         return if moving { Pass::Busy } else { Pass::Clean };
     }
@@ -238,13 +245,18 @@ fn pass(claim: &Claim, killed: &mut BTreeSet<Name>) -> Pass {
 
 /// Stops at once what is certainly claimed: against what forks without end, every moment between seeing and stopping
 /// counts. The numbers are those of our own children, which keep them until we bury them, and nobody else does.
-fn halt(claim: &Claim, ours: &BTreeSet<u32>) {
+fn halt(claim: &Claim, ours: &BTreeSet<u32>, spare_git: bool) {
     let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|id| ours.contains(&id));
     for orphan in table::child_numbers().into_iter().filter(|pid| !is_ours(pid)) {
-        if claim.is_sure_of(orphan) {
+        if claim.is_sure_of(orphan) && !(spare_git && is_git(orphan)) {
             let _ = kill_process(orphan, Signal::STOP);
         }
     }
+}
+
+/// A git that a program of ours had started before it was killed itself.
+fn is_git(orphan: Pid) -> bool {
+    table::is_tagged(orphan, |value| value.starts_with(GIT_OF.as_bytes()))
 }
 
 /// The kernel's exact answer, and the whole price of the sweep when all is well.

@@ -24,6 +24,8 @@ use crate::{clock, log, proc};
 
 /// How often the queue and the machine are looked at while nothing else happens.
 const TICK: Duration = Duration::from_millis(500);
+/// So long may runs that are still out at the end take to call their agents in.
+const LAST_ORDERS: Duration = Duration::from_secs(90);
 /// Nobody has more sprints in a day; a loop that gets here has gone wrong.
 const MOST: u32 = 10_000;
 
@@ -137,7 +139,20 @@ impl Driver {
         self.tell(face, reports)
     }
 
+    /// To its end, or till a signal or a fault. Nobody runs on afterwards: runs are called in first (I5).
     pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+        let ended = self.go(face);
+        if !proc::all_over(Duration::ZERO) {
+            self.crew.watch.stop();
+            if !proc::all_over(LAST_ORDERS) {
+                self.crew.watch.kill_now();
+                proc::all_over(LAST_ORDERS);
+            }
+        }
+        ended
+    }
+
+    fn go(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
         self.look(face)?;
         let left_open: BTreeMap<Seq, Event> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));

@@ -104,7 +104,7 @@ fn row(reading: &Reading, runs: &mut Runs, projects: &Path, now: u64, known: &Kn
     let run = run_name.as_ref().and_then(|name| runs.look(&repository, name));
     let ours = known.stand.is_ours();
     let elapsed = told.map(|told| match told.ended {
-        Some(ended) if !ours => ended.saturating_sub(told.began),
+        Some(_) if !ours => told.took_ms,
         Some(_) | None => now.saturating_sub(told.began) / 1_000 * 1_000,
     });
     let note = reading.chronicle.notes.get(&item.id).filter(|note| !note.is_empty() && !ours);
