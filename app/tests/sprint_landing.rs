@@ -100,7 +100,7 @@ const SHOP: &str = "git init -q -b main shop && cd shop && mkdir src && echo 1 >
                     && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First";
 
 /// Enough room for all of them, however busy the machine is.
-const POLICY: &str = r#"{"slots": 8, "load_percent": 1000000, "memory_mb": 0, "checkpoint_tasks": 100}"#;
+const SETTINGS: &str = "sprint: {slots: 8, load_percent: 100000, memory_mb: 0, checkpoint_tasks: 100}\n";
 
 struct World {
     dir: TempDir,
@@ -111,7 +111,9 @@ impl World {
     fn new(items: &[&str]) -> World {
         let dir = TempDir::with_prefix("archeflow-landing-").unwrap();
         let world = World { dir };
-        fs::create_dir_all(world.base().join("home")).unwrap();
+        let settings = world.base().join("home/.config/archeflow");
+        fs::create_dir_all(&settings).unwrap();
+        fs::write(settings.join("config.yaml"), SETTINGS).unwrap();
         fs::create_dir_all(world.hub()).unwrap();
         for (name, text) in [("agents.play", CAST), ("make.sh", MAKE), ("check.sh", CHECK)] {
             world.write(name, text);
@@ -155,10 +157,7 @@ impl World {
         let test = format!("sh {}", self.base().join("check.sh").display());
         let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
         command.args(["sprint", "run", "--autonomous", "--json", "--agent", &agent]);
-        command
-            .args(["--test-command", &test, "--policy", POLICY])
-            .args(more)
-            .envs(variables.iter().copied());
+        command.args(["--test-command", &test]).args(more).envs(variables.iter().copied());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 

@@ -168,9 +168,6 @@ pub(crate) struct SprintRun {
     /// The command that decides whether a tree is good, where a project names none of its own
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,
-    /// Bounds of this sprint by their names in its log, for tests and measurements
-    #[arg(long, value_name = "JSON", hide = true)]
-    pub(crate) policy: Option<String>,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
 }

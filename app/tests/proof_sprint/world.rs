@@ -68,6 +68,10 @@ pub(crate) fn rows(table: &str) -> Vec<Row> {
 /// What a project's tree must hold at the end, by path.
 pub(crate) type Tree = BTreeMap<String, String>;
 
+/// However many fail, and however busy the machine is: what is proved here is something else.
+const SETTINGS: &str =
+    "sprint: {slots: 6, failures: 100, quality_percent: 0, load_percent: 100000, memory_mb: 0}\n";
+
 pub(crate) struct World {
     dir: TempDir,
     pub(crate) rows: Vec<Row>,
@@ -77,10 +81,11 @@ impl World {
     pub(crate) fn new(rows: Vec<Row>) -> World {
         let dir = TempDir::with_prefix("archeflow-proof-").unwrap();
         let world = World { dir, rows };
-        for folder in ["home/stage", "watcher", "tmp", "hub/docs/orchestra"] {
+        for folder in ["home/stage", "home/.config/archeflow", "watcher", "tmp", "hub/docs/orchestra"] {
             fs::create_dir_all(world.base().join(folder)).unwrap();
         }
         fs::write(world.base().join("cast.sh"), CAST).unwrap();
+        fs::write(world.base().join("home/.config/archeflow/config.yaml"), SETTINGS).unwrap();
         world.projects().iter().for_each(|project| world.make(project));
         let items: Vec<Value> = world.rows.iter().map(Row::json).collect();
         let queue = serde_json::to_string_pretty(&json!({ "version": 1, "items": items })).unwrap();
@@ -158,13 +163,8 @@ impl World {
         let log = fs::File::options().create(true).append(true).open(self.base().join("said")).unwrap();
         let mut command = self.sprint(&["run", "--autonomous"]);
         command.env("PATH", path);
-        command.args(["--slots", "6", "--test-command", "sh check.sh"]);
+        command.args(["--test-command", "sh check.sh"]);
         command.args(["--agent", &format!("cmd:sh {}", self.base().join("cast.sh").display())]);
-        // However many fail, and however busy the machine is: what is proved here is something else.
-        command.args([
-            "--policy",
-            r#"{"failures":1000,"quality_percent":0,"load_percent":1000000,"memory_mb":0}"#,
-        ]);
         Started(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap())
     }
 

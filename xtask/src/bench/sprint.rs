@@ -28,7 +28,7 @@ const CROWD: usize = 100;
 /// Till all of them must be there.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// However busy the machine is: the measurement is what makes it busy.
-const ANY_LOAD: &str = r#"{"load_percent":1000000,"memory_mb":0,"quality_percent":0}"#;
+const ANY_LOAD: &str = "sprint: {load_percent: 100000, memory_mb: 0, quality_percent: 0}\n";
 
 pub(super) fn measure(bench: &Bench) -> Rows {
     let (mut floor, mut ours) = (Duration::MAX, Duration::MAX);
@@ -86,7 +86,8 @@ impl Hub {
     fn new(bench: &Bench, name: &str, count: usize) -> Result<Hub, Box<dyn std::error::Error>> {
         let base = bench.folder.path().join(format!("sprint-{name}"));
         let (folder, home, seen) = (base.join("hub"), base.join("home"), base.join("seen"));
-        create_dir_all(&home)?;
+        create_dir_all(home.join(".config/archeflow"))?;
+        write(home.join(".config/archeflow/config.yaml"), ANY_LOAD)?;
         create_dir_all(&seen)?;
         create_dir_all(folder.join("docs/orchestra"))?;
         let names: Vec<String> = (0..count).map(|n| format!("p{n:03}")).collect();
@@ -122,7 +123,7 @@ impl Hub {
         mut looks: impl FnMut(),
     ) -> Result<Went, Box<dyn std::error::Error>> {
         let mut command = self.command(&self.program);
-        command.args(["sprint", "run", "--autonomous", "--slots", &slots.to_string(), "--policy", ANY_LOAD]);
+        command.args(["sprint", "run", "--autonomous", "--slots", &slots.to_string()]);
         command.args(["--agent", &format!("cmd:{agent}"), "--test-command", "true"]);
         let begun = Instant::now();
         let mut child = command.stderr(Stdio::null()).spawn()?;

@@ -96,11 +96,7 @@ fn talks() -> bool {
 
 /// What was typed wins over what the sprint began with, or what is configured.
 fn policy(args: &SprintRun, before: Policy) -> Result<Policy, Failure> {
-    let mut policy = match &args.policy {
-        Some(text) => serde_json::from_str(text)
-            .map_err(|error| Failure::usage(format!("--policy can't be read: {error}"), ""))?,
-        None => before,
-    };
+    let mut policy = before;
     policy.low_priority |= args.low_priority;
     if let Some(slots) = args.slots {
         if !(1..=MOST_SLOTS).contains(&slots) {
