@@ -4,6 +4,7 @@ mod inner;
 mod known;
 mod looped;
 mod memory;
+mod names;
 mod sprint;
 
 use std::ffi::OsString;
@@ -604,10 +605,18 @@ impl Command {
 }
 
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    Cli::try_parse_from(arguments).map_err(|error| {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    tried(&arguments).map_err(|error| {
         let _ = error.print();
+        if let Some(known) = names::known(&command(), &arguments, error.kind()) {
+            tell!("  Known here: {known}");
+        }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })
+}
+
+fn tried(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(arguments)
 }
 
 pub(crate) fn command() -> clap::Command {

@@ -332,6 +332,35 @@ fn bx_22_two_sprints_on_one_queue_take_nothing_twice() {
     assert_eq!(taken.sum::<usize>(), 9, "{told}");
 }
 
+/// What is asked for wrongly is said before there is a sprint, and one that was killed before it began is used.
+#[test]
+fn bx_22_a_wrong_bound_begins_nothing() {
+    let world = World::new(&["shop"]);
+    world.add("base", "shop", &[]);
+    let sprints = world.hub().join(".archeflow/sprints");
+    let logs = || {
+        let entries = fs::read_dir(&sprints).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "jsonl")).count()
+    };
+    for wrong in [
+        ["--slots", "0"],
+        ["--slots", "129"],
+        ["--batch", "0"],
+        ["--budget", "much"],
+        ["--share", "shop=140%"],
+    ] {
+        let output = world.sprint(&["run", "--autonomous", wrong[0], wrong[1]]);
+        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wrong[1]), "{}", told(&output));
+        assert_eq!(logs(), 0, "{wrong:?}");
+    }
+    fs::create_dir_all(&sprints).unwrap();
+    fs::write(sprints.join("2020-01-01-sprint.jsonl"), "").unwrap();
+    let output = world.run();
+    assert!(output.status.success(), "{}", told(&output));
+    assert_eq!(logs(), 1, "the empty one was used");
+}
+
 #[test]
 fn bx_22_a_file_can_not_grant_autonomy() {
     let world = World::new(&["shop"]);

@@ -72,7 +72,8 @@ pub fn open(place: &Place) -> Result<Opened, Error> {
         match Journal::open(&dir, &id) {
             Ok(opened) => {
                 let sprint = lines::fold(&opened.lines)?;
-                if sprint.end.is_none() && sprint.begun {
+                // One that was killed before it began is as good as new.
+                if sprint.end.is_none() {
                     return Ok(Opened { journal: opened.journal, sprint });
                 }
             }

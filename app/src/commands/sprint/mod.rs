@@ -76,8 +76,11 @@ impl From<Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Malformed { .. } => Failure::new(2, "queue", message, "Mend the file, then try again."),
-            Error::Exists { .. } | Error::Unfit { .. } => {
+            Error::Exists { .. } => {
                 Failure::usage(message, "Give it another --id, or see: archeflow sprint list --all")
+            }
+            Error::Unfit { .. } => {
+                Failure::usage(message, "Nothing was changed. See: docs/sprint.md#the-queue")
             }
             Error::Unknown { .. } | Error::NotNow { .. } => {
                 Failure::usage(message, "See what there is: archeflow sprint list --all")

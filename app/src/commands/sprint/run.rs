@@ -53,6 +53,8 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
         return Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }.into());
     }
     let ground = ground()?;
+    // What is wrong is said before there is a sprint.
+    policy(args, settings::policy(&ground, place.root())?)?;
     let opened = drive::open(&place)?;
     let before = opened.sprint.begun.then(|| opened.sprint.policy.clone());
     let policy = policy(args, before.map_or_else(|| settings::policy(&ground, place.root()), Ok)?)?;
