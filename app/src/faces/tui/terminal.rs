@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use archeflow_host::proc::signals::Pauses;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
@@ -96,8 +96,9 @@ impl Screen {
     pub(crate) fn pause(&mut self) -> io::Result<bool> {
         if self.pauses.asked.swap(false, Ordering::SeqCst) && can_be_resumed() {
             leave();
+            self.pauses.over.store(false, Ordering::SeqCst);
             kill_process(getpid(), Signal::STOP)?;
-            self.pauses.over.store(true, Ordering::SeqCst);
+            self.woken();
         }
         // Whoever was sent to the background waits there until the terminal is theirs again.
         if !self.pauses.over.load(Ordering::SeqCst) || !in_front() {
@@ -107,6 +108,17 @@ impl Screen {
         enter()?;
         self.terminal.clear()?;
         Ok(true)
+    }
+}
+
+impl Screen {
+    /// The signal that ended a pause may reach another thread a moment later. Taken then, it would count as one more.
+    fn woken(&self) {
+        let begun = Instant::now();
+        while !self.pauses.over.load(Ordering::SeqCst) && begun.elapsed() < Duration::from_millis(200) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.pauses.over.store(true, Ordering::SeqCst);
     }
 }
 
