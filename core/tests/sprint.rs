@@ -15,7 +15,7 @@ use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
 use archeflow_core::sprint::{Sprint, Stand, breaker, budget, decide, landing};
-use archeflow_core::words::{Money, Reason, RunStatus};
+use archeflow_core::words::{Money, Reason, RunStatus, Workflow};
 use chance::{Chance, word};
 
 const DOLLAR: u64 = 1_000_000;
@@ -83,6 +83,43 @@ fn bx_22_what_may_begin_now() {
         }
         let next: Vec<&str> = decide::next(&sprint, room).iter().map(|item| &*item.id).collect();
         assert_eq!(next.join(" "), picked, "{items}");
+    }
+}
+
+/// Of ten dollars so many are spent: what a task of this size, with or without a workflow that was named, begins as, and
+/// whether that is worth a word.
+#[test]
+fn bx_28_af_151_with_little_left_less_is_done() {
+    let (small, middle, large) = (Estimate::S, Estimate::M, Estimate::L);
+    for (budget, spent, estimate, named, begins_as, warned) in [
+        (true, 4_999, large, None, None, false),
+        (true, 5_000, large, None, None, true),
+        (true, 5_100, large, None, Some(Workflow::Standard), true),
+        (true, 5_100, middle, None, None, true),
+        (true, 7_500, large, None, Some(Workflow::Standard), true),
+        (true, 7_600, large, None, Some(Workflow::Fast), true),
+        (true, 7_600, middle, None, Some(Workflow::Fast), true),
+        (true, 7_600, small, None, None, true),
+        (true, 7_600, large, Some("thorough"), None, true),
+        (false, 7_600, large, None, None, false),
+    ] {
+        let budget_usd = budget.then_some(Money(10 * DOLLAR));
+        let mut sprint = Sprint { autonomous: true, ..start(Policy { budget_usd, ..Policy::default() }) };
+        let workflow = named.map(str::to_owned);
+        sprint.hear(0, Event::Seen { item: Item { estimate, workflow, ..item("a", "p") } });
+        sprint.spent.insert("before".to_owned(), Money(spent * DOLLAR / 1_000));
+        let mut events: Vec<Event> =
+            sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event).collect();
+        let start_seq = *sprint.open.keys().next().unwrap();
+        sprint.hear(0, Event::Claimed { start_seq, fence: Some(1) });
+        events.extend(sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event));
+        let run = events.iter().find_map(|event| match event {
+            Event::Run { workflow, .. } => Some(*workflow),
+            _ => None,
+        });
+        assert_eq!(run, Some(begins_as), "{spent} of 10,000, {}", estimate.name());
+        let words = events.iter().filter(|event| matches!(event, Event::Warning { .. })).count();
+        assert_eq!(words, usize::from(warned), "{spent} of 10,000 is told once: {events:?}");
     }
 }
 
@@ -294,7 +331,7 @@ impl World {
                 }
                 Event::Claimed { start_seq: seq, fence: fence.filter(|_| free) }
             }
-            Event::Run { item, attempt, budget_usd } => Event::Ended {
+            Event::Run { item, attempt, budget_usd, .. } => Event::Ended {
                 start_seq: seq,
                 end: self.outcome(item, u64::from(*attempt), false, *budget_usd),
             },
@@ -586,7 +623,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                     ours.remove(item);
                 }
             }
-            Event::Run { item, attempt, budget_usd } => {
+            Event::Run { item, attempt, budget_usd, .. } => {
                 assert!(ours.contains(item), "seed {seed}: {item} runs and is not ours");
                 gate.begins(seed, &items[item], true);
                 assert!(runs.insert((item.clone(), *attempt)), "seed {seed}: {item} runs twice");

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::fold::{Known, Sprint, Stand};
-use crate::words::Money;
+use super::queue::Item;
+use crate::words::{Money, Workflow};
 
 /// The money of one project, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,6 +56,19 @@ pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
     let part = left.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
     let bound = of_project(sprint, project).left().map_or(u64::MAX, |left| left.0);
     Some(Money(part.min(bound)))
+}
+
+/// BX-28: what an item's run is taken down to while little of the budget is left. What a person named stays as it is.
+pub fn smaller(sprint: &Sprint, item: &Item) -> Option<Workflow> {
+    let left = 100_u64.saturating_sub(whole(sprint).percent()?);
+    let most = if left < sprint.policy.fast_below_percent {
+        Workflow::Fast
+    } else if left < sprint.policy.standard_below_percent {
+        Workflow::Standard
+    } else {
+        return None;
+    };
+    (item.workflow.is_none() && most < item.estimate.workflow()).then_some(most)
 }
 
 /// Nothing is left for this project just now.

@@ -105,7 +105,7 @@ impl Chronicle {
                     Session { number: *fence, autonomous: self.autonomous, began: at, ..Session::default() };
                 self.sessions.push(session);
             }
-            Event::Run { item, attempt, budget_usd } => {
+            Event::Run { item, attempt, budget_usd, .. } => {
                 self.begin(item, *attempt, *budget_usd, at);
                 self.orders.insert(entry.seq, event.clone());
             }

@@ -86,6 +86,10 @@ fn boundaries(sprint: &Sprint) -> Vec<Event> {
     if policy.is_spent(spent, policy.last_budget_percent) {
         return breaks(Stop::Budget, false, format!("{} are spent, nearly all there is", spent.shown()));
     }
+    if !sprint.warned && policy.is_spent(spent, policy.warn_budget_percent) {
+        let percent = budget::whole(sprint).percent().unwrap_or(100);
+        return vec![Event::Warning { spent_usd: spent, percent }];
+    }
     checkpoint(sprint, spent)
 }
 
@@ -161,6 +165,7 @@ fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {
         item: known.item.id.clone(),
         attempt,
         budget_usd: budget::allowance(sprint, &known.item.project),
+        workflow: budget::smaller(sprint, &known.item),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::Policy;
 use super::queue::{Item, Status};
 use crate::event::Verb;
-use crate::words::{Money, Reason, RunStatus, Seq, Share};
+use crate::words::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
 /// The format of the log. A reader refuses a log with a greater number.
 pub const FORMAT: u32 = 1;
@@ -42,7 +42,14 @@ pub enum Event {
     #[serde(rename = "item.claimed")]
     Claimed { start_seq: Seq, fence: Option<u64> },
     #[serde(rename = "item.run")]
-    Run { item: String, attempt: u32, budget_usd: Option<Money> },
+    Run {
+        item: String,
+        attempt: u32,
+        budget_usd: Option<Money>,
+        /// A smaller workflow than that of its size, since little of the budget is left (BX-28).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workflow: Option<Workflow>,
+    },
     /// A run that was parked goes on.
     #[serde(rename = "item.resume")]
     Resume { item: String, run_id: String },
@@ -72,6 +79,9 @@ pub enum Event {
     Served { account: String },
     #[serde(rename = "sprint.checkpoint")]
     Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
+    /// AF-151: so much of the budget is gone that it is worth a word.
+    #[serde(rename = "sprint.warning")]
+    Warning { spent_usd: Money, percent: u64 },
     #[serde(rename = "sprint.break")]
     Break { why: Stop, hard: bool, detail: String },
     #[serde(rename = "sprint.interrupted")]
@@ -176,7 +186,9 @@ impl Event {
             | Event::Land { .. }
             | Event::BatchLand { .. }
             | Event::Settle { .. } => Verb::Ordered,
-            Event::Checkpoint { .. } | Event::Break { .. } | Event::End { .. } => Verb::Decided,
+            Event::Checkpoint { .. } | Event::Warning { .. } | Event::Break { .. } | Event::End { .. } => {
+                Verb::Decided
+            }
             Event::Start { .. }
             | Event::Session { .. }
             | Event::Seen { .. }

@@ -39,6 +39,8 @@ pub struct Sprint {
     pub at_checkpoint: bool,
     /// What runs and landings took altogether.
     pub work_ms: u64,
+    /// It was told that much of the budget is gone.
+    pub warned: bool,
     pub broke: Option<(Stop, bool, String)>,
     pub end: Option<(Stop, String)>,
     /// The items a person said yes to, until they are claimed.
@@ -173,7 +175,7 @@ impl Sprint {
                 self.stand(item, Stand::Claiming);
             }
             Event::Claimed { fence, .. } => self.claimed(answered.as_ref(), *fence),
-            Event::Run { item, attempt, budget_usd } => {
+            Event::Run { item, attempt, budget_usd, .. } => {
                 self.stand(item, Stand::Running);
                 self.known(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
@@ -218,6 +220,7 @@ impl Sprint {
                 self.known(item, |known| known.item.status = *status);
             }
             Event::Settled { .. } => self.settled(answered.as_ref()),
+            Event::Warning { .. } => self.warned = true,
             Event::Checkpoint { .. } => (self.since, self.at_checkpoint) = (Since::default(), true),
             Event::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             Event::End { why, detail } => self.end = Some((*why, detail.clone())),

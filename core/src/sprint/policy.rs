@@ -43,6 +43,12 @@ pub struct Policy {
     pub patience_minutes: u64,
     /// How many candidates of a project land in one step at most; 1 lands each by itself.
     pub landing_batch: u32,
+    /// AF-151: from here on it is told how much of the budget is gone, in percent.
+    pub warn_budget_percent: u64,
+    /// BX-28: with less than this left of the budget, in percent, no task begins as thorough by its size alone.
+    pub standard_below_percent: u64,
+    /// And with less than this, all begin as fast.
+    pub fast_below_percent: u64,
 }
 
 impl Default for Policy {
@@ -65,6 +71,9 @@ impl Default for Policy {
             busy_minutes: 15,
             patience_minutes: 360,
             landing_batch: 8,
+            warn_budget_percent: 50,
+            standard_below_percent: 50,
+            fast_below_percent: 25,
         }
     }
 }

@@ -1234,6 +1234,27 @@ pub static KEYS: &[Key] = &[
         "Changes of a project that land in one step at most; 1 lands each by itself.",
     ),
     key(
+        "sprint.warn_budget_percent",
+        Kind::Whole(1, 100),
+        Class::Inert,
+        Ok("50"),
+        "From here on a sprint tells how much of its budget is spent.",
+    ),
+    key(
+        "sprint.standard_below_percent",
+        PERCENT,
+        Class::GuardedAbove,
+        Ok("50"),
+        "With less than this left of the budget, no task gets the workflow `thorough` for its size.",
+    ),
+    key(
+        "sprint.fast_below_percent",
+        PERCENT,
+        Class::GuardedAbove,
+        Ok("25"),
+        "With less than this left, all get `fast`, except those whose workflow was named.",
+    ),
+    key(
         "hooks.<point>.command",
         Kind::Command,
         Class::Guarded,

@@ -31,6 +31,9 @@ impl Settings {
             busy_minutes: whole("busy_minutes"),
             patience_minutes: whole("patience_minutes"),
             landing_batch: number("landing_batch"),
+            warn_budget_percent: whole("warn_budget_percent"),
+            standard_below_percent: whole("standard_below_percent"),
+            fast_below_percent: whole("fast_below_percent"),
         }
     }
 }

@@ -274,7 +274,10 @@ impl Driver {
         thread::spawn(move || {
             let report = match (&order, item) {
                 (Event::Claim { item }, _) => crew.claim(seq, item),
-                (Event::Run { attempt, budget_usd, .. }, Some(item)) => {
+                (Event::Run { attempt, budget_usd, workflow, .. }, Some(mut item)) => {
+                    if let Some(smaller) = workflow {
+                        item.workflow = Some(smaller.name().to_owned());
+                    }
                     Ok(Event::Ended { start_seq: seq, end: crew.run(seq, &item, *attempt, *budget_usd) })
                 }
                 (Event::Resume { run_id, .. }, Some(item)) => {

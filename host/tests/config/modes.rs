@@ -10,7 +10,8 @@ fn bx_22_every_setting_of_a_sprint_reaches_its_policy() {
         .user(
             "sprint: {slots: 7, large: 1, low_priority: true, load_percent: 90, memory_mb: 1, checkpoint_tasks: 5, \
              checkpoint_minutes: 6, quality_percent: 8, failures: 9, budget_usd: 2.5, shares: ['shop=40%', till=5], \
-             checkpoint_budget_percent: 10, last_budget_percent: 11, reruns: 12, busy_minutes: 13, patience_minutes: 14, landing_batch: 15}\n",
+             checkpoint_budget_percent: 10, last_budget_percent: 11, reruns: 12, busy_minutes: 13, patience_minutes: 14, landing_batch: 15, \
+             warn_budget_percent: 16, standard_below_percent: 17, fast_below_percent: 18}\n",
         )
         .settings();
     let wanted = sprint::Policy {
@@ -31,6 +32,9 @@ fn bx_22_every_setting_of_a_sprint_reaches_its_policy() {
         busy_minutes: 13,
         patience_minutes: 14,
         landing_batch: 15,
+        warn_budget_percent: 16,
+        standard_below_percent: 17,
+        fast_below_percent: 18,
     };
     assert_eq!(settings.sprint(), wanted);
     let fault = Test::new().user("sprint: {autonomous: true}\n").faults();

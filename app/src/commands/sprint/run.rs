@@ -186,8 +186,17 @@ impl Face for Lines {
             })
         };
         match &entry.event {
-            Event::Run { item: id, attempt: 1, .. } => tell!("{} begins", item(id)),
-            Event::Run { item: id, attempt, .. } => tell!("{} begins again, attempt {attempt}", item(id)),
+            Event::Run { item: id, attempt, workflow, .. } => {
+                let again = if *attempt == 1 { String::new() } else { format!(" again, attempt {attempt}") };
+                let less = workflow.map_or(String::new(), |less| {
+                    format!(", as {} since little of the budget is left", less.name())
+                });
+                tell!("{} begins{again}{less}", item(id));
+            }
+            Event::Warning { spent_usd, percent } => {
+                let word = format!("{percent} % of the budget are spent ({})", spent_usd.shown());
+                tell!("{}", self.paint.tone(Tone::Caution, &word));
+            }
             Event::Resume { item: id, .. } => tell!("{} goes on", item(id)),
             Event::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
