@@ -1047,7 +1047,9 @@ fn issue_5_a_patch_of_a_hundred_megabytes() {
     let ask = patch(text, None);
     let before = peak();
     let taken = world.take(&ask).unwrap();
-    assert!(peak() - before < 20 * 1024, "{} KiB more than before", peak() - before);
+    // The kernel counts in batches, so that its figure can also be a little less.
+    let more = peak().saturating_sub(before);
+    assert!(more < 20 * 1024, "{more} KiB more than before");
     assert!(taken.about.contains("A +1000000 -0 big"), "{}", taken.about);
 }
 
