@@ -8,8 +8,12 @@ use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
 use crate::start::{Error, Ground, House};
 
-/// What the repository around the queue says, if there is one, and the user's own file, which wins.
+/// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
+/// repository further up has nothing to do with it: many people keep their whole home in one.
 pub fn policy(ground: &Ground, root: &Path) -> Result<Policy, Error> {
+    if !root.join(".git").exists() {
+        return users(ground, root);
+    }
     match House::open(ground.clone(), root, None, false) {
         Ok(house) => Ok(house.settings(&Flags::default(), None)?.sprint()),
         Err(Error::Repo(repo::Error::NotARepository { .. }) | Error::Bare { .. }) => users(ground, root),
