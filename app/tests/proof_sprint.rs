@@ -28,6 +28,8 @@ const EVERY: usize = 4;
 /// Every so manyth is asked to stop instead.
 const ASKED: usize = 10;
 const SEED: u64 = 0x5eed_0060_0020_0050;
+/// So long one that is about to start something is looked for.
+const HUNT: Duration = Duration::from_millis(400);
 /// No sprint here takes so long; one that does is stuck.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -92,11 +94,17 @@ fn under_fire(world: &World, whole: u64) -> (Option<i32>, Toll) {
         let mut started = world.start();
         let sprint = &mut started.0;
         let moment = moment.max(world.progress() + chance.below(4_000));
-        if n % EVERY == EVERY - 1 {
+        let with_a_run = n % EVERY == EVERY - 1 && {
             wait_for(world, sprint, moment);
-            toll.runs += usize::from(kill_a_run(world, sprint, &mut chance));
+            kill_a_run(world, sprint, &mut chance)
+        };
+        toll.runs += usize::from(with_a_run);
+        if with_a_run && n % (2 * EVERY) == EVERY - 1 {
+            // While it sweeps up after the run.
+            thread::sleep(Duration::from_micros(chance.below(3_000)));
+        } else {
+            wait_for(world, sprint, moment + chance.below(2_000));
         }
-        wait_for(world, sprint, moment + chance.below(2_000));
         if n % ASKED == ASKED - 1 {
             call_in(world, sprint);
             toll.asked += 1;
@@ -133,24 +141,35 @@ fn wait_for(world: &World, sprint: &mut Child, moment: u64) {
     }
 }
 
-/// One of the runs below the sprint, if there is one just now.
+/// One of the runs below the sprint, if there is one just now: one that is about to start something, if one can be caught
+/// at that. Its child then has the locks of the run and looks like it, but for the session; and a run whose git is killed
+/// instead of itself has every right to fail.
 fn kill_a_run(world: &World, sprint: &Child, chance: &mut Chance) -> bool {
     let sprint = i32::try_from(sprint.id()).unwrap();
-    let numbers = world.programs().into_iter().map(|(pid, _)| pid);
-    let runs: Vec<i32> = numbers.filter(|pid| *pid != sprint && has_session(*pid)).collect();
-    let Some(victim) = runs.get(usize::try_from(chance.below(runs.len().max(1) as u64)).unwrap()) else {
-        return false;
-    };
-    let victim = rustix::process::Pid::from_raw(*victim).unwrap();
-    rustix::process::kill_process(victim, rustix::process::Signal::KILL).is_ok()
+    let begun = Instant::now();
+    while begun.elapsed() < HUNT {
+        let us = world.programs();
+        let runs: Vec<i32> = us
+            .iter()
+            .map(|(pid, _)| *pid)
+            .filter(|pid| *pid != sprint && session(*pid) == Some(*pid))
+            .collect();
+        let unborn = us.iter().filter(|(pid, _)| session(*pid) != Some(*pid));
+        let about_to_start = unborn.filter_map(|(pid, _)| session(*pid)).find(|run| runs.contains(run));
+        let any = usize::try_from(chance.below(runs.len().max(1) as u64)).unwrap();
+        let late = begun.elapsed() > HUNT / 2;
+        if let Some(victim) = about_to_start.or(runs.get(any).copied().filter(|_| late)) {
+            let victim = rustix::process::Pid::from_raw(victim).unwrap();
+            return rustix::process::kill_process(victim, rustix::process::Signal::KILL).is_ok();
+        }
+    }
+    false
 }
 
-/// Runs have a session of their own. What they are just about to start looks the same but for that, and a run whose git
-/// is killed has every right to fail.
-fn has_session(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind_name = stat.rsplit(')').next().unwrap_or_default();
-    behind_name.split_whitespace().nth(3).is_some_and(|session| session == pid.to_string())
+/// Of a process. Runs have one of their own.
+fn session(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(3)?.parse().ok()
 }
 
 /// Without the sprint no run goes on.
@@ -161,7 +180,10 @@ fn dies_with_it(world: &World) {
         if left.is_empty() {
             return;
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "runs go on without their sprint: {left:?}");
+        let status = |pid: i32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let told =
+            || left.iter().map(|(pid, words)| format!("{words}\n{}", status(*pid))).collect::<String>();
+        assert!(begun.elapsed() < Duration::from_secs(20), "runs go on without their sprint:\n{}", told());
         thread::sleep(Duration::from_millis(5));
     }
 }

@@ -33,10 +33,14 @@ pub fn kill_leftovers(tag_prefix: &str) -> usize {
         }
         let before = known.len();
         known.extend(found.iter().map(Entry::name));
-        // While new ones turn up they are only stopped: what is stopped cannot fork.
+        // While new ones turn up they are only stopped: what is stopped cannot fork. One of us, or a child of such a one
+        // that is just being started, has locks that nobody could take while it stays stopped.
         if known.len() > before && freezes < FREEZES {
             freezes += 1;
-            found.iter().for_each(|entry| entry.signal(Signal::STOP));
+            for entry in &found {
+                let at_once = table::is_one_of_us(entry.pid);
+                entry.signal(if at_once { Signal::KILL } else { Signal::STOP });
+            }
         } else {
             freezes = 0;
             found.iter().for_each(|entry| entry.signal(Signal::KILL));

@@ -227,7 +227,7 @@ fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<Name>) -> Pass {
     let (reaped, headless): (Vec<Entry>, Vec<Entry>) = dead.into_iter().partition(reap);
     let (dying, alive): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(|entry| entry.dying);
     let (gits, alive): (Vec<Entry>, Vec<Entry>) =
-        alive.into_iter().partition(|entry| spare_git && is_git(entry.pid));
+        alive.into_iter().partition(|entry| spare_git && may_be_git(entry.pid));
     let moving = !reaped.is_empty() || !dying.is_empty() || !gits.is_empty();
     if alive.is_empty() && headless.is_empty() {
         return if moving { Pass::Busy } else { Pass::Clean };
@@ -248,15 +248,16 @@ fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<Name>) -> Pass {
 fn halt(claim: &Claim, ours: &BTreeSet<u32>, spare_git: bool) {
     let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|id| ours.contains(&id));
     for orphan in table::child_numbers().into_iter().filter(|pid| !is_ours(pid)) {
-        if claim.is_sure_of(orphan) && !(spare_git && is_git(orphan)) {
+        if claim.is_sure_of(orphan) && !(spare_git && may_be_git(orphan)) {
             let _ = kill_process(orphan, Signal::STOP);
         }
     }
 }
 
-/// A git that a program of ours had started before it was killed itself.
-fn is_git(orphan: Pid) -> bool {
-    table::is_tagged(orphan, |value| value.starts_with(GIT_OF.as_bytes()))
+/// A git that a program of ours had started before it was killed itself, or one that is about to be. Stopped before its
+/// exec, it would hold the locks of its parent for as long as it stays stopped: for ever, if we are killed ourselves.
+fn may_be_git(orphan: Pid) -> bool {
+    table::is_tagged(orphan, |value| value.starts_with(GIT_OF.as_bytes())) || table::is_one_of_us(orphan)
 }
 
 /// The kernel's exact answer, and the whole price of the sweep when all is well.

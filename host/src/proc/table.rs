@@ -60,6 +60,14 @@ pub(super) fn is_tagged(pid: Pid, condition: impl Fn(&[u8]) -> bool) -> bool {
     })
 }
 
+/// Whether a process runs this very program: another one of us, or a child of such a one that is just being started.
+/// Between fork and exec it still has the environment and the open files of its parent.
+pub(super) fn is_one_of_us(pid: Pid) -> bool {
+    let file = |path: &str| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let mine = file("/proc/self/exe");
+    mine.is_some() && file(&format!("/proc/{}/exe", pid.as_raw_nonzero())) == mine
+}
+
 /// The roots and everything that descends from them, as far as it is alive.
 pub(super) fn families(table: &[Entry], roots: &[Entry]) -> Vec<Entry> {
     let mut members: BTreeSet<i32> = roots.iter().map(Entry::number).collect();
