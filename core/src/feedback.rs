@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::event::{CycleBoundary, Tracked, Trend};
 use crate::rules::pollution;
 use crate::run::Run;
-use crate::words::{Boundaries, Destination};
+use crate::words::{Boundaries, Destination, counted};
 
 /// The last finished cycle: the one the present cycle has to answer to.
 fn last_boundary(run: &Run) -> Option<&CycleBoundary> {
@@ -115,13 +115,11 @@ fn told(text: &mut String, boundary: &CycleBoundary, role: Destination, policy: 
     for theme in themes {
         let _ = writeln!(
             text,
-            "- **{}** {} finding{} of {} in {} file{}, such as `{}`",
+            "- **{}** {} of {} in {}, such as `{}`",
             theme.gravest.name(),
-            theme.findings,
-            if theme.findings == 1 { "" } else { "s" },
+            counted(theme.findings, "finding"),
             theme.category,
-            theme.files.len(),
-            if theme.files.len() == 1 { "" } else { "s" },
+            counted(theme.files.len(), "file"),
             theme.ids.iter().take(3).cloned().collect::<Vec<_>>().join("`, `")
         );
     }

@@ -9,9 +9,9 @@ use crate::event::{
     ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
-use crate::rules::shadows::counted;
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
+use crate::words::counted;
 use crate::words::{
     Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
     Trial, Verdict,
@@ -318,7 +318,7 @@ fn remedied(run: &Run, seen: &ShadowDetected) -> String {
 /// AF-121: said first, because somebody has paid for it already.
 fn regressions(open: &[Tracked]) -> String {
     let back = open.iter().filter(|found| found.regression_of.is_some()).count();
-    if back == 0 { String::new() } else { format!("; {}", plural(back, "REGRESSION")) }
+    if back == 0 { String::new() } else { format!("; {}", counted(back, "REGRESSION")) }
 }
 
 /// Whose work lands in the same step.
@@ -383,8 +383,8 @@ fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentCom
                 (
                     format!(
                         "done ({took}, {}, {})",
-                        plural(files, "file"),
-                        plural(tests as usize, "test file")
+                        counted(files, "file"),
+                        counted(tests as usize, "test file")
                     ),
                     Tone::Plain,
                 )
@@ -534,10 +534,6 @@ pub fn one_line(text: &str) -> String {
         line = line.chars().take(AT_MOST - 1).chain(['…']).collect();
     }
     line
-}
-
-fn plural(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 pub fn capital(word: &str) -> String {

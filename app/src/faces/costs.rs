@@ -3,7 +3,7 @@
 use archeflow_core::rules::estimate::{self, Estimate};
 use archeflow_core::rules::prices;
 use archeflow_core::run::Run;
-use archeflow_core::words::Money;
+use archeflow_core::words::{Money, counted};
 use serde_json::json;
 
 use super::text::{pad, safe_line};
@@ -25,7 +25,7 @@ pub(crate) fn table(run: &Run) -> Vec<String> {
             pad(&safe_line(archetype), 10),
             pad(tier.name(), 7),
             pad(&account.cost.shown(), 9),
-            times(account.attempts)
+            counted(account.attempts, "attempt")
         ));
     }
     lines.push(format!("  {} {} {}", pad("all", 10), pad("", 7), run.spent.shown()));
@@ -54,7 +54,7 @@ pub(crate) fn expectation(run: &Run, estimate: &Estimate) -> String {
         "{} a cycle, {} for {} (usual token counts, prices of {})",
         estimate.cycle.shown(),
         estimate.most.shown(),
-        cycles(run.max_cycles),
+        counted(run.max_cycles, "cycle"),
         prices::built_in().as_of
     )
 }
@@ -97,12 +97,4 @@ pub(crate) fn json(run: &Run) -> serde_json::Value {
         },
         "savings": saved,
     })
-}
-
-fn times(n: u32) -> String {
-    if n == 1 { "1 attempt".to_owned() } else { format!("{n} attempts") }
-}
-
-fn cycles(n: u32) -> String {
-    if n == 1 { "1 cycle".to_owned() } else { format!("{n} cycles") }
 }

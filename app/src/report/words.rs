@@ -3,6 +3,7 @@
 use archeflow_core::event::NextAction;
 use archeflow_core::story::{CycleEnd, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
+pub(super) use archeflow_core::words::counted as count;
 use archeflow_core::words::{Strategy, Verdict};
 
 use super::most;
@@ -35,10 +36,6 @@ pub(crate) fn summary(story: &Story) -> String {
 
 pub(super) fn cycles(story: &Story) -> String {
     count(story.cycles.len(), "cycle")
-}
-
-pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 pub(super) fn short(oid: &str) -> String {

@@ -1,6 +1,7 @@
 //! The words that all formats share.
 
 use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
+pub(super) use archeflow_core::words::counted as count;
 use archeflow_core::words::{Severity, Trial, Verdict};
 
 use super::most;
@@ -183,10 +184,6 @@ fn missed(reviewer: &Reviewer) -> String {
 
 fn were(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun} was") } else { format!("{n} {noun}s were") }
-}
-
-pub(super) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// The beginning of a commit's name.

@@ -5,9 +5,9 @@ use crate::event::{
     WorkflowEscalated, fitting,
 };
 use crate::rules::exit::{self, Against};
-use crate::rules::shadows::counted;
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
+use crate::words::counted;
 use crate::words::{
     Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
     Workflow,

@@ -1,10 +1,10 @@
 //! Boundaries of policy that are asked about between steps: checkpoints, and findings that only grow (AF-150, CL-26).
 
 use crate::event::{Event, Hardness, PolicyCheckpoint, Stop};
-use crate::rules::shadows::counted;
 use crate::run::Run;
 use crate::view::seconds;
 use crate::words::Reason;
+use crate::words::counted;
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
 const SPENT_PERCENT: u32 = 80;

@@ -2,7 +2,7 @@
 
 use crate::event::{Event, LoopEdited, QuestionAsked, QuestionKind};
 use crate::run::{Looped, Run};
-use crate::words::{Outcome, Reason, Role, RunStatus};
+use crate::words::{Outcome, Reason, Role, RunStatus, counted};
 
 /// PJ-01: nobody begins on a goal that says nothing.
 pub(super) fn vague(looped: &Looped) -> Vec<Event> {
@@ -61,7 +61,8 @@ pub(super) fn approval(run: &Run, looped: &Looped) -> Vec<Event> {
     if let Some(work) = &run.work {
         let lines: u64 = work.files.iter().map(|file| u64::from(file.added) + u64::from(file.deleted)).sum();
         let files = work.files.len() + work.files_left_out as usize;
-        details.push(format!("{lines} changed lines in {files} files, since the loop began"));
+        let (lines, files) = (counted(lines, "changed line"), counted(files, "file"));
+        details.push(format!("{lines} in {files}, since the loop began"));
     }
     if let Some(done) = &looped.battery {
         details.push(format!(

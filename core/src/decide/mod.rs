@@ -20,9 +20,9 @@ mod system;
 mod turns;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
-use crate::rules::shadows::counted;
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
+use crate::words::counted;
 use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict};
 
 use send::send;

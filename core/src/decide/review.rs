@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
 use crate::review;
 use crate::rules::convergence;
-use crate::rules::shadows::counted;
 use crate::run::{Cycle, Run};
+use crate::words::counted;
 use crate::words::{Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign};
 
 use super::{budget, check, enter, finish, point, send, stop, system};

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::persona::phase;
-use crate::rules::shadows::{self, Facts, counted};
+use crate::rules::shadows::{self, Facts};
 use crate::run::{Answered, Cycle, Key, Run};
+use crate::words::counted;
 use crate::words::{
     Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
 };

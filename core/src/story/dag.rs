@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Built, Entry, Event, Verb};
 use crate::view::{capital, one_line, seconds};
-use crate::words::{Heard, Phase, Seq, Speaker};
+use crate::words::{Heard, Phase, Seq, Speaker, counted};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dag {
@@ -165,7 +165,7 @@ fn label(event: &Event) -> String {
         }
         Event::ReviewVerdict(said) => {
             let n = said.findings.len();
-            let findings = if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+            let findings = counted(n, "finding");
             format!("{} {}, {findings}", capital(&said.archetype), said.verdict.name())
         }
         Event::EvidenceDowngrade(down) => {

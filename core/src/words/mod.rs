@@ -4,6 +4,7 @@ mod answer;
 mod archetype;
 mod bounds;
 mod change;
+mod count;
 mod finding;
 mod lesson;
 mod looping;
@@ -24,6 +25,7 @@ pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said,
 pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
 pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
+pub use count::counted;
 pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
 pub use lesson::{Lesson, LessonKind, Resolved};
 pub use looping::{Approval, Goals, LimitMode, Looping, Risks};

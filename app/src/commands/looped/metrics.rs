@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_core::rules::looped::metrics::{Light, Tally};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_core::words::Looping;
+use archeflow_core::words::{Looping, counted};
 use archeflow_host::config::Flags;
 use archeflow_host::looped::figures::{self, Figures};
 use serde_json::{Value, json};
@@ -85,19 +85,15 @@ fn print(figures: &Figures, policy: &Looping) {
     out!("");
     out!(
         "{} ended: {} landed, {} incomplete, {} failed; {} open",
-        counted(tally.cycles()),
+        counted(tally.cycles(), "cycle"),
         of(tally.succeeded),
         of(tally.incomplete),
         of(tally.failed),
         figures.open
     );
     if figures.unread > 0 {
-        out!("{} could not be read", counted(figures.unread));
+        out!("{} could not be read", counted(figures.unread, "cycle"));
     }
-}
-
-fn counted(n: u32) -> String {
-    if n == 1 { "1 cycle".to_owned() } else { format!("{n} cycles") }
 }
 
 fn object(figures: &Figures, policy: &Looping) -> Value {

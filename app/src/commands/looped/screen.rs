@@ -5,7 +5,7 @@ use std::path::Path;
 use archeflow_core::event::Event;
 use archeflow_core::run::{Looped, Run};
 use archeflow_core::view::{self, Tone};
-use archeflow_core::words::{LoopState, Speaker};
+use archeflow_core::words::{LoopState, Speaker, counted};
 use archeflow_host::looped::cycle::{CycleFile, PATH, continues};
 use archeflow_host::store::journal::Journal;
 use archeflow_host::store::places::Places;
@@ -233,7 +233,7 @@ fn about_file(root: &Path, state: &Path, run: &Run) -> Option<String> {
         Ok(seen) if seen.past.fresh.trim().is_empty() => None,
         Ok(seen) => {
             let lines = seen.past.fresh.lines().filter(|line| !line.trim().is_empty()).count();
-            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let lines = counted(lines, "line");
             Some(format!(
                 "{lines} of yours from line {} on; archeflow loop answer takes them up",
                 seen.past.fresh_line

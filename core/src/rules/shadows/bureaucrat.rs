@@ -4,8 +4,9 @@
 //! a fix, for these are the work; a demand for a test in a test file that was not changed; advice (INFO) outside of
 //! the change; a "consider" that names what to do; documentation of what is public, unsafe or can fail.
 
-use super::{Facts, Places, at_most, count, counted, number, review, sighting};
+use super::{Facts, Places, at_most, count, number, review, sighting};
 use crate::rules::signs::is_test_path;
+use crate::words::counted;
 use crate::words::{Bureaucrat, Change, Finding, Review, Sighting};
 
 pub(super) const CORRECTION: &str = "Keep only what somebody will stumble over in six months, inside the changed files. Give \

@@ -5,7 +5,8 @@
 //! log does not hold all changed files, every place.
 
 use super::steps::shows_steps;
-use super::{Facts, Places, at_most, count, counted, number, review, sighting};
+use super::{Facts, Places, at_most, count, number, review, sighting};
+use crate::words::counted;
 use crate::words::{Change, FalseAlarm, Review, Sighting};
 
 pub(super) const CORRECTION: &str = "Delete every finding outside of the diff and every scenario that can't happen to a real \

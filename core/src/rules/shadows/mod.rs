@@ -122,11 +122,6 @@ fn count<'a>(findings: &'a [Finding], wanted: impl Fn(&&'a Finding) -> bool) -> 
     number(findings.iter().filter(wanted).count())
 }
 
-/// A number and what it counts: `1 file`, `2 files`.
-pub(crate) fn counted(n: u32, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
-
 /// How many would have been no shadow.
 pub(crate) fn at_most(limit: u32) -> String {
     format!("where at most {limit} {} fine", if limit == 1 { "is" } else { "are" })

@@ -4,7 +4,8 @@
 //! its alternatives or risks, or with a "no" in front; what it leaves for later; a plan with many files, for
 //! size is the task's business.
 
-use super::{Facts, at_most, counted, sighting};
+use super::{Facts, at_most, sighting};
+use crate::words::counted;
 use crate::words::{OverArchitect, Sighting};
 
 pub(super) const CORRECTION: &str = "Plan for the present order of magnitude only. Remove every abstraction, package \

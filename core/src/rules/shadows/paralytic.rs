@@ -4,7 +4,8 @@
 //! same flaw at several files, which is one finding for each; a place outside of the plan whose line is quoted or
 //! which cites a planned file too, since the fact against a plan often lies elsewhere.
 
-use super::{Facts, Places, at_most, count, counted, number, review, sighting};
+use super::{Facts, Places, at_most, count, number, review, sighting};
+use crate::words::counted;
 use crate::words::{Finding, Paralytic, Review, Severity, Sighting};
 
 pub(super) const CORRECTION: &str = "Rank your challenges by what happens if you are right. Keep the three gravest, each \

@@ -6,7 +6,8 @@
 //! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
 //! quotes code.
 
-use super::{Facts, Places, count, counted, review, sighting};
+use super::{Facts, Places, count, review, sighting};
+use crate::words::counted;
 use crate::words::{Finding, Paranoid, Review, Severity, Sighting, Verdict};
 
 pub(super) const CORRECTION: &str = "Ask of every CRITICAL whether a senior engineer would block the change for it. If \

@@ -5,7 +5,8 @@
 //! or that is parked under a heading of its own; a recommendation that comes first, in an answer that is not
 //! long; and an answer that ends with a question to a person instead of a recommendation.
 
-use super::{Facts, at_most, counted, sighting};
+use super::{Facts, at_most, sighting};
+use crate::words::counted;
 use crate::words::{RabbitHole, Sighting, Status};
 
 pub(super) const CORRECTION: &str = "Stop exploring. Answer again with your three most important findings and \

@@ -5,8 +5,9 @@
 //! files and documents that the plan forgot to list; a module list or manifest with a few lines that wire a
 //! planned file in; a file that had to change, if the Maker says which and why; and prose.
 
-use super::{Facts, Places, counted, is_code, number, sighting};
+use super::{Facts, Places, is_code, number, sighting};
 use crate::rules::signs::is_test_path;
+use crate::words::counted;
 use crate::words::{Change, ChangedFile, Domain, FileStatus, Proposal, Rogue, Sighting, Status};
 
 pub(super) const CORRECTION: &str = "Read the proposal again. Write the tests it asks for and run them, commit item \

@@ -2,7 +2,8 @@
 //! one for which nothing was done yet.
 
 use super::Situation;
-use crate::rules::shadows::{counted, sighting};
+use crate::rules::shadows::sighting;
+use crate::words::counted;
 use crate::words::{AnalysisParalysis, Sighting};
 
 pub(super) const REMEDY: &str =

@@ -1,8 +1,9 @@
 //! AF-146: what every run leaves for the next one.
 
 use super::Situation;
-use crate::rules::shadows::{counted, sighting};
+use crate::rules::shadows::sighting;
 use crate::words::Sighting;
+use crate::words::counted;
 
 pub(super) const REMEDY: &str = "Plan a run that does nothing but clear them up, before the next feature.";
 

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use super::Situation;
 use crate::event::Tracked;
 use crate::rules::convergence::keywords;
-use crate::rules::shadows::{counted, number, sighting};
+use crate::rules::shadows::{number, sighting};
+use crate::words::counted;
 use crate::words::{Destination, Disposition, Prior, Severity, Sighting};
 
 pub(super) const REMEDY: &str =

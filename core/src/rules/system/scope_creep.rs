@@ -3,7 +3,8 @@
 //! wiring) counts at neither.
 
 use super::Situation;
-use crate::rules::shadows::{counted, number, outside, sighting};
+use crate::rules::shadows::{number, outside, sighting};
+use crate::words::counted;
 use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting};
 
 pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
