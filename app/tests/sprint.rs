@@ -421,6 +421,12 @@ impl World {
         panic!("{file} never came");
     }
 
+    fn sprint_id(&self) -> String {
+        let entries = fs::read_dir(self.hub().join(".archeflow/sprints")).unwrap().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned)).next().unwrap()
+    }
+
     /// The kinds of the lines of the only sprint, with its items.
     fn log(&self) -> Vec<(String, String)> {
         let folder = self.hub().join(".archeflow/sprints");
@@ -457,6 +463,44 @@ fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
         page.contains("It ended (task\\_failures)") || page.contains("It ended (task_failures)"),
         "{page}"
     );
+}
+
+/// A break calls in whoever runs, and that is nobody's failure: the next sprint goes on with it, counts what somebody
+/// finished by hand in between, and begins anew what somebody threw away.
+#[test]
+fn af_153_what_a_break_called_in_is_gone_on_with() {
+    for (by_hand, runs, same) in [("", 1, true), ("resume", 1, true), ("discard", 2, false)] {
+        let world = World::new(&["shop", "till"]);
+        let waits = "sh case $ARCHEFLOW_RUN_ID in *.slow.*) touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done;; \
+                     *) while ! test -e {base}/began; do sleep 0.05; done;; esac";
+        world.staged(&format!("== maker ==\n{waits}"), "");
+        world.add("slow", "till", &[]);
+        for id in ["red-1", "red-2", "red-3"] {
+            world.add(id, "shop", &[]);
+        }
+        let output = world.run();
+        assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+        assert_eq!(world.statuses()["slow"], "pending", "{}", told(&output));
+        let run = format!("{}.slow.1", world.sprint_id());
+        fs::write(world.base().join("go"), "").unwrap();
+        if !by_hand.is_empty() {
+            let repo = world.hub().join("till");
+            let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+            let output = command.args([by_hand, &run, "--unattended", "--repo"]).arg(repo).output().unwrap();
+            assert!(output.status.code().is_some_and(|code| code < 20), "{}", told(&output));
+        }
+        let output = world.run();
+        assert_eq!(output.status.code(), Some(0), "{by_hand}: {}", told(&output));
+        assert_eq!((&*world.statuses()["slow"], world.landed("till").len()), ("completed", 1), "{by_hand}");
+        let logs = fs::read_dir(world.hub().join("till/.archeflow/events")).unwrap().flatten();
+        let logs = logs.filter(|entry| entry.file_name().to_string_lossy().contains(".slow."));
+        assert_eq!(logs.count(), runs, "{by_hand}");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let slow = said["items"].as_array().unwrap().iter().find(|item| item["id"] == "slow").unwrap();
+        assert_eq!((slow["run_id"] == run, &slow["attempts"]), (same, &Value::from(1)), "{said}");
+        let queue = fs::read_to_string(world.hub().join("docs/orchestra/queue.json")).unwrap();
+        assert!(!queue.contains("\"run\":"), "nothing is left to go on with: {queue}");
+    }
 }
 
 #[test]

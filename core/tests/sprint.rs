@@ -10,7 +10,9 @@ mod chance;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::sprint::event::{Busy, Candidate, Entry, Event, FORMAT, ItemEnd, RunEnd, Stop, Together};
+use archeflow_core::sprint::event::{
+    Busy, Candidate, Entry, Event, FORMAT, ItemEnd, Left, RunEnd, Stop, Together,
+};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
@@ -111,7 +113,7 @@ fn bx_28_af_151_with_little_left_less_is_done() {
         let mut events: Vec<Event> =
             sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event).collect();
         let start_seq = *sprint.open.keys().next().unwrap();
-        sprint.hear(0, Event::Claimed { start_seq, fence: Some(1) });
+        sprint.hear(0, Event::Claimed { start_seq, fence: Some(1), left: None });
         events.extend(sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event));
         let run = events.iter().find_map(|event| match event {
             Event::Run { workflow, .. } => Some(*workflow),
@@ -283,6 +285,16 @@ impl World {
         }
     }
 
+    /// Some items were begun by an earlier sprint.
+    fn left(&self, item: &str) -> Option<Left> {
+        let mut chance = Chance::keyed(self.seed, &[word(item), word("left")]);
+        chance.percent(15).then(|| {
+            let spent = chance.below(3 * DOLLAR);
+            let budget_usd = chance.percent(70).then(|| Money(spent + chance.below(3 * DOLLAR)));
+            Left { run_id: format!("{item}.old"), spent_usd: Money(spent), budget_usd }
+        })
+    }
+
     /// What a run does depends on the item and the attempt alone, so that it is the same after a crash.
     fn outcome(&self, id: &str, attempt: u64, landing: bool, budget: Option<Money>) -> RunEnd {
         let key = [word(id), attempt, u64::from(landing)];
@@ -329,7 +341,8 @@ impl World {
                 } else if known.status == Status::Pending {
                     known.status = Status::Completed;
                 }
-                Event::Claimed { start_seq: seq, fence: fence.filter(|_| free) }
+                let fence = fence.filter(|_| free);
+                Event::Claimed { start_seq: seq, fence, left: self.left(item).filter(|_| free) }
             }
             Event::Run { item, attempt, budget_usd, .. } => Event::Ended {
                 start_seq: seq,
@@ -340,7 +353,10 @@ impl World {
                 let times = self.log.iter().filter(again).count() as u64;
                 let attempt = u64::from(sprint.items[item].attempt) + 1_000 * times;
                 let end = self.outcome(item, attempt, false, sprint.items[item].budget);
-                Event::Ended { start_seq: seq, end: RunEnd { run_id: run_id.clone(), ..end } }
+                // It tells what it cost altogether, also before this sprint.
+                let before = self.left(item).filter(|left| left.run_id == *run_id);
+                let cost_usd = end.cost_usd.plus(before.map_or(Money::ZERO, |left| left.spent_usd));
+                Event::Ended { start_seq: seq, end: RunEnd { run_id: run_id.clone(), cost_usd, ..end } }
             }
             Event::Land { item, .. } => {
                 let attempt = u64::from(sprint.items[item].attempt);
@@ -582,7 +598,9 @@ fn promise_in(project: &str, items: &BTreeMap<String, Item>, order: &Event) -> O
 }
 
 /// The promises, from the log and the queue alone.
-fn audit(seed: u64, world: &World, sprint: &Sprint) {
+///
+/// Gives how many runs of an earlier sprint went on.
+fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
     let policy = world.policy();
     let mut open: BTreeMap<u64, Event> = BTreeMap::new();
     let mut items: BTreeMap<String, Item> = BTreeMap::new();
@@ -592,6 +610,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
     let mut broken = false;
     let mut gate = Gate::default();
     let mut promised = 0_u64;
+    let mut taken = 0;
     let mut costs: BTreeMap<String, u64> = BTreeMap::new();
     let mut before = Sprint::default();
     for entry in &world.log {
@@ -657,12 +676,31 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
                 if let Some(Event::Run { budget_usd, .. }) = &answered {
                     promised -= budget_usd.map_or(0, |money| money.0);
                 }
+                let left = end.run_id.strip_suffix(".old").and_then(|item| world.left(item));
+                if let (Some(Event::Resume { item, .. }), Some(left)) = (&answered, &left)
+                    && before.items[item].end.is_none()
+                    && policy.budget_usd.is_some()
+                {
+                    promised -= left.promised().map_or(0, |money| money.0);
+                }
                 let cost = costs.entry(end.run_id.clone()).or_default();
-                *cost = (*cost).max(end.cost_usd.0);
+                *cost = (*cost).max(end.cost_usd.0 - left.map_or(0, |left| left.spent_usd.0));
             }
-            Event::Resume { item, .. } => {
+            Event::Resume { item, run_id } => {
                 assert!(ours.contains(item) && !broken, "seed {seed}: {item} goes on");
-                gate.begins(seed, &items[item], false);
+                let taken_up = before.items[item].end.is_none();
+                assert_eq!(
+                    taken_up,
+                    !costs.contains_key(run_id),
+                    "seed {seed}: {item} goes on with {run_id}"
+                );
+                gate.begins(seed, &items[item], taken_up);
+                taken += usize::from(taken_up);
+                if let (true, Some(budget)) = (taken_up, policy.budget_usd) {
+                    promised += world.left(item).unwrap().promised().expect("a bound").0;
+                    let spent: u64 = costs.values().sum();
+                    assert!(spent + promised <= budget.0, "I4, seed {seed}: more promised than there is");
+                }
             }
             Event::Due { account } => {
                 if let Some((due, _)) = gate.accounts.get_mut(account) {
@@ -714,6 +752,7 @@ fn audit(seed: u64, world: &World, sprint: &Sprint) {
             assert!(claims.contains(id), "seed {seed}: {id} was forgotten");
         }
     }
+    taken
 }
 
 /// One landing at a time in a project; what matters most first, but for what is taken apart, landed by itself or waits
@@ -746,10 +785,11 @@ fn lands_in_order(seed: u64, before: &Sprint, names: &[&str]) {
 fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
     let mut ends: BTreeMap<Stop, u32> = BTreeMap::new();
     let mut seen = Batches::default();
+    let mut taken_up = 0;
     for seed in 0..2_000 {
         let mut world = World::new(seed, false);
         let sprint = world.play();
-        audit(seed, &world, &sprint);
+        taken_up += audit(seed, &world, &sprint);
         seen.landed += world.batches.landed;
         seen.red += world.batches.red;
         seen.left_out += world.batches.left_out;
@@ -761,6 +801,7 @@ fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
     }
     let all = [seen.landed, seen.red, seen.left_out, seen.overlaps];
     assert!(all.iter().all(|count| *count > 30), "a world that is too tame: {seen:?}");
+    assert!(taken_up > 300, "a world that is too tame: {taken_up}");
 }
 
 /// Which of several that wait to be landed do land, which is refused, and how often tests run for it.
@@ -809,7 +850,7 @@ fn taken_apart(items: &str, red: &str, together: &str, most: u32) -> (String, St
             };
             let merged = |item: &str| ended(item, RunStatus::Merged, Reason::Approved);
             let report = match order {
-                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1) },
+                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1), left: None },
                 Event::Run { item, .. } => {
                     let end = ended(&item, RunStatus::AwaitingMerge, Reason::Approved);
                     Event::Ended { start_seq: seq, end }
@@ -861,7 +902,7 @@ fn bx_28_who_changes_the_same_waits_and_starts_over() {
         };
         sprint.settle(0, Room::PLENTY);
         for (seq, _) in sprint.open.clone() {
-            sprint.hear(0, Event::Claimed { start_seq: seq, fence: Some(1) });
+            sprint.hear(0, Event::Claimed { start_seq: seq, fence: Some(1), left: None });
         }
         sprint.settle(0, Room::PLENTY);
         let is_run: fn(&Event) -> bool = |order| matches!(order, Event::Run { .. });
@@ -912,7 +953,7 @@ fn af_153_three_failures_in_a_row_are_a_hard_break() {
             let (seq, order) =
                 sprint.open.first_key_value().map(|(seq, order)| (*seq, order.clone())).unwrap();
             let report = match order {
-                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1) },
+                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1), left: None },
                 Event::Run { item, .. } => {
                     let end = match left.next() {
                         Some('f') => ended(&item, RunStatus::Stopped, Reason::MaxCycles),
@@ -930,6 +971,76 @@ fn af_153_three_failures_in_a_row_are_a_hard_break() {
     }
 }
 
+/// A sprint that broke called a run in. The next one goes on with it if its purse bears that, and counts only what it
+/// spends itself; what ended for good is not gone on with, and what never began again is not forgotten.
+#[test]
+fn bx_22_what_an_earlier_sprint_left_is_gone_on_with() {
+    let dollars = |n: u64| Money(n * DOLLAR);
+    let left = |most| Left { run_id: "old.a.1".to_owned(), spent_usd: dollars(3), budget_usd: most };
+    let begun = |budget_usd, share: Option<u64>, left: Option<Left>| {
+        let shares = share.map(|percent| ("p".to_owned(), percent)).into_iter().collect();
+        let mut sprint = start(Policy { budget_usd, shares, ..Policy::default() });
+        sprint.hear(0, Event::Seen { item: item("a", "p") });
+        let claim = sprint.settle(0, Room::PLENTY);
+        sprint.hear(0, Event::Claimed { start_seq: claim[0].seq, fence: Some(1), left });
+        sprint
+    };
+    for (name, budget, share, found, goes_on) in [
+        ("nothing was left", None, None, None, false),
+        ("no bounds at all", None, None, Some(left(None)), true),
+        ("bounded by itself", None, None, Some(left(Some(dollars(9)))), true),
+        ("seven, and six are promised", Some(7), None, Some(left(Some(dollars(9)))), true),
+        ("five, and six are promised", Some(5), None, Some(left(Some(dollars(9)))), false),
+        ("a bound, and it has none", Some(50), None, Some(left(None)), false),
+        ("half of ten is too little", Some(10), Some(50), Some(left(Some(dollars(9)))), false),
+    ] {
+        let mut sprint = begun(budget.map(dollars), share, found);
+        let orders = sprint.settle(0, Room::PLENTY);
+        let order = &orders[0].event;
+        let resumed = matches!(order, Event::Resume { run_id, .. } if run_id == "old.a.1");
+        let anew = matches!(order, Event::Run { attempt: 1, .. });
+        assert_eq!((resumed, anew), (goes_on, !goes_on), "{name}: {order:?}");
+        assert_eq!(sprint.items["a"].runs(), 1, "{name}");
+    }
+
+    let cost = |end: RunEnd| RunEnd { cost_usd: dollars(5), ..end };
+    let stopped = RunEnd {
+        stopped: true,
+        status: None,
+        reason: None,
+        ..ended("old.a.1", RunStatus::Failed, Reason::Blocked)
+    };
+    let moved = ended("old.a.1", RunStatus::AwaitingMerge, Reason::BaseMoved);
+    let red = ended("old.a.1", RunStatus::Stopped, Reason::TestsFailed);
+    for (name, end, follows) in [
+        ("called in once more", stopped, "pending old.a.1"),
+        ("failed", red, "failed"),
+        ("the target moved", moved, "anew"),
+    ] {
+        let mut sprint = begun(Some(dollars(50)), None, Some(left(Some(dollars(9)))));
+        let orders = sprint.settle(0, Room::PLENTY);
+        assert_eq!(budget::whole(&sprint).promised, dollars(6), "{name}");
+        sprint.hear(0, Event::Ended { start_seq: orders[0].seq, end: cost(end) });
+        assert_eq!(sprint.spent(), dollars(2), "{name}: three of five were spent before");
+        let next = sprint.settle(0, Room::PLENTY).remove(0).event;
+        let told = match &next {
+            Event::Settle { status, run_id, .. } => {
+                [status.name(), run_id.as_deref().unwrap_or_default()].join(" ").trim().to_owned()
+            }
+            Event::Run { attempt: 1, .. } => "anew".to_owned(),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(told, follows, "{name}");
+    }
+
+    let mut sprint = begun(None, None, Some(left(None)));
+    let event = Event::Break { why: Stop::TaskFailures, hard: true, detail: String::new() };
+    sprint.apply(&Entry { seq: sprint.lines + 1, at: 0, event });
+    let given_back = &sprint.settle(0, Room::PLENTY)[0].event;
+    let told = matches!(given_back, Event::Settle { run_id: Some(run), .. } if run == "old.a.1");
+    assert!(told, "claimed and not begun: {given_back:?}");
+}
+
 /// A run that its provider turned away goes on when its time has come, alone at first, and is no failure.
 #[test]
 fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
@@ -943,7 +1054,7 @@ fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
     };
     let claims = orders(&mut sprint);
     for (seq, _) in &claims {
-        sprint.hear(0, Event::Claimed { start_seq: *seq, fence: Some(1) });
+        sprint.hear(0, Event::Claimed { start_seq: *seq, fence: Some(1), left: None });
     }
     let runs = orders(&mut sprint);
     assert_eq!(runs.len(), 3);

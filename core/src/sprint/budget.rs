@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::event::Left;
 use super::fold::{Known, Sprint, Stand};
 use super::queue::Item;
 use crate::words::{Money, Workflow};
@@ -74,6 +75,14 @@ pub fn smaller(sprint: &Sprint, item: &Item) -> Option<Workflow> {
 /// Nothing is left for this project just now.
 pub fn is_short(sprint: &Sprint, project: &str) -> bool {
     allowance(sprint, project) == Some(Money::ZERO)
+}
+
+/// What a run that was left may still spend was decided by an earlier sprint. If it is more than there is now, the task
+/// begins anew with less.
+pub fn bears(sprint: &Sprint, project: &str, left: &Left) -> bool {
+    let purses = [whole(sprint), of_project(sprint, project)];
+    let within = |most: Money| left.promised().is_some_and(|promised| promised <= most);
+    purses.iter().filter_map(Purse::left).all(within)
 }
 
 /// The project has spent what it may, whatever comes back from runs under way.

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Entry, Event, RunEnd, Stop};
+use super::event::{Entry, Event, Left, RunEnd, Stop};
+use super::fold::run_id;
 use super::queue::Status;
 use crate::words::{Money, Seq, Share};
 
@@ -20,6 +21,8 @@ pub struct Chronicle {
     pub checkpoints: Vec<Checkpoint>,
     pub breaks: Vec<Broke>,
     orders: BTreeMap<Seq, Event>,
+    /// What was found with an item that was claimed.
+    left: BTreeMap<String, Left>,
     autonomous: bool,
 }
 
@@ -51,7 +54,9 @@ pub enum Over {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     pub item: String,
+    /// 0 for one that an earlier sprint left.
     pub attempt: u32,
+    pub left: Option<Left>,
     pub budget: Option<Money>,
     pub began: u64,
     /// When it ended, or landed, for the last time.
@@ -76,6 +81,14 @@ pub struct Broke {
     pub why: Stop,
     pub hard: bool,
     pub detail: String,
+}
+
+impl Told {
+    pub fn run_id(&self, sprint_id: &str) -> String {
+        let end = self.end.as_ref().map(|end| &end.run_id);
+        let known = end.or(self.left.as_ref().map(|left| &left.run_id));
+        known.cloned().unwrap_or_else(|| run_id(sprint_id, &self.item, self.attempt))
+    }
 }
 
 impl Chronicle {
@@ -106,11 +119,23 @@ impl Chronicle {
                 self.sessions.push(session);
             }
             Event::Run { item, attempt, budget_usd, .. } => {
-                self.begin(item, *attempt, *budget_usd, at);
+                self.begin(item, *attempt, None, *budget_usd, at);
                 self.orders.insert(entry.seq, event.clone());
             }
-            Event::Land { .. } | Event::Resume { .. } => {
+            Event::Claim { .. } | Event::Land { .. } => {
                 self.orders.insert(entry.seq, event.clone());
+            }
+            Event::Claimed { left: Some(left), .. } => {
+                if let Some(Event::Claim { item }) = order {
+                    self.left.insert(item, left.clone());
+                }
+            }
+            Event::Resume { item, .. } => {
+                self.orders.insert(entry.seq, event.clone());
+                if let Some(left) = self.left.remove(item).filter(|_| self.run_of(item).is_none()) {
+                    let promised = left.promised();
+                    self.begin(item, 0, Some(left), promised, at);
+                }
             }
             Event::Ended { end, .. } | Event::Landed { end, .. } => self.ended(order.as_ref(), end, at),
             Event::Settle { item, status, note, .. } => {
@@ -135,9 +160,9 @@ impl Chronicle {
         self.session(|session| session.last = at);
     }
 
-    fn begin(&mut self, item: &str, attempt: u32, budget: Option<Money>, began: u64) {
+    fn begin(&mut self, item: &str, attempt: u32, left: Option<Left>, budget: Option<Money>, began: u64) {
         let item = item.to_owned();
-        self.runs.push(Told { item, attempt, budget, began, ended: None, end: None, took_ms: 0 });
+        self.runs.push(Told { item, attempt, left, budget, began, ended: None, end: None, took_ms: 0 });
     }
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, at: u64) {
@@ -146,7 +171,9 @@ impl Chronicle {
             return;
         };
         let before = self.runs.iter().find_map(|told| {
-            told.end.as_ref().filter(|known| known.run_id == end.run_id).map(|known| known.cost_usd)
+            let known = told.end.as_ref().map(|known| (&known.run_id, known.cost_usd));
+            let known = known.or(told.left.as_ref().map(|left| (&left.run_id, left.spent_usd)));
+            known.filter(|(run_id, _)| **run_id == end.run_id).map(|(_, cost)| cost)
         });
         if let Some(told) = self.runs.iter_mut().rev().find(|told| told.item == *item) {
             told.took_ms = told.took_ms.saturating_add(end.took_ms);

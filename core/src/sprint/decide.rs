@@ -31,7 +31,9 @@ fn follow_up(sprint: &Sprint) -> Vec<Event> {
         Follows::Land => None,
         Follows::Rerun => run_if_possible(sprint, known),
         Follows::Settle(status, note) => {
-            Some(Event::Settle { item: known.item.id.clone(), fence: known.fence, status, note })
+            let (item, fence) = (known.item.id.clone(), known.fence);
+            let run_id = if status == Status::Pending { standing::goes_on(known) } else { None };
+            Some(Event::Settle { item, fence, status, note, run_id })
         }
     })
     .take(1)
@@ -61,6 +63,7 @@ fn block(sprint: &Sprint) -> Vec<Event> {
         fence: None,
         status: Status::Blocked,
         note: format!("waits for {on}, which can't be completed"),
+        run_id: None,
     })
     .take(1)
     .collect()
@@ -149,6 +152,11 @@ fn run_if_possible(sprint: &Sprint, known: &Known) -> Option<Event> {
         let hope = sprint.items.values().any(finds_out);
         return (!hope).then(|| give_back(known, "given back: its provider is busy".to_owned()));
     }
+    if let Some(left) =
+        known.left.as_ref().filter(|left| known.end.is_none() && budget::bears(sprint, project, left))
+    {
+        return Some(Event::Resume { item: known.item.id.clone(), run_id: left.run_id.clone() });
+    }
     if !budget::is_short(sprint, project) {
         return Some(run_of(sprint, known, known.attempt + 1));
     }
@@ -157,7 +165,8 @@ fn run_if_possible(sprint: &Sprint, known: &Known) -> Option<Event> {
 }
 
 fn give_back(known: &Known, note: String) -> Event {
-    Event::Settle { item: known.item.id.clone(), fence: known.fence, status: Status::Pending, note }
+    let (item, fence, status) = (known.item.id.clone(), known.fence, Status::Pending);
+    Event::Settle { item, fence, status, note, run_id: standing::goes_on(known) }
 }
 
 fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {

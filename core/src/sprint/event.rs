@@ -40,7 +40,12 @@ pub enum Event {
     Claim { item: String },
     /// Without a fence somebody else has it.
     #[serde(rename = "item.claimed")]
-    Claimed { start_seq: Seq, fence: Option<u64> },
+    Claimed {
+        start_seq: Seq,
+        fence: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Left>,
+    },
     #[serde(rename = "item.run")]
     Run {
         item: String,
@@ -50,7 +55,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workflow: Option<Workflow>,
     },
-    /// A run that was parked goes on.
+    /// A run that was parked, or left by an earlier sprint, goes on.
     #[serde(rename = "item.resume")]
     Resume { item: String, run_id: String },
     #[serde(rename = "item.ended")]
@@ -68,7 +73,15 @@ pub enum Event {
     #[serde(rename = "item.overlap")]
     Overlap { a: String, b: String, files: Vec<String> },
     #[serde(rename = "item.settle")]
-    Settle { item: String, fence: Option<u64>, status: Status, note: String },
+    Settle {
+        item: String,
+        fence: Option<u64>,
+        status: Status,
+        note: String,
+        /// The run with which whoever takes the item next goes on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_id: Option<String>,
+    },
     #[serde(rename = "item.settled")]
     Settled { start_seq: Seq },
     /// It is time to try an account again.
@@ -113,6 +126,22 @@ pub struct RunEnd {
     /// It waits for a provider, and can go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<Busy>,
+}
+
+/// A run that an earlier sprint began and could not finish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    pub run_id: String,
+    pub spent_usd: Money,
+    /// What it may spend altogether.
+    pub budget_usd: Option<Money>,
+}
+
+impl Left {
+    /// What it may still spend; nothing if it has no bound of its own.
+    pub fn promised(&self) -> Option<Money> {
+        Some(Money(self.budget_usd?.0.saturating_sub(self.spent_usd.0)))
+    }
 }
 
 /// Accounts that turned a run away.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::breaker::{self, Breaker};
-use super::event::{Entry, Event, RunEnd, Stop, Together};
+use super::event::{Entry, Event, Left, RunEnd, Stop, Together};
 use super::policy::{Policy, Room};
 use super::queue::{Item, Status};
 use super::{decide, standing};
@@ -72,6 +72,8 @@ pub struct Known {
     pub budget: Option<Money>,
     /// How its last run came out.
     pub end: Option<RunEnd>,
+    /// The run of an earlier sprint with which it begins.
+    pub left: Option<Left>,
     /// It lands by itself: it did not go together with others.
     pub alone: bool,
 }
@@ -174,11 +176,13 @@ impl Sprint {
                 self.agreed.retain(|agreed| agreed != item);
                 self.stand(item, Stand::Claiming);
             }
-            Event::Claimed { fence, .. } => self.claimed(answered.as_ref(), *fence),
+            Event::Claimed { fence, left, .. } => self.claimed(answered.as_ref(), *fence, left.as_ref()),
             Event::Run { item, attempt, budget_usd, .. } => {
                 self.stand(item, Stand::Running);
                 self.known(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
+                    // Nobody went on with it.
+                    known.left = known.left.take().filter(|_| known.end.is_some());
                 });
                 // From here on it changes other files, from another commit on.
                 self.overlaps.retain(|(a, b), _| a != item && b != item);
@@ -189,12 +193,18 @@ impl Sprint {
             }
             Event::Resume { item, .. } => {
                 self.stand(item, Stand::Running);
-                let busy = self
-                    .items
-                    .get(item)
-                    .and_then(|known| known.end.as_ref())
-                    .and_then(|end| end.busy.as_ref());
-                let tried = busy.map_or(Vec::new(), |busy| busy.accounts.clone());
+                let tried = match self.items.get(item) {
+                    Some(Known { end: Some(end), .. }) => {
+                        end.busy.as_ref().map_or(Vec::new(), |busy| busy.accounts.clone())
+                    }
+                    Some(known) => breaker::tried_by(self, &known.item.project).cloned().collect(),
+                    None => Vec::new(),
+                };
+                self.known(item, |known| {
+                    if let (None, Some(left)) = (&known.end, &known.left) {
+                        known.budget = left.promised();
+                    }
+                });
                 self.note_trial(item, &tried);
             }
             Event::Ended { end, .. } => {
@@ -237,8 +247,9 @@ impl Sprint {
             }
             None => {
                 let stand = Stand::Waiting;
-                let (fence, attempt, budget, end, alone) = (None, 0, None, None, false);
-                let known = Known { item: item.clone(), number, stand, fence, attempt, budget, end, alone };
+                let (fence, attempt, budget, end, left, alone) = (None, 0, None, None, None, false);
+                let known =
+                    Known { item: item.clone(), number, stand, fence, attempt, budget, end, left, alone };
                 self.items.insert(item.id.clone(), known);
             }
         }
@@ -255,10 +266,10 @@ impl Sprint {
         }
     }
 
-    fn claimed(&mut self, order: Option<&Event>, fence: Option<u64>) {
+    fn claimed(&mut self, order: Option<&Event>, fence: Option<u64>, left: Option<&Left>) {
         let Some(Event::Claim { item }) = order else { return };
         self.stand(item, if fence.is_some() { Stand::Claimed } else { Stand::Aside });
-        self.known(item, |known| known.fence = fence);
+        self.known(item, |known| (known.fence, known.left) = (fence, left.cloned()));
     }
 
     fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
@@ -311,9 +322,11 @@ impl Sprint {
         } else {
             self.reds.retain(|red| !red.iter().any(|other| other == item));
         }
+        let before = self.items.get(item).and_then(|known| known.left.as_ref());
+        let before = before.filter(|left| left.run_id == end.run_id).map_or(0, |left| left.spent_usd.0);
         let cost = self.spent.entry(end.run_id.clone()).or_default();
         // A run tells what it cost altogether, so the greater word is the later one.
-        *cost = (*cost).max(end.cost_usd);
+        *cost = (*cost).max(Money(end.cost_usd.0.saturating_sub(before)));
         if let Some(known) = self.items.get(item) {
             self.projects.insert(end.run_id.clone(), known.item.project.clone());
         }
@@ -377,6 +390,26 @@ impl Sprint {
     pub fn ours(&self) -> impl Iterator<Item = &Known> {
         self.items.values().filter(|known| known.stand.is_ours())
     }
+}
+
+impl Known {
+    /// How many runs it has had here.
+    pub fn runs(&self) -> u32 {
+        self.attempt + u32::from(self.left.is_some())
+    }
+
+    /// The name of its last run, which is that of an earlier sprint if it began with one.
+    pub fn run_id(&self, sprint_id: &str) -> String {
+        match &self.left {
+            Some(left) if self.attempt == 0 => left.run_id.clone(),
+            Some(_) | None => run_id(sprint_id, &self.item.id, self.attempt),
+        }
+    }
+}
+
+/// The name of a run follows from its sprint, its item and which attempt it is.
+pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
+    format!("{sprint_id}.{item}.{attempt}")
 }
 
 fn pair(a: &str, b: &str) -> (String, String) {

@@ -1,6 +1,7 @@
 //! What the end of a run means for its item.
 
 use super::event::RunEnd;
+use super::fold::Known;
 use super::queue::Status;
 use crate::words::{Reason, RunStatus, Share};
 
@@ -17,7 +18,7 @@ pub enum Follows {
 /// BX-22's map of statuses. `reruns` is how many are left.
 pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
     if end.stopped {
-        let note = format!("called in with the sprint; archeflow resume {}", end.run_id);
+        let note = format!("called in with the sprint; the next one goes on with {}", end.run_id);
         return Follows::Settle(Status::Pending, note);
     }
     let Some(status) = end.status else {
@@ -42,6 +43,14 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
             | RunStatus::Reviewed,
             _,
         ) => Follows::Settle(Status::Failed, told(end)),
+    }
+}
+
+/// The run with which an item that is given back can go on, and it need not begin anew.
+pub fn goes_on(known: &Known) -> Option<String> {
+    match &known.end {
+        Some(end) => (end.stopped || end.busy.is_some()).then(|| end.run_id.clone()),
+        None => known.left.as_ref().map(|left| left.run_id.clone()),
     }
 }
 

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::run::Run;
-use archeflow_core::sprint::event::{Busy, Event, RunEnd};
+use archeflow_core::sprint::event::{Busy, Event, Left, RunEnd};
 use archeflow_core::sprint::queue::{Item, Status};
+use archeflow_core::sprint::run_id;
 use archeflow_core::words::{Money, Reason, RunStatus, Seq};
 
 use super::queue::{Claim, Error, Place};
 use crate::log;
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Watch};
 use crate::store::journal::{self, Journal};
+use crate::store::names;
 
 /// A run that is asked to end calls its agents in and keeps their work first.
 const GRACE: Duration = Duration::from_secs(60);
@@ -40,14 +42,16 @@ pub struct Crew {
 }
 
 impl Crew {
-    pub fn run_id(&self, item: &str, attempt: u32) -> String {
-        run_id(&self.sprint_id, item, attempt)
-    }
-
     /// Takes an item out of the queue, unless somebody else has it.
     pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<Event, Error> {
-        let claim = self.place.change(|queue| queue.claim(item, &self.sprint_id))?;
-        Ok(Event::Claimed { start_seq: seq, fence: claim.map(|claim| claim.fence) })
+        let claimed = self.place.change(|queue| {
+            let claim = queue.claim(item, &self.sprint_id)?;
+            Ok(claim.zip(queue.get(item).map(|item| item.project.clone())))
+        })?;
+        let fence = claimed.as_ref().map(|(claim, _)| claim.fence);
+        let run = claimed.and_then(|(claim, project)| Some((claim.run?, project)));
+        let left = run.and_then(|(run, project)| left(&self.projects.join(project), run));
+        Ok(Event::Claimed { start_seq: seq, fence, left })
     }
 
     /// Writes into the queue what became of an item. What is no longer ours is left as it is.
@@ -58,8 +62,9 @@ impl Crew {
         fence: Option<u64>,
         status: Status,
         note: &str,
+        run: Option<&String>,
     ) -> Result<Event, Error> {
-        let claim = fence.map(|fence| Claim { sprint: self.sprint_id.clone(), fence });
+        let claim = fence.map(|fence| Claim { sprint: self.sprint_id.clone(), fence, run: run.cloned() });
         self.place.change(|queue| queue.settle(item, claim.as_ref(), status, note))?;
         Ok(Event::Settled { start_seq: seq })
     }
@@ -70,7 +75,7 @@ impl Crew {
     }
 
     fn run_once(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> Stretch {
-        let id = self.run_id(&item.id, attempt);
+        let id = run_id(&self.sprint_id, &item.id, attempt);
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, &id) {
             Looked::Over(run) => return Stretch::last(told(&id, &run, 0)),
@@ -88,7 +93,7 @@ impl Crew {
         self.start(seq, &dir, &id, args, task)
     }
 
-    /// A run that was parked, from there to its end.
+    /// A run that was parked or left, from there to its end.
     pub(super) fn resume(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
         self.to_its_end(|| self.resume_once(seq, item, id))
     }
@@ -223,11 +228,6 @@ impl Stretch {
     }
 }
 
-/// The name of a run follows from its sprint, its item and which attempt it is.
-pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
-    format!("{sprint_id}.{item}.{attempt}")
-}
-
 pub(super) enum Looked {
     Nothing,
     Begun,
@@ -247,6 +247,22 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
         },
         Err(_) => Looked::Begun,
     }
+}
+
+/// A run that an earlier sprint began, if it is worth something: it can go on, or somebody has brought it to a good end
+/// by hand. What was discarded, failed, or is not there any more is begun anew.
+fn left(dir: &Path, id: String) -> Option<Left> {
+    if !names::valid_name(&id) {
+        return None;
+    }
+    let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
+    let run = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok())?;
+    let is_good = run.outcome.as_ref().is_none_or(|outcome| {
+        let approved = (outcome.status, outcome.reason) == (RunStatus::AwaitingMerge, Reason::Approved);
+        outcome.status == RunStatus::Merged || approved || busy(&run).is_some()
+    });
+    let budget_usd = run.limits().iter().find(|limit| limit.name == "run").map(|limit| limit.cap);
+    is_good.then_some(Left { run_id: id, spent_usd: run.spent, budget_usd })
 }
 
 pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {

@@ -290,8 +290,8 @@ impl Driver {
                     let came = crew.land_together(seq, project, candidates);
                     Ok(Event::BatchLanded { start_seq: seq, came })
                 }
-                (Event::Settle { item, fence, status, note }, _) => {
-                    crew.settle(seq, item, *fence, *status, note)
+                (Event::Settle { item, fence, status, note, run_id }, _) => {
+                    crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
                 // A question is answered by the face.
                 _ => return,

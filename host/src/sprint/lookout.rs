@@ -69,7 +69,7 @@ fn crowded(crew: &Crew, sprint: &Sprint) -> BTreeMap<String, Vec<Live>> {
     let is_live = |known: &&Known| matches!(known.stand, Stand::Running | Stand::Ended | Stand::Landing);
     for known in sprint.items.values().filter(is_live) {
         let item = known.item.id.clone();
-        let run_id = crew.run_id(&item, known.attempt);
+        let run_id = known.run_id(&crew.sprint_id);
         let one = Live { item, run_id, moves: known.stand == Stand::Running };
         projects.entry(known.item.project.clone()).or_default().push(one);
     }

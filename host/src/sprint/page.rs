@@ -6,7 +6,7 @@ use std::path::Path;
 
 use archeflow_core::persona::hides;
 use archeflow_core::sprint::budget::{self, Purse};
-use archeflow_core::sprint::chronicle::{Over, Session, Told};
+use archeflow_core::sprint::chronicle::{Over, Session};
 use archeflow_core::sprint::queue::{Graph, Item, Standing, Status};
 use archeflow_core::sprint::{Known, Stand};
 use archeflow_core::view::seconds;
@@ -209,7 +209,7 @@ fn under_way(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out, "## Under way\n\n| Item | Project | State | Since | Run |\n|---|---|---|---|---|");
     for known in busy {
         let told = facts.reading.chronicle.run_of(&known.item.id);
-        let run = told.map_or(String::new(), |told| run_id(facts, told));
+        let run = told.map_or(String::new(), |told| told.run_id(&facts.reading.id));
         let since = told.map_or(String::new(), |told| when(told.began));
         let state =
             if known.stand == Stand::Settling { known.item.status.name() } else { known.stand.name() };
@@ -392,7 +392,7 @@ fn items(out: &mut String, facts: &Facts<'_>) {
             "| {} | {} | {state} | {} | {} | {} | {} | {} | {} |",
             code(&item.id),
             marked(&item.project, 80),
-            known.attempt,
+            known.runs(),
             end.map_or(0, |end| end.cycles),
             cost.shown(),
             if took == 0 { String::new() } else { seconds(took) },
@@ -443,7 +443,7 @@ fn runs(out: &mut String, facts: &Facts<'_>) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {came_out} |",
-            code(&run_id(facts, told)),
+            code(&told.run_id(&facts.reading.id)),
             marked(project, 80),
             when(told.began),
             seconds(told.took_ms),
@@ -467,13 +467,6 @@ fn ours<'a>(facts: &Facts<'a>) -> Vec<&'a Known> {
 
 fn with_status<'a>(facts: &Facts<'a>, status: Status) -> Vec<&'a Known> {
     ours(facts).into_iter().filter(|known| known.item.status == status && !known.stand.is_ours()).collect()
-}
-
-fn run_id(facts: &Facts<'_>, told: &Told) -> String {
-    told.end.as_ref().map_or_else(
-        || super::crew::run_id(&facts.reading.id, &told.item, told.attempt),
-        |end| end.run_id.clone(),
-    )
 }
 
 /// Where a project lies, as it is typed from the folder of the queue.

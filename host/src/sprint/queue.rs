@@ -77,11 +77,20 @@ pub struct Fault {
     pub why: String,
 }
 
-/// Who has taken an item. The fence tells one taking from the next.
+/// Who has taken an item, or had it last. The fence tells one taking from the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub sprint: String,
     pub fence: u64,
+    /// The run that has begun it and can go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+}
+
+impl Claim {
+    fn is_same(&self, other: &Claim) -> bool {
+        (&self.sprint, self.fence) == (&other.sprint, other.fence)
+    }
 }
 
 /// What is known about an item beside what it asks for.
@@ -315,8 +324,9 @@ impl Queue {
         match (status, mine) {
             (Some(Status::Running), Some(claim)) => Ok(Some(claim)),
             (Some(Status::Pending), _) => {
-                let fence = self.claim_of(id).map_or(1, |claim| claim.fence + 1);
-                let claim = Claim { sprint: sprint.to_owned(), fence };
+                let last = self.claim_of(id);
+                let fence = last.as_ref().map_or(1, |claim| claim.fence + 1);
+                let claim = Claim { sprint: sprint.to_owned(), fence, run: last.and_then(|claim| claim.run) };
                 self.put(id, Status::Running)?;
                 self.entry_mut(id)?.fields.set("claim", &claim).map_err(|error| unwritable(&error))?;
                 Ok(Some(claim))
@@ -325,20 +335,26 @@ impl Queue {
         }
     }
 
-    /// What became of an item. False when it is no longer the claimant's: then it is left as it is.
+    /// What became of an item. False when it is no longer the claimant's: then it is left as it is. The claim stays, with
+    /// the run that whoever takes the item next can go on with.
     pub fn settle(&mut self, id: &str, claim: Option<&Claim>, to: Status, note: &str) -> Result<bool, Error> {
         let status = self.get(id).map(|item| item.status);
+        let held = self.claim_of(id);
+        let is_held = |claim: &Claim| held.as_ref().is_some_and(|held| held.is_same(claim));
         let ours = match claim {
-            Some(claim) => status == Some(Status::Running) && self.claim_of(id).as_ref() == Some(claim),
+            Some(claim) => status == Some(Status::Running) && is_held(claim),
             None => matches!(status, Some(Status::Pending | Status::Proposed)),
         };
         // Settled before, and killed before that could be written down.
-        let done = status == Some(to) && (claim.is_none() || self.claim_of(id).as_ref() == claim);
+        let done = status == Some(to) && claim.is_none_or(is_held);
         if !ours {
             return Ok(done);
         }
         self.put(id, to)?;
         let fields = &mut self.entry_mut(id)?.fields;
+        if let Some(claim) = claim.filter(|claim| held.as_ref() != Some(claim)) {
+            fields.set("claim", claim).map_err(|error| unwritable(&error))?;
+        }
         if note.is_empty() {
             fields.remove("notes");
         } else {

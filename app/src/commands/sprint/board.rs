@@ -8,7 +8,6 @@ use archeflow_core::sprint::queue::Status;
 use archeflow_core::sprint::{Known, Stand};
 use archeflow_core::view::{Tone, seconds};
 use archeflow_core::words::{Money, Phase};
-use archeflow_host::sprint::crew::run_id;
 use archeflow_host::sprint::reading::Reading;
 use archeflow_host::sprint::runs::Runs;
 
@@ -97,10 +96,7 @@ fn row(reading: &Reading, runs: &mut Runs, projects: &Path, now: u64, known: &Kn
     let item = &known.item;
     let repository = projects.join(&item.project);
     let told = reading.chronicle.run_of(&item.id);
-    let run_name = told.map(|told| match &told.end {
-        Some(end) => end.run_id.clone(),
-        None => run_id(&reading.id, &item.id, told.attempt),
-    });
+    let run_name = told.map(|told| told.run_id(&reading.id));
     let run = run_name.as_ref().and_then(|name| runs.look(&repository, name));
     let ours = known.stand.is_ours();
     let elapsed = told.map(|told| match told.ended {

@@ -51,7 +51,7 @@ fn object(facts: &Facts<'_>) -> Value {
             let (item, end) = (&known.item, known.end.as_ref());
             json!({
                 "id": item.id, "project": item.project, "task": item.task, "status": item.status,
-                "state": known.stand.name(), "attempts": known.attempt, "note": chronicle.notes.get(&item.id),
+                "state": known.stand.name(), "attempts": known.runs(), "note": chronicle.notes.get(&item.id),
                 "run_id": end.map(|end| &end.run_id), "cycles": end.map(|end| end.cycles),
                 "commit": end.and_then(|end| end.landed_as.as_ref()),
             })
@@ -62,7 +62,7 @@ fn object(facts: &Facts<'_>) -> Value {
         .iter()
         .map(|told| {
             json!({
-                "item": told.item, "attempt": told.attempt, "began": clock::written(told.began),
+                "item": told.item, "attempt": told.attempt, "run_id": told.run_id(&facts.reading.id), "began": clock::written(told.began),
                 "ended": told.ended.map(clock::written), "took_ms": told.took_ms, "budget_usd": told.budget,
                 "end": told.end,
             })

@@ -197,7 +197,7 @@ impl Face for Lines {
                 let word = format!("{percent} % of the budget are spent ({})", spent_usd.shown());
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
-            Event::Resume { item: id, .. } => tell!("{} goes on", item(id)),
+            Event::Resume { item: id, run_id } => tell!("{} goes on with {}", item(id), safe_line(run_id)),
             Event::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
                 let until = sprint.breakers.values().map(|breaker| breaker.until).max();
@@ -359,7 +359,7 @@ fn object(sprint_id: &str, sprint: &Sprint, ended: &Ended, code: u8) -> Value {
             let end = known.end.as_ref();
             json!({
                 "id": known.item.id, "project": known.item.project, "status": known.item.status,
-                "attempts": known.attempt, "run_id": end.map(|end| &end.run_id), "reason": end.and_then(|end| end.reason),
+                "attempts": known.runs(), "run_id": end.map(|end| &end.run_id), "reason": end.and_then(|end| end.reason),
                 "detail": end.map(|end| &end.detail), "cycles": end.map(|end| end.cycles), "cost_usd": end.map(|end| end.cost_usd),
             })
         })
