@@ -456,6 +456,45 @@ fn pj_14_a_loop_is_stopped_while_its_actor_works() {
     world.say(&["stop"]).tells("has ended already");
 }
 
+/// What a person writes while somebody works reaches whoever is next. It was not written about what that comes to, so it
+/// approves nothing; but a stop is a stop.
+#[test]
+fn pc_04_what_is_written_while_somebody_works_is_not_lost() {
+    let approval = block("Human", "APPROVED", "Planner");
+    for (during, words, state, code) in [
+        ("actor", "Keep it below 3.", "approval", 10),
+        ("judge", &approval, "approval", 10),
+        ("actor", "Stop", "stopped", 10),
+    ] {
+        let world = World::new();
+        fs::write(world.base().join("words"), format!("{words}\n")).unwrap();
+        let writes = format!("cat \"{0}/words\" >> \"{0}/till/{FILE}\"", world.base().display());
+        match during {
+            "actor" => world.turns("actor", &[done(&format!("echo 2 > price.txt; {writes}"))]),
+            _ => {
+                world.turns("actor", &["2", "3"].map(|price| done(&format!("echo {price} > price.txt"))));
+                world.turns("judge", &[says("Judge", "PASS", "Human", &writes)]);
+            }
+        }
+        world.start(&[]).is(state, code).tells("You wrote meanwhile");
+        assert!(world.text().contains(words), "{}", world.text());
+        assert_eq!(world.price(), "1", "{words}: nothing lands without a yes");
+        let told = [world.told("judge", 0), world.told("judge", 1)];
+        match words {
+            "Keep it below 3." => assert!(told[0].contains("Human: Keep it below 3."), "{}", told[0]),
+            "Stop" => assert_eq!(told, ["", ""], "the Judge was not asked any more"),
+            _ => {
+                world.say(&["reject", "Do it anew."]).is("approval", 10);
+                let planner = world.told("planner", 1);
+                assert!(
+                    planner.contains("Human says APPROVED") && planner.contains("Do it anew."),
+                    "{planner}"
+                );
+            }
+        }
+    }
+}
+
 fn wait_for(path: &Path) {
     let begun = Instant::now();
     while !path.exists() {

@@ -17,6 +17,7 @@ use archeflow_host::looped::battery::{self, Report, Wanted};
 use archeflow_host::looped::cycle::{CycleFile, PATH, unwritten};
 use archeflow_host::looped::{archive, diet};
 use archeflow_host::proc;
+use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
 use archeflow_host::world::{World, allowed_env};
 use tempfile::TempDir;
@@ -54,18 +55,45 @@ impl Tree {
 fn pj_32_what_stands_there_stays_and_a_person_writes_in_between() {
     let tree = Tree::new();
     let file = tree.file();
-    let first = file.append(&unwritten(), Speaker::Human, "the goal\n").unwrap();
+    let first = file.append(&unwritten(), Speaker::Human, "the goal\n").unwrap().past.seal;
     let before = tree.text();
     tree.write(format!("{before}\nMy remark, without a line end"));
     let mine = tree.text();
     assert_eq!(file.look().unwrap().past.fresh, "\nMy remark, without a line end");
-    let second = file.append(&first, Speaker::Planner, "a plan\n").unwrap();
+    let second = file.append(&first, Speaker::Planner, "a plan\n").unwrap().past.seal;
     assert!(tree.text().starts_with(&mine), "{}", tree.text());
     // The same order, performed once more after a crash.
-    assert_eq!(file.append(&first, Speaker::Planner, "a plan\n").unwrap(), second);
+    assert_eq!(file.append(&first, Speaker::Planner, "a plan\n").unwrap().past.seal, second);
     assert_eq!(tree.text().matches("a plan").count(), 1);
     let now = file.look().unwrap();
     assert_eq!((now.past.blocks, now.past.seal, now.past.fresh.as_str()), (2, second, ""));
+}
+
+/// What was written behind the last block, was heard or not, and then stood before ours.
+#[test]
+fn pc_04_what_nobody_has_heard_is_told_from_what_somebody_has() {
+    for (heard, added, unheard) in [
+        ("", "", ""),
+        ("", "Mind the tax.\n", "Mind the tax.\n"),
+        ("Yes.\n", "", ""),
+        ("Yes, without a line end", "", "\n"),
+        ("Yes, without a line end", "\nMind the tax.", "\nMind the tax.\n"),
+        ("Yes.\n\nAnd more.\n", "Mind the tax.\n", "Mind the tax.\n"),
+    ] {
+        let tree = Tree::new();
+        let file = tree.file();
+        let first = file.append(&unwritten(), Speaker::Human, "the goal\n").unwrap().past.seal;
+        let digest = files::digest(heard.as_bytes());
+        tree.write(format!("{}{heard}{added}", tree.text()));
+        for _ in ["at once", "once more, after a crash"] {
+            let seen = file.append(&first, Speaker::Planner, "a plan\n").unwrap();
+            assert_eq!(seen.unheard(&digest), unheard, "{heard:?} {added:?}");
+        }
+    }
+    let tree = Tree::new();
+    tree.write("Changed after it was heard.\n");
+    let seen = tree.file().append(&unwritten(), Speaker::Planner, "a plan\n").unwrap();
+    assert_eq!(seen.unheard(&files::digest(b"As it was.\n")), "Changed after it was heard.\n");
 }
 
 #[test]
@@ -94,8 +122,8 @@ fn pj_32_an_edited_past_is_refused_with_its_place_and_nothing_is_written() {
     for (name, edit, why) in rows {
         let tree = Tree::new();
         let file = tree.file();
-        let first = file.append(&unwritten(), Speaker::Human, "the goal").unwrap();
-        let second = file.append(&first, Speaker::Planner, "a plan").unwrap();
+        let first = file.append(&unwritten(), Speaker::Human, "the goal").unwrap().past.seal;
+        let second = file.append(&first, Speaker::Planner, "a plan").unwrap().past.seal;
         let edited = edit(&tree.text());
         tree.write(&edited);
         let error = file.append(&second, Speaker::Actor, "done").unwrap_err().to_string();

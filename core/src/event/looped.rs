@@ -29,6 +29,9 @@ pub struct LoopOpened {
     /// The names in `docs/agent_docs`, without ending; the core says who gets which (PJ-31).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<String>,
+    /// Digest of what stood behind the last mark when the loop began: the goal, or nothing that concerns it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub heard: String,
 }
 
 /// A person spoke: by a command, or by a block behind the last mark of the cycle file.
@@ -104,6 +107,9 @@ pub struct LoopAppended {
     /// The seal and the number of blocks after it.
     pub seal: String,
     pub blocks: u32,
+    /// What a person had written before it that nobody has heard: while an agent worked, say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub theirs: String,
 }
 
 /// The past of the file is not what it was, or the file can't be written: nothing was appended (PJ-32).

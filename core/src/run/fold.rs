@@ -236,14 +236,7 @@ impl Run {
             Event::RunReentered(_) if self.looped.is_some() => self.reopen(),
             Event::LoopOpened(opened) => self.open_loop(seq, opened),
             Event::LoopHeard(heard) => self.hear_person(seq, heard),
-            Event::LoopAppended(appended) => {
-                self.open.remove(&appended.start_seq);
-                if let Some(looped) = &mut self.looped {
-                    looped.seal.clone_from(&appended.seal);
-                    looped.blocks = appended.blocks;
-                    looped.edited = None;
-                }
-            }
+            Event::LoopAppended(appended) => self.apply_appended(seq, appended),
             Event::LoopEdited(edited) => self.apply_edited(edited),
             Event::BatteryDone(done) => {
                 self.open.remove(&done.start_seq);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::event::{
-    Artifact, BatteryDone, Event, LoopAppend, LoopArchived, LoopEdited, LoopHeard, LoopOpened, LoopTurn,
-    QuestionAsked,
+    Artifact, BatteryDone, Event, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
+    LoopTurn, QuestionAsked,
 };
 use crate::rules::looped::states::Place;
 use crate::words::{
@@ -146,7 +146,7 @@ impl Looped {
             archived: None,
             not_landed: String::new(),
             refused: String::new(),
-            heard: String::new(),
+            heard: opened.heard.clone(),
             rounds_alone: 0,
             alone_ms: 0,
             told: BTreeSet::new(),
@@ -301,6 +301,29 @@ impl Run {
                     | Event::RevertIntent(_)
             )
         });
+    }
+
+    /// What was written while somebody worked was not written about what that came to, so it answers nothing and approves
+    /// nothing. Whoever is next is told, and a stop is a stop.
+    pub(super) fn apply_appended(&mut self, line: Seq, appended: &LoopAppended) {
+        self.open.remove(&appended.start_seq);
+        let number = self.number();
+        let over = self.loop_is_over();
+        let Some(looped) = &mut self.looped else { return };
+        looped.seal.clone_from(&appended.seal);
+        looped.blocks = appended.blocks;
+        looped.edited = None;
+        looped.heard.clear();
+        if appended.theirs.is_empty() || over {
+            return;
+        }
+        looped.not_alone();
+        if is_stop(&appended.theirs) {
+            let (word, text) = (Some(Word::Stop), appended.theirs.clone());
+            self.take_words(None, Said { line, word, spoken: None, text, in_file: true });
+        } else {
+            looped.note(Some(Speaker::Human), number, bounded(&appended.theirs));
+        }
     }
 
     pub(super) fn order_append(&mut self) {

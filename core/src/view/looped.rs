@@ -18,6 +18,10 @@ pub(super) fn line(event: &Event, tag: &str) -> Option<Line> {
             say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good })
         }
         Event::LoopAlert(alert) => say("Alert", alert.detail.clone(), Tone::Caution),
+        Event::LoopAppended(appended) if !appended.theirs.is_empty() => {
+            let told = format!("told to whoever is next: {}", appended.theirs);
+            say("You wrote meanwhile", told, Tone::Plain)
+        }
         Event::LoopEdited(edited) if edited.first == 0 => {
             say("The cycle file", edited.what.clone(), Tone::Bad)
         }

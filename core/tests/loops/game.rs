@@ -321,7 +321,8 @@ impl Game {
                 assert!(grown(&self.seen, &self.file).is_ok(), "PJ-32: only ever appended to");
                 self.seen = self.file.clone();
                 let past = parse(&self.file).unwrap();
-                LoopAppended { start_seq, seal: past.seal, blocks: past.blocks }.into()
+                let theirs = String::new();
+                LoopAppended { start_seq, seal: past.seal, blocks: past.blocks, theirs }.into()
             }
             Event::BatteryStart(start) => {
                 let once = self.crash_once && start.attempt == 1;

@@ -171,7 +171,13 @@ pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &
                 return LoopEdited { start_seq, first: 2, last: 3, what }.into();
             }
             let seal = format!("s{}", append.number);
-            LoopAppended { start_seq, seal, blocks: append.number }.into()
+            let mut meanwhile = world.chance("meanwhile", &[tries]);
+            let theirs = match meanwhile.below(100) {
+                0..5 => "Mind the tax.".to_owned(),
+                5 => "stop".to_owned(),
+                _ => String::new(),
+            };
+            LoopAppended { start_seq, seal, blocks: append.number, theirs }.into()
         }
         Event::BatteryStart(start) => {
             let mut chance = world.chance("battery", &[ledger.count("battery.done")]);

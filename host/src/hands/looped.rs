@@ -12,6 +12,7 @@ use super::desk;
 use crate::looped::archive;
 use crate::looped::battery::{self, Ran, Report, Spotted, Wanted};
 use crate::looped::cycle::{CycleFile, Error};
+use crate::looped::hear;
 use crate::store::files;
 use crate::world::World;
 use crate::{clock, failpoint};
@@ -19,7 +20,8 @@ use crate::{clock, failpoint};
 /// What of an artifact goes into the file; the rest stays in the artifact.
 const BODY_AT_MOST: usize = 200_000;
 
-pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend) -> Event {
+/// `heard` is the digest of what was last heard from the file.
+pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Event {
     let body = match body(world, order) {
         Ok(body) => body,
         Err(error) => return edited(seq, 0, 0, error.to_string()),
@@ -27,7 +29,10 @@ pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend) -> Event {
     let appended = file(world).append(&order.seal, order.speaker, &body);
     failpoint::pass("loop.appended");
     match appended {
-        Ok(seal) => LoopAppended { start_seq: seq, seal, blocks: order.number }.into(),
+        Ok(seen) => {
+            let theirs = seen.unheard(heard).trim().chars().take(hear::TEXT_AT_MOST).collect();
+            LoopAppended { start_seq: seq, seal: seen.past.seal, blocks: order.number, theirs }.into()
+        }
         Err(Error::Edited(found)) => edited(seq, found.first, found.last, found.what),
         Err(error @ Error::NotText { line }) => edited(seq, line, line, error.to_string()),
         Err(error @ (Error::Restless | Error::Files(_) | Error::Lock(_))) => {

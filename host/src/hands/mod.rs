@@ -96,7 +96,8 @@ pub fn perform(
         }
         Event::LoopAppend(order) => {
             let order = (**order).clone();
-            spawn(inbox, seq, move || report(&send, seq, looped::append(&world, seq, &order)));
+            let heard = run.looped.as_ref().map(|looped| looped.heard.clone()).unwrap_or_default();
+            spawn(inbox, seq, move || report(&send, seq, looped::append(&world, seq, &order, &heard)));
         }
         Event::BatteryStart(start) => {
             let (start, policy) = ((**start).clone(), run.policy().looping.clone());

@@ -89,14 +89,14 @@ impl CycleFile {
     }
 
     /// Adds a block of ours behind whatever stands there. `expected` is the last seal of the journal. A block that
-    /// stands there already, from before a crash, is not added twice. Gives the seal that is the last one now.
-    pub fn append(&self, expected: &str, speaker: Speaker, body: &str) -> Result<String, Error> {
+    /// stands there already, from before a crash, is not added twice. Gives the file as it is now.
+    pub fn append(&self, expected: &str, speaker: Speaker, body: &str) -> Result<Seen, Error> {
         let _lock = self.lock()?;
         for _ in 0..TRIES {
             let bytes = self.bytes()?;
             let now = seen(bytes.clone())?;
             if is_there(&now, expected, speaker, body) {
-                return Ok(now.past.seal);
+                return Ok(now);
             }
             continues(&now, expected)?;
             let text = cyclefile::append(&now.text, &now.past, speaker, body);
@@ -104,7 +104,7 @@ impl CycleFile {
                 return Err(files::Error::TooLarge { path: self.path(), max: LARGEST }.into());
             }
             if self.replaced(&bytes, &text)? {
-                return Ok(seen(text.into_bytes())?.past.seal);
+                return seen(text.into_bytes());
             }
         }
         Err(Error::Restless)
@@ -173,6 +173,28 @@ impl CycleFile {
             None => Ok(None),
             Some(_) => Ok(Some(dir.file(NAME, OFlags::RDONLY)?)),
         }
+    }
+}
+
+impl Seen {
+    /// What somebody else wrote right before our last block. `heard` is the digest of as much of it as was heard before.
+    pub fn unheard(&self, heard: &str) -> &str {
+        let [.., Part::Theirs { text, .. }, Part::Ours { .. }] = self.past.parts.as_slice() else {
+            return "";
+        };
+        let mut hasher = files::Digest::default();
+        let mut from = 0;
+        for (end, _) in text.match_indices('\n') {
+            // What was heard may have been saved without the end of its last line.
+            for end in [end, end + 1] {
+                hasher.add(&text.as_bytes()[from..end]);
+                from = end;
+                if hasher.told() == heard {
+                    return &text[end..];
+                }
+            }
+        }
+        text
     }
 }
 

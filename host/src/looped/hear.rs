@@ -10,7 +10,7 @@ use crate::store::files;
 use crate::world::World;
 
 /// What of the text goes into the log; all of it stays in the file.
-const TEXT_AT_MOST: usize = 4_000;
+pub const TEXT_AT_MOST: usize = 4_000;
 
 /// The question of a loop that is open.
 pub fn question(run: &Run) -> Option<(Seq, QuestionKind)> {

@@ -164,6 +164,7 @@ impl House {
             in_file: goal.in_file,
             upfront: requested.upfront,
             documents,
+            heard: files::digest(seen.past.fresh.as_bytes()),
         };
         let driver = self.driver(journal, Run::default(), personas, &settings);
         Ok(Opened { driver, before: vec![request.into()], after: vec![opened.into()], at_hand, put_away })

@@ -129,9 +129,25 @@ pub fn read_capped(path: &Path, max: u64) -> Result<Vec<u8>, Error> {
 
 /// The name of some bytes: the first 32 hexadecimal digits of their BLAKE3 hash.
 pub fn digest(bytes: &[u8]) -> String {
-    let mut hex = blake3::hash(bytes).to_hex().to_string();
-    hex.truncate(32);
-    hex
+    let mut digest = Digest::default();
+    digest.add(bytes);
+    digest.told()
+}
+
+/// The same, piece by piece.
+#[derive(Default)]
+pub struct Digest(blake3::Hasher);
+
+impl Digest {
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn told(&self) -> String {
+        let mut hex = self.0.finalize().to_hex().to_string();
+        hex.truncate(32);
+        hex
+    }
 }
 
 /// A file of the user may be a link, as dotfile managers make them; one below `.archeflow` may not.
