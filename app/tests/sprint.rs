@@ -481,6 +481,8 @@ fn af_153_what_a_break_called_in_is_gone_on_with() {
         let output = world.run();
         assert_eq!(output.status.code(), Some(10), "{}", told(&output));
         assert_eq!(world.statuses()["slow"], "pending", "{}", told(&output));
+        let page = fs::read_to_string(world.hub().join("docs/orchestra/control-center.md")).unwrap();
+        assert!(page.contains("sprint retry red-1") && !page.contains("sprint retry slow"), "{page}");
         let run = format!("{}.slow.1", world.sprint_id());
         fs::write(world.base().join("go"), "").unwrap();
         if !by_hand.is_empty() {

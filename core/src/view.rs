@@ -11,10 +11,9 @@ use crate::event::{
 use crate::feedback;
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
-use crate::words::counted;
 use crate::words::{
     Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
-    Trial, Verdict,
+    Trial, Verdict, counted,
 };
 
 /// How a line should feel.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::words::{ARCHETYPES, Reason, Workflow, pipeline_team, team};
+use archeflow_core::words::{ARCHETYPES, Reason, Workflow, counted, pipeline_team, team};
 use archeflow_host::config::Flags;
 use archeflow_host::config::personas::{self, Origin};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     }
     let text = if let Some(workflow) = Workflow::parse(&what) {
         let seats: Vec<String> = team(workflow).into_iter().map(|seat| seat.archetype).collect();
-        format!("{what}: {}; at most {} cycles", seats.join(", "), workflow.max_cycles())
+        format!("{what}: {}; at most {}", seats.join(", "), counted(workflow.max_cycles(), "cycle"))
     } else if what == "pipeline" {
         let seats: Vec<String> = pipeline_team().into_iter().map(|seat| seat.archetype).collect();
         format!("pipeline: {}; linear, one targeted fix, no further cycles", seats.join(", "))

@@ -1,6 +1,8 @@
 //! A unified diff taken apart by file, with bounds. Hunks are read by the counts in their headers, so that a line of
 //! content can't pass for a header.
 
+use archeflow_core::words::counted;
+
 /// How much of a diff a report shows.
 const FILES: usize = 300;
 const LINES: usize = 4_000;
@@ -116,10 +118,10 @@ impl Diff {
         let lines: usize = self.files.iter().map(|file| file.left_out).sum();
         let mut parts = Vec::new();
         if lines > 0 {
-            parts.push(format!("{lines} lines"));
+            parts.push(counted(lines, "line"));
         }
         if self.files_left_out > 0 {
-            parts.push(format!("{} files", self.files_left_out));
+            parts.push(counted(self.files_left_out, "file"));
         }
         if let Some(whole) = self.cut_at {
             parts.push(format!("everything after the first {BYTES} of {whole} bytes"));

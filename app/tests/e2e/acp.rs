@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, each, signal};
+use crate::harness::{Outcome, Test, each, running, signal};
 use crate::model::{Model, Reply};
 
 /// An agent in shell. Each role has a turn of its own; what a test puts in place of `{special}` may say otherwise.
@@ -219,16 +219,9 @@ fn m_c1_an_acp_agent_that_is_not_there_is_named_beforehand() {
     assert!(outcome.journal.is_empty(), "{outcome}");
 }
 
-/// Whether any process on the machine has this word in its command line.
-fn alive(word: &str) -> bool {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(word))
-}
-
 fn await_life(word: &str) {
     let begun = Instant::now();
-    while !alive(word) {
+    while running(word).is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(120), "{word} never ran");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -255,7 +248,7 @@ fn issue_4_a_stopped_acp_agent_is_called_off_and_leaves_nothing_running() {
             signal(child, "TERM");
         });
         assert_eq!(stopped.code, 143, "{which}: {stopped}");
-        assert!(!alive(&word), "{which}: something was left running");
+        assert_eq!(running(&word), [""; 0], "{which}: something was left running");
         assert_eq!(log(&test).contains(&"maker cancelled".to_owned()), gives_in, "{which}");
         assert!(begun.elapsed() < Duration::from_secs(120), "{which}: {:?}", begun.elapsed());
         assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
@@ -534,7 +527,7 @@ fn leaves_nothing_running(row: &Row) {
         signal(child, "TERM");
     });
     assert_eq!(stopped.code, 143, "{spec}: {stopped}");
-    assert!(!alive(&word), "{spec}: something was left running");
+    assert_eq!(running(&word), [""; 0], "{spec}: something was left running");
     assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
 }
 

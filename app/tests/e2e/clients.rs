@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, signal};
+use crate::harness::{Outcome, Test, running, signal};
 use crate::model::{Kind, Model, Reply};
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n- `tests/app_test.sh`\n\n\
@@ -387,14 +387,14 @@ impl Row {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let stopped = test.during(&arguments, |child| {
             let begun = Instant::now();
-            while alive(&format!("-f\0{word}")) < 2 {
+            while running(&format!("-f\0{word}")).len() < 2 {
                 assert!(begun.elapsed() < Duration::from_secs(120), "no command ran");
                 std::thread::sleep(Duration::from_millis(20));
             }
             signal(child, "TERM");
         });
         assert_eq!(stopped.code, 143, "{stopped}");
-        assert_eq!(alive(&word), 0, "something was left running");
+        assert_eq!(running(&word), [""; 0], "something was left running");
         assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
         self.is_counted(&model, &stopped);
         let outcome = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
@@ -490,11 +490,4 @@ fn left_alone(test: &Test) {
 
 fn lines<'a>(outcome: &'a Outcome, kind: &str, who: &str) -> Vec<&'a Value> {
     outcome.journal.iter().filter(|line| line["type"] == kind && line["agent"] == who).collect()
-}
-
-/// How many processes on the machine have this word in their command line.
-fn alive(word: &str) -> usize {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
 }

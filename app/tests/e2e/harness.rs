@@ -519,6 +519,14 @@ pub(crate) fn inside_and_outside(brief: &str) -> (String, String) {
 }
 
 /// Sends a signal to the program and everything in its process group, as a terminal does.
+/// The command lines of all processes on the machine that have this in theirs; words are apart by `\\0`.
+pub(crate) fn running(words: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains(words)).collect()
+}
+
 pub(crate) fn signal(child: &Child, name: &str) {
     let _ = Command::new("kill")
         .args(["-s", name, "--", &format!("-{}", child.id())])

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, each, review, signal};
+use crate::harness::{Outcome, Test, each, review, running, signal};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -471,7 +471,7 @@ fn t2_s1_a_key_goes_to_its_host_and_is_written_nowhere() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let outcome = test.during(&arguments, |child| {
             while child.try_wait().unwrap().is_none() {
-                lines.extend(command_lines());
+                lines.extend(running(""));
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
@@ -491,13 +491,6 @@ fn t2_s1_a_key_goes_to_its_host_and_is_written_nowhere() {
             assert!(!asked.body.to_string().contains("sk-canary"), "{provider}: a command saw a key");
         }
     });
-}
-
-/// The command lines of all processes there are.
-fn command_lines() -> Vec<String> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).into_owned()).collect()
 }
 
 #[test]
@@ -759,17 +752,16 @@ fn issue_4_a_stopped_loop_leaves_nothing_running() {
     let test = test.config("models:\n  retry_waits_seconds: [0]\n");
     let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let alive = |word: &str| command_lines().iter().any(|line| line.contains(word));
     let stopped = test.during(&arguments, |child| {
         let begun = Instant::now();
-        while !alive(&format!("-f\0{word}")) {
+        while running(&format!("-f\0{word}")).is_empty() {
             assert!(begun.elapsed() < Duration::from_secs(60), "no command ran");
             std::thread::sleep(Duration::from_millis(20));
         }
         signal(child, "TERM");
     });
     assert_eq!(stopped.code, 143, "{stopped}");
-    assert!(!alive(&format!("-f\0{word}")), "something was left running");
+    assert_eq!(running(&format!("-f\0{word}")), [""; 0], "something was left running");
     assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{Test, each, signal};
+use crate::harness::{Test, each, running, signal};
 
 const WAITS: &str =
     "== maker attempt=1 ==\nwrite half.txt <<END\nTOKEN-HALF\nEND\nsh touch {base}/working\nhang\n\n";
@@ -81,10 +81,12 @@ fn m_h2_the_second_signal_does_not_wait_for_the_deaf() {
 }
 
 #[test]
-fn m_h1_a_signal_during_the_tests_or_a_hook_can_be_resumed() {
+fn m_h1_i5_a_signal_during_the_tests_leaves_nobody_and_can_be_resumed() {
+    // They hold out as long as they are let, and have somebody who left their group.
+    let holds_out = "trap '' TERM INT; setsid sh -c 'sleep 600; :' {base}/mark & touch {base}/working; wait";
     let test = Test::new()
         .play("")
-        .tests("if [ ! -e {base}/working ]; then touch {base}/working; sleep 600; fi; sh tests/check.sh");
+        .tests(&format!("if [ ! -e {{base}}/working ]; then {holds_out}; fi; sh tests/check.sh"));
     let arguments = args(&test);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let stopped = test.during(&arguments, |child| {
@@ -92,6 +94,8 @@ fn m_h1_a_signal_during_the_tests_or_a_hook_can_be_resumed() {
         signal(child, "INT");
     });
     assert_eq!(stopped.code, 130, "{stopped}");
+    let mark = test.base().join("mark").display().to_string();
+    assert_eq!(running(&mark), [""; 0], "{stopped}");
     let merged = test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
     assert_eq!((merged.times("maker"), merged.times("guardian")), (1, 1), "nobody is sent out twice");
 }

@@ -7,10 +7,9 @@ use crate::event::{
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
 use crate::run::{Cycle, Run};
-use crate::words::counted;
 use crate::words::{
     Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
-    Workflow,
+    Workflow, counted,
 };
 
 use super::land::land;

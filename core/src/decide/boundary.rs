@@ -3,8 +3,7 @@
 use crate::event::{Event, Hardness, PolicyCheckpoint, Stop};
 use crate::run::Run;
 use crate::view::seconds;
-use crate::words::Reason;
-use crate::words::counted;
+use crate::words::{Reason, counted};
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
 const SPENT_PERCENT: u32 = 80;

@@ -7,7 +7,8 @@ use crate::event::{
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Merged, Run};
 use crate::words::{
-    Counted, Heard, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
+    Counted, Heard, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity,
+    Sign, counted,
 };
 
 use super::looped::landing_ended;
@@ -161,7 +162,8 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>
     let target = target.strip_prefix("refs/heads/").unwrap_or(target);
     let mut details = vec![format!("{target}: {} -> {}", short(old), short(commit))];
     if let Some(work) = &run.work {
-        details.push(format!("{} files changed", work.files.len() + work.files_left_out as usize));
+        let files = counted(work.files.len() + work.files_left_out as usize, "file");
+        details.push(format!("{files} changed"));
     }
     details.push(match (&run.policy().test_command, untested) {
         (Some(command), _) => format!("tests passed on exactly this tree: {command}"),

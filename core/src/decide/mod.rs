@@ -22,8 +22,7 @@ mod turns;
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
-use crate::words::counted;
-use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict};
+use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict, counted};
 
 use send::send;
 use settle::{asks, finish, hook, line, stop};

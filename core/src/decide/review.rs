@@ -7,8 +7,9 @@ use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened
 use crate::review;
 use crate::rules::convergence;
 use crate::run::{Cycle, Run};
-use crate::words::counted;
-use crate::words::{Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign};
+use crate::words::{
+    Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign, counted,
+};
 
 use super::{budget, check, enter, finish, point, send, stop, system};
 

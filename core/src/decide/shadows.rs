@@ -9,9 +9,9 @@ use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected,
 use crate::persona::phase;
 use crate::rules::shadows::{self, Facts};
 use crate::run::{Answered, Cycle, Key, Run};
-use crate::words::counted;
 use crate::words::{
     Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
+    counted,
 };
 
 use super::settle::{send_again, stop};

@@ -9,7 +9,9 @@ use crate::rules::looped::turn::{self, Facts};
 use crate::rules::looped::{goal, risk, states};
 use crate::run::{Answered, Looped, Owed, Run, Said, is_yes};
 use crate::view::one_line;
-use crate::words::{Approval, CheckEnd, Heard, LoopState, Risk, Speaker, Spoken, StepSize, Token, Word};
+use crate::words::{
+    Approval, CheckEnd, Heard, LoopState, Risk, Speaker, Spoken, StepSize, Token, Word, counted,
+};
 
 use super::looped::{plan_risk, turn_to};
 
@@ -193,11 +195,10 @@ fn of_step(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) 
     let policy = &run.policy().looping;
     let oversized = step_scope(run, looped, size) == Scope::Exceeded;
     if oversized {
-        let StepSize { lines, files, .. } = size;
-        why.push(format!(
-            "the step is too large: {lines} lines in {files} files, {} lines or {} files allowed",
-            policy.lines, policy.files
-        ));
+        let said = |lines: u32, files: u32| (counted(lines, "line"), counted(files, "file"));
+        let ((lines, files), (most, allowed)) =
+            (said(size.lines, size.files), said(policy.lines, policy.files));
+        why.push(format!("the step is too large: {lines} in {files}, {most} or {allowed} allowed"));
     }
     let nothing_done = size.files == 0 && spoken.result == Some(Token::Success);
     if nothing_done {

@@ -2,8 +2,7 @@
 
 use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
 use crate::view;
-use crate::words::counted;
-use crate::words::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict};
+use crate::words::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict, counted};
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +75,11 @@ pub fn told(event: &Event) -> Told {
             &escalated.rule,
             PROGRAM,
             format!("the workflow was {}", escalated.from.name()),
-            format!("{} from now on, at most {} cycles", escalated.to.name(), escalated.max_cycles),
+            format!(
+                "{} from now on, at most {}",
+                escalated.to.name(),
+                counted(escalated.max_cycles, "cycle")
+            ),
         ),
         Event::AgentSkipped(skipped) => {
             let decision = if skipped.failed { "given up" } else { "spared" };

@@ -234,7 +234,7 @@ fn label(event: &Event) -> String {
         }
         Event::LoopAlert(alert) => format!("{}: {}", alert.alert.name(), alert.detail),
         Event::LoopAppend(append) => format!("block {} of the {}", append.number, append.speaker.name()),
-        Event::LoopAppended(appended) => format!("{} blocks", appended.blocks),
+        Event::LoopAppended(appended) => counted(appended.blocks, "block"),
         Event::LoopEdited(edited) => edited.what.clone(),
         Event::BatteryStart(start) => format!("on {}", short(&start.commit)),
         Event::BatteryDone(done) => format!(

@@ -10,7 +10,7 @@ use archeflow_core::sprint::chronicle::{Over, Session};
 use archeflow_core::sprint::queue::{Graph, Item, Standing, Status};
 use archeflow_core::sprint::{Known, Stand};
 use archeflow_core::view::seconds;
-use archeflow_core::words::{Money, Reason, RunStatus, Share};
+use archeflow_core::words::{Money, Reason, RunStatus, Share, counted};
 
 use super::queue::{Place, Queue};
 use super::reading::Reading;
@@ -195,6 +195,8 @@ fn want(facts: &Facts<'_>, known: &Known) -> Option<String> {
             "{told} did not land: {why}. See {show}; land it: `archeflow merge {} --repo {repo}`, or anew: {again}",
             end.run_id
         ),
+        // The next sprint goes on with it by itself.
+        (None, _) if now == Status::Pending => return None,
         (None, _) => format!("{told} could not run: {why}. Then {again}"),
         (Some(_), _) if now == Status::Failed => format!("{told} failed: {why}. See {show}; anew: {again}"),
         (Some(_), _) => format!("{told} waits: {why}. See {show}"),
@@ -404,8 +406,8 @@ fn items(out: &mut String, facts: &Facts<'_>) {
     let count = |status| with_status(facts, status).len();
     let _ = writeln!(
         out,
-        "\n{} items: {} completed, {} failed, {} blocked; {} of work, {} spent.\n",
-        all.len(),
+        "\n{}: {} completed, {} failed, {} blocked; {} of work, {} spent.\n",
+        counted(all.len(), "item"),
         count(Status::Completed),
         count(Status::Failed),
         count(Status::Blocked),

@@ -72,7 +72,7 @@ impl<'a> Screen<'a> {
         if let Some(archived) = looped.archived.as_ref().filter(|archived| !archived.path.is_empty()) {
             say("Archive", &safe_line(&archived.path));
         }
-        say("File", &format!("{PATH} ({} blocks)", looped.blocks));
+        say("File", &format!("{PATH} ({})", counted(looped.blocks, "block")));
         if let Some(about) = &self.file {
             lines.push(format!("{} {}", pad("", 9), paint.tone(Tone::Caution, &safe_line(about))));
         }

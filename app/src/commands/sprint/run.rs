@@ -14,7 +14,7 @@ use archeflow_core::sprint::policy::Policy;
 use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_core::words::{Money, Share};
+use archeflow_core::words::{Money, Share, counted};
 use archeflow_host::config::keys::share_of;
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
@@ -226,8 +226,9 @@ impl Face for Lines {
             Event::Checkpoint { tasks, spent_usd, first, last, .. } => {
                 let percent = |share: Share| share.0 / 10_000;
                 tell!(
-                    "{} after {tasks} tasks: {} spent{}; first task {} %, last {} %; {}",
+                    "{} after {}: {} spent{}; first task {} %, last {} %; {}",
                     self.paint.bold("checkpoint"),
+                    counted(*tasks, "task"),
                     spent_usd.shown(),
                     budget::whole(sprint).most.map_or(String::new(), |most| format!(" of {}", most.shown())),
                     percent(*first),

@@ -1,5 +1,6 @@
 //! Something to read: an artifact, the diff, the help. Its lines are wrapped to the width of the screen once.
 
+use archeflow_core::words::counted;
 use unicode_width::UnicodeWidthChar;
 
 use super::view::bounded;
@@ -70,7 +71,12 @@ impl Page {
             lines.push((Look::Plain, String::new()));
         }
         lines.extend(diff.left_out().map(|words| (Look::Dim, words)));
-        let title = format!("The change: {} files, +{} -{}", diff.files.len(), diff.added(), diff.deleted());
+        let title = format!(
+            "The change: {}, +{} -{}",
+            counted(diff.files.len(), "file"),
+            diff.added(),
+            diff.deleted()
+        );
         Page::new(&title, lines)
     }
 

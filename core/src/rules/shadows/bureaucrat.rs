@@ -6,8 +6,7 @@
 
 use super::{Facts, Places, at_most, count, number, review, sighting};
 use crate::rules::signs::is_test_path;
-use crate::words::counted;
-use crate::words::{Bureaucrat, Change, Finding, Review, Sighting};
+use crate::words::{Bureaucrat, Change, Finding, Review, Sighting, counted};
 
 pub(super) const CORRECTION: &str = "Keep only what somebody will stumble over in six months, inside the changed files. Give \
     every finding one specific action, drop what merely asks to consider or to document the obvious, and be quicker to read \

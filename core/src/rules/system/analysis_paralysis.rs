@@ -3,8 +3,7 @@
 
 use super::Situation;
 use crate::rules::shadows::sighting;
-use crate::words::counted;
-use crate::words::{AnalysisParalysis, Sighting};
+use crate::words::{AnalysisParalysis, Sighting, counted};
 
 pub(super) const REMEDY: &str =
     "Stop researching. Ship a proposal now, and write its known gaps under `Risks` instead of closing them.";

@@ -2,8 +2,7 @@
 
 use super::Situation;
 use crate::rules::shadows::sighting;
-use crate::words::Sighting;
-use crate::words::counted;
+use crate::words::{Sighting, counted};
 
 pub(super) const REMEDY: &str = "Plan a run that does nothing but clear them up, before the next feature.";
 

@@ -8,8 +8,7 @@ use super::Situation;
 use crate::event::Tracked;
 use crate::rules::convergence::keywords;
 use crate::rules::shadows::{number, sighting};
-use crate::words::counted;
-use crate::words::{Destination, Disposition, Prior, Severity, Sighting};
+use crate::words::{Destination, Disposition, Prior, Severity, Sighting, counted};
 
 pub(super) const REMEDY: &str =
     "Fix the CRITICALs first, and leave everything below WARNING alone until they are gone.";

@@ -4,8 +4,7 @@
 
 use super::Situation;
 use crate::rules::shadows::{number, outside, sighting};
-use crate::words::counted;
-use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting};
+use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting, counted};
 
 pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
     has to be changed first.";
