@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -81,10 +82,13 @@ impl World {
 
     fn starting(&self, more: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
-        let agent = format!("cmd:sh {}/agent.sh {}/turns", self.base().display(), self.base().display());
         command.args(["loop", "start", "Show the prices with tax", "--project", "till", "--json"]);
-        command.args(["--agent", &agent, "--test-command", "test ! -e red"]).args(more);
+        command.args(["--agent", &self.agent(), "--test-command", "test ! -e red"]).args(more);
         command
+    }
+
+    fn agent(&self) -> String {
+        format!("cmd:sh {}/agent.sh {}/turns", self.base().display(), self.base().display())
     }
 
     fn start(&self, more: &[&str]) -> Seen {
@@ -401,6 +405,41 @@ fn pj_45_a_red_battery_overrides_a_pass_and_a_credential_blocks() {
     }
 }
 
+/// A suite that crashes as a whole: the tests of the change are run by themselves, the person is told that this was a
+/// part, and nothing lands that all of them were not run on.
+#[test]
+fn pj_50_after_a_crash_the_tests_of_the_change_are_run() {
+    let world = World::new();
+    let runner = world.base().join("pytest");
+    fs::write(
+        &runner,
+        "#!/bin/sh\n[ $# -gt 0 ] || kill -SEGV $$\ntest -e \"$1\" && echo \"1 passed in 0.1s\"\n",
+    )
+    .unwrap();
+    fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", world.base().display(), std::env::var("PATH").unwrap());
+    world.turns("actor", &[done("echo 2 > price.txt; mkdir tests; echo pass > tests/test_price.py")]);
+    let archeflow = |arguments: &[&str]| {
+        let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+        seen(&command.env("PATH", &path).arg("loop").args(arguments).arg("--json").output().unwrap())
+    };
+    let begun = archeflow(&[
+        "start",
+        "Show the prices with tax",
+        "--agent",
+        &world.agent(),
+        "--test-command",
+        "pytest",
+    ]);
+    begun.is("approval", 10).tells("1 passed, only the tests of the change, since all of them crashed");
+    assert!(world.told("judge", 0).contains("only the tests of the change"), "{}", world.told("judge", 0));
+    archeflow(&["approve"]).is("approval", 10).tells("the last landing did not happen");
+    assert_eq!(world.price(), "1", "what lands is tested with all of them");
+    fs::write(&runner, "#!/bin/sh\necho '7 passed in 0.1s'\n").unwrap();
+    archeflow(&["approve"]).is("archived", 0);
+    assert_eq!(world.price(), "2");
+}
+
 #[test]
 fn pj_06_pj_51_a_fail_goes_back_and_an_answer_without_a_block_is_asked_again() {
     let world = World::new();
@@ -535,8 +574,7 @@ fn pj_40_the_goal_may_stand_in_the_file() {
     fs::create_dir_all(world.root().join("docs/context")).unwrap();
     let goal = block("Human", "INIT", "Planner").replace("Human says INIT", "Show all prices with tax");
     world.write(&format!("# What I want\n\n{goal}"));
-    let agent = format!("cmd:sh {}/agent.sh {}/turns", world.base().display(), world.base().display());
-    let begun = world.say(&["start", "--agent", &agent, "--no-tests"]);
+    let begun = world.say(&["start", "--agent", &world.agent(), "--no-tests"]);
     begun.is("approval", 10);
     assert_eq!(begun.object["goal"], "Show all prices with tax");
     assert!(world.text().starts_with("# What I want\n"));

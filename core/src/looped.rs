@@ -6,9 +6,10 @@
 
 use std::fmt::Write;
 
-use crate::event::{AgentStart, Artifact, BatteryDone, Checked};
+use crate::event::{AgentStart, Artifact, BatteryDone};
 use crate::rules::looped::diet;
 use crate::run::{Looped, Note, Run};
+use crate::view::came_out;
 use crate::words::{Approval, LimitMode, Looping, Oid, Purpose, Role, Speaker};
 
 /// Something a seat is shown, under this heading.
@@ -126,18 +127,12 @@ pub fn battery(done: &BatteryDone) -> String {
     let mut text = String::new();
     for (name, check) in [("Tests", &done.tests), ("Linter", &done.linter), ("Security scan", &done.security)]
     {
-        let _ = writeln!(text, "{name}: {}{}", check.end.name(), counts(check));
+        let _ = writeln!(text, "{name}: {}", came_out(check));
         if !check.tail.is_empty() {
             let _ = writeln!(text, "{}\n", check.tail.trim_end());
         }
     }
     text
-}
-
-fn counts(check: &Checked) -> String {
-    let counts = [(check.passed, "passed"), (check.failed, "failed")];
-    let told: Vec<String> = counts.iter().filter_map(|(n, word)| n.map(|n| format!("{n} {word}"))).collect();
-    if told.is_empty() { String::new() } else { format!(" ({})", told.join(", ")) }
 }
 
 /// PJ-31: at most so many, and only those that are for this seat.

@@ -9,6 +9,7 @@ mod common {
 use std::collections::BTreeSet;
 
 use archeflow_core::rules::looped::battery::{Battery, Check, objections};
+use archeflow_core::rules::looped::fewer::fewer;
 use archeflow_core::rules::looped::limits::{Scope, Size, scope};
 use archeflow_core::rules::looped::metrics::{Alert, Moment, Tally, alerts};
 use archeflow_core::rules::looped::recovery::{Trouble, remedy};
@@ -181,6 +182,10 @@ fn pj_30_to_pj_68_the_other_tables() {
     });
     let troubles: BTreeSet<String> = page.table("Troubles").column("trouble").into_iter().collect();
     assert_eq!(troubles.len(), Trouble::ALL.len(), "a trouble without a row");
+    page.check("Fewer tests", |row| {
+        let told = fewer(row.get("command"), &list(row.get("changed")));
+        row.expect("fewer", told.unwrap_or_default());
+    });
     page.check("The battery", |row| {
         let check = |column: &str| row.word(column, Check::parse);
         let scopes = [Scope::Within, Scope::Tolerated, Scope::Exceeded];

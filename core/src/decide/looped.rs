@@ -7,6 +7,7 @@ use crate::cyclefile::Ending;
 use crate::event::{
     BatteryStart, CycleBoundary, Event, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
 };
+use crate::rules::looped::fewer::fewer;
 use crate::rules::looped::metrics::{self, Moment};
 use crate::rules::looped::recovery::{Remedy, Trouble, remedy};
 use crate::rules::looped::states::{self, Place};
@@ -14,7 +15,8 @@ use crate::rules::looped::{goal, risk};
 use crate::run::{Answered, Cycle, Looped, Run};
 use crate::view::{one_line, seconds};
 use crate::words::{
-    Alert, CheckEnd, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker, Word,
+    Alert, CheckEnd, FileStatus, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus,
+    Speaker, Word,
 };
 
 use super::turns::{agents_turn, persons_turn};
@@ -157,7 +159,8 @@ fn in_phase(run: &Run, cycle: &Cycle, phase: Phase) -> Option<Vec<Event>> {
     (cycle.phase < phase).then(|| onward(run, cycle, phase))
 }
 
-/// PJ-44: before the Judge speaks, everything that can be run is. Tests that crash are run once more (PJ-50).
+/// PJ-44: before the Judge speaks, everything that can be run is. Tests that crash are run once more, and then only those
+/// that the change touches, where that can be told (PJ-50). What lands is tested with all of them in any case.
 fn battery(run: &Run, looped: &Looped) -> Option<Vec<Event>> {
     let crashed = looped.battery.as_ref().is_some_and(|done| done.tests.end == CheckEnd::Crashed);
     let again = crashed
@@ -167,14 +170,23 @@ fn battery(run: &Run, looped: &Looped) -> Option<Vec<Event>> {
         return None;
     }
     let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let all = run.policy().test_command.clone();
+    let some = all.as_deref().filter(|_| again).and_then(|command| fewer(command, &touched(run)));
     let order = BatteryStart {
         commit: run.tip(),
         base,
-        test_command: run.policy().test_command.clone(),
+        part: some.is_some(),
+        test_command: some.or(all),
         limit_ms: run.policy().limits.tests_ms,
         attempt: looped.batteries + 1,
     };
     Some(vec![order.into()])
+}
+
+/// The files of the change that are still there.
+fn touched(run: &Run) -> Vec<&str> {
+    let files = run.work.iter().flat_map(|work| &work.files);
+    files.filter(|file| file.status != FileStatus::Deleted).map(|file| file.path.as_str()).collect()
 }
 
 /// PJ-10, PJ-56, PJ-71: the snapshot, a soft break, and the question.

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, LoopEdited, QuestionAsked, QuestionKind};
 use crate::run::{Looped, Run};
+use crate::view::battery;
 use crate::words::{Outcome, Reason, Role, RunStatus, counted};
 
 /// PJ-01: nobody begins on a goal that says nothing.
@@ -65,12 +66,7 @@ pub(super) fn approval(run: &Run, looped: &Looped) -> Vec<Event> {
         details.push(format!("{lines} in {files}, since the loop began"));
     }
     if let Some(done) = &looped.battery {
-        details.push(format!(
-            "tests {}, linter {}, security {}",
-            done.tests.end.name(),
-            done.linter.end.name(),
-            done.security.end.name()
-        ));
+        details.push(battery(done));
     }
     if !looped.not_landed.is_empty() {
         details.push(format!("the last landing did not happen: {}", looped.not_landed));

@@ -133,8 +133,11 @@ pub struct BatteryStart {
     pub test_command: Option<String>,
     /// For each command.
     pub limit_ms: u64,
-    /// From 1. The second time the tests crashed before, and fewer of them are run where that is known how (PJ-50).
+    /// From 1. The second time the tests crashed before (PJ-50).
     pub attempt: u32,
+    /// The command runs only some of the tests, since all of them crashed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +159,9 @@ pub struct Checked {
     pub end: CheckEnd,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub command: String,
+    /// Only some of what should have been run was: all of it crashed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
     /// Counts, where the output tells them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<u32>,

@@ -74,15 +74,18 @@ fn is_bad(check: &Checked) -> bool {
 /// `tests passed (14 passed), linter missing, security passed`.
 pub fn battery(done: &BatteryDone) -> String {
     let checks = [("tests", &done.tests), ("linter", &done.linter), ("security", &done.security)];
-    let told = checks.map(|(name, check)| {
-        let counts = match (check.passed, check.failed) {
-            (Some(passed), Some(failed)) if failed > 0 => format!(" ({passed} passed, {failed} failed)"),
-            (Some(passed), _) => format!(" ({passed} passed)"),
-            (None, _) => String::new(),
-        };
-        format!("{name} {}{counts}", check.end.name())
-    });
-    told.join(", ")
+    checks.map(|(name, check)| format!("{name} {}", came_out(check))).join(", ")
+}
+
+/// How one check came out, with its counts, and whether that is all of it.
+pub fn came_out(check: &Checked) -> String {
+    let count =
+        |n: Option<u32>, word: &str| n.filter(|n| *n > 0 || word == "passed").map(|n| format!("{n} {word}"));
+    let part = check.part.then(|| "only the tests of the change, since all of them crashed".to_owned());
+    let told: Vec<String> =
+        [count(check.passed, "passed"), count(check.failed, "failed"), part].into_iter().flatten().collect();
+    let end = check.end.name();
+    if told.is_empty() { end.to_owned() } else { format!("{end} ({})", told.join(", ")) }
 }
 
 /// What a person can type, the most likely first. `outcome` is how it rests; nothing where it was interrupted.

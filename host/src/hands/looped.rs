@@ -103,7 +103,7 @@ pub(super) fn battery(
     Some(BatteryDone {
         start_seq: seq,
         commit: order.commit.clone(),
-        tests: checked(&report, &["tests"]),
+        tests: Checked { part: order.part, ..checked(&report, &["tests"]) },
         linter: checked(&report, &["linter", "formatter"]),
         security: scanned(&report),
         duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -122,6 +122,7 @@ fn checked(report: &Report, whats: &[&str]) -> Checked {
     Checked {
         end,
         command: commands.collect::<Vec<_>>().join("; "),
+        part: false,
         passed: counts.map(|counts| counts.passed),
         failed: counts.map(|counts| counts.failed),
         tail: tail.join("\n"),

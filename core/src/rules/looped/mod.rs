@@ -4,6 +4,7 @@
 pub mod battery;
 pub mod commands;
 pub mod diet;
+pub mod fewer;
 pub mod goal;
 pub mod leaks;
 pub mod limits;
