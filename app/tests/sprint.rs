@@ -469,7 +469,8 @@ fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
 /// finished by hand in between, and begins anew what somebody threw away.
 #[test]
 fn af_153_what_a_break_called_in_is_gone_on_with() {
-    for (by_hand, runs, same) in [("", 1, true), ("resume", 1, true), ("discard", 2, false)] {
+    let ways = [("", 1, true), ("resume", 1, true), ("discard", 2, false), ("another task", 2, false)];
+    for (by_hand, runs, same) in ways {
         let world = World::new(&["shop", "till"]);
         let waits = "sh case $ARCHEFLOW_RUN_ID in *.slow.*) touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done;; \
                      *) while ! test -e {base}/began; do sleep 0.05; done;; esac";
@@ -485,7 +486,12 @@ fn af_153_what_a_break_called_in_is_gone_on_with() {
         assert!(page.contains("sprint retry red-1") && !page.contains("sprint retry slow"), "{page}");
         let run = format!("{}.slow.1", world.sprint_id());
         fs::write(world.base().join("go"), "").unwrap();
-        if !by_hand.is_empty() {
+        if by_hand == "another task" {
+            let file = world.hub().join("docs/orchestra/queue.json");
+            let queue = fs::read_to_string(&file).unwrap();
+            fs::write(&file, queue.replace("\"task\": \"slow\"", "\"task\": \"slower\"")).unwrap();
+            assert_ne!(fs::read_to_string(&file).unwrap(), queue);
+        } else if !by_hand.is_empty() {
             let repo = world.hub().join("till");
             let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
             let output = command.args([by_hand, &run, "--unattended", "--repo"]).arg(repo).output().unwrap();

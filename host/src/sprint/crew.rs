@@ -46,11 +46,11 @@ impl Crew {
     pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<Event, Error> {
         let claimed = self.place.change(|queue| {
             let claim = queue.claim(item, &self.sprint_id)?;
-            Ok(claim.zip(queue.get(item).map(|item| item.project.clone())))
+            Ok(claim.zip(queue.get(item).cloned()))
         })?;
         let fence = claimed.as_ref().map(|(claim, _)| claim.fence);
-        let run = claimed.and_then(|(claim, project)| Some((claim.run?, project)));
-        let left = run.and_then(|(run, project)| left(&self.projects.join(project), run));
+        let run = claimed.and_then(|(claim, item)| Some((claim.run?, item)));
+        let left = run.and_then(|(run, item)| left(&self.projects.join(&item.project), &item, run));
         Ok(Event::Claimed { start_seq: seq, fence, left })
     }
 
@@ -250,13 +250,16 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
 }
 
 /// A run that an earlier sprint began, if it is worth something: it can go on, or somebody has brought it to a good end
-/// by hand. What was discarded, failed, or is not there any more is begun anew.
-fn left(dir: &Path, id: String) -> Option<Left> {
-    if !names::valid_name(&id) {
+/// by hand. What was discarded, failed, or is not there any more is begun anew. Anybody may write into the queue, so the
+/// run must be one that a sprint began for this very task.
+fn left(dir: &Path, item: &Item, id: String) -> Option<Left> {
+    let (begun_for, _attempt) = id.rsplit_once('.')?;
+    if !names::valid_name(&id) || !begun_for.ends_with(&format!(".{}", item.id)) {
         return None;
     }
     let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
     let run = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok())?;
+    run.request.as_ref().filter(|request| request.task == item.task)?;
     let is_good = run.outcome.as_ref().is_none_or(|outcome| {
         let approved = (outcome.status, outcome.reason) == (RunStatus::AwaitingMerge, Reason::Approved);
         outcome.status == RunStatus::Merged || approved || busy(&run).is_some()
