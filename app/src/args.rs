@@ -608,7 +608,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     tried(&arguments).map_err(|error| {
         let _ = error.print();
-        if let Some(known) = names::known(&command(), &arguments, error.kind()) {
+        if let Some(known) = names::known(command, &arguments, error.kind()) {
             tell!("  Known here: {known}");
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

@@ -5,20 +5,27 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::ErrorKind;
 
-/// The names that are known where one was not, for an error of that kind.
-pub(super) fn known(root: &Command, arguments: &[OsString], kind: ErrorKind) -> Option<String> {
-    let mut place = root;
+/// The names that are known where one was not, for an error of that kind. All commands are made anew for it, so not for
+/// every kind: to show the version is an error as well.
+pub(super) fn known(
+    root: impl FnOnce() -> Command,
+    arguments: &[OsString],
+    kind: ErrorKind,
+) -> Option<String> {
+    if !matches!(kind, ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument) {
+        return None;
+    }
+    let root = root();
+    let mut place = &root;
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         place = place.find_subcommand(word).unwrap_or(place);
     }
     let names: Vec<String> = if kind == ErrorKind::InvalidSubcommand {
         let commands = place.get_subcommands().filter(|command| !command.is_hide_set());
         commands.map(|command| command.get_name().to_owned()).collect()
-    } else if kind == ErrorKind::UnknownArgument {
+    } else {
         let options = place.get_arguments().filter(|option| !option.is_hide_set());
         options.filter_map(|option| option.get_long()).map(|name| format!("--{name}")).collect()
-    } else {
-        Vec::new()
     };
     (!names.is_empty()).then(|| names.join(", "))
 }
@@ -37,7 +44,7 @@ mod tests {
         ] {
             let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let kind = super::super::tried(&arguments).map_or_else(|error| error.kind(), |_| ErrorKind::Io);
-            let found = known(&super::super::command(), &arguments, kind);
+            let found = known(super::super::command, &arguments, kind);
             assert_eq!(found.is_some(), wanted.is_some(), "{line}: {found:?}");
             let shown = found.unwrap_or_default();
             assert!(shown.contains(wanted.unwrap_or_default()), "{line}: {shown}");
