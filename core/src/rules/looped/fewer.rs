@@ -4,8 +4,6 @@
 //! A command is only taken apart if it is plain words: what a shell makes of anything else is not ours to guess. The
 //! same goes for the names of files, which agents choose.
 
-use crate::rules::signs::is_test_path;
-
 /// Beyond this it is the whole suite again.
 const FILES_AT_MOST: usize = 50;
 
@@ -73,8 +71,7 @@ pub fn fewer(command: &str, changed: &[&str]) -> Option<String> {
     let (name, takes) =
         RUNNERS.iter().find(|(name, _)| words.get(start..).is_some_and(|rest| rest.starts_with(name)))?;
     let (head, rest) = words.split_at(start + name.len());
-    let tests = changed.iter().copied().filter(|path| is_safe(path) && is_test_path(path));
-    let picked = picked(*takes, tests, rest)?;
+    let picked = picked(*takes, changed.iter().copied().filter(|path| is_safe(path)), rest)?;
     let (kept, behind) = match rest.iter().position(|word| *word == "--") {
         Some(at) => rest.split_at(at),
         None => (rest, &rest[rest.len()..]),
@@ -108,19 +105,16 @@ fn runner_at(words: &[&str]) -> usize {
     at
 }
 
-fn picked<'a>(takes: Takes, tests: impl Iterator<Item = &'a str>, rest: &[&str]) -> Option<Vec<String>> {
-    let ends = |path: &&str, endings: &[&str]| {
-        path.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending))
-    };
+fn picked<'a>(takes: Takes, files: impl Iterator<Item = &'a str>, rest: &[&str]) -> Option<Vec<String>> {
     let mut picked: Vec<String> = match takes {
         Takes::Files(endings) | Takes::FilesBehind(endings) => {
-            tests.filter(|path| ends(path, endings)).map(str::to_owned).collect()
+            files.filter(|path| is_test(path, endings)).map(str::to_owned).collect()
         }
         Takes::Folders(endings) => {
             let folder = |path: &str| {
                 path.rsplit_once('/').map_or(".".to_owned(), |(folder, _)| format!("./{folder}"))
             };
-            tests.filter(|path| ends(path, endings)).map(folder).collect()
+            files.filter(|path| is_test(path, endings)).map(folder).collect()
         }
         Takes::Targets => {
             // Which package a file belongs to is not to be seen from its name, nor what is meant with one chosen.
@@ -148,12 +142,24 @@ fn picked<'a>(takes: Takes, tests: impl Iterator<Item = &'a str>, rest: &[&str])
                     .filter(|name| !name.contains('/'))
                     .map(str::to_owned)
             };
-            tests.filter_map(name).map(|name| format!("--test={name}")).collect()
+            files.filter_map(name).map(|name| format!("--test={name}")).collect()
         }
     };
     picked.sort();
     picked.dedup();
     (1..=FILES_AT_MOST).contains(&picked.len()).then_some(picked)
+}
+
+/// By its own name: what only lies beside tests, such as what they share, is none, and a runner that finds no test in what
+/// it is told fails.
+fn is_test(path: &str, endings: &[&str]) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let named = stem.starts_with("test_")
+        || ["_test", "-test", ".test", "_spec", "-spec", ".spec"].iter().any(|end| stem.ends_with(end))
+        || folder.split('/').any(|part| part == "__tests__")
+        || ending == "bats";
+    named && endings.contains(&ending)
 }
 
 /// A word that asks for more than what was picked, such as the folder it lies in.
