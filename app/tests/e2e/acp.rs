@@ -475,11 +475,10 @@ fn takes_up_its_session(row: &Row) {
     let complete = lines(&outcome, "agent.complete", "maker");
     let [first, corrected] = complete.as_slice() else { panic!("{outcome}") };
     assert_eq!(first["data"]["session"]["id"], corrected["data"]["session"]["id"], "{spec}");
-    let last = model.asked_by("maker").pop().unwrap().to_string();
-    assert!(
-        last.contains("stray > src/stray.txt") && last.contains("# Correction"),
-        "{spec}: one conversation"
-    );
+    // Not the last one that was asked: some ask for a name of the conversation beside it.
+    let asked: Vec<String> = model.asked_by("maker").iter().map(ToString::to_string).collect();
+    let whole = |text: &String| text.contains("stray > src/stray.txt") && text.contains("# Correction");
+    assert!(asked.iter().any(whole), "{spec}: one conversation\n{asked:#?}");
     assert!(!test.repo.join("src/stray.txt").exists());
 }
 
