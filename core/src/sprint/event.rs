@@ -133,7 +133,7 @@ pub struct RunEnd {
 pub struct Left {
     pub run_id: String,
     pub spent_usd: Money,
-    /// What it may spend altogether.
+    /// What it may spend altogether; what it has spent, where its work is done.
     pub budget_usd: Option<Money>,
 }
 

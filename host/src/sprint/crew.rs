@@ -260,12 +260,14 @@ fn left(dir: &Path, item: &Item, id: String) -> Option<Left> {
     let path = dir.join(".archeflow/events").join(format!("{id}.jsonl"));
     let run = Journal::read(&path).ok().and_then(|text| log::fold(&text).ok())?;
     run.request.as_ref().filter(|request| request.task == item.task)?;
-    let is_good = run.outcome.as_ref().is_none_or(|outcome| {
+    let goes_on = run.outcome.is_none() || busy(&run).is_some();
+    let done = run.outcome.as_ref().is_some_and(|outcome| {
         let approved = (outcome.status, outcome.reason) == (RunStatus::AwaitingMerge, Reason::Approved);
-        outcome.status == RunStatus::Merged || approved || busy(&run).is_some()
+        outcome.status == RunStatus::Merged || approved
     });
-    let budget_usd = run.limits().iter().find(|limit| limit.name == "run").map(|limit| limit.cap);
-    is_good.then_some(Left { run_id: id, spent_usd: run.spent, budget_usd })
+    let limit = || run.limits().iter().find(|limit| limit.name == "run").map(|limit| limit.cap);
+    let budget_usd = if done { Some(run.spent) } else { limit() };
+    (goes_on || done).then_some(Left { run_id: id, spent_usd: run.spent, budget_usd })
 }
 
 pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
