@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::event::{AgentStart, Artifact, BatteryDone};
 use crate::rules::looped::diet;
 use crate::run::{Looped, Note, Run};
-use crate::view::came_out;
+use crate::view::{came_out, why_part};
 use crate::words::{Approval, LimitMode, Looping, Oid, Purpose, Role, Speaker};
 
 /// Something a seat is shown, under this heading.
@@ -124,7 +124,7 @@ fn told(notes: &[Note]) -> String {
 
 /// What was really run, with the end of each output.
 pub fn battery(done: &BatteryDone) -> String {
-    let mut text = String::new();
+    let mut text = why_part(done).map(|why| format!("{why}\n\n")).unwrap_or_default();
     for (name, check) in [("Tests", &done.tests), ("Linter", &done.linter), ("Security scan", &done.security)]
     {
         let _ = writeln!(text, "{name}: {}", came_out(check));

@@ -2,7 +2,7 @@
 
 mod looped;
 
-pub use looped::{battery, came_out, next_steps as next_steps_of_loop};
+pub use looped::{battery, came_out, next_steps as next_steps_of_loop, why_part};
 
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, MergeBuilt, NextAction, QuestionKind,

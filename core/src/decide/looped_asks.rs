@@ -2,7 +2,7 @@
 
 use crate::event::{Event, LoopEdited, QuestionAsked, QuestionKind};
 use crate::run::{Looped, Run};
-use crate::view::battery;
+use crate::view::{battery, why_part};
 use crate::words::{Outcome, Reason, Role, RunStatus, counted};
 
 /// PJ-01: nobody begins on a goal that says nothing.
@@ -67,6 +67,7 @@ pub(super) fn approval(run: &Run, looped: &Looped) -> Vec<Event> {
     }
     if let Some(done) = &looped.battery {
         details.push(battery(done));
+        details.extend(why_part(done));
     }
     if !looped.not_landed.is_empty() {
         details.push(format!("the last landing did not happen: {}", looped.not_landed));

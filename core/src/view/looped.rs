@@ -81,11 +81,16 @@ pub fn battery(done: &BatteryDone) -> String {
 pub fn came_out(check: &Checked) -> String {
     let count =
         |n: Option<u32>, word: &str| n.filter(|n| *n > 0 || word == "passed").map(|n| format!("{n} {word}"));
-    let part = check.part.then(|| "only the tests of the change, since all of them crashed".to_owned());
+    let part = check.part.then(|| "only those of the change".to_owned());
     let told: Vec<String> =
         [count(check.passed, "passed"), count(check.failed, "failed"), part].into_iter().flatten().collect();
     let end = check.end.name();
     if told.is_empty() { end.to_owned() } else { format!("{end} ({})", told.join(", ")) }
+}
+
+/// Why that was not all of it.
+pub fn why_part(done: &BatteryDone) -> Option<String> {
+    done.tests.part.then(|| "the whole suite crashed, so only the tests of the change were run".to_owned())
 }
 
 /// What a person can type, the most likely first. `outcome` is how it rests; nothing where it was interrupted.
