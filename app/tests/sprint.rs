@@ -518,13 +518,19 @@ fn af_153_what_a_break_called_in_is_gone_on_with() {
     }
 }
 
-#[test]
-fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
+/// A sprint whose only Maker works until it may `go`.
+fn at_work() -> (World, Child) {
     let world = World::new(&["shop"]);
     world.staged("== maker ==\nsh touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done", "");
     world.add("base", "shop", &[]);
     let child = world.start();
     world.wait_for("began");
+    (world, child)
+}
+
+#[test]
+fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
+    let (world, child) = at_work();
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -542,11 +548,7 @@ fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
 /// Whoever kills a run of a sprint only makes it go on.
 #[test]
 fn i6_a_run_that_is_killed_goes_on_within_its_sprint() {
-    let world = World::new(&["shop"]);
-    world.staged("== maker ==\nsh touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done", "");
-    world.add("base", "shop", &[]);
-    let child = world.start();
-    world.wait_for("began");
+    let (world, child) = at_work();
     let runs: Vec<i32> = fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok())
