@@ -1,8 +1,8 @@
 //! The command line. Every option is explained here and nowhere else.
 
+mod agent_loop;
 mod inner;
 mod known;
-mod looped;
 mod memory;
 mod names;
 mod sprint;
@@ -13,9 +13,9 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use agent_loop::*;
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
-pub(crate) use looped::*;
 pub(crate) use memory::*;
 pub(crate) use sprint::*;
 

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::store::{files, journal};
-use archeflow_host::{config, drive, hands, log, review, start};
+use archeflow_host::{config, drive, executors, log, review, start};
 
-use crate::faces::text::{safe, safe_json};
+use crate::render::text::{safe, safe_json};
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -238,14 +238,14 @@ impl From<drive::Error> for Failure {
         let message = error.to_string();
         match error {
             drive::Error::Log(error) => error.into(),
-            drive::Error::Desk(hands::DeskError::Git(_)) => Failure::new(30, "git_fault", message, ""),
+            drive::Error::Desk(executors::DeskError::Git(_)) => Failure::new(30, "git_fault", message, ""),
             drive::Error::Desk(_) => {
                 Failure::new(40, "damaged", message, "The log is intact: archeflow show <id>")
             }
-            drive::Error::Trouble(hands::Trouble::Tampered { .. }) => {
+            drive::Error::Trouble(executors::Trouble::Tampered { .. }) => {
                 Failure::new(21, "tampered", message, "When it is right again: archeflow resume <id>")
             }
-            drive::Error::Trouble(hands::Trouble::Artifact { .. }) | drive::Error::Artifact(_) => {
+            drive::Error::Trouble(executors::Trouble::Artifact { .. }) | drive::Error::Artifact(_) => {
                 Failure::new(
                     30,
                     "environment",
@@ -253,12 +253,14 @@ impl From<drive::Error> for Failure {
                     "Free space or fix permissions, then: archeflow resume <id>",
                 )
             }
-            drive::Error::Trouble(hands::Trouble::Unperformed { .. }) | drive::Error::Stuck => Failure::new(
-                30,
-                "bug",
-                message,
-                "Please report it with the output of: archeflow show <id> --json",
-            ),
+            drive::Error::Trouble(executors::Trouble::Unperformed { .. }) | drive::Error::Stuck => {
+                Failure::new(
+                    30,
+                    "bug",
+                    message,
+                    "Please report it with the output of: archeflow show <id> --json",
+                )
+            }
         }
     }
 }

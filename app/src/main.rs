@@ -5,8 +5,8 @@ mod say;
 
 mod args;
 mod commands;
-mod faces;
 mod failure;
+mod render;
 mod report;
 mod review;
 

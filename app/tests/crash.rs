@@ -22,8 +22,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{Entry, Event, Verb};
+use archeflow_core::model::Role;
 use archeflow_core::run::Run;
-use archeflow_core::words::Role;
 
 use audit::Users;
 use proof::{golden, kill_at, sweep, tell};
@@ -68,7 +68,7 @@ fn m_a2_killed_inside_every_effect() {
 fn every_place_is_known() {
     let elsewhere = ["swept", "caught_up", "recover.settled", "recover.done", "revert.built"];
     for (place, _) in archeflow_host::failpoint::PLACES {
-        // Those of a loop are passed in `looped.rs`.
+        // Those of a loop are passed in `agent_loop.rs`.
         let of_loop = place.starts_with("loop.") || place.starts_with("battery.");
         let passed = of_loop || golden().places.contains_key(place);
         assert!(passed || elsewhere.contains(&place), "nothing comes to {place}");

@@ -1,7 +1,7 @@
 //! Whether an answer is one at all. What is not is a failed attempt, never a clean bill (D-02, D-04).
 
 use crate::event::Failure;
-use crate::words::{Answer, Review, Role, Said, Severity, Status, Verdict};
+use crate::model::{Answer, Review, Role, Said, Severity, Status, Verdict};
 
 /// Looks at what came out of a process that ended well and said something.
 ///

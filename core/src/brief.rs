@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use crate::event::AgentStart;
+use crate::model::{Domain, Purpose, Role};
 use crate::rules::attention::Seen;
 use crate::run::Clarification;
-use crate::words::{Domain, Purpose, Role};
 
 /// What a brief is made of besides what the agent may see.
 #[derive(Debug, Clone, Default)]

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::event::{CycleBoundary, Tracked, Trend};
+use crate::model::{Boundaries, Destination, counted};
 use crate::rules::pollution;
 use crate::run::Run;
-use crate::words::{Boundaries, Destination, counted};
 
 /// The last finished cycle: the one the present cycle has to answer to.
 fn last_boundary(run: &Run) -> Option<&CycleBoundary> {

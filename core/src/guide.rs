@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use crate::event::AgentStart;
+use crate::model::{CATEGORIES, Overlay, Phase, Role, Seat};
 use crate::rules::lens;
 use crate::run::Run;
-use crate::words::{CATEGORIES, Overlay, Phase, Role, Seat};
 
 /// The paragraphs for one seat; empty where nothing was laid over it.
 pub fn paragraphs(overlay: &Overlay, seat: &Seat, phase: Phase, categories: &[String]) -> Vec<String> {

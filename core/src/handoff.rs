@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::event::{Entry, Event, Hardness, Money, PolicyCheckpoint, ReviewVerdict, Tracked, WiggumBreak};
+use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 use crate::rules::convergence;
 use crate::run::Run;
 use crate::view::{capital, follows, one_line, seconds};
-use crate::words::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 
 /// More findings than this are counted, not told.
 const FINDINGS_AT_MOST: usize = 8;

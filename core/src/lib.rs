@@ -10,7 +10,7 @@
 
 pub mod digest;
 
-pub mod words;
+pub mod model;
 
 pub mod event;
 
@@ -27,7 +27,7 @@ pub mod guide;
 
 pub mod handoff;
 
-pub mod looped;
+pub mod agent_loop;
 pub mod read;
 
 pub mod accept;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use crate::words::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
+use crate::model::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
 
 /// Every key of the header; each stands exactly once, except the last.
 pub const KEYS: [&str; 9] =

@@ -1,20 +1,20 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
-mod looped;
+mod agent_loop;
 
-pub use looped::{battery, came_out, next_steps as next_steps_of_loop, why_part};
+pub use agent_loop::{battery, came_out, next_steps as next_steps_of_loop, why_part};
 
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, MergeBuilt, NextAction, QuestionKind,
     ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
-use crate::rules::trial;
-use crate::run::{Cycle, Run};
-use crate::words::{
+use crate::model::{
     Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
     Trial, Verdict, counted,
 };
+use crate::rules::trial;
+use crate::run::{Cycle, Run};
 
 /// How a line should feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,7 +204,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             Tone::Caution,
         ),
         // What a step of a loop came to is told by its turns.
-        Event::CycleBoundary(_) if run.looped.is_some() => None,
+        Event::CycleBoundary(_) if run.agent_loop.is_some() => None,
         Event::CycleBoundary(boundary) => {
             let counts = format!(
                 "{} CRITICAL, {} WARNING, {} INFO{}{}",
@@ -279,7 +279,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             act("Checkpoint", format!("{number}: {}{}", checkpoint.why, stops.unwrap_or_default()), tone)
         }
         Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
-        other => looped::line(other, &tag(run, phase, "")),
+        other => agent_loop::line(other, &tag(run, phase, "")),
     }
 }
 
@@ -461,8 +461,8 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
     let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
-    if run.looped.is_some() {
-        return looped::next_steps(run_id, run, Some(outcome));
+    if run.agent_loop.is_some() {
+        return agent_loop::next_steps(run_id, run, Some(outcome));
     }
     if run.review.is_some() {
         return match (outcome.status, outcome.reason) {

@@ -22,10 +22,10 @@ mod sim {
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentLost, AgentStart, BudgetEffect, Entry, Event, RunContinued, Tokens, Verb};
+use archeflow_core::model::{Costs, Money, Reason, Role, Seq, Tier};
 use archeflow_core::rules::ledger::{self, Stated, Usage};
 use archeflow_core::rules::prices;
 use archeflow_core::run::Run;
-use archeflow_core::words::{Costs, Money, Reason, Role, Seq, Tier};
 
 use common::page::{Page, Row};
 use common::world::{World, dollars};

@@ -4,8 +4,8 @@
 use archeflow_core::cyclefile::{
     Ending, Part, Step, append, grown, harmless, in_order, name, next_number, parse, with_summary,
 };
+use archeflow_core::model::Speaker;
 use archeflow_core::read::signal;
-use archeflow_core::words::Speaker;
 
 /// xorshift64*: enough chance for tests, and the same every time.
 struct Random(u64);

@@ -5,7 +5,7 @@ mod common {
     pub(crate) mod page;
 }
 
-use archeflow_core::rules::looped::leaks::{Class, Leak, found};
+use archeflow_core::rules::agent_loop::leaks::{Class, Leak, found};
 
 use common::page::Page;
 

@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 use archeflow_core::brief::{self, Frame};
 use archeflow_core::event::{AgentStart, Money, Unfounded};
 use archeflow_core::guide;
+use archeflow_core::model::{
+    Attention, Citation, Domain, ExitWhen, Finding, Lens, Moment, Overlay, Phase, Proof, Purpose, Role, Said,
+    Seat, Severity, Tier,
+};
 use archeflow_core::persona::role_name;
 use archeflow_core::read;
 use archeflow_core::rules::attention::Seen;
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::exit::{self, Against};
 use archeflow_core::rules::{evidence, lens};
-use archeflow_core::words::{
-    Attention, Citation, Domain, ExitWhen, Finding, Lens, Moment, Overlay, Phase, Proof, Purpose, Role, Said,
-    Seat, Severity, Tier,
-};
 
 use common::page::{Page, Row};
 

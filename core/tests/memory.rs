@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 use archeflow_core::event::{
     CycleBoundary, Entry, Event, NextAction, Past, RunComplete, RunStart, ShadowDetected, Tracked,
 };
+use archeflow_core::model::{
+    Boundaries, Destination, Lesson, LessonKind, Memory, Phase, Policy, Reason, Resolved, RunStatus,
+    Severity, ShadowAction,
+};
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
     Archived, Lived, Shared, Step, crowded_out, deferred, effects, learn, mark, plain, regressions, retires,
     said, select, tags, tell, told_text,
-};
-use archeflow_core::words::{
-    Boundaries, Destination, Lesson, LessonKind, Memory, Phase, Policy, Reason, Resolved, RunStatus,
-    Severity, ShadowAction,
 };
 
 use common::page::{Page, Row};

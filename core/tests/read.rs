@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::read::{answer, section};
-use archeflow_core::words::{
+use archeflow_core::model::{
     ARCHETYPES, Answer, CATEGORIES, Disposition, Finding, Flaw, Proposal, Review, Role, Said, Severity,
     Status,
 };
+use archeflow_core::read::{answer, section};
 
 const ROLES: [Role; 5] = [Role::Explorer, Role::Creator, Role::Maker, Role::Gatekeeper, Role::Reviewer];
 
@@ -31,7 +31,7 @@ fn proposal(text: &str) -> (Proposal, Vec<String>) {
 
 fn verdict(answer: &Answer) -> &'static str {
     match &answer.said {
-        Said::Review(review) => review.verdict.map_or("none", archeflow_core::words::Verdict::name),
+        Said::Review(review) => review.verdict.map_or("none", archeflow_core::model::Verdict::name),
         Said::Prose | Said::Proposal(_) => "none",
     }
 }
@@ -650,7 +650,7 @@ fn proposal_in_other_words() {
 #[test]
 fn confidence_in_other_tables() {
     let read = |table: &str| proposal(&format!("## Confidence\n{table}\n")).0.confidence;
-    let all = |c: archeflow_core::words::Confidence| {
+    let all = |c: archeflow_core::model::Confidence| {
         [c.task_understanding, c.solution_completeness, c.risk_coverage]
     };
     let wanted = [Some(900_000), Some(800_000), Some(700_000)];

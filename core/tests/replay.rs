@@ -16,10 +16,10 @@ mod common {
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{Entry, Event, ReviewVerdict, RunStart};
+use archeflow_core::model::{Phase, Verdict, Workflow};
 use archeflow_core::replay::rulebook::{self, RULES};
 use archeflow_core::replay::weights::{self, Trouble, Weight};
 use archeflow_core::replay::whatif::{Change, End, refold};
-use archeflow_core::words::{Phase, Verdict, Workflow};
 
 use common::page::{Page, Row, folder};
 use common::world::World;

@@ -8,8 +8,8 @@ mod common {
 }
 
 use archeflow_core::event::{Entry, Event, Unfounded};
+use archeflow_core::model::{Disposition, Millionths, Money, Prior, Tier};
 use archeflow_core::rules::scoring::{self, Record, Score};
-use archeflow_core::words::{Disposition, Millionths, Money, Prior, Tier};
 
 use common::page::{Page, Row};
 use common::world::{World, score};

@@ -10,15 +10,15 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use archeflow_core::event::Tracked;
-use archeflow_core::read;
-use archeflow_core::rules::shadows::{Facts, check, correction};
-use archeflow_core::rules::signs::is_test_path;
-use archeflow_core::rules::system::{self, Situation};
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Change, ChangedFile, Citation, Destination, Disposition, Domain, FileStatus, Finding, Lesson,
     LessonKind, Prior, Proposal, Review, Role, Said, Severity, Shadow, Shadows, Sighting, Signs, Status,
     SystemShadow, SystemShadows, Traits, Verdict, Workflow,
 };
+use archeflow_core::read;
+use archeflow_core::rules::shadows::{Facts, check, correction};
+use archeflow_core::rules::signs::is_test_path;
+use archeflow_core::rules::system::{self, Situation};
 
 use common::page::{Page, Row};
 

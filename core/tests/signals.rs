@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use archeflow_core::cyclefile::{append, parse};
+use archeflow_core::model::{LoopPolicy, Speaker, Token};
 use archeflow_core::read::signal::{
     Block, How, Mode, Reading, Route, read, read_bytes, render, route, spoken,
 };
-use archeflow_core::words::{Looping, Speaker, Token};
 
 use common::page::Page;
 
@@ -182,7 +182,7 @@ fn pj_20_pj_32_pc_04_spoilt_blocks_of_the_corpus() {
         std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     let texts: Vec<Vec<u8>> = names.iter().map(|path| std::fs::read(path).unwrap()).collect();
-    let (mut random, policy) = (Random(2027), Looping::default());
+    let (mut random, policy) = (Random(2027), LoopPolicy::default());
     let (mut routed, mut refused) = (0, 0);
     for _ in 0..3000 {
         let bytes = spoilt(&mut random, &texts);

@@ -68,7 +68,7 @@
 //! | a trial outlives the answer it was about | 763 | every reproduction is run, up to the limit |
 //! | a correction goes out with others on its account | 1779 | a crash changes no decision (I6) |
 //!
-//! And in loops (`loops.rs`, and `loops/audit.rs`, which the scripts of `looped_run.rs` keep too):
+//! And in loops (`loops.rs`, and `loops/audit.rs`, which the scripts of `agent_loop_run.rs` keep too):
 //!
 //! | planted or found | loop | caught by |
 //! |---|---|---|
@@ -98,7 +98,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use archeflow_core::event::{Entry, Event, Failure, QuestionKind};
-use archeflow_core::words::{Purpose, Reason, SYSTEM, ShadowAction};
+use archeflow_core::model::{Purpose, Reason, SYSTEM, ShadowAction};
 
 use sim::chance::{Chance, word};
 use sim::corrections;
@@ -213,7 +213,7 @@ fn every_review_keeps_its_promises_with_crashes_and_in_any_order() {
 fn every_loop_keeps_its_promises_with_crashes_and_in_any_order() {
     let mut seen = Seen::default();
     for seed in seeds() {
-        let looped = |world, schedule, how: &str| {
+        let agent_loop = |world, schedule, how: &str| {
             let (life, result) = Life::live(world, schedule);
             if let Err(why) = result.and_then(|()| loops_audit::audit(&life.log)) {
                 panic!("loop {seed}, {how}: {why}\n{}", told(&life.log));
@@ -221,10 +221,10 @@ fn every_loop_keeps_its_promises_with_crashes_and_in_any_order() {
             life
         };
         let chance = |what| Chance::keyed(seed, &[word(what)]);
-        let calm = looped(World::of_loop(seed), Schedule::Calm, "calm");
-        let crashed = looped(World::of_loop(seed), Schedule::Crashing(chance("crash")), "crashing");
+        let calm = agent_loop(World::of_loop(seed), Schedule::Calm, "calm");
+        let crashed = agent_loop(World::of_loop(seed), Schedule::Crashing(chance("crash")), "crashing");
         let order = Schedule::AnyOrder(chance("order"));
-        let shuffled = looped(World::of_loop(seed).shuffled(seed), order, "shuffled");
+        let shuffled = agent_loop(World::of_loop(seed).shuffled(seed), order, "shuffled");
         same("order changes no decision (D-13)", &calm, &shuffled);
         if !crashed.went_apart() {
             same("a crash changes no decision (I6)", &calm, &crashed);

@@ -7,9 +7,9 @@ mod common {
 
 use std::collections::BTreeMap;
 
+use archeflow_core::model::Splitting;
 use archeflow_core::rules::filekind::{HEAD, Kind, Treatment, kind, treatment};
 use archeflow_core::split::{Known, Lines, Out, Part, Shown, Splitter, Told};
-use archeflow_core::words::Splitting;
 
 use common::page::Page;
 

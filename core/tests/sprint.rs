@@ -14,12 +14,12 @@ mod world;
 
 use std::collections::BTreeMap;
 
+use archeflow_core::model::{Money, Reason, RunStatus, Workflow};
 use archeflow_core::sprint::event::{Busy, Entry, Event, FORMAT, ItemEnd, Left, RunEnd, Stop, Together};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::standing::{Follows, after};
 use archeflow_core::sprint::{Sprint, budget, decide};
-use archeflow_core::words::{Money, Reason, RunStatus, Workflow};
 use audit::audit;
 use world::{Batches, World};
 

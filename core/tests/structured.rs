@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
+use archeflow_core::model::{Answer, Reproduction, Role, Said, Verdict};
 use archeflow_core::read::{answer, render, schema_for, schema_with_reproductions};
-use archeflow_core::words::{Answer, Reproduction, Role, Said, Verdict};
 use serde_json::{Value, json};
 
 fn core_dir() -> PathBuf {

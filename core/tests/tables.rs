@@ -11,17 +11,17 @@ mod common {
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{Entry, Event, EvidenceDone, Ran, Tracked, Trend, Unfounded, Verb};
-use archeflow_core::rules::attention::{Desk, allowed, look};
-use archeflow_core::rules::convergence::{self, Counts};
-use archeflow_core::rules::gates::{self, Clearance, TestFirst};
-use archeflow_core::rules::selection::{Wishes, select};
-use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers, trial};
-use archeflow_core::words::{
+use archeflow_core::model::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
     FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Phase, Proposal, Raised, Reason, Role,
     RunStatus, Seat, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy,
     pipeline_team, team,
 };
+use archeflow_core::rules::attention::{Desk, allowed, look};
+use archeflow_core::rules::convergence::{self, Counts};
+use archeflow_core::rules::gates::{self, Clearance, TestFirst};
+use archeflow_core::rules::selection::{Wishes, select};
+use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers, trial};
 
 use common::page::{Page, Row, folder};
 use common::world::{self, Played, World};

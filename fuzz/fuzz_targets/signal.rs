@@ -3,7 +3,7 @@
 
 use archeflow_core::cyclefile;
 use archeflow_core::read::signal::{Mode, Route, answer, read, read_bytes, route, spoken};
-use archeflow_core::words::{Looping, Speaker};
+use archeflow_core::model::{LoopPolicy, Speaker};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!token.approves() || signal.agent == Some(Speaker::Human));
         }
     }
-    let policy = Looping::default();
+    let policy = LoopPolicy::default();
     let said = spoken(&text, &policy);
     assert_eq!(
         said.fault.is_empty(),

@@ -8,13 +8,13 @@ use std::time::Duration;
 use archeflow_core::event::{
     AgentStart, Entry, Event, QuestionAnswered, QuestionAsked, QuestionDeferred, SessionEnd, Verb,
 };
+use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
-use archeflow_core::words::{Outcome, Seq};
 
-use crate::hands::{self, DeskError, Message, Trouble};
+use crate::executors::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{clock, failpoint, handoff, log, looped, proc, projections};
+use crate::{agent_loop, clock, failpoint, handoff, log, proc, projections};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -113,7 +113,7 @@ impl Driver {
         let left_open: Vec<(Seq, Event)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
-            hands::perform(&self.world, &self.run, seq, &order, true, &self.post)?;
+            executors::perform(&self.world, &self.run, seq, &order, true, &self.post)?;
         }
         let mut heard: Vec<Entry> = Vec::new();
         loop {
@@ -121,13 +121,13 @@ impl Driver {
             heard.extend(self.run.settle(now));
             let orders = self.record(face, std::mem::take(&mut heard))?;
             for (seq, order) in orders {
-                hands::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
+                executors::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
             }
             if self.run.broke.is_some() && self.run.open_agents().next().is_some() {
                 self.world.errands.stop();
             }
             if let Some(outcome) = &self.run.outcome {
-                hands::vacate(&self.world, outcome);
+                executors::vacate(&self.world, outcome);
                 return Ok(Ended::Outcome(outcome.clone()));
             }
             if self.run.open.is_empty() {
@@ -140,7 +140,7 @@ impl Driver {
                 }
                 let report = match face.ask(&self.run, question) {
                     // Whoever writes into the cycle file of a loop only says that it is done.
-                    Asked::Answer(text) if text.is_empty() && self.run.looped.is_some() => {
+                    Asked::Answer(text) if text.is_empty() && self.run.agent_loop.is_some() => {
                         self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
                     }
                     Asked::Answer(text) => Event::from(QuestionAnswered { start_seq: seq, text }),
@@ -164,7 +164,7 @@ impl Driver {
 
     /// What a person wrote into the cycle file of a loop that waits for one.
     fn written(&self, face: &mut dyn Face) -> Option<Event> {
-        match looped::hear::from_file(&self.world, &self.run) {
+        match agent_loop::hear::from_file(&self.world, &self.run) {
             Ok(heard) => heard.map(Event::from),
             Err(error) => {
                 face.warn(&error.to_string());

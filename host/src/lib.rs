@@ -14,14 +14,14 @@ pub mod review;
 
 pub mod sprint;
 
-pub mod looped;
+pub mod agent_loop;
 
-pub mod hands;
+pub mod executors;
 
-pub mod companions;
-mod lineup;
+pub mod co_landing;
+mod team;
 
-pub mod glance;
+pub mod tail;
 
 pub mod world;
 
@@ -36,7 +36,7 @@ pub mod log;
 pub mod backends;
 
 pub mod acp;
-pub mod model;
+pub mod model_agent;
 
 pub mod probe;
 

@@ -1,8 +1,8 @@
 //! Between the core's entries and the journal's lines.
 
 use archeflow_core::event::{DecisionPoint, Entry, Event, FORMAT, PhaseTransition, ReviewVerdict, Share};
+use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::run::Run;
-use archeflow_core::words::{Phase, Verdict};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use archeflow_core::event::RunStart;
+use archeflow_core::model::{Lesson, LessonKind, Memory as Policy, Resolved};
 use archeflow_core::rules::memory::{
     self as rules, Archived, Lived, MANUAL, Step, USER, What, crowded_out, deferred, effects, plain, retires,
 };
 use archeflow_core::run::Run;
-use archeflow_core::words::{Lesson, LessonKind, Memory as Policy, Resolved};
 use serde_json::{Value, json};
 
 use crate::store::journal::{self, Journal};

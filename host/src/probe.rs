@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::words::Tier;
+use archeflow_core::model::Tier;
 
 use crate::backends::cli::{ALL, Client, Errand, Start};
 use crate::proc::{self, Cause, Job, Limits, Sink, Watch};

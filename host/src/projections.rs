@@ -8,10 +8,10 @@ use std::path::Path;
 
 use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction, PhaseTransition};
 use archeflow_core::feedback;
+use archeflow_core::model::{Phase, Reason, RunStatus};
 use archeflow_core::persona::hides;
 use archeflow_core::run::Run;
 use archeflow_core::view;
-use archeflow_core::words::{Phase, Reason, RunStatus};
 use serde_json::json;
 
 use crate::store::{files, index};

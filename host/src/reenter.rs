@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Event, Imported, RunReentered};
+use archeflow_core::model::{Answer, Phase, Role};
 use archeflow_core::read;
-use archeflow_core::words::{Answer, Phase, Role};
 
 use crate::config::Flags;
 use crate::drive::Driver;
+use crate::executors::change_of;
 use crate::git::Oid;
-use crate::hands::change_of;
-use crate::start::{Error, House, Wanted};
+use crate::start::{Error, Project, Wanted};
 use crate::store::{files, names};
 
 /// A run ready to be driven on from a phase.
@@ -20,7 +20,7 @@ pub struct Entry {
     pub after: Vec<Event>,
 }
 
-impl House {
+impl Project {
     /// Re-enters a run at a phase. Everything it needs is looked for first; nothing is started when a piece is
     /// missing.
     pub fn reenter(
@@ -117,7 +117,11 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
             let role = if first { Role::Gatekeeper } else { Role::Reviewer };
             let mut imported = import(folder, &name, &archetype, role, &categories)?;
             if let Some(change) = &report.change {
-                crate::hands::resolve_citations(&driver.world.repo, &change.commit, &mut imported.answer)?;
+                crate::executors::resolve_citations(
+                    &driver.world.repo,
+                    &change.commit,
+                    &mut imported.answer,
+                )?;
             }
             report.reviews.push(imported);
         }

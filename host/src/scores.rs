@@ -7,8 +7,8 @@ use std::io;
 use std::path::Path;
 
 use archeflow_core::event::{Entry, Money, Share};
+use archeflow_core::model::Tier;
 use archeflow_core::rules::scoring::{self, Record, Score};
-use archeflow_core::words::Tier;
 use serde::{Deserialize, Serialize};
 
 use crate::clock;

@@ -6,34 +6,34 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
+use archeflow_core::model::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow, Strategy};
 use archeflow_core::run::Run;
-use archeflow_core::words::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow, Strategy};
 
 use crate::backends::{self, Agent};
 use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, Oid, Repo, runner};
-use crate::lineup::{self, Lineup};
-use crate::model::place::{self, Wrong};
+use crate::model_agent::place::{self, Wrong};
 use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
+use crate::team::{self, Lineup};
 use crate::world::{World, allowed_env, client_env};
-use crate::{clock, costs, failpoint, hands, log, memory, proc, projections, review};
+use crate::{clock, costs, executors, failpoint, log, memory, proc, projections, review};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
 
 /// Where the program stands: the user's environment, taken once.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct ProcessEnv {
     pub cwd: PathBuf,
     pub me: PathBuf,
     pub variables: Vec<(OsString, OsString)>,
     pub version: &'static str,
 }
 
-impl Ground {
+impl ProcessEnv {
     /// What the environment says about places.
     pub fn places(&self) -> places::Env {
         let variable = |name: &str| {
@@ -49,8 +49,8 @@ impl Ground {
 }
 
 /// A repository with everything that is configured for it.
-pub struct House {
-    pub ground: Ground,
+pub struct Project {
+    pub ground: ProcessEnv,
     pub repo: Repo,
     pub places: places::Places,
     pub state: PathBuf,
@@ -125,14 +125,14 @@ pub enum Error {
     Frozen { flag: &'static str, was: String },
 }
 
-impl House {
+impl Project {
     /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
     pub fn open(
-        ground: Ground,
+        ground: ProcessEnv,
         dir: &Path,
         branch: Option<&str>,
         needs_target: bool,
-    ) -> Result<House, Error> {
+    ) -> Result<Project, Error> {
         let env = ground.places();
         let git_env = git::Env::new(ground.variables.clone());
         let root = git::repo::work_tree_of(dir, &git_env)?;
@@ -153,7 +153,7 @@ impl House {
             env.home.as_deref().map(Path::new),
         );
         let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
-        Ok(House { ground, repo, places, state, target, offer, approved, user, at_hand: OnceLock::new() })
+        Ok(Project { ground, repo, places, state, target, offer, approved, user, at_hand: OnceLock::new() })
     }
 
     pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
@@ -263,7 +263,7 @@ impl House {
             return Err(Error::Untrusted { what: what.join(", ") });
         }
         let (found, personas) = self.personas()?;
-        lineup::lay_shadows(&mut settings, &shadows(&personas))?;
+        team::lay_shadows(&mut settings, &shadows(&personas))?;
         Ok((settings, found, personas))
     }
 
@@ -271,12 +271,12 @@ impl House {
         &self,
         wanted: &Wanted,
         settings: &config::Settings,
-        policy: &archeflow_core::words::Policy,
+        policy: &archeflow_core::model::Policy,
         personas: &BTreeMap<String, Persona>,
     ) -> Result<Lineup, Error> {
         let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
         let tree = (&self.repo, &target.oid);
-        lineup::line_up(settings, &wanted.flags, &wanted.task, policy, personas, tree)
+        team::line_up(settings, &wanted.flags, &wanted.task, policy, personas, tree)
     }
 
     /// Who would sit as gatekeeper in a run that is not begun yet.
@@ -315,7 +315,7 @@ impl House {
         })?;
         let unopened = match run.strategy() {
             Strategy::Review => run.review.is_none(),
-            Strategy::Loop => run.looped.is_none(),
+            Strategy::Loop => run.agent_loop.is_none(),
             Strategy::Pdca | Strategy::Pipeline => false,
         };
         if run.request.is_none() || unopened {
@@ -343,7 +343,7 @@ impl House {
     }
 
     /// R4: the repository's files as they were when the run began. What was committed since does not judge it.
-    fn begun_with(mut self, run: &Run) -> Result<House, Error> {
+    fn begun_with(mut self, run: &Run) -> Result<Project, Error> {
         let base = run.request.as_ref().and_then(|request| Oid::parse(request.base.commit.as_bytes()).ok());
         if let Some(base) = base
             && self.repo.has_commit(&base)?
@@ -371,7 +371,7 @@ impl House {
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
-        let tag = format!("{run_id}.{}", hands::nonce());
+        let tag = format!("{run_id}.{}", executors::nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)
@@ -451,7 +451,7 @@ impl House {
     /// Where the models of these agents are asked, if that is not the provider's own place.
     pub fn elsewhere(
         &self,
-        agents: &archeflow_core::words::Agents,
+        agents: &archeflow_core::model::Agents,
         settings: &config::Settings,
     ) -> Vec<String> {
         let own = self.client_variables(settings);
@@ -500,14 +500,14 @@ impl House {
     /// Specs checked and made absolute before anything is spent.
     pub(crate) fn resolved_agents(
         &self,
-        agents: &archeflow_core::words::Agents,
+        agents: &archeflow_core::model::Agents,
         settings: &config::Settings,
-    ) -> Result<archeflow_core::words::Agents, Error> {
+    ) -> Result<archeflow_core::model::Agents, Error> {
         if agents.default.is_empty() && agents.by_archetype.is_empty() {
             let default = self.client_at_hand().ok_or(Error::NoAgent)?.spec.clone();
             let checked = |spec: &String| self.checked(spec, settings);
             let fallback = agents.fallback.iter().map(checked).collect::<Result<_, _>>()?;
-            return Ok(with_accounts(archeflow_core::words::Agents { default, fallback, ..agents.clone() }));
+            return Ok(with_accounts(archeflow_core::model::Agents { default, fallback, ..agents.clone() }));
         }
         let resolve = |spec: &str| self.checked(spec, settings);
         let by_archetype = agents
@@ -517,13 +517,13 @@ impl House {
             .collect::<Result<_, _>>()?;
         let default = if agents.default.is_empty() { String::new() } else { resolve(&agents.default)? };
         let fallback = agents.fallback.iter().map(|spec| resolve(spec)).collect::<Result<_, _>>()?;
-        Ok(with_accounts(archeflow_core::words::Agents { default, by_archetype, fallback, ..agents.clone() }))
+        Ok(with_accounts(archeflow_core::model::Agents { default, by_archetype, fallback, ..agents.clone() }))
     }
 }
 
-fn with_accounts(agents: archeflow_core::words::Agents) -> archeflow_core::words::Agents {
+fn with_accounts(agents: archeflow_core::model::Agents) -> archeflow_core::model::Agents {
     let specs = [&agents.default].into_iter().chain(agents.by_archetype.values()).chain(&agents.fallback);
-    archeflow_core::words::Agents { accounts: accounts(specs), ..agents }
+    archeflow_core::model::Agents { accounts: accounts(specs), ..agents }
 }
 
 /// The provider accounts behind specs, where a spec does not stand for itself (C6).

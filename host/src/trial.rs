@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::event::Failure;
+use archeflow_core::model::{Money, Policy, Tier};
 use archeflow_core::rules::ledger::{self, Usage};
-use archeflow_core::words::{Money, Policy, Tier};
 
 use crate::backends::cli::{Client, Errand, Heard, Start};
 use crate::backends::{Agent, Invocation};
-use crate::hands::client::{furnish, give_back, listen, told};
+use crate::executors::client::{furnish, give_back, listen, told};
 use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
 
 /// All that is asked.

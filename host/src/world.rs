@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use archeflow_core::words::Persona;
+use archeflow_core::model::Persona;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;

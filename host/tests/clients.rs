@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Failure, Session};
+use archeflow_core::model::{Money, Role, Said, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_core::words::{Money, Role, Said, Tier};
 use archeflow_host::backends::cli::{self, Client, Errand, Heard, Start};
 
 #[path = "common/page.rs"]

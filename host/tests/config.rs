@@ -10,11 +10,11 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::sprint::policy as sprint;
-use archeflow_core::words::{
+use archeflow_core::model::{
     ARCHETYPES, Domain, FailAction, HookPoint, MergeStrategy, Money, OnPostMergeFailure, Overlap, Policy,
     Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
+use archeflow_core::sprint::policy as sprint;
 use archeflow_host::config::keys::{self, Class, KEYS, Key, Kind};
 use archeflow_host::config::personas::{self, Origin};
 use archeflow_host::config::trust::{Change, TrustError};
@@ -1383,10 +1383,10 @@ fn bx_34_shadows_are_switched_off_by_the_environment_and_their_limits_by_off() {
     assert!(!policy.shadows.enabled);
     assert_eq!(policy.shadows.rabbit_hole.words, None);
     assert_eq!(policy.shadows.rabbit_hole.files, Some(40));
-    assert_eq!(Test::new().settings().policy().shadows, archeflow_core::words::Shadows::default());
+    assert_eq!(Test::new().settings().policy().shadows, archeflow_core::model::Shadows::default());
     assert_eq!(
         Test::new().settings().policy().system_shadows,
-        archeflow_core::words::SystemShadows::default()
+        archeflow_core::model::SystemShadows::default()
     );
     let on = Flags { shadows: text("on"), ..Flags::default() };
     assert!(Test::new().user("shadows: {enabled: false}\n").flags(on).settings().policy().shadows.enabled);
@@ -1398,8 +1398,8 @@ fn bx_34_shadows_are_switched_off_by_the_environment_and_their_limits_by_off() {
 /// run look cheaper than it is.
 #[test]
 fn bx_24_prices_and_limits_have_their_layers() {
+    use archeflow_core::model::{Money, Tier};
     use archeflow_core::rules::prices::built_in;
-    use archeflow_core::words::{Money, Tier};
     assert_eq!(Test::new().settings().prices(), built_in().tiers);
     let user = "models:\n  prices:\n    premium: {input: 8, cache_write: 9.5}\n    haiku: {output: 0}\n";
     let prices = Test::new().user(user).settings().prices();
@@ -1425,7 +1425,7 @@ fn bx_24_prices_and_limits_have_their_layers() {
 /// What the loop around models works with where nobody says otherwise is what the table of keys says.
 #[test]
 fn bx_16_models_without_a_client_are_set_by_keys() {
-    let built_in = archeflow_host::model::Settings::default();
+    let built_in = archeflow_host::model_agent::Settings::default();
     assert_eq!(Test::new().settings().loops(), built_in);
     let settings = Test::new()
         .user(
@@ -1451,21 +1451,24 @@ fn bx_16_models_without_a_client_are_set_by_keys() {
 
 #[test]
 fn pj_30_the_thresholds_of_the_loop_are_settings() {
-    use archeflow_core::words::{Approval, LimitMode, Looping};
-    assert_eq!(Test::new().settings().looping(), Looping::default(), "the defaults are the core's own");
+    use archeflow_core::model::{Approval, LimitMode, LoopPolicy};
+    assert_eq!(Test::new().settings().looping(), LoopPolicy::default(), "the defaults are the core's own");
     let text = "loop: {max_lines: 10, limit_mode: both_required, approval: goal_complete, forbidden: [mkfs], \
                 linter: make lint, checkpoint_minutes: 5, risks: {low: [painting]}, goals: {pass_percent: 90}}\n";
     let looping = Test::new().user(text).settings().looping();
-    let expected = Looping {
+    let expected = LoopPolicy {
         lines: 10,
         limit_mode: LimitMode::BothRequired,
         approval: Approval::GoalComplete,
         forbidden: vec!["mkfs".to_owned()],
         linter: Some("make lint".to_owned()),
         checkpoint_ms: 5 * 60_000,
-        ..Looping::default()
+        ..LoopPolicy::default()
     };
     assert_eq!(looping.risks.low, ["painting"]);
     assert_eq!(looping.goals.pass_rate, 90);
-    assert_eq!(Looping { risks: expected.risks.clone(), goals: expected.goals.clone(), ..looping }, expected);
+    assert_eq!(
+        LoopPolicy { risks: expected.risks.clone(), goals: expected.goals.clone(), ..looping },
+        expected
+    );
 }

@@ -14,12 +14,12 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{Event, EvidenceDone, EvidenceStart};
+use archeflow_core::model::{Reproduction, Scratch};
 use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
-use archeflow_core::words::{Reproduction, Scratch};
 use archeflow_host::children;
+use archeflow_host::executors::{self, Message, Trouble};
 use archeflow_host::git::{Env, Repo};
-use archeflow_host::hands::{self, Message, Trouble};
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
 use archeflow_host::world::{World, allowed_env};
@@ -80,7 +80,7 @@ impl Scene {
     fn message(&self, start: &EvidenceStart) -> Message {
         let (post, inbox) = channel();
         let order = Event::from(start.clone());
-        hands::perform(&self.world, &Run::default(), 7, &order, false, &post).unwrap();
+        executors::perform(&self.world, &Run::default(), 7, &order, false, &post).unwrap();
         inbox.recv_timeout(Duration::from_secs(300)).unwrap()
     }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, Base, Chosen, Entry, Event, FORMAT, Failure, RunStart, SessionStart,
 };
-use archeflow_core::run::Run;
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Confidence, Domain, Policy, Proposal, Review, Role, Said, Status, Strategy, Tier, Verdict,
     Workflow,
 };
+use archeflow_core::run::Run;
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
 

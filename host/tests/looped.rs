@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use archeflow_core::cyclefile::Ending;
-use archeflow_core::words::{CheckEnd, Looping, Speaker};
+use archeflow_core::model::{CheckEnd, LoopPolicy, Speaker};
+use archeflow_host::agent_loop::battery::{self, Report, Wanted};
+use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
+use archeflow_host::agent_loop::{archive, diet};
 use archeflow_host::children;
 use archeflow_host::git::{Env, Oid, Repo};
-use archeflow_host::looped::battery::{self, Report, Wanted};
-use archeflow_host::looped::cycle::{CycleFile, PATH, unwritten};
-use archeflow_host::looped::{archive, diet};
 use archeflow_host::proc;
 use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
@@ -265,7 +265,7 @@ impl Scene {
         Scene { _dir: dir, world, base, commit }
     }
 
-    fn run(&self, tests: Option<&str>, policy: &Looping) -> Report {
+    fn run(&self, tests: Option<&str>, policy: &LoopPolicy) -> Report {
         let wanted =
             Wanted { seq: 7, base: &self.base, commit: &self.commit, tests, limit_ms: 120_000, policy };
         battery::run(&self.world, wanted).unwrap()
@@ -287,19 +287,19 @@ fn world(root: &Path, home: &Path, state: PathBuf) -> World {
     fs::create_dir_all(places.artifacts().join("r1")).unwrap();
     let all = [("PATH", std::env::var_os("PATH").unwrap()), ("HOME", home.into())];
     let env = allowed_env(all.map(|(name, value)| (name.into(), value)), &[]);
-    let tag = format!("looped-{}", root.display());
+    let tag = format!("agent_loop-{}", root.display());
     World::new(repo, places, state, "r1".to_owned(), tag, PathBuf::new(), (env, Vec::new()), BTreeMap::new())
 }
 
-fn linted(linter: &str) -> Looping {
-    Looping { linter: Some(linter.to_owned()), ..Looping::default() }
+fn linted(linter: &str) -> LoopPolicy {
+    LoopPolicy { linter: Some(linter.to_owned()), ..LoopPolicy::default() }
 }
 
 #[test]
 fn pj_44_the_battery_runs_on_the_commit_itself() {
     let scene = Scene::new(&[("a.txt", "1\n")], &[("a.txt", "2\n")]);
-    let plain = Looping::default();
-    let rows: [(Option<&str>, &Looping, CheckEnd, CheckEnd, &str); 8] = [
+    let plain = LoopPolicy::default();
+    let rows: [(Option<&str>, &LoopPolicy, CheckEnd, CheckEnd, &str); 8] = [
         (Some("grep -q 2 a.txt && echo 3 passed"), &plain, CheckEnd::Passed, CheckEnd::Missing, ""),
         (Some("grep -q 1 a.txt"), &plain, CheckEnd::Failed, CheckEnd::Missing, ""),
         (None, &plain, CheckEnd::Missing, CheckEnd::Missing, "no test command is set"),
@@ -355,7 +355,7 @@ fn pj_44_tools_are_told_by_the_projects_files() {
 #[test]
 fn pj_44_a_tool_that_is_not_installed_is_missing_and_one_that_fails_fails() {
     let scene = Scene::new(&[], &[("pyproject.toml", "[tool.ruff]\n"), ("a.txt", "1\n")]);
-    let none = scene.run(None, &Looping::default());
+    let none = scene.run(None, &LoopPolicy::default());
     // Where this machine has it, it passes on nothing.
     let installed = !said(Command::new("sh").args(["-c", "command -v ruff || :"])).is_empty();
     assert_eq!(
@@ -363,7 +363,7 @@ fn pj_44_a_tool_that_is_not_installed_is_missing_and_one_that_fails_fails() {
         if installed { CheckEnd::Passed } else { CheckEnd::Missing },
         "{none:?}"
     );
-    let off = scene.run(None, &Looping { detect: false, ..Looping::default() });
+    let off = scene.run(None, &LoopPolicy { detect: false, ..LoopPolicy::default() });
     assert_eq!(off.ran[1].why, "none was found for this project");
 }
 
@@ -375,7 +375,7 @@ fn pj_44_what_a_step_gives_away_is_found_with_its_place_and_shown_masked() {
         &[("a.py", "one\n"), ("old.py", &format!("k='{key}'\n"))],
         &[("a.py", &text), ("tests/t.py", "password = 'hunter2hunter'\n")],
     );
-    let report = scene.run(None, &Looping::default());
+    let report = scene.run(None, &LoopPolicy::default());
     assert_eq!(report.security(), CheckEnd::Failed);
     let scan = report.scan.unwrap();
     let found: Vec<String> = scan

@@ -10,8 +10,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use archeflow_core::event::{Past, Tracked};
+use archeflow_core::model::{Destination, Lesson, LessonKind, Memory as Policy, RunStatus, Severity};
 use archeflow_core::rules::memory::Lived;
-use archeflow_core::words::{Destination, Lesson, LessonKind, Memory as Policy, RunStatus, Severity};
 use archeflow_host::memory::{Written, add, forget, restore, take_in};
 use archeflow_host::store::memory::{Error, LESSONS_AT_MOST, Memory, Shelf};
 use serde_json::Value;

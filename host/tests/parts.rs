@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use archeflow_core::model::{Change, Sign, Splitting};
 use archeflow_core::rules::filekind::Kind;
-use archeflow_core::words::{Change, Sign, Splitting};
+use archeflow_host::executors::change_of;
 use archeflow_host::git::parts::{self, Plan, Shown, Told};
 use archeflow_host::git::{Env, Oid, Repo};
-use archeflow_host::hands::change_of;
 use archeflow_host::store::{files, journal};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use archeflow_core::words::{DOMAINS, ExitWhen, LENSES, Phase, Sight, Workflow};
+use archeflow_core::model::{DOMAINS, ExitWhen, LENSES, Phase, Sight, Workflow};
 use archeflow_host::config::bundle::{self, Bundle};
 use archeflow_host::config::{Faults, Flags, Inputs, Offer, Part, Settings};
 use tempfile::TempDir;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use archeflow_host::model::talk::Call;
-use archeflow_host::model::tools::{Bench, offers};
+use archeflow_host::model_agent::talk::Call;
+use archeflow_host::model_agent::tools::{Bench, offers};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 

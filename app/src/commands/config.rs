@@ -6,8 +6,8 @@ use archeflow_host::config::Flags;
 
 use crate::args::Listing;
 use crate::commands::{house, print_json};
-use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{pad, safe_line};
 
 pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, false)?;

@@ -7,8 +7,8 @@ use archeflow_host::log;
 
 use crate::args::DagArgs;
 use crate::commands::{house, list, print_json};
-use crate::faces::text::{Paint, stdout_width};
 use crate::failure::Failure;
+use crate::render::text::{Paint, stdout_width};
 use crate::report::graph;
 
 pub(crate) fn run(args: &DagArgs) -> Result<ExitCode, Failure> {

@@ -5,13 +5,13 @@ use std::process::{Command, ExitCode, Stdio};
 
 use archeflow_host::children;
 use archeflow_host::config::Flags;
-use archeflow_host::start::{House, Wanted};
+use archeflow_host::start::{Project, Wanted};
 
 use crate::args::{DemoArgs, Place, Session};
 use crate::commands::ground;
 use crate::commands::session::drive;
-use crate::faces::text::Paint;
 use crate::failure::Failure;
+use crate::render::text::Paint;
 
 /// The sample: a shop's till in shell, with a bug at exactly 100 euros, and tests that do not cover it.
 const FILES: [(&str, &str); 3] = [
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     ground.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
     ground.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
     ground.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
-    let house = House::open(ground, &shop, None, true)?;
+    let house = Project::open(ground, &shop, None, true)?;
     let wanted = Wanted {
         task: TASK.to_owned(),
         flags: Flags {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use archeflow_core::event::RunDiscarded;
-use archeflow_core::words::{Reason, RunStatus};
+use archeflow_core::model::{Reason, RunStatus};
 use archeflow_host::git::{Repo, workspace};
 
 use crate::args::Known;

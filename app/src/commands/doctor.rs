@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use archeflow_core::event::Failure as Fault;
-use archeflow_core::words::ARCHETYPES;
+use archeflow_core::model::ARCHETYPES;
 use archeflow_host::backends::{Agent, KNOWN};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
@@ -14,8 +14,8 @@ use archeflow_host::{proc, start};
 
 use crate::args::DoctorArgs;
 use crate::commands::{house, print_json};
-use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{pad, safe_line};
 
 struct Check {
     what: &'static str,

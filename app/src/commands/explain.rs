@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::words::{ARCHETYPES, Reason, Workflow, counted, pipeline_team, team};
+use archeflow_core::model::{ARCHETYPES, Reason, Workflow, counted, pipeline_team, team};
 use archeflow_host::config::Flags;
 use archeflow_host::config::personas::{self, Origin};
 
 use crate::args::ExplainArgs;
 use crate::commands::{house, print_json};
-use crate::faces::text::safe;
 use crate::failure::Failure;
+use crate::render::text::safe;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let what = args.what.to_lowercase();
@@ -148,7 +148,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn eject(house: &archeflow_host::start::House, name: &str, json: bool) -> Result<ExitCode, Failure> {
+fn eject(house: &archeflow_host::start::Project, name: &str, json: bool) -> Result<ExitCode, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
     house.places.make()?;
     let folder = house.places.root().join(".archeflow/archetypes");

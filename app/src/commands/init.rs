@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use archeflow_host::config::bundle::{self, Bundle, quoted};
 use archeflow_host::config::{self, Part};
-use archeflow_host::start::House;
+use archeflow_host::start::Project;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;
 use crate::commands::{house, print_json};
-use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, false)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Where the user's own bundles lie.
-fn user_bundles(house: &House) -> Option<PathBuf> {
+fn user_bundles(house: &Project) -> Option<PathBuf> {
     let variable = |name: &str| {
         let found = house.ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| PathBuf::from(value))
@@ -117,7 +117,7 @@ fn save(args: &InitArgs, name: &str, root: &Path, bundles: Option<&Path>) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-fn from_bundle(args: &InitArgs, house: &House, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
     let root = house.places.root();
     let mut bundle = wanted(args, bundles)?;
     if let Some(missing) = bundle.requires.iter().find(|file| !root.join(file).exists()) {
@@ -175,7 +175,7 @@ fn wanted(args: &InitArgs, bundles: Option<&Path>) -> Result<Bundle, Failure> {
     })
 }
 
-fn write_all(house: &House, laid_out: &[Part]) -> Result<(), Failure> {
+fn write_all(house: &Project, laid_out: &[Part]) -> Result<(), Failure> {
     house.places.make()?;
     Ok(bundle::lay_down(house.places.root(), laid_out)?)
 }
@@ -190,7 +190,7 @@ fn told(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) {
     }
     for (path, bytes) in laid_out {
         if args.dry_run {
-            out!("# {path}\n{}", crate::faces::text::safe(&content(bytes)));
+            out!("# {path}\n{}", crate::render::text::safe(&content(bytes)));
         } else {
             out!("Wrote {path}");
         }

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
-use archeflow_core::words::{Money, Outcome, Reason, RunStatus};
+use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
+use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
-use archeflow_host::looped::hear;
-use archeflow_host::{clock, companions};
+use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
-use crate::commands::{house, looped, print_json};
-use crate::faces::summary;
+use crate::commands::{agent_loop, house, print_json};
 use crate::failure::Failure;
+use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     let driver = open(&args.id, &args.session)?;
@@ -30,7 +30,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
         {
             Ok(Some(heard)) => vec![heard.into()],
             Ok(None) => return Err(ended(&args.id, &driver, driver.run.outcome.as_ref())),
-            Err(error) => return Err(looped::about_file(error)),
+            Err(error) => return Err(agent_loop::about_file(error)),
         },
         Some(outcome) if can_be_tried_again(&outcome) => {
             vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
@@ -164,13 +164,13 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("{} has made nothing that could be merged", args.id), ""));
     }
     let (places, run) = (&driver.world.places, &driver.run);
-    let apart = |error: companions::Error| {
+    let apart = |error: co_landing::Error| {
         Failure::usage(error.to_string(), format!("Land it by itself: archeflow merge {}", args.id))
     };
-    let before = companions::companions(places, run, &args.before).map_err(apart)?;
+    let before = co_landing::companions(places, run, &args.before).map_err(apart)?;
     let with = args.landed_with.as_deref();
     let with =
-        with.map(|lead| companions::together(places, run, &args.id, lead)).transpose().map_err(apart)?;
+        with.map(|lead| co_landing::together(places, run, &args.id, lead)).transpose().map_err(apart)?;
     go_on(driver, "merge", &args.session, vec![MergeRequested { before, with }.into()])
 }
 

@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use archeflow_core::model::{Outcome, Reason, RunStatus};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Tone};
-use archeflow_core::words::{Outcome, Reason, RunStatus};
 use archeflow_host::git::repo;
-use archeflow_host::start::{self, House};
+use archeflow_host::start::{self, Project};
 use archeflow_host::store::{index, journal::Journal, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, Place, StatusArgs};
 use crate::commands::{ground, house, print_json};
-use crate::faces::summary;
-use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::failure::Failure;
+use crate::render::summary;
+use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 
 pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
     let around = look_around(&args.place, args.all)?;
@@ -82,7 +82,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
 
 /// Where the user stands and where else there are runs.
 struct Around {
-    here: Option<House>,
+    here: Option<Project>,
     elsewhere: Vec<PathBuf>,
     /// Noted once, and not there any more.
     missing: Vec<PathBuf>,
@@ -109,7 +109,7 @@ struct Active {
 fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
     let ground = ground()?;
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
-    let here = match House::open(ground.clone(), &dir, None, false) {
+    let here = match Project::open(ground.clone(), &dir, None, false) {
         Err(
             start::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
             | start::Error::Bare { .. },
@@ -158,7 +158,7 @@ impl Around {
     }
 }
 
-fn latest_of(house: &House) -> Option<String> {
+fn latest_of(house: &Project) -> Option<String> {
     Some(index::read(&house.places.events()).ok()?.runs.last()?.run_id.clone())
 }
 
@@ -181,7 +181,7 @@ fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
     let id = &seen.entry.run_id;
-    if run.looped.is_some() && !archeflow_host::looped::open::is_open(&run) {
+    if run.agent_loop.is_some() && !archeflow_host::agent_loop::open::is_open(&run) {
         return None;
     }
     let mut command = match &run.outcome {
@@ -306,7 +306,7 @@ fn table(runs: &[Seen], all: bool) {
     }
 }
 
-fn tell_now(now: &[Active], here: Option<&House>) {
+fn tell_now(now: &[Active], here: Option<&Project>) {
     let (paint, moment) = (Paint::for_stdout(), clock::now());
     let here = here.map(|house| house.places.root());
     let is_running = |active: &&Active| active.run.outcome.is_none() && !active.seen.interrupted;
@@ -343,7 +343,7 @@ fn ago(now: u64, then: u64) -> String {
     }
 }
 
-fn one_json(house: &House, id: &str, run: &Run) -> Value {
+fn one_json(house: &Project, id: &str, run: &Run) -> Value {
     let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
     summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None)
 }
@@ -374,16 +374,16 @@ fn one(id: &str, run: &Run) {
 }
 
 /// The state of a run, read without disturbing whoever drives it.
-pub(crate) fn fold(house: &House, id: &str) -> Result<Run, Failure> {
+pub(crate) fn fold(house: &Project, id: &str) -> Result<Run, Failure> {
     Ok(log::fold(&text(house, id)?)?)
 }
 
-pub(crate) fn text(house: &House, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
+pub(crate) fn text(house: &Project, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
     Ok(Journal::read(&known(house, id)?)?)
 }
 
 /// The journal of a run there is.
-pub(crate) fn known(house: &House, id: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
         return Err(start::Error::BadId { id: id.to_owned() }.into());
     }

@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
+use archeflow_core::model::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
 use archeflow_core::rules::memory::{GENERAL, plain};
-use archeflow_core::words::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
-use archeflow_host::start::House;
+use archeflow_host::start::Project;
 use archeflow_host::store::memory::{Error, Item, Memory, Shelf};
 use serde_json::{Value, json};
 
 use crate::args::{MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy, Place};
 use crate::commands::{house, list, print_json};
-use crate::faces::text::{cut, pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{cut, pad, safe_line};
 
 pub(crate) fn run(command: &MemoryCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -28,7 +28,7 @@ pub(crate) fn run(command: &MemoryCommand) -> Result<ExitCode, Failure> {
 
 /// The lessons of this repository and those the user keeps for all of them.
 struct Room {
-    house: House,
+    house: Project,
     here: Memory,
     shared: Memory,
 }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod acp;
+mod agent_loop;
 mod config;
 mod dag;
 mod demo;
@@ -10,7 +11,6 @@ mod explain;
 mod init;
 mod known;
 mod list;
-mod looped;
 mod memory;
 mod model;
 mod play;
@@ -29,12 +29,12 @@ mod why;
 use std::path::Path;
 use std::process::ExitCode;
 
-use archeflow_host::start::{Ground, House};
+use archeflow_host::start::{ProcessEnv, Project};
 
 use crate::args::{Cli, Command, ConfigCommand, Place};
-use crate::faces::text::safe_json;
-use crate::faces::tui::terminal;
 use crate::failure::Failure;
+use crate::render::text::safe_json;
+use crate::render::tui::terminal;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     if cli.command.tui() && !terminal::is_there() {
@@ -47,7 +47,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Review(args) => review::run(&args),
         Command::Sprint(args) => sprint::run(&args.what),
-        Command::Loop(args) => looped::run(&args.what),
+        Command::Loop(args) => agent_loop::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
         Command::Continue(args) => known::continue_run(&args),
@@ -81,10 +81,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 /// Where we stand, taken once from the process.
-pub(crate) fn ground() -> Result<Ground, Failure> {
+pub(crate) fn ground() -> Result<ProcessEnv, Failure> {
     let lost =
         |what: &str, error: std::io::Error| Failure::new(30, "environment", format!("{what}: {error}"), "");
-    Ok(Ground {
+    Ok(ProcessEnv {
         cwd: std::env::current_dir().map_err(|error| lost("the current folder can't be read", error))?,
         me: std::env::current_exe().map_err(|error| lost("this program can't find itself", error))?,
         variables: std::env::vars_os().collect(),
@@ -93,10 +93,10 @@ pub(crate) fn ground() -> Result<Ground, Failure> {
 }
 
 /// The repository a command is about.
-pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> Result<House, Failure> {
+pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> Result<Project, Failure> {
     let ground = ground()?;
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
-    Ok(House::open(ground, Path::new(&dir), branch, needs_target)?)
+    Ok(Project::open(ground, Path::new(&dir), branch, needs_target)?)
 }
 
 pub(crate) fn print_json(value: &serde_json::Value) {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use archeflow_host::backends::cli::own::Line;
-use archeflow_host::model::{self, Ground, Task};
+use archeflow_host::model_agent::{self, ProcessEnv, Task};
 use archeflow_host::proc;
 
 use crate::failure::Failure;
@@ -21,7 +21,8 @@ pub(crate) fn run(task: &str) -> Result<ExitCode, Failure> {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(line.print().as_bytes()).and_then(|()| out.flush());
     };
-    let ground = Ground { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
-    model::run(&task, ground);
+    let ground =
+        ProcessEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
+    model_agent::run(&task, ground);
     Ok(ExitCode::SUCCESS)
 }

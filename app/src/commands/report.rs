@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use archeflow_core::story::Story;
 use archeflow_core::story::dag::Dag;
 use archeflow_host::git::{Oid, change};
-use archeflow_host::start::House;
+use archeflow_host::start::Project;
 use archeflow_host::store::files;
 use archeflow_host::{clock, log};
 
 use crate::args::ReportArgs;
 use crate::commands::{house, list};
-use crate::faces::text::{safe_json, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{safe_json, safe_line};
 use crate::report::diff::{self, Diff};
 use crate::report::{Report, html, json, markdown, summary};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What landed, or else what is on the branch.
-fn changed(house: &House, story: &Story) -> Diff {
+fn changed(house: &Project, story: &Story) -> Diff {
     let Some((base, commit)) = story.span() else { return Diff::missing("Nothing was made.") };
     let (Ok(from), Ok(to)) = (Oid::parse(base.as_bytes()), Oid::parse(commit.as_bytes())) else {
         return Diff::missing("The log names no commits for it.");

@@ -4,22 +4,22 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
+use archeflow_core::model::{Accepted, RunStatus, Severity};
 use archeflow_core::review::{self, Reviewed};
-use archeflow_core::words::{Accepted, RunStatus, Severity};
 use archeflow_host::config::Flags;
 use archeflow_host::drive::Ended;
 use archeflow_host::git::subject::{self, Ask};
 use archeflow_host::log;
 use archeflow_host::review::{Baseline, Error, Requested, as_reviewed, earlier, frames};
-use archeflow_host::start::{House, Wanted};
+use archeflow_host::start::{Project, Wanted};
 use archeflow_host::store::files;
 
 use crate::args::{ReviewArgs, Session};
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::{attended, go, stopped};
 use crate::commands::{house, list};
-use crate::faces::text::safe_line;
 use crate::failure::Failure;
+use crate::render::text::safe_line;
 use crate::review::{Format, Look, Sheet, write};
 
 /// D-16: reviewers rejected.
@@ -106,7 +106,7 @@ impl Wish {
     }
 }
 
-fn requested(args: &ReviewArgs, home: &House) -> Result<Requested, Failure> {
+fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
     let reviewers = args.reviewers.as_deref().unwrap_or_default();
     let reviewers: Vec<String> =
         reviewers.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -134,7 +134,7 @@ fn requested(args: &ReviewArgs, home: &House) -> Result<Requested, Failure> {
     Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
 }
 
-fn ask(args: &ReviewArgs, home: &House) -> Result<Ask, Failure> {
+fn ask(args: &ReviewArgs, home: &Project) -> Result<Ask, Failure> {
     if args.staged {
         return Ok(Ask::Staged);
     }
@@ -178,13 +178,13 @@ fn nothing(what: &str, args: &ReviewArgs, wish: &Wish) -> ExitCode {
 }
 
 /// An earlier result once more, in whatever format.
-fn show(home: &House, id: &str, args: &ReviewArgs, wish: &Wish) -> Result<ExitCode, Failure> {
+fn show(home: &Project, id: &str, args: &ReviewArgs, wish: &Wish) -> Result<ExitCode, Failure> {
     let reviewed = looked_at(home, id)?;
     told(home, id, &reviewed, args, wish)?;
     Ok(ExitCode::from(wish.verdict(&reviewed)))
 }
 
-fn looked_at(home: &House, id: &str) -> Result<Reviewed, Failure> {
+fn looked_at(home: &Project, id: &str) -> Result<Reviewed, Failure> {
     let entries = log::entries(&list::text(home, id)?)?;
     let run = archeflow_core::run::Run::replay(&entries);
     let (Some(mut reviewed), Some(opened)) = (review::of(&entries), run.review.as_deref()) else {
@@ -199,7 +199,13 @@ fn looked_at(home: &House, id: &str) -> Result<Reviewed, Failure> {
     Ok(reviewed)
 }
 
-fn told(home: &House, id: &str, reviewed: &Reviewed, args: &ReviewArgs, wish: &Wish) -> Result<(), Failure> {
+fn told(
+    home: &Project,
+    id: &str,
+    reviewed: &Reviewed,
+    args: &ReviewArgs,
+    wish: &Wish,
+) -> Result<(), Failure> {
     let repo = as_reviewed(&home.repo, &home.state, id);
     let frames = frames(&repo, reviewed);
     let plan = home.places.artifacts().join(id).join("plan.md");

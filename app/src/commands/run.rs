@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::words::{Agents, Phase};
+use archeflow_core::model::{Agents, Phase};
 use archeflow_host::config::Flags;
 use archeflow_host::probe::Choice;
 use archeflow_host::start::{self, Wanted};
@@ -10,8 +10,8 @@ use archeflow_host::start::{self, Wanted};
 use crate::args::RunArgs;
 use crate::commands::house;
 use crate::commands::session::{attended, drive};
-use crate::faces::text::safe_line;
 use crate::failure::Failure;
+use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let flags = flags(args)?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     drive(driver, "run", &args.session, auto_merge, request, Vec::new())
 }
 
-fn reenter(args: &RunArgs, flags: &Flags, house: start::House, phase: &str) -> Result<ExitCode, Failure> {
+fn reenter(args: &RunArgs, flags: &Flags, house: start::Project, phase: &str) -> Result<ExitCode, Failure> {
     let phase = Phase::parse(phase).ok_or_else(|| {
         Failure::usage(format!("'{phase}' is no phase to start from"), "Known: plan, do, check, act")
     })?;
@@ -58,7 +58,7 @@ fn reenter(args: &RunArgs, flags: &Flags, house: start::House, phase: &str) -> R
 }
 
 /// Whoever names no agent gets the one that is installed, and is told.
-fn notice_agent(house: &start::House, agents: &Agents) {
+fn notice_agent(house: &start::Project, agents: &Agents) {
     if agents.default.is_empty()
         && agents.by_archetype.is_empty()
         && let Some(choice) = house.client_at_hand()
@@ -73,7 +73,7 @@ pub(crate) fn notice_choice(choice: &Choice) {
 }
 
 /// M-E9: the run works from the commit, and says so.
-fn notice_dirty(house: &start::House) {
+fn notice_dirty(house: &start::Project) {
     if let Ok(dirty) = house.repo.dirty_summary() {
         let parts: Vec<String> =
             [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
+use archeflow_core::model::Millionths;
 use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, Standing};
-use archeflow_core::words::Millionths;
 use archeflow_host::scores;
 use serde_json::json;
 
 use crate::args::ScoreArgs;
 use crate::commands::{house, print_json};
-use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, false)?;
@@ -78,8 +78,8 @@ fn shown(standing: &Standing) -> serde_json::Value {
     });
     json!({
         "archetype": standing.archetype, "model": standing.model, "runs": standing.runs,
-        "composite_score": archeflow_core::words::Share(standing.mean),
-        "signal_to_noise": archeflow_core::words::Share(standing.signal),
+        "composite_score": archeflow_core::model::Share(standing.mean),
+        "signal_to_noise": archeflow_core::model::Share(standing.signal),
         "trend": standing.trend.map(scoring::Course::name), "advice": advice,
     })
 }

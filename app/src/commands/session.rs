@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use archeflow_core::event::Event;
 use archeflow_host::drive::{Driver, Ended, Face};
-use archeflow_host::hands::Message;
+use archeflow_host::executors::Message;
 use archeflow_host::proc;
 use archeflow_host::start;
 
 use crate::args::Session;
-use crate::commands::{looped, print_json};
-use crate::faces::line::Lines;
-use crate::faces::summary;
-use crate::faces::tui::face::Live;
+use crate::commands::{agent_loop, print_json};
 use crate::failure::Failure;
+use crate::render::line::Lines;
+use crate::render::summary;
+use crate::render::tui::face::Live;
 
 /// A person is there when both ways of talking are a terminal and nobody said otherwise.
 pub(crate) fn attended(session: &Session) -> bool {
@@ -38,8 +38,8 @@ pub(crate) fn drive(
 ) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
-    if driver.run.looped.is_some() {
-        return Ok(ExitCode::from(looped::tell_end(&driver, &ended, session.place.json)));
+    if driver.run.agent_loop.is_some() {
+        return Ok(ExitCode::from(agent_loop::tell_end(&driver, &ended, session.place.json)));
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

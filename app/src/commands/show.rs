@@ -9,10 +9,10 @@ use archeflow_host::log;
 
 use crate::args::ShowArgs;
 use crate::commands::{house, list, print_json, why};
-use crate::faces::line::Lines;
-use crate::faces::summary;
-use crate::faces::text::safe_line;
 use crate::failure::Failure;
+use crate::render::line::Lines;
+use crate::render::summary;
+use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, false)?;

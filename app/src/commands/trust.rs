@@ -9,8 +9,8 @@ use archeflow_host::start;
 
 use crate::args::TrustArgs;
 use crate::commands::{house, print_json};
-use crate::faces::text::safe;
 use crate::failure::Failure;
+use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, true)?;

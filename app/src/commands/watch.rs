@@ -5,24 +5,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use archeflow_core::model::Outcome;
 use archeflow_core::run::Run;
-use archeflow_core::words::Outcome;
 use archeflow_host::drive::Face;
 use archeflow_host::sprint::reading;
-use archeflow_host::start::House;
+use archeflow_host::start::Project;
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::{index, journal::Journal};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
 use crate::commands::{ground, house, known, list, print_json, sprint};
-use crate::faces::line::Lines;
-use crate::faces::summary;
-use crate::faces::text::Paint;
-use crate::faces::tui::stage::{Left, Shelf, Stage, driven_by};
-use crate::faces::tui::terminal::{self, Screen};
-use crate::faces::tui::{View, face::no_screen};
 use crate::failure::Failure;
+use crate::render::line::Lines;
+use crate::render::summary;
+use crate::render::text::Paint;
+use crate::render::tui::stage::{Left, Shelf, Stage, driven_by};
+use crate::render::tui::terminal::{self, Screen};
+use crate::render::tui::{View, face::no_screen};
 
 /// How often a journal that does not grow is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -74,7 +74,7 @@ fn sprint(args: &WatchArgs) -> Result<Option<sprint::Place>, Failure> {
 }
 
 /// The newest run that somebody drives, else the newest of all.
-fn newest(house: &House) -> Result<String, Failure> {
+fn newest(house: &Project) -> Result<String, Failure> {
     let events = house.places.events();
     let runs = index::read(&events)?.runs;
     let driven = runs
@@ -87,7 +87,7 @@ fn newest(house: &House) -> Result<String, Failure> {
     })
 }
 
-pub(crate) fn look(house: &House, id: &str) -> Result<Left, Failure> {
+pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
     let events = house.places.events();
     let artifacts = house.places.artifacts().join(id);
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
@@ -107,7 +107,7 @@ pub(crate) fn look(house: &House, id: &str) -> Result<Left, Failure> {
 }
 
 /// Without a terminal: the lines of a run as they come, until it ends.
-fn follow(house: &House, id: &str, json: bool) -> Result<ExitCode, Failure> {
+fn follow(house: &Project, id: &str, json: bool) -> Result<ExitCode, Failure> {
     let events = house.places.events();
     let mut follower = Follower::open(&events, id)?;
     let mut face = Lines::replay(id);
@@ -138,7 +138,7 @@ fn follow(house: &House, id: &str, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// How the run ended, as its own process says it, with the same code.
-fn told(house: &House, id: &str, run: &Run, json: bool) -> u8 {
+fn told(house: &Project, id: &str, run: &Run, json: bool) -> u8 {
     const NEEDS_YOU: u8 = 10;
     let code = run.outcome.as_ref().map_or(NEEDS_YOU, Outcome::exit_code);
     match &run.outcome {

@@ -7,8 +7,8 @@ use archeflow_core::view;
 use archeflow_host::clock;
 
 use crate::commands::replay::two_places;
-use crate::faces::text::{pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{pad, safe_line};
 
 /// Every decision on a line of its own.
 pub(crate) fn list(entries: &[Entry]) {

@@ -1,7 +1,7 @@
 //! A unified diff taken apart by file, with bounds. Hunks are read by the counts in their headers, so that a line of
 //! content can't pass for a header.
 
-use archeflow_core::words::counted;
+use archeflow_core::model::counted;
 
 /// How much of a diff a report shows.
 const FILES: usize = 300;

@@ -3,11 +3,11 @@
 
 use std::fmt::Write;
 
+use archeflow_core::model::Phase;
 use archeflow_core::story::dag::{DEEPEST, Dag, Node};
-use archeflow_core::words::Phase;
 use serde_json::json;
 
-use crate::faces::text::{Paint, cut, safe_line};
+use crate::render::text::{Paint, cut, safe_line};
 
 /// The tree without colours, a line per event.
 pub(crate) fn plain(dag: &Dag) -> String {

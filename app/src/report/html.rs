@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use archeflow_core::model::Severity;
 use archeflow_core::story::{Choice, Cost, Life, State, Story};
 use archeflow_core::view::{self, Tone, capital};
-use archeflow_core::words::Severity;
 
 use super::diff::{FileDiff, Kind};
 use super::markdown::split;

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use archeflow_core::feedback;
+use archeflow_core::model::Phase;
 use archeflow_core::story::{CycleStory, State, Story};
 use archeflow_core::view::{self, capital};
-use archeflow_core::words::Phase;
 
 use super::text::{code, laid_open, marked};
 use super::{Report, graph, most, words};
-use crate::faces::text::safe;
+use crate::render::text::safe;
 
 pub(crate) fn draw(report: &Report<'_>) -> String {
     let story = report.story;

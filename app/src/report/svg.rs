@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use archeflow_core::event::Trend;
 use archeflow_core::feedback;
+use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::story::{CycleEnd, CycleStory, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
-use archeflow_core::words::{Phase, Verdict};
 
 use super::markdown::split;
 use super::text::line;
 use super::{most, words};
-use crate::faces::text::cut;
+use crate::render::text::cut;
 
 const GUTTER: usize = 76;
 const COLUMN: usize = 232;

@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use archeflow_core::event::{Entry, Event};
+use archeflow_core::model::Phase;
 use archeflow_core::story::Story;
 use archeflow_core::story::dag::Dag;
-use archeflow_core::words::Phase;
 use archeflow_host::clock;
 use serde_json::Value;
 
 use super::diff::Diff;
 use super::{Report, graph, html, json, markdown, summary};
-use crate::faces::text::{Paint, safe};
+use crate::render::text::{Paint, safe};
 
 pub(crate) const DEMO: &str = include_str!("../../tests/logs/demo.jsonl");
 pub(crate) const BREAK: &str = include_str!("../../tests/logs/break.jsonl");

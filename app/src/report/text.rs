@@ -2,7 +2,7 @@
 
 use archeflow_core::persona::hides;
 
-use crate::faces::text::{cut, safe, safe_line};
+use crate::render::text::{cut, safe, safe_line};
 
 /// One line of bounded length, for HTML. No markup survives, in text and in attributes alike.
 pub(super) fn line(text: &str, most: usize) -> String {

@@ -1,13 +1,13 @@
 //! The words that Markdown, HTML and the one-line summary share.
 
 use archeflow_core::event::NextAction;
+pub(super) use archeflow_core::model::counted as count;
+use archeflow_core::model::{Strategy, Verdict};
 use archeflow_core::story::{CycleEnd, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
-pub(super) use archeflow_core::words::counted as count;
-use archeflow_core::words::{Strategy, Verdict};
 
 use super::most;
-use crate::faces::text::{cut, safe_line};
+use crate::render::text::{cut, safe_line};
 
 /// `merged (approved): Give the discount … | 2 cycles, 8 agents, 1.3s, $0.12 | main 1034e5e469`.
 pub(crate) fn summary(story: &Story) -> String {

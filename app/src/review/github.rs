@@ -3,8 +3,8 @@
 //! Nothing a reviewer wrote can issue another command: every text is on its own line's end, with its line breaks and
 //! percent signs encoded, and in a property without colons and commas.
 
+use archeflow_core::model::Severity;
 use archeflow_core::review::Listed;
-use archeflow_core::words::Severity;
 
 use super::text::{line, lines};
 use super::{Sheet, most, words};

@@ -1,7 +1,7 @@
 //! For programs: everything, in a shape that is promised (`docs/schemas/review.schema.json`).
 
+use archeflow_core::model::{Severity, Verdict};
 use archeflow_core::review::{Frame, Known, Listed, Reviewer};
-use archeflow_core::words::{Severity, Verdict};
 use serde_json::{Value, json};
 
 use super::{Sheet, words};

@@ -24,7 +24,7 @@ use std::io;
 
 use archeflow_core::review::{Frame, Listed, Reviewed, Since};
 
-use crate::faces::text::{Paint, stdout_width};
+use crate::render::text::{Paint, stdout_width};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {

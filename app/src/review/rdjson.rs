@@ -1,8 +1,8 @@
 //! For reviewdog, which makes comments on code hosts of it. So messages are Markdown in which everything is text; the
 //! words as they were said stand in `original_output`. There are no suggestions: a fix is advice, not a replacement.
 
+use archeflow_core::model::Severity;
 use archeflow_core::review::Listed;
-use archeflow_core::words::Severity;
 use serde_json::{Value, json};
 
 use super::text::prose;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use archeflow_core::model::{PROGRAM, Severity, Verdict};
 use archeflow_core::review::{Frame, Known, Listed, Reviewer, Since, Standing};
-use archeflow_core::words::{PROGRAM, Severity, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use archeflow_core::event::{Artifact, Player, Tokens, Unfounded};
-use archeflow_core::review::{Frame, Known, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried};
-use archeflow_core::words::{
+use archeflow_core::model::{
     Money, Outcome, Part, Reason, RunStatus, Severity, Subject, SubjectKind, Trial, Verdict,
 };
+use archeflow_core::review::{Frame, Known, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried};
 use serde_json::Value;
 
 use super::schema::faults;
 use super::text::{fenced, prose, width, wrapped};
 use super::{Format, Look, Sheet, write};
-use crate::faces::text::{Paint, safe};
+use crate::render::text::{Paint, safe};
 
 const NARROW: Look = Look { paint: Paint(false), width: 80 };
 

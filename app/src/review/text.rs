@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use archeflow_core::persona::hides;
 use serde::Serialize;
 
-use crate::faces::text::{cut, safe, safe_line};
+use crate::render::text::{cut, safe, safe_line};
 
 /// One line of bounded length.
 pub(super) fn line(text: &str, most: usize) -> String {

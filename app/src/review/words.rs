@@ -1,8 +1,8 @@
 //! The words that all formats share.
 
+pub(super) use archeflow_core::model::counted as count;
+use archeflow_core::model::{Severity, Trial, Verdict};
 use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
-pub(super) use archeflow_core::words::counted as count;
-use archeflow_core::words::{Severity, Trial, Verdict};
 
 use super::most;
 use super::text::line;

@@ -12,8 +12,8 @@ mod archive;
 pub use archive::{Ending, Step, in_order, name, next_number, with_summary};
 
 use crate::digest::sha256;
+use crate::model::Speaker;
 use crate::read::closed;
-use crate::words::Speaker;
 
 /// Where the chain of digests begins. It changes if the marks ever do.
 const BEGINNING: &str = "archeflow cycle file 1";

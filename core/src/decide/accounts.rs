@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 
 use crate::event::{AgentFailed, Event, Failure};
+use crate::model::Seat;
 use crate::rules::breaker::{self, Refusal, Verdict};
 use crate::run::{Breaker, Cycle, Run};
 use crate::view::seconds;
-use crate::words::Seat;
 
 use super::point;
 use super::settle::park_until;

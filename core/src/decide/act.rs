@@ -4,13 +4,13 @@ use crate::event::{
     CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
     WorkflowEscalated, fitting,
 };
-use crate::rules::exit::{self, Against};
-use crate::rules::{convergence, gates, memory};
-use crate::run::{Cycle, Run};
-use crate::words::{
+use crate::model::{
     Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
     Workflow, counted,
 };
+use crate::rules::exit::{self, Against};
+use crate::rules::{convergence, gates, memory};
+use crate::run::{Cycle, Run};
 
 use super::land::land;
 use super::{boundary, budget, check, system};

@@ -1,9 +1,9 @@
 //! Boundaries of policy that are asked about between steps: checkpoints, and findings that only grow (AF-150, CL-26).
 
 use crate::event::{Event, Hardness, PolicyCheckpoint, Stop};
+use crate::model::{Reason, counted};
 use crate::run::Run;
 use crate::view::seconds;
-use crate::words::{Reason, counted};
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
 const SPENT_PERCENT: u32 = 80;

@@ -1,9 +1,9 @@
 //! The budget (AF-151, CL-13, I4): steps of the ladder as they are passed, the gate before every start, and the stop.
 
 use crate::event::{BudgetEffect, BudgetStep, Event, Hardness, Stop};
+use crate::model::{Money, PROGRAM, Reason, Role, RunStatus, Tier};
 use crate::rules::ledger;
 use crate::run::{Limit, Run};
-use crate::words::{Money, PROGRAM, Reason, Role, RunStatus, Tier};
 
 use super::settle::{break_off, stop};
 use super::{finish, point};

@@ -1,10 +1,10 @@
 //! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
 
 use crate::event::{Event, EvidenceDowngrade, FindingRaised};
+use crate::model::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Trial, Verdict};
 use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
-use crate::words::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Trial, Verdict};
 
 use super::{onward, point, send, skip, system};
 

@@ -4,14 +4,14 @@ use crate::event::{
     Built, Event, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal, RevertIntent,
     Tested, TestsStart,
 };
-use crate::rules::{evidence, raised};
-use crate::run::{Cycle, Merged, Run};
-use crate::words::{
+use crate::model::{
     Counted, Heard, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity,
     Sign, counted,
 };
+use crate::rules::{evidence, raised};
+use crate::run::{Cycle, Merged, Run};
 
-use super::looped::landing_ended;
+use super::agent_loop::landing_ended;
 use super::settle::{self, hook};
 
 pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
@@ -203,8 +203,8 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
     if let Some(events) = second_net(run, cycle, merged) {
         return events;
     }
-    match &run.looped {
-        Some(looped) => landing_ended(run, looped, Heard::Landed, String::new()),
+    match &run.agent_loop {
+        Some(agent_loop) => landing_ended(run, agent_loop, Heard::Landed, String::new()),
         None => landed_for_good(run),
     }
 }
@@ -228,8 +228,8 @@ fn agreed(run: &Run) -> bool {
 
 /// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
 fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
-    match &run.looped {
-        Some(looped) => landing_ended(run, looped, Heard::NotLanded, detail),
+    match &run.agent_loop {
+        Some(agent_loop) => landing_ended(run, agent_loop, Heard::NotLanded, detail),
         None => settle::finish(run, status, reason, detail),
     }
 }
@@ -256,9 +256,9 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
         let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
         return Some(vec![RevertIntent { target, landed, old }.into()]);
     }
-    if let Some(looped) = &run.looped {
+    if let Some(agent_loop) = &run.agent_loop {
         let detail = format!("{detail}; the merge was taken back");
-        return Some(landing_ended(run, looped, Heard::NotLanded, detail));
+        return Some(landing_ended(run, agent_loop, Heard::NotLanded, detail));
     }
     let cycles_left = cycle.number < run.max_cycles;
     let by_default =

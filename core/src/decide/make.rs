@@ -1,9 +1,9 @@
 //! Do: the Maker alone in its own working copy, then the test-first gate.
 
 use crate::event::Event;
+use crate::model::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 use crate::rules::gates::{self, TestFirst};
 use crate::run::{Cycle, Run};
-use crate::words::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 
 use super::act::unsent_fix;
 use super::{finish, onward, point, send, system};

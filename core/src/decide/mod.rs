@@ -4,12 +4,12 @@
 
 mod accounts;
 mod act;
+mod agent_loop;
+mod agent_loop_asks;
 mod boundary;
 mod budget;
 mod check;
 mod land;
-mod looped;
-mod looped_asks;
 mod make;
 mod plan;
 mod review;
@@ -20,9 +20,9 @@ mod system;
 mod turns;
 
 use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
+use crate::model::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict, counted};
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
-use crate::words::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict, counted};
 
 use send::send;
 use settle::{asks, finish, hook, line, stop};
@@ -67,8 +67,8 @@ fn follows(run: &Run) -> Vec<Event> {
     if !run.open.is_empty() {
         return vec![];
     }
-    if let Some(looped) = &run.looped {
-        return looped::next(run, cycle, looped);
+    if let Some(agent_loop) = &run.agent_loop {
+        return agent_loop::next(run, cycle, agent_loop);
     }
     if landing {
         return land::land(run, cycle);
@@ -134,7 +134,10 @@ fn begin(run: &Run) -> Vec<Event> {
         return run.review.as_ref().map_or_else(Vec::new, |opened| review::begin(run, opened));
     }
     if request.strategy == Strategy::Loop {
-        return run.looped.as_ref().map_or_else(Vec::new, |looped| looped::begin(run, looped));
+        return run
+            .agent_loop
+            .as_ref()
+            .map_or_else(Vec::new, |agent_loop| agent_loop::begin(run, agent_loop));
     }
     let against = match request.chosen.against.as_slice() {
         [] => String::new(),

@@ -1,11 +1,11 @@
 //! Plan: Explorer, Creator, then the confidence gate (A3).
 
 use crate::event::{Event, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
-use crate::rules::{estimate, gates, prices};
-use crate::run::{Cycle, Run};
-use crate::words::{
+use crate::model::{
     Confidence, Millionths, Outcome, Phase, Purpose, Reason, Role, RunStatus, Seat, Strategy, Workflow,
 };
+use crate::rules::{estimate, gates, prices};
+use crate::run::{Cycle, Run};
 
 use super::{asks, finish, onward, point, send, skip, sure_point};
 

@@ -4,12 +4,12 @@
 use std::cmp::Reverse;
 
 use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
+use crate::model::{
+    Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign, counted,
+};
 use crate::review;
 use crate::rules::convergence;
 use crate::run::{Cycle, Run};
-use crate::words::{
-    Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign, counted,
-};
 
 use super::{budget, check, enter, finish, point, send, stop, system};
 

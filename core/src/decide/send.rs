@@ -1,9 +1,9 @@
 //! Sending an agent out: the order with everything its performer needs.
 
 use crate::event::{AgentStart, Artifact, Event, Session};
+use crate::model::{Purpose, Role, Seat, ShadowAction, Tier};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
-use crate::words::{Purpose, Role, Seat, ShadowAction, Tier};
 
 use super::budget;
 
@@ -75,9 +75,9 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
 
 fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
     let work = match seat.role {
-        Role::Creator if run.looped.is_some() => "plan one step, or ask",
-        Role::Maker if run.looped.is_some() => "carry out the step",
-        Role::Gatekeeper if run.looped.is_some() => "judge the step",
+        Role::Creator if run.agent_loop.is_some() => "plan one step, or ask",
+        Role::Maker if run.agent_loop.is_some() => "carry out the step",
+        Role::Gatekeeper if run.agent_loop.is_some() => "judge the step",
         Role::Explorer => "research the context",
         Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
         Role::Creator => "design a proposal",

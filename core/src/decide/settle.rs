@@ -6,15 +6,15 @@ use crate::event::{
     AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete,
     Stop, WiggumBreak, fitting,
 };
-use crate::rules::breaker::Verdict;
-use crate::rules::looped::recovery::{Remedy, Trouble, remedy};
-use crate::run::{Cycle, Run};
-use crate::words::{
+use crate::model::{
     FailAction, Finding, Heard, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq,
     Severity, Status,
 };
+use crate::rules::agent_loop::recovery::{Remedy, Trouble, remedy};
+use crate::rules::breaker::Verdict;
+use crate::run::{Cycle, Run};
 
-use super::looped::landing_ended;
+use super::agent_loop::landing_ended;
 use super::{accounts, point, review, send, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
@@ -163,7 +163,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     {
         return Next::Again;
     }
-    if run.looped.is_some() && failed.kind == Failure::Network {
+    if run.agent_loop.is_some() && failed.kind == Failure::Network {
         return match pause_for(run, failed, tried(&cycle.failures)) {
             Some(_) => Next::Again,
             None => Next::End(RunStatus::Failed, Reason::AgentFailures),
@@ -200,7 +200,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
 
 /// PJ-50: in a loop, whoever could not reach its provider is tried again after a pause that grows.
 fn pause_for(run: &Run, failed: &AgentFailed, tried: u32) -> Option<u64> {
-    if run.looped.is_none() || failed.kind != Failure::Network {
+    if run.agent_loop.is_none() || failed.kind != Failure::Network {
         return None;
     }
     match remedy(Trouble::Network, tried.saturating_sub(1), &run.policy().looping) {
@@ -370,8 +370,8 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
         return None;
     }
     let detail = format!("the {} hook stopped the run: {}", at.name(), done.reason);
-    if let Some(looped) = run.looped.as_ref().filter(|_| at == HookPoint::PreMerge) {
-        return Some(landing_ended(run, looped, Heard::NotLanded, detail));
+    if let Some(agent_loop) = run.agent_loop.as_ref().filter(|_| at == HookPoint::PreMerge) {
+        return Some(landing_ended(run, agent_loop, Heard::NotLanded, detail));
     }
     Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
 }

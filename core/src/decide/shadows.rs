@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
-use crate::persona::phase;
-use crate::rules::shadows::{self, Facts};
-use crate::run::{Answered, Cycle, Key, Run};
-use crate::words::{
+use crate::model::{
     Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
     counted,
 };
+use crate::persona::phase;
+use crate::rules::shadows::{self, Facts};
+use crate::run::{Answered, Cycle, Key, Run};
 
 use super::settle::{send_again, stop};
 use super::{asks, point};
@@ -40,7 +40,7 @@ fn facts<'a>(run: &'a Run, cycle: &Cycle, name: &str, answered: &'a Answered) ->
         Said::Review(review) => review.verdict == Some(Verdict::Approved),
         Said::Prose | Said::Proposal(_) => false,
     };
-    let plans = matches!(answered.answer.said, Said::Proposal(_)) || cycle.phase == crate::words::Phase::Plan;
+    let plans = matches!(answered.answer.said, Said::Proposal(_)) || cycle.phase == crate::model::Phase::Plan;
     Facts {
         answer: &answered.answer,
         change: run.work.as_ref().filter(|_| !plans),

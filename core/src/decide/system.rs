@@ -1,12 +1,12 @@
 //! Shadows of the process, at the boundaries between phases (AF-140..AF-147), each with something that is really done.
 
 use crate::event::{Event, Hardness, ShadowDetected, Stop};
-use crate::rules::system::{self, Situation};
-use crate::run::{Cycle, Key, Run};
-use crate::words::{
+use crate::model::{
     Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
     Workflow,
 };
+use crate::rules::system::{self, Situation};
+use crate::run::{Cycle, Key, Run};
 
 /// Scope creep, gold plating, analysis paralysis.
 pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {

@@ -2,33 +2,33 @@
 //! file gets for it.
 
 use crate::event::{Event, LoopAppend, LoopTurn};
-use crate::read::signal::{Block, render};
-use crate::rules::looped::battery::{Battery, Check, objections};
-use crate::rules::looped::limits::{Scope, scope};
-use crate::rules::looped::turn::{self, Facts};
-use crate::rules::looped::{goal, risk, states};
-use crate::run::{Answered, Looped, Owed, Run, Said, is_yes};
-use crate::view::one_line;
-use crate::words::{
+use crate::model::{
     Approval, CheckEnd, Heard, LoopState, Risk, Speaker, Spoken, StepSize, Token, Word, counted,
 };
+use crate::read::signal::{Block, render};
+use crate::rules::agent_loop::battery::{Battery, Check, objections};
+use crate::rules::agent_loop::limits::{Scope, scope};
+use crate::rules::agent_loop::turn::{self, Facts};
+use crate::rules::agent_loop::{goal, risk, states};
+use crate::run::{AgentLoop, Answered, Owed, Run, Said, is_yes};
+use crate::view::one_line;
 
-use super::looped::{plan_risk, turn_to};
+use super::agent_loop::{plan_risk, turn_to};
 
 /// What a person's words mean is a matter of what they were asked.
-pub(super) fn persons_turn(run: &Run, looped: &Looped, said: &Said) -> Event {
-    let state = looped.place.state;
+pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Event {
+    let state = agent_loop.place.state;
     let to_an_agent = state.whose().filter(|whose| *whose != Speaker::Human);
     let meant = match (said.word, to_an_agent) {
         (Some(Word::Stop), _) => Ok(Heard::Stop),
         (_, Some(agent)) => Err(format!("told to the {}", agent.name())),
-        (Some(Word::Answer), None) if state == LoopState::Idle => read_words(run, looped, said),
+        (Some(Word::Answer), None) if state == LoopState::Idle => read_words(run, agent_loop, said),
         (Some(word), None) => Ok(outright(word)),
-        (None, None) => read_words(run, looped, said),
+        (None, None) => read_words(run, agent_loop, said),
     };
     let policy = &run.policy().looping;
     let meant = meant.and_then(|heard| {
-        let then = states::after(looped.place, heard, policy.pause_after);
+        let then = states::after(agent_loop.place, heard, policy.pause_after);
         then.map(|place| (heard, place)).ok_or_else(|| refusal(state, heard))
     });
     let spoken = said.spoken.as_deref();
@@ -37,7 +37,7 @@ pub(super) fn persons_turn(run: &Run, looped: &Looped, said: &Said) -> Event {
         said: spoken.and_then(|spoken| spoken.result),
         summary: spoken.map_or_else(|| one_line(&said.text), |spoken| spoken.summary.clone()),
         deviations: spoken.map(|spoken| spoken.deviations.clone()).unwrap_or_default(),
-        ..turn_to(looped, said.line, looped.place)
+        ..turn_to(agent_loop, said.line, agent_loop.place)
     };
     match meant {
         Ok((heard, place)) => {
@@ -64,10 +64,10 @@ fn refusal(state: LoopState, heard: Heard) -> String {
 }
 
 /// A block from the file, or free words.
-fn read_words(run: &Run, looped: &Looped, said: &Said) -> Result<Heard, String> {
-    let state = looped.place.state;
+fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<Heard, String> {
+    let state = agent_loop.place.state;
     if state == LoopState::Idle {
-        let vague = goal::is_vague(&looped.goal, &run.policy().looping);
+        let vague = goal::is_vague(&agent_loop.goal, &run.policy().looping);
         return if vague { Err("the goal still says too little".to_owned()) } else { Ok(Heard::Goal) };
     }
     if let Some(spoken) = &said.spoken {
@@ -96,21 +96,21 @@ fn read_words(run: &Run, looped: &Looped, said: &Said) -> Result<Heard, String> 
 }
 
 /// What an agent's answer comes to (PJ-22): its block, and what the program knows about it.
-pub(super) fn agents_turn(run: &Run, looped: &Looped, by: Speaker, answered: &Answered) -> Event {
+pub(super) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answered: &Answered) -> Event {
     let empty = Spoken { fault: "no block".to_owned(), ..Spoken::default() };
     let spoken = answered.answer.spoken.as_deref().unwrap_or(&empty);
-    let (facts, mut why) = facts(run, looped, by, spoken);
+    let (facts, mut why) = facts(run, agent_loop, by, spoken);
     let policy = &run.policy().looping;
-    let meant = routed(looped.place.state, by, &as_meant(looped, by, spoken), facts);
-    let meant = meant.map(|heard| midway(run, looped, spoken, heard)).and_then(|heard| {
-        let then = states::after(looped.place, heard, policy.pause_after);
-        then.map(|place| (heard, place)).ok_or_else(|| refusal(looped.place.state, heard))
+    let meant = routed(agent_loop.place.state, by, &as_meant(agent_loop, by, spoken), facts);
+    let meant = meant.map(|heard| midway(run, agent_loop, spoken, heard)).and_then(|heard| {
+        let then = states::after(agent_loop.place, heard, policy.pause_after);
+        then.map(|place| (heard, place)).ok_or_else(|| refusal(agent_loop.place.state, heard))
     });
     let (heard, place) = match meant {
         Ok((heard, place)) => (Some(heard), place),
         Err(fault) => {
             why = vec![fault];
-            (None, looped.place)
+            (None, agent_loop.place)
         }
     };
     LoopTurn {
@@ -121,7 +121,7 @@ pub(super) fn agents_turn(run: &Run, looped: &Looped, by: Speaker, answered: &An
         summary: spoken.summary.clone(),
         why,
         deviations: spoken.deviations.clone(),
-        ..turn_to(looped, answered.seq, place)
+        ..turn_to(agent_loop, answered.seq, place)
     }
     .into()
 }
@@ -137,37 +137,37 @@ fn routed(state: LoopState, by: Speaker, spoken: &Spoken, facts: Facts) -> Resul
 }
 
 /// A plan of all loops is shown to a person, whoever the Planner names next (MX-02); only its questions are questions.
-fn as_meant(looped: &Looped, by: Speaker, spoken: &Spoken) -> Spoken {
+fn as_meant(agent_loop: &AgentLoop, by: Speaker, spoken: &Spoken) -> Spoken {
     let created = matches!(spoken.result, Some(Token::PlanCreated | Token::FinalPlanCreated));
-    let shows_all = by == Speaker::Planner && created && plans_all(looped);
+    let shows_all = by == Speaker::Planner && created && plans_all(agent_loop);
     let next = if shows_all { Some(Speaker::Actor) } else { spoken.next };
     Spoken { next, ..spoken.clone() }
 }
 
-fn plans_all(looped: &Looped) -> bool {
-    looped.opened.upfront && looped.whole_plan.is_none()
+fn plans_all(agent_loop: &AgentLoop) -> bool {
+    agent_loop.opened.upfront && agent_loop.whole_plan.is_none()
 }
 
 /// MX-01, PC-06: before the last step of a goal a PASS goes on, unless the Judge itself is unsure.
-fn midway(run: &Run, looped: &Looped, spoken: &Spoken, heard: Heard) -> Heard {
+fn midway(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken, heard: Heard) -> Heard {
     let policy = &run.policy().looping;
-    let last = looped.plan.as_ref().is_none_or(|plan| plan.last);
+    let last = agent_loop.plan.as_ref().is_none_or(|plan| plan.last);
     let unsure = spoken.confidence.is_some_and(|confidence| confidence < policy.confidence_floor);
     let goes_on = policy.approval == Approval::GoalComplete && !last && !unsure;
     if heard == Heard::Pass && goes_on { Heard::PassOn } else { heard }
 }
 
 /// What the program holds against a block, and in which words.
-fn facts(run: &Run, looped: &Looped, by: Speaker, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn facts(run: &Run, agent_loop: &AgentLoop, by: Speaker, spoken: &Spoken) -> (Facts, Vec<String>) {
     match by {
-        Speaker::Planner => of_plan(run, looped, spoken),
-        Speaker::Actor => of_step(run, looped, spoken),
-        Speaker::Judge => of_verdict(run, looped),
+        Speaker::Planner => of_plan(run, agent_loop, spoken),
+        Speaker::Actor => of_step(run, agent_loop, spoken),
+        Speaker::Judge => of_verdict(run, agent_loop),
         Speaker::Human => (Facts::default(), Vec::new()),
     }
 }
 
-fn of_plan(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn of_plan(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<String>) {
     let policy = &run.policy().looping;
     let (level, mut why) = (plan_risk(run, spoken.risk, &spoken.kinds), Vec::new());
     let asked = risk::gate(level, spoken.confidence, false, policy) == risk::Gate::Ask;
@@ -176,24 +176,27 @@ fn of_plan(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) 
     } else if asked {
         why.push(format!("confidence {} of 10", spoken.confidence.unwrap_or(0)));
     }
-    if plans_all(looped) {
+    if plans_all(agent_loop) {
         why.push("the plan of all loops needs a yes".to_owned());
     }
     why.extend(spoken.forbidden.iter().map(|found| format!("forbidden command: {found}")));
-    let facts =
-        Facts { gated: asked || plans_all(looped), grave: spoken.forbidden.is_some(), ..Facts::default() };
+    let facts = Facts {
+        gated: asked || plans_all(agent_loop),
+        grave: spoken.forbidden.is_some(),
+        ..Facts::default()
+    };
     (facts, why)
 }
 
-fn of_step(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn of_step(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<String>) {
     let mut why = Vec::new();
     // A person who said yes to a plan with such a command said yes to the command.
-    let allowed = looped.plan.as_ref().is_some_and(|plan| plan.approved && plan.forbidden);
+    let allowed = agent_loop.plan.as_ref().is_some_and(|plan| plan.approved && plan.forbidden);
     let grave = spoken.forbidden.as_ref().filter(|_| !allowed);
     why.extend(grave.map(|found| format!("forbidden command: {found}")));
     let size = spoken.size.unwrap_or_default();
     let policy = &run.policy().looping;
-    let oversized = step_scope(run, looped, size) == Scope::Exceeded;
+    let oversized = step_scope(run, agent_loop, size) == Scope::Exceeded;
     if oversized {
         let said = |lines: u32, files: u32| (counted(lines, "line"), counted(files, "file"));
         let ((lines, files), (most, allowed)) =
@@ -210,13 +213,13 @@ fn of_step(run: &Run, looped: &Looped, spoken: &Spoken) -> (Facts, Vec<String>) 
     (Facts { grave: grave.is_some(), oversized, nothing_done, ..Facts::default() }, why)
 }
 
-pub(super) fn step_scope(run: &Run, looped: &Looped, size: StepSize) -> Scope {
-    scope(size, looped.plan.as_ref().map(|plan| plan.risk), &run.policy().looping)
+pub(super) fn step_scope(run: &Run, agent_loop: &AgentLoop, size: StepSize) -> Scope {
+    scope(size, agent_loop.plan.as_ref().map(|plan| plan.risk), &run.policy().looping)
 }
 
 /// PJ-45: the battery's word, whatever the Judge says. Scope was looked at when the Actor came back.
-fn of_verdict(run: &Run, looped: &Looped) -> (Facts, Vec<String>) {
-    let Some(done) = &looped.battery else {
+fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (Facts, Vec<String>) {
+    let Some(done) = &agent_loop.battery else {
         return (Facts { objections: true, ..Facts::default() }, vec!["nothing was run".to_owned()]);
     };
     let of = |end: CheckEnd, crashed: Check| match end {
@@ -239,16 +242,16 @@ fn of_verdict(run: &Run, looped: &Looped) -> (Facts, Vec<String>) {
 
 /// The block the file gets: an agent's own text, and below it what it amounts to where that is something else; a person's
 /// words with a block in their name.
-pub(super) fn append(run: &Run, looped: &Looped, owed: &Owed) -> Event {
+pub(super) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Event {
     let text = match owed.turn.by {
         None => owed.text.clone(),
-        Some(Speaker::Human) => format!("{}\n\n{}", owed.text.trim(), block(run, looped, owed)),
-        Some(Speaker::Planner | Speaker::Actor | Speaker::Judge) => overruled(run, looped, owed),
+        Some(Speaker::Human) => format!("{}\n\n{}", owed.text.trim(), block(run, agent_loop, owed)),
+        Some(Speaker::Planner | Speaker::Actor | Speaker::Judge) => overruled(run, agent_loop, owed),
     };
     LoopAppend {
         speaker: owed.speaker,
-        number: looped.blocks + 1,
-        seal: looped.seal.clone(),
+        number: agent_loop.blocks + 1,
+        seal: agent_loop.seal.clone(),
         artifact: owed.artifact.clone(),
         text,
     }
@@ -256,7 +259,7 @@ pub(super) fn append(run: &Run, looped: &Looped, owed: &Owed) -> Event {
 }
 
 /// PJ-23: the last block decides who is next, so where the program overrules one, its own stands below it.
-fn overruled(run: &Run, looped: &Looped, owed: &Owed) -> String {
+fn overruled(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let same = match turn.heard {
         Some(Heard::Fail | Heard::GraveFail) => turn.said == Some(Token::Fail) && turn.why.is_empty(),
@@ -286,10 +289,10 @@ fn overruled(run: &Run, looped: &Looped, owed: &Owed) -> String {
         return String::new();
     }
     let told: String = turn.why.iter().map(|why| format!("- {why}\n")).collect();
-    format!("What the program makes of it:\n\n{told}\n{}", block(run, looped, owed))
+    format!("What the program makes of it:\n\n{told}\n{}", block(run, agent_loop, owed))
 }
 
-fn block(run: &Run, looped: &Looped, owed: &Owed) -> String {
+fn block(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let (result, next) = in_the_grammar(turn);
     let summary = match (turn.summary.as_str(), turn.why.as_slice()) {
@@ -302,7 +305,7 @@ fn block(run: &Run, looped: &Looped, owed: &Owed) -> String {
         result,
         summary: &summary,
         next,
-        project: &looped.opened.project,
+        project: &agent_loop.opened.project,
         step: run.number(),
     })
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Artifact, CostSource, Money};
-use crate::words::{Answer, Change, Oid, Purpose, Role, Seq, Tier};
+use crate::model::{Answer, Change, Oid, Purpose, Role, Seq, Tier};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSkipped {

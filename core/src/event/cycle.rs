@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FindingLine, Share};
-use crate::words::{Destination, Oid, Outcome, Phase, Reason, RunStatus, Seq, Severity, Workflow};
+use crate::model::{Destination, Oid, Outcome, Phase, Reason, RunStatus, Seq, Severity, Workflow};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseTransition {

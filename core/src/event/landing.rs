@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
+use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
 
 /// Build the merge commit off to the side (D-03).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@
 //! has to look after. The dotted names are a promise to scripts and are never renamed.
 
 mod agent;
+mod agent_loop;
 mod cycle;
 mod landing;
-mod looped;
 mod policy;
 mod question;
 mod review;
@@ -16,13 +16,17 @@ mod start;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::words::{Phase, Seq};
+use crate::model::{Phase, Seq};
 
-pub use crate::words::{Money, Share};
+pub use crate::model::{Money, Share};
 
 pub use agent::{
     AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Player, Session,
     Tokens,
+};
+pub use agent_loop::{
+    BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
+    LoopEdited, LoopHeard, LoopOpened, LoopTurn,
 };
 pub use cycle::{
     CycleBoundary, DecisionPoint, FixApplied, Hardness, NextAction, PhaseTransition, RunComplete, Stop,
@@ -31,10 +35,6 @@ pub use cycle::{
 pub use landing::{
     Built, Companion, HookDone, HookStart, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart,
     Refusal, RevertIntent, RevertRefused, RunMerged, RunReverted, Tested, TestsDone, TestsStart, Together,
-};
-pub use looped::{
-    BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
-    LoopEdited, LoopHeard, LoopOpened, LoopTurn,
 };
 pub use policy::{BudgetEffect, BudgetStep, CostSource, PolicyCheckpoint, ShadowDetected};
 pub use question::{QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Stop;
-use crate::words::{Money, ShadowAction, Sighting};
+use crate::model::{Money, ShadowAction, Sighting};
 
 /// A virtue has turned into its shadow (AF-130..AF-147).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Artifact;
-use crate::words::{
+use crate::model::{
     Accepted, Change, Finding, Oid, Part, Reproduction, Seq, Severity, Sign, Subject, Verdict,
 };
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::{FindingLine, Tracked};
-use crate::words::{Finding, Severity};
+use crate::model::{Finding, Severity};
 
 /// Bytes for findings in a line that holds other things too.
 const ROOM: usize = 180_000;

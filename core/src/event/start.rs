@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::landing::{Companion, Together};
-use crate::words::{
+use crate::model::{
     Answer, Change, Domain, Lesson, Money, Oid, Overlay, Phase, Policy, Resolved, Seat, Shadow, Strategy,
     Tier, Workflow,
 };
@@ -31,7 +31,7 @@ pub struct RunStart {
     /// The lenses laid over the archetypes, left to right (BX-07).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lenses: Vec<String>,
-    /// Categories the lenses add to [`crate::words::CATEGORIES`].
+    /// Categories the lenses add to [`crate::model::CATEGORIES`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// What domain, lenses, team and workflow lay over the archetypes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::naming;
 use super::place;
 use super::text::{cap, head, is_markup, is_none, plain, tail};
-use crate::words::{Finding, Flaw, Severity};
+use crate::model::{Finding, Flaw, Severity};
 
 const MAX_CELL: usize = 4000;
 

@@ -16,7 +16,7 @@ use super::status;
 use super::table;
 use super::text::{is_none, plain, unbullet};
 use crate::event::fitting;
-use crate::words::{Finding, Severity, Verdict};
+use crate::model::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
 

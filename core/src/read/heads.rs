@@ -4,7 +4,7 @@ use super::draft::{Draft, Field, category, category_flaw};
 use super::naming;
 use super::place;
 use super::text::{head, is_dash, is_emoji, is_markup, tail, unbullet};
-use crate::words::CATEGORIES;
+use crate::model::CATEGORIES;
 
 /// `**Fix:** bind parameters` and its variants.
 pub(crate) fn label(text: &str) -> Option<(Field, &str)> {

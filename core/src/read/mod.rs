@@ -30,7 +30,7 @@ pub use structured::{render, schema_for, schema_with_reproductions};
 #[doc(hidden)]
 pub use traits::Untold;
 
-use crate::words::{Answer, Role, Said};
+use crate::model::{Answer, Role, Said};
 use lines::{Kind, Line};
 use sections::Page;
 

@@ -18,7 +18,7 @@
 use super::place;
 use super::table;
 use super::text::{between, head, holds, is_dash, is_emoji, is_none, spans, tail, unbullet};
-use crate::words::Severity;
+use crate::model::Severity;
 
 /// The severity a cell or a label states, whatever decorates it.
 pub(crate) fn severity(cell: &str) -> Option<Severity> {

@@ -1,7 +1,7 @@
 //! Places in a tree: `src/a.rs:10` and its variants, and the citations a finding rests on.
 
 use super::text::{Span, between, head, is_dash, is_none, spans, tail, unlink};
-use crate::words::Citation;
+use crate::model::Citation;
 
 const MAX_CITATIONS: usize = 20;
 

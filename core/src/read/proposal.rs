@@ -8,7 +8,7 @@ use super::place;
 use super::sections::{self, Page};
 use super::table;
 use super::text::{between, bullet, cap, is_dash, is_emoji, is_none, plain, spans, tail, unbullet};
-use crate::words::{Confidence, Disposition, Millionths, Prior, Proposal};
+use crate::model::{Confidence, Disposition, Millionths, Prior, Proposal};
 
 /// The headings a proposal must have.
 pub(crate) const HEADINGS: [&str; 6] =

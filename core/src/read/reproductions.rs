@@ -10,7 +10,7 @@ use super::place;
 use super::sections;
 use super::text::{bullet, cap, head, is_dash, is_markup, tail};
 use crate::event::written;
-use crate::words::{Finding, Reproduction, Scratch};
+use crate::model::{Finding, Reproduction, Scratch};
 
 const MAX_COMMAND: usize = 4_096;
 const MAX_FILES: usize = 8;

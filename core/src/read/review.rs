@@ -6,7 +6,7 @@ use super::lines::{Kind, Line};
 use super::reproductions;
 use super::table;
 use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
-use crate::words::{Review, Verdict};
+use crate::model::{Review, Verdict};
 
 /// A line that speaks about the whole review is short.
 const MAX_LINE: usize = 2000;

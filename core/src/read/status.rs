@@ -9,7 +9,7 @@ use super::lines::{Kind, Line};
 use super::reproductions;
 use super::sections::{self, Page};
 use super::text::{bullet, cap, is_markup};
-use crate::words::Status;
+use crate::model::Status;
 
 const MAX_REMARK: usize = 1000;
 

@@ -16,7 +16,7 @@ use super::lines::{Kind, Line, scan};
 use super::proposal::HEADINGS;
 use super::text::cap;
 use super::{naming, review, sections, status, table};
-use crate::words::Role;
+use crate::model::Role;
 
 const REVIEW: &str = include_str!("../../schemas/review.json");
 /// The same, with a reproduction for each finding: for reviews that run them.

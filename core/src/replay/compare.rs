@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{CycleBoundary, Entry, Event, Share, TrendStatus};
+use crate::model::{Money, Outcome, Strategy, Verdict, Workflow};
 use crate::run::Run;
-use crate::words::{Money, Outcome, Strategy, Verdict, Workflow};
 
 use super::decision::Decision;
 

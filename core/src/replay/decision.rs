@@ -1,8 +1,8 @@
 //! A line of the log in words: who decided or ordered what, by which rule, on what.
 
 use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
+use crate::model::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict, counted};
 use crate::view;
-use crate::words::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict, counted};
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Tested, Verb};
 use crate::feedback;
+use crate::model::{Destination, Purpose, Role, Seq};
 use crate::run::{Answered, Clarification, Run};
 use crate::view::seconds;
-use crate::words::{Destination, Purpose, Role, Seq};
 
 /// An order of the recorded run.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Entry, Event};
-use crate::words::{Millionths, Money, Verdict};
+use crate::model::{Millionths, Money, Verdict};
 
 /// In millionths, so that 0.5 is exact.
 pub type Weight = u64;

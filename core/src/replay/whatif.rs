@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
 use crate::event::{Entry, Event, RunStart, Verb};
+use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
-use crate::words::{Outcome, Phase, Seq};
 
 use super::decision::{self, Told};
 use super::facts::{self, Asked, Recorded};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Entry, Event, ReviewOpened};
+use crate::model::{Finding, PROGRAM, Proof, Severity, Sign, Trial, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
-use crate::words::{Finding, PROGRAM, Proof, Severity, Sign, Trial, Verdict};
 
 use super::merge::merge;
 use super::{Listed, Reviewed, Reviewer, Standing, Tried, fingerprint};
@@ -116,7 +116,7 @@ impl Gathering {
         let reviewers = self.judged();
         let concluded = self.parts.values().filter(|part| part.concluded).count();
         let found = self.parts.into_values().flat_map(|part| part.found).collect();
-        let count = |of: fn(&crate::words::ChangedFile) -> u32| {
+        let count = |of: fn(&crate::model::ChangedFile) -> u32| {
             opened.change.files.iter().map(|file| u64::from(of(file))).sum()
         };
         let files = u32::try_from(opened.change.files.len()).unwrap_or(u32::MAX);
@@ -211,7 +211,7 @@ impl Reviewer {
             agent: String::new(),
             player: None,
             tokens: crate::event::Tokens::default(),
-            cost: crate::words::Money::ZERO,
+            cost: crate::model::Money::ZERO,
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::PROGRAM;
 use crate::rules::convergence::keywords;
-use crate::words::PROGRAM;
 
 use super::{Known, Listed, Reviewed, Since, Standing};
 

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::{Accepted, Convergence};
 use crate::rules::convergence::keywords;
-use crate::words::{Accepted, Convergence};
 
 use super::{Listed, Remark, Standing};
 
@@ -123,7 +123,7 @@ fn rank(found: &Listed) -> impl Ord + use<> {
         Standing::Accepted(_) => 2,
         Standing::Refuted => 3,
     };
-    let confirmed = tried != Some(crate::words::Trial::Confirmed);
+    let confirmed = tried != Some(crate::model::Trial::Confirmed);
     let words = (found.rule.clone(), found.description.clone(), found.sources.clone());
     (standing, confirmed, Reverse(found.severity), found.file.clone(), found.line, words)
 }

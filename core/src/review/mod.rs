@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest;
 use crate::event::{Player, Tokens, Unfounded};
-use crate::words::{Money, Oid, Outcome, Part, Severity, Subject, Trial, Verdict};
+use crate::model::{Money, Oid, Outcome, Part, Severity, Subject, Trial, Verdict};
 
 pub use collect::of;
 pub(crate) use collect::of_finding;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::words::{Role, Sight};
+use crate::model::{Role, Sight};
 
 /// Everything that could be shown to somebody in this cycle. Filled by the host from artifacts and git.
 #[derive(Debug, Clone, Default)]

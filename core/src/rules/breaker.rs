@@ -2,7 +2,7 @@
 //! M-G3, M-G4). There is no clock and no chance in it: what looks like chance is drawn from the name of the run and how
 //! often it was turned away.
 
-use crate::words::Retries;
+use crate::model::Retries;
 
 /// What an account's refusal comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

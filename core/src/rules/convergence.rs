@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Hardness, Share, Stop, StuckKind, Tracked, Trend, TrendStatus};
+use crate::model::{Convergence, Finding, Overlap, Reason, ZeroPolicy};
 use crate::rules::routing::route;
-use crate::words::{Convergence, Finding, Overlap, Reason, ZeroPolicy};
 
 /// The findings of one cycle that count, merged over reviewers (AF-094) and in a canonical order. Ids are given
 /// later, by [`follow`].

@@ -1,6 +1,6 @@
 //! What a project is made of, told by what somebody said and by the names of its files (AF-004, BX-27).
 
-use crate::words::Domain;
+use crate::model::Domain;
 
 /// What was said, strongest first, and the paths in the base commit.
 #[derive(Debug, Clone, Default)]

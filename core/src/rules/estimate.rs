@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::{Costs, Money, Policy, Seat, Tier, Workflow};
 use crate::run::Account;
-use crate::words::{Costs, Money, Policy, Seat, Tier, Workflow};
 
 use super::{ledger, tiers};
 

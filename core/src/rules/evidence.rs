@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Unfounded;
-use crate::words::{Finding, PROGRAM, Proof, Severity};
+use crate::model::{Finding, PROGRAM, Proof, Severity};
 
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
@@ -90,11 +90,11 @@ fn quotes_code(finding: &Finding) -> bool {
     })
 }
 
-fn quoted(citation: &crate::words::Citation, span: &str) -> bool {
+fn quoted(citation: &crate::model::Citation, span: &str) -> bool {
     citation.quote.as_deref().is_some_and(|quote| quote.trim() == span.trim())
 }
 
-fn names(citation: &crate::words::Citation, span: &str) -> bool {
+fn names(citation: &crate::model::Citation, span: &str) -> bool {
     span.starts_with(citation.file.as_str())
 }
 

@@ -1,6 +1,6 @@
 //! Whether a cycle is good enough to land, by the condition the team or workflow names.
 
-use crate::words::ExitWhen;
+use crate::model::ExitWhen;
 
 /// What stands against a change at the end of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! The gates between phases: confidence (A3), test-first, the Guardian's fast path (A2), escalation (A1).
 
-use crate::words::{Change, Confidence, Domain, Millionths, Proposal, Severity, Workflow};
+use crate::model::{Change, Confidence, Domain, Millionths, Proposal, Severity, Workflow};
 
 /// What the confidence gate asks for (AF-054..AF-056).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! rounded against the user's wallet, never in its favour.
 
 use crate::event::{BudgetEffect, CostSource, Tokens};
-use crate::words::{Costs, Money, Price, Role, Tier};
+use crate::model::{Costs, Money, Price, Role, Tier};
 
 use super::prices;
 

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::{Attention, Lens, Role, Seat, Tier};
 use crate::persona::{first_of, role_name};
-use crate::words::{Attention, Lens, Role, Seat, Tier};
 
 /// One lens that does what all of them do.
 pub fn stack(lenses: impl IntoIterator<Item = Lens>) -> Lens {

@@ -1,6 +1,7 @@
 //! A rule is a function from facts to a verdict. It takes the narrowest slice of facts that answers its question,
 //! and its table stands in `docs/rules`.
 
+pub mod agent_loop;
 pub mod attention;
 pub(crate) mod bag;
 pub mod breaker;
@@ -13,7 +14,6 @@ pub mod filekind;
 pub mod gates;
 pub mod ledger;
 pub mod lens;
-pub mod looped;
 pub mod memory;
 pub(crate) mod phrases;
 pub mod players;

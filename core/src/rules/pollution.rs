@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Tracked;
-use crate::words::{Boundaries, Severity};
+use crate::model::{Boundaries, Severity};
 
 /// A character is about a quarter of a token (BX-24).
 pub const CHARS_PER_TOKEN: u64 = 4;
@@ -100,7 +100,7 @@ pub fn without_examples(prompt: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{cut, room};
-    use crate::words::Boundaries;
+    use crate::model::Boundaries;
 
     #[test]
     fn m_g5_a_brief_that_did_not_fit_is_made_smaller() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use crate::words::{Costs, Money, Price, Role, Tier};
+use crate::model::{Costs, Money, Price, Role, Tier};
 
 /// The page as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -126,7 +126,7 @@ pub fn dearest(costs: &Costs) -> Price {
 #[cfg(test)]
 mod tests {
     use super::{built_in, read};
-    use crate::words::{Role, Tier};
+    use crate::model::{Role, Tier};
 
     /// Every line of the page means something, every tier and role has its row, and a cached token costs a tenth.
     #[test]

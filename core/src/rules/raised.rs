@@ -1,6 +1,6 @@
 //! What the program itself holds against a change (D-07). No model can waive it.
 
-use crate::words::{Counted, Finding, PROGRAM, Raised, Severity, Sign, Signs};
+use crate::model::{Counted, Finding, PROGRAM, Raised, Severity, Sign, Signs};
 
 pub fn findings(signs: &Signs, policy: &Raised) -> Vec<(Sign, Finding)> {
     let mut seen = signs.seen.clone();

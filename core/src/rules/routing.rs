@@ -1,6 +1,6 @@
 //! Who gets a finding in the next cycle (AF-090, AF-091, CL-25).
 
-use crate::words::{Destination, Finding, Flaw, PROGRAM};
+use crate::model::{Destination, Finding, Flaw, PROGRAM};
 
 /// The table of `docs/rules/routing.md`. Pairs that are not in it go by the nature of the category.
 pub fn route(finding: &Finding) -> Destination {

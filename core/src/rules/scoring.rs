@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
-use crate::rules::convergence;
-use crate::run::Run;
-use crate::words::{
+use crate::model::{
     Disposition, Finding, Millionths, Money, Prior, Role, Said, Seq, Severity, Tier, Verdict,
 };
+use crate::rules::convergence;
+use crate::run::Run;
 
 /// Percent each dimension counts with: signal, fixes, cost, accuracy, impact.
 pub const WEIGHTS: [u128; 5] = [30, 25, 20, 15, 10];

@@ -1,7 +1,7 @@
 //! Which strategy and which workflow a task gets when nobody says (AF-020..AF-022, CL-21).
 
 use crate::event::Chosen;
-use crate::words::{Strategy, Workflow};
+use crate::model::{Strategy, Workflow};
 
 const PIPELINE_WORDS: [&str; 4] = ["fix", "bug", "patch", "hotfix"];
 const PDCA_WORDS: [&str; 3] = ["refactor", "redesign", "review"];

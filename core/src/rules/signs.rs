@@ -3,7 +3,7 @@
 //! Plain scanning of paths, modes and text. Where it is wrong it is wrong on the careful side, and a person can
 //! lower a sign's severity in their own configuration.
 
-use crate::words::{Counted, FileStatus, Sign, Signs};
+use crate::model::{Counted, FileStatus, Sign, Signs};
 
 /// What the scan is given of one changed file.
 #[derive(Debug, Clone, Default)]

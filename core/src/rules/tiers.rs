@@ -1,6 +1,6 @@
 //! Which tier a role gets (AF-014): the first of the four places that says something, else the archetype's own.
 
-use crate::words::{Models, Tier, Workflow};
+use crate::model::{Models, Tier, Workflow};
 
 pub fn resolve(models: &Models, workflow: Workflow, archetype: &str, own: Tier) -> Tier {
     let of_workflow = models.workflows.get(&workflow);

@@ -1,7 +1,7 @@
 //! What running a reviewer's reproduction proves (D-05). The table stands in `docs/rules/trials.md`.
 
 use crate::event::{EvidenceDone, Ran};
-use crate::words::Trial;
+use crate::model::Trial;
 
 /// A shell says with these that it found no command, or one it may not run.
 const NOT_RUN: [i32; 2] = [126, 127];

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, AgentStart, Failure, Player};
-use crate::words::{Reason, Seq};
+use crate::model::{Reason, Seq};
 
 use super::Run;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Entry, Event, Verb};
-use crate::words::{Phase, Seq};
+use crate::model::{Phase, Seq};
 
 use super::Run;
 
@@ -81,8 +81,8 @@ pub(super) fn agent_of(event: &Event) -> Option<String> {
         Event::AgentSkipped(body) => &body.archetype,
         Event::ReviewVerdict(body) => &body.archetype,
         Event::EvidenceDowngrade(body) => &body.archetype,
-        Event::ShadowDetected(body) if body.archetype != crate::words::SYSTEM => &body.archetype,
-        Event::DecisionPoint(body) if body.archetype != crate::words::PROGRAM => &body.archetype,
+        Event::ShadowDetected(body) if body.archetype != crate::model::SYSTEM => &body.archetype,
+        Event::DecisionPoint(body) if body.archetype != crate::model::PROGRAM => &body.archetype,
         Event::QuestionAsked(body) if !body.archetype.is_empty() => &body.archetype,
         _ => return None,
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{RunContinued, ShadowDetected, Stop, Tracked};
-use crate::words::{Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow};
+use crate::model::{Proposal, Role, SYSTEM, Seq, ShadowAction, SystemShadow};
 
 use super::{Answered, Clarification, Run};
 

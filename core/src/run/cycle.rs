@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
-use crate::words::{
+use crate::model::{
     Answer, Finding, Phase, Proposal, Purpose, Reason, Review, Role, SYSTEM, Said, Seq, Severity, Sign,
     Trial, Verdict,
 };

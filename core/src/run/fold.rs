@@ -4,7 +4,7 @@ use crate::event::{
     AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
     QuestionKind, RunReentered, Verb,
 };
-use crate::words::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
+use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
 use super::{Answered, Author, Clarification, Cycle, Landing, Merged, Run, is_yes};
 
@@ -90,8 +90,8 @@ impl Run {
             }
             Event::LoopAppend(_) => self.order_append(),
             Event::BatteryStart(start) => {
-                if let Some(looped) = &mut self.looped {
-                    looped.batteries = start.attempt;
+                if let Some(agent_loop) = &mut self.agent_loop {
+                    agent_loop.batteries = start.attempt;
                 }
             }
             Event::QuestionAsked(question) => {
@@ -205,8 +205,8 @@ impl Run {
             Event::BudgetStep(step) => self.note_step(step),
             Event::LoopTurn(turn) => self.apply_turn(turn),
             Event::LoopAlert(alert) => {
-                if let Some(looped) = &mut self.looped {
-                    looped.told.insert(alert.alert);
+                if let Some(agent_loop) = &mut self.agent_loop {
+                    agent_loop.told.insert(alert.alert);
                 }
             }
             Event::WiggumBreak(_) => self.broke = Some(seq),
@@ -231,9 +231,9 @@ impl Run {
             // A review has one phase and nothing that could land: it ends again as it ended.
             Event::RunReentered(_) | Event::MergeRequested(_) if self.review.is_some() => self.reopen(),
             // What lands of a loop has passed and was approved, and its steps go on where they were.
-            Event::MergeRequested(_) if self.looped.is_some() => self.asked_to_land(seq),
+            Event::MergeRequested(_) if self.agent_loop.is_some() => self.asked_to_land(seq),
             Event::RunContinued(_) | Event::RunReentered(_) if self.loop_is_over() => {}
-            Event::RunReentered(_) if self.looped.is_some() => self.reopen(),
+            Event::RunReentered(_) if self.agent_loop.is_some() => self.reopen(),
             Event::LoopOpened(opened) => self.open_loop(seq, opened),
             Event::LoopHeard(heard) => self.hear_person(seq, heard),
             Event::LoopAppended(appended) => self.apply_appended(seq, appended),
@@ -241,14 +241,14 @@ impl Run {
             Event::BatteryDone(done) => {
                 self.open.remove(&done.start_seq);
                 self.worked_alone(done.duration_ms);
-                if let Some(looped) = &mut self.looped {
-                    looped.battery = Some((**done).clone());
+                if let Some(agent_loop) = &mut self.agent_loop {
+                    agent_loop.battery = Some((**done).clone());
                 }
             }
             Event::LoopArchived(archived) => {
                 self.open.remove(&archived.start_seq);
-                if let Some(looped) = &mut self.looped {
-                    looped.archived = Some((**archived).clone());
+                if let Some(agent_loop) = &mut self.agent_loop {
+                    agent_loop.archived = Some((**archived).clone());
                 }
             }
             Event::RunReentered(reentered) => self.reenter(seq, reentered),

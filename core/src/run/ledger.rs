@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentStart, BudgetEffect, BudgetStep, Tokens};
+use crate::model::{Money, Tier};
 use crate::rules::ledger;
-use crate::words::{Money, Tier};
 
 use super::Run;
 

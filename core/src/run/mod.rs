@@ -1,12 +1,12 @@
 //! The state of a run: a fold over its log. It remembers; it never decides.
 
 mod accounts;
+mod agent_loop;
 mod causes;
 mod corrections;
 mod cycle;
 mod fold;
 mod ledger;
-mod looped;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use crate::event::{
     QuestionKind, Refusal, ReviewOpened, RunComplete, RunStart, SessionStart, Tested, Together, Tracked,
     Trend, Verb,
 };
-use crate::persona;
-use crate::words::{
+use crate::model::{
     Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow, loop_team,
     pipeline_team, review_team, team,
 };
+use crate::persona;
 
 use causes::{Causes, agent_of};
 
 pub use accounts::{Accounts, Author, Breaker};
+pub use agent_loop::{AgentLoop, Note, Owed, Plan, Said};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
-pub use looped::{Looped, Note, Owed, Plan, Said};
 
 /// The key under which the pipeline's seats stand in `run.start`.
 pub const PIPELINE: &str = "pipeline";
@@ -77,7 +77,7 @@ pub struct Run {
     /// The change somebody brought along, where this is a review.
     pub review: Option<Box<ReviewOpened>>,
     /// The loop between a person, a Planner, an Actor and a Judge, where this is one.
-    pub looped: Option<Box<Looped>>,
+    pub agent_loop: Option<Box<AgentLoop>>,
     pub broke: Option<Seq>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,

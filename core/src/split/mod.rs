@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::Splitting;
 use crate::rules::filekind::{Kind, Treatment, treatment};
-use crate::words::Splitting;
 
 pub use hunk::{Side, Walk};
 pub use pieces::{Lines, Piece};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::event::Left;
 use super::fold::{Known, Sprint, Stand};
 use super::queue::Item;
-use crate::words::{Money, Workflow};
+use crate::model::{Money, Workflow};
 
 /// The money of one project, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

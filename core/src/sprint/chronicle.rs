@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::event::{Entry, Event, Left, RunEnd, Stop};
 use super::fold::run_id;
 use super::queue::Status;
-use crate::words::{Money, Seq, Share};
+use crate::model::{Money, Seq, Share};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chronicle {

@@ -10,7 +10,7 @@ use super::policy::Room;
 use super::queue::{Graph, Item, Priority, Standing, Status};
 use super::standing::{self, Follows};
 use super::{breaker, budget};
-use crate::words::{Money, Share};
+use crate::model::{Money, Share};
 
 pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
     if !sprint.begun || sprint.end.is_some() {

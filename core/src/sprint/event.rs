@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::Policy;
 use super::queue::{Item, Status};
 use crate::event::Verb;
-use crate::words::{Money, Reason, RunStatus, Seq, Share, Workflow};
+use crate::model::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
 /// The format of the log. A reader refuses a log with a greater number.
 pub const FORMAT: u32 = 1;

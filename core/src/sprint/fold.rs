@@ -8,7 +8,7 @@ use super::policy::{Policy, Room};
 use super::queue::{Item, Status};
 use super::{decide, standing};
 use crate::event::Verb;
-use crate::words::{Money, RunStatus, Seq, Share};
+use crate::model::{Money, RunStatus, Seq, Share};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sprint {

@@ -3,7 +3,7 @@
 use super::event::RunEnd;
 use super::fold::Known;
 use super::queue::Status;
-use crate::words::{Reason, RunStatus, Share};
+use crate::model::{Reason, RunStatus, Share};
 
 /// What follows from how a run, or a landing, came out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Built, Entry, Event, Verb};
+use crate::model::{Heard, Phase, Seq, Speaker, counted};
 use crate::view::{capital, one_line, seconds};
-use crate::words::{Heard, Phase, Seq, Speaker, counted};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dag {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::{CycleBoundary, Tracked, Trend};
+use crate::model::{Destination, Severity};
 use crate::run::Run;
-use crate::words::{Destination, Severity};
 
 /// How a finding stood at the end of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

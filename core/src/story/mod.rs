@@ -14,12 +14,12 @@ use crate::event::{
     Tokens, Tracked, Trend,
 };
 use crate::handoff;
-use crate::run::Run;
-use crate::view::{self, Line, Tone, Why};
-use crate::words::{
+use crate::model::{
     Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Said, Seq, Severity,
     ShadowAction, Strategy, Tier, Verdict,
 };
+use crate::run::Run;
+use crate::view::{self, Line, Tone, Why};
 
 pub use findings::{Life, State};
 
@@ -375,7 +375,7 @@ impl Teller {
             Said::Prose | Said::Proposal(_) => None,
         };
         let found = [Severity::Critical, Severity::Warning, Severity::Info].map(|severity| {
-            let of = |review: &crate::words::Review| {
+            let of = |review: &crate::model::Review| {
                 review.findings.iter().filter(|found| found.severity == severity).count()
             };
             u32::try_from(review.map_or(0, of)).unwrap_or(u32::MAX)
@@ -438,7 +438,7 @@ impl Teller {
             Event::LoopHeard(heard) => {
                 let asked = self.questions.iter_mut().find(|question| Some(question.seq) == heard.start_seq);
                 if let Some(asked) = asked {
-                    let word = heard.word.map_or("", crate::words::Word::name);
+                    let word = heard.word.map_or("", crate::model::Word::name);
                     let text = if heard.text.is_empty() { word } else { &heard.text };
                     asked.answer = Some(text.to_owned());
                 }

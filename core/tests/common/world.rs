@@ -8,13 +8,13 @@ use archeflow_core::event::{
     FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Past, QuestionAnswered,
     QuestionKind, Refusal, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
-use archeflow_core::rules::prices;
-use archeflow_core::run::{PIPELINE, Run};
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
     Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Said, Seq, Severity, Shadow,
     Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
+use archeflow_core::rules::prices;
+use archeflow_core::run::{PIPELINE, Run};
 
 /// No script here needs more rounds of orders and answers.
 const ROUNDS: u32 = 300;
@@ -629,7 +629,7 @@ impl Played {
     }
 
     pub(crate) fn exit(&self) -> u8 {
-        self.run.outcome.as_ref().map_or(255, archeflow_core::words::Outcome::exit_code)
+        self.run.outcome.as_ref().map_or(255, archeflow_core::model::Outcome::exit_code)
     }
 
     /// `soft`, `hard` or nothing.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
-use archeflow_core::rules::looped::states::{Place, after};
-use archeflow_core::words::{Approval, CheckEnd, Heard, LoopState, Reason, Risk, Seq, Speaker, Spoken};
+use archeflow_core::model::{Approval, CheckEnd, Heard, LoopState, Reason, Risk, Seq, Speaker, Spoken};
+use archeflow_core::rules::agent_loop::states::{Place, after};
 
 type Kept = Result<(), String>;
 

@@ -9,12 +9,12 @@ use archeflow_core::event::{
     LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened, MergeBuilt, MergeRequested,
     QuestionAnswered, QuestionDeferred, QuestionKind, RunMerged, RunStart, SessionStart, Tested, TestsDone,
 };
+use archeflow_core::model::{
+    Alert, Change, ChangedFile, CheckEnd, FileStatus, LoopPolicy, Policy, Role, Seq, Signs, Speaker,
+    Strategy, Tier, Word,
+};
 use archeflow_core::read::signal::{Mode, Route, Step, answer, read, route, spoken};
 use archeflow_core::run::Run;
-use archeflow_core::words::{
-    Alert, Change, ChangedFile, CheckEnd, FileStatus, Looping, Policy, Role, Seq, Signs, Speaker, Strategy,
-    Tier, Word,
-};
 
 #[derive(Clone)]
 pub(crate) struct Game {
@@ -65,7 +65,7 @@ impl Game {
     }
 
     /// The thresholds, before the first line is played.
-    pub(crate) fn policy(&mut self) -> &mut Looping {
+    pub(crate) fn policy(&mut self) -> &mut LoopPolicy {
         &mut self.request.config.looping
     }
 
@@ -377,7 +377,7 @@ impl Game {
     }
 
     pub(crate) fn insufficient(&self) -> u32 {
-        self.run.looped.as_ref().unwrap().place.insufficient
+        self.run.agent_loop.as_ref().unwrap().place.insufficient
     }
 
     pub(crate) fn count(&self, name: &str) -> usize {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use archeflow_core::event::{
     AgentStart, Entry, Event, Hardness, NextAction, QuestionKind, RunStart, ShadowDetected, Verb, WiggumBreak,
 };
-use archeflow_core::words::{Phase, Purpose, Reason, Role, RunStatus, SYSTEM, ShadowAction};
+use archeflow_core::model::{Phase, Purpose, Reason, Role, RunStatus, SYSTEM, ShadowAction};
 
 type Kept = Result<(), String>;
 type Key<'a> = (&'a str, &'a str);

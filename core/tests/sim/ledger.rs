@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{Entry, Event, QuestionKind, Verb};
-use archeflow_core::words::{Oid, Seq};
+use archeflow_core::model::{Oid, Seq};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentFailed, AgentLost, Entry, Event, Failure, SessionEnd, Verb};
+use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
-use archeflow_core::words::Seq;
 
 use super::chance::Chance;
 use super::ledger::Ledger;
@@ -276,7 +276,7 @@ impl Life {
         let entry = self.run.hear(later(&self.ledger), session);
         self.put(entry);
         if self.run.review.is_none()
-            && self.run.looped.is_none()
+            && self.run.agent_loop.is_none()
             && let Some(opened) = self.world.opening()
         {
             let entry = self.run.hear(later(&self.ledger), opened);

@@ -7,7 +7,7 @@ use archeflow_core::event::{
     BatteryDone, Checked, Entry, Event, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
     QuestionKind,
 };
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Approval, CheckEnd, LimitMode, Risk, Role, Seq, Speaker, Spoken, Status, StepSize, Strategy,
     Token, Word,
 };
@@ -73,7 +73,7 @@ impl World {
         policy.rounds = chance.pick(&[20, 20, 3]);
         policy.checkpoint_ms = chance.pick(&[30 * 60_000, 5_000]);
         let vague = chance.percent(10);
-        world.looped = Some(LoopOpened {
+        world.agent_loop = Some(LoopOpened {
             project: "shop".to_owned(),
             cycle_id: "2026-11-15-001".to_owned(),
             path: "docs/context/current_cycle.md".to_owned(),

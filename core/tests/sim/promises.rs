@@ -7,7 +7,7 @@ use archeflow_core::event::{
     AgentFailed, AgentStart, Built, CycleBoundary, Entry, Event, Failure, Hardness, MergeIntent, NextAction,
     QuestionAsked, QuestionKind, RunComplete, RunStart, SessionStart, Tested, Tracked, Verb,
 };
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal, Purpose, Reason,
     Review, Role, RunStatus, SYSTEM, Said, Seq, Severity, ShadowAction, Sign, Status, Strategy, Verdict,
     Workflow, pipeline_team, team,

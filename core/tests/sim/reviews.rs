@@ -6,11 +6,11 @@ use archeflow_core::event::{
     AgentStart, CycleBoundary, Entry, Event, EvidenceDone, EvidenceStart, NextAction, ReviewOpened,
     RunComplete, RunStart, ShadowDetected,
 };
-use archeflow_core::review::fingerprint;
-use archeflow_core::run::REVIEW;
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Finding, Phase, Reason, Role, RunStatus, Said, Seq, Severity, ShadowAction, Sign, Status,
 };
+use archeflow_core::review::fingerprint;
+use archeflow_core::run::REVIEW;
 
 type Kept = Result<(), String>;
 
@@ -164,7 +164,7 @@ impl<'a> Auditor<'a> {
 
     fn shadow(&mut self, seen: &'a ShadowDetected) {
         self.quiet &= seen.action == ShadowAction::Note;
-        let system = seen.archetype == archeflow_core::words::SYSTEM;
+        let system = seen.archetype == archeflow_core::model::SYSTEM;
         let who = if system { &seen.target } else { &seen.archetype };
         let anew = matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace)
             || seen.action == ShadowAction::Escalate && !system;

@@ -2,10 +2,10 @@
 //! either, and what is said to be known is what happens when the same world is lived through under the other policy.
 
 use archeflow_core::event::{Entry, Event, RunStart};
+use archeflow_core::model::{Outcome, Severity, Workflow, ZeroPolicy};
 use archeflow_core::replay::whatif::{Change, End, WhatIf, refold};
 use archeflow_core::replay::{rulebook, timeline};
 use archeflow_core::run::Run;
-use archeflow_core::words::{Outcome, Severity, Workflow, ZeroPolicy};
 
 use super::chance::{Chance, word};
 use super::life::{Life, Schedule};

@@ -9,14 +9,14 @@ use archeflow_core::event::{
     Refusal, RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
     RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
 };
-use archeflow_core::review;
-use archeflow_core::run::REVIEW;
-use archeflow_core::words::{
+use archeflow_core::model::{
     Accepted, Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw,
     Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Part, Phase, Policy, Prior, Proposal,
     Purpose, Reason, Reproduction, Review, Role, Said, Seat, Seq, Severity, Shadow, Sign, Signs, Status,
     Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow, ZeroPolicy, team,
 };
+use archeflow_core::review;
+use archeflow_core::run::REVIEW;
 
 use super::chance::{Chance, word};
 use super::ledger::Ledger;
@@ -27,7 +27,7 @@ pub(crate) struct World {
     /// The change somebody brought along, where this is a review.
     pub(crate) opened: Option<ReviewOpened>,
     /// The goal of a loop, where this is one.
-    pub(super) looped: Option<LoopOpened>,
+    pub(super) agent_loop: Option<LoopOpened>,
     mood: Mood,
     /// Findings and signs come in another order, and nothing else differs (D-13).
     shuffled: Option<u64>,
@@ -89,7 +89,7 @@ impl World {
         };
         let mut request = request(&mut chance);
         accounts(&mut Chance::keyed(seed, &[word("accounts")]), &mut request.config);
-        World { seed, request, opened: None, looped: None, mood, shuffled: None }
+        World { seed, request, opened: None, agent_loop: None, mood, shuffled: None }
     }
 
     /// The same people with a change that is there already (AF-003).
@@ -141,12 +141,12 @@ impl World {
     /// What is reported once, after the first session began.
     pub(crate) fn opening(&self) -> Option<Event> {
         let review = self.opened.clone().map(Event::from);
-        review.or_else(|| self.looped.clone().map(Event::from))
+        review.or_else(|| self.agent_loop.clone().map(Event::from))
     }
 
     /// Some people stop a loop in the midst of it.
     pub(crate) fn stop(&self, ledger: &Ledger) -> Option<Event> {
-        self.looped.as_ref()?;
+        self.agent_loop.as_ref()?;
         super::loops::stop(self, ledger)
     }
 
@@ -193,7 +193,7 @@ impl World {
         if chance.percent(self.mood.busy) {
             return failed(seq, start, Failure::Busy).into();
         }
-        let answer = match &self.looped {
+        let answer = match &self.agent_loop {
             Some(_) => super::loops::said(self, &mut chance, start),
             None => self.said(&mut chance, start.role, &start.archetype, start.purpose, start.cycle),
         };
@@ -466,7 +466,7 @@ impl World {
         if chance.percent(8) {
             return Reply::LeavesItOpen;
         }
-        if self.looped.is_some() && question.kind != QuestionKind::LoopEdited && chance.percent(40) {
+        if self.agent_loop.is_some() && question.kind != QuestionKind::LoopEdited && chance.percent(40) {
             return Reply::Says(super::loops::heard(&mut chance, seq, question.kind));
         }
         if chance.percent(10) {
@@ -492,7 +492,7 @@ impl World {
             && chance.percent(70)
         {
             let kind = match complete.reason {
-                _ if self.looped.is_some() => ledger.last_asked.unwrap_or(QuestionKind::GoalQuestions),
+                _ if self.agent_loop.is_some() => ledger.last_asked.unwrap_or(QuestionKind::GoalQuestions),
                 Reason::LowConfidence => QuestionKind::LowConfidence,
                 Reason::NeedsContext => QuestionKind::NeedsContext,
                 Reason::DryRun => QuestionKind::DryRun,

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archeflow_core::model::{Money, RunStatus};
 use archeflow_core::sprint::event::{Event, RunEnd, Stop};
 use archeflow_core::sprint::queue::{Item, Priority, Status};
 use archeflow_core::sprint::{Sprint, Stand, breaker, budget, landing};
-use archeflow_core::words::{Money, RunStatus};
 
 use crate::world::{World, account_of};
 

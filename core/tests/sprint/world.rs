@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archeflow_core::model::{Money, Reason, RunStatus};
 use archeflow_core::sprint::event::{Busy, Candidate, Entry, Event, FORMAT, ItemEnd, Left, RunEnd, Together};
 use archeflow_core::sprint::policy::{Policy, Room};
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
 use archeflow_core::sprint::{Sprint, Stand};
-use archeflow_core::words::{Money, Reason, RunStatus};
 
 use crate::chance::{Chance, word};
 use crate::{DOLLAR, ended, item};

@@ -16,7 +16,7 @@ use super::talk::{Errand, Out, Talk};
 use crate::backends::Agent;
 use crate::backends::cli::own::Line;
 use crate::children;
-use crate::hands::read_line;
+use crate::executors::read_line;
 use crate::proc::{self, signals};
 
 /// How long an agent may take to give in when its turn is called off. Less than the supervisor waits for us.

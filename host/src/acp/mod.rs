@@ -10,11 +10,11 @@
 //! supervisor's; settings, which are the user's own.
 
 mod bridge;
-mod leave;
+mod permission;
 mod signs;
 mod talk;
 
 pub use bridge::run;
-pub use leave::Leave;
-pub(crate) use leave::WORKING;
+pub use permission::Leave;
+pub(crate) use permission::WORKING;
 pub use talk::{Errand, Out, Talk};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use archeflow_core::event::Failure;
 use serde_json::{Value, json};
 
-use super::leave::{Call, Leave, Mode, Verdict};
+use super::permission::{Call, Leave, Mode, Verdict};
 use super::signs;
 use crate::backends::cli::own::Line;
 use crate::backends::cli::{Fault, first_line, text};

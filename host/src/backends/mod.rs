@@ -10,11 +10,11 @@ pub mod script;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::words::Tier;
+use archeflow_core::model::Tier;
 use cli::{Client, Rest};
 
-use crate::model::Provider;
-use crate::model::place::{self, Settled, Wrong};
+use crate::model_agent::Provider;
+use crate::model_agent::place::{self, Settled, Wrong};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use archeflow_core::words::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
+use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
 use crate::backends::cli::Rest;
-use crate::model::place::Place;
+use crate::model_agent::place::Place;
 
 use super::shown;
 use super::yaml::{self, Node};

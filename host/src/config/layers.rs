@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use archeflow_core::rules::prices::built_in;
-use archeflow_core::words::{
-    Approval, Boundaries, Domain, FailAction, Goals, Hook, HookPoint, LimitMode, Looping, MergeStrategy,
+use archeflow_core::model::{
+    Approval, Boundaries, Domain, FailAction, Goals, Hook, HookPoint, LimitMode, LoopPolicy, MergeStrategy,
     Money, OnPostMergeFailure, Overlap, Policy, Price, Risks, Severity, Sign, Strategy, Tier, Workflow,
     ZeroPolicy,
 };
+use archeflow_core::rules::prices::built_in;
 
-use crate::model;
+use crate::model_agent;
 
 use super::keys::{self, Class, Found, KEYS, Key, Setting};
 use super::shelf::{self, Kind, LensFile, Shelf, Team};
@@ -365,7 +365,7 @@ impl Settings {
     }
 
     /// What is set about models without a client, for the loop around them.
-    pub fn loops(&self) -> model::Settings {
+    pub fn loops(&self) -> model_agent::Settings {
         let silence_ms = self.whole("limits.silence_seconds") * 1_000;
         let mapped = self.values.iter().filter_map(|(key, set)| {
             let tier = Tier::parse(key.strip_prefix("models.mapping.")?)?;
@@ -375,7 +375,7 @@ impl Settings {
             Some(Setting::Wholes(waits)) => waits,
             _ => Vec::new(),
         };
-        let mut settings = model::Settings {
+        let mut settings = model_agent::Settings {
             turns: narrow(self.whole("models.max_turns")),
             tokens: match self.get("models.max_tokens") {
                 Some(Setting::Whole(tokens)) => Some(tokens),
@@ -387,7 +387,7 @@ impl Settings {
             context: self.whole("models.ollama.context"),
             ollama_url: self.text("models.ollama.base_url"),
             ollama_remote: self.switch("models.ollama.allow_remote"),
-            ..model::Settings::default()
+            ..model_agent::Settings::default()
         };
         settings.mapping.extend(mapped);
         settings
@@ -546,14 +546,14 @@ impl Settings {
     }
 
     /// The thresholds of the Human/Planner/Actor/Judge loop.
-    pub fn looping(&self) -> Looping {
+    pub fn looping(&self) -> LoopPolicy {
         let number = |name: &str| narrow(self.whole(&format!("loop.{name}")));
         let list = |name: &str| match self.get(&format!("loop.{name}")) {
             Some(Setting::Names(names)) => names,
             _ => Vec::new(),
         };
         let chosen = |name: &str, word: &str| self.word(&format!("loop.{name}")) == Some(word);
-        Looping {
+        LoopPolicy {
             lines: number("max_lines"),
             files: number("max_files"),
             limit_mode: if chosen("limit_mode", "both_required") {

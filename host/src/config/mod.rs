@@ -9,10 +9,10 @@
 //! Nothing here reads the repository: the caller hands in the bytes as they are in the base commit, so that a
 //! change under review can't alter the rules that judge it. Nothing here runs, resolves or connects anything.
 
-pub mod anew;
 pub mod bundle;
 pub mod keys;
 pub mod layers;
+pub mod overrides;
 pub mod personas;
 mod shadows;
 pub mod shelf;

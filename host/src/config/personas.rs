@@ -6,7 +6,7 @@
 use archeflow_core::persona::{self, role_name};
 use std::collections::BTreeMap;
 
-use archeflow_core::words::{ARCHETYPES, Archetype, Persona};
+use archeflow_core::model::{ARCHETYPES, Archetype, Persona};
 
 use super::layers::Withheld;
 use super::yaml::MOST_BYTES;

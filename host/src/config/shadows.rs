@@ -1,6 +1,6 @@
 //! The thresholds of shadows, out of the settings into the policy.
 
-use archeflow_core::words::{Policy, ScopeLevel};
+use archeflow_core::model::{Policy, ScopeLevel};
 
 use super::keys::Setting;
 use super::layers::{Settings, narrow};

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use archeflow_core::model::Splitting;
 use archeflow_core::rules::filekind::{self, Kind};
 use archeflow_core::split::{Known, Out, Part, Splitter};
-use archeflow_core::words::Splitting;
 use serde::{Deserialize, Serialize};
 
 use super::change::{self, Changed, GITLINK, quote_path};

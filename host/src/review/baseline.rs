@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use archeflow_core::words::Accepted;
+use archeflow_core::model::Accepted;
 use serde::{Deserialize, Serialize};
 
 use crate::git::{Oid, Repo, runner};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, ReviewOpened};
+use archeflow_core::model::RunStatus;
 use archeflow_core::review::{self, Known, Reviewed};
 use archeflow_core::run::Run;
-use archeflow_core::words::RunStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::log;

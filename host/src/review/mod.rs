@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Base, Chosen, Event, FORMAT, ReviewOpened, RunStart};
+use archeflow_core::model::{Part, Persona, Role, Seat, Sight, Strategy, Subject, SubjectKind, review_team};
 use archeflow_core::run::{REVIEW, Run};
-use archeflow_core::words::{Part, Persona, Role, Seat, Sight, Strategy, Subject, SubjectKind, review_team};
 
 use crate::drive::Driver;
 use crate::git::subject::{self, Ask, Taken};
 use crate::git::{Repo, parts, runner};
 use crate::probe::Choice;
-use crate::start::{self, House, Wanted};
+use crate::start::{self, Project, Wanted};
 use crate::store::{files, names};
-use crate::{clock, hands, lineup};
+use crate::{clock, executors, team};
 
 pub use baseline::{Baseline, BaselineError, DEFAULT as DEFAULT_BASELINE};
 pub use frames::frames;
@@ -84,10 +84,10 @@ fn store(state: &Path, repo: &Repo, run_id: &str) -> PathBuf {
 const KEPT: usize = 20;
 const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 * 60);
 
-impl House {
+impl Project {
     /// A new review, claimed and ready to be told. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &Requested) -> Result<Opened, Error> {
-        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", hands::nonce()));
+        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", executors::nonce()));
         let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
@@ -111,7 +111,7 @@ impl House {
         policy.agents = self.resolved_agents(&policy.agents, &settings)?;
         policy.costs.prices = settings.prices();
         let tree = (&taken.repo, &taken.base);
-        let mut lineup = lineup::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
+        let mut lineup = team::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
         let named = wanted.flags.workflow.is_some() || wanted.flags.team.is_some();
         let sitting = match (requested.reviewers.as_slice(), named) {
             ([], false) => review_team(),
@@ -151,7 +151,7 @@ impl House {
         let plan = write(&folder, "plan.md", &plan)?;
         let earlier = history::carried(&self.places, &subject.key, &folder)?;
         let bytes = policy.raised.binary_bytes;
-        let change = hands::change_of(&repo, &taken.base, &taken.commit, "", bytes)?;
+        let change = executors::change_of(&repo, &taken.base, &taken.commit, "", bytes)?;
         let request = RunStart {
             task: taken.title.clone(),
             workflow: lineup.workflow,

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use archeflow_core::model::{Money, Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{Busy, Event, Left, RunEnd};
 use archeflow_core::sprint::queue::{Item, Status};
 use archeflow_core::sprint::run_id;
-use archeflow_core::words::{Money, Reason, RunStatus, Seq};
 
 use super::queue::{Claim, Error, Place};
 use crate::log;

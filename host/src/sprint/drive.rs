@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use archeflow_core::event::Verb;
+use archeflow_core::model::Seq;
 use archeflow_core::sprint::Sprint;
 use archeflow_core::sprint::event::{Entry, Event, FORMAT, Stop};
 use archeflow_core::sprint::policy::{Policy, Room};
-use archeflow_core::words::Seq;
 
 use super::crew::Crew;
 use super::log as lines;

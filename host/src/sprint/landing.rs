@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use archeflow_core::event::Tested;
+use archeflow_core::model::{Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{Candidate, ItemEnd, RunEnd, Together};
-use archeflow_core::words::{Reason, RunStatus, Seq};
 
 use super::crew::{Crew, Looked, Stretch, look, told, unstarted, words};
-use crate::companions;
+use crate::co_landing;
 use crate::proc::Watch;
 use crate::store::places::Places;
 
@@ -106,7 +106,7 @@ fn was_asked(lead: &Run, before: &[String]) -> bool {
 }
 
 fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
-    Places::at(dir).is_ok_and(|places| companions::companions(&places, lead, before).is_ok())
+    Places::at(dir).is_ok_and(|places| co_landing::companions(&places, lead, before).is_ok())
 }
 
 /// It did not land. What concerns all of them is told apart from what concerns the one that carried them.

@@ -4,13 +4,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use archeflow_core::model::{Money, Reason, RunStatus, Share, counted};
 use archeflow_core::persona::hides;
 use archeflow_core::sprint::budget::{self, Purse};
 use archeflow_core::sprint::chronicle::{Over, Session};
 use archeflow_core::sprint::queue::{Graph, Item, Standing, Status};
 use archeflow_core::sprint::{Known, Stand};
 use archeflow_core::view::seconds;
-use archeflow_core::words::{Money, Reason, RunStatus, Share, counted};
 
 use super::queue::{Place, Queue};
 use super::reading::Reading;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use archeflow_core::model::Reason;
 use archeflow_core::run::Run;
 use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
-use archeflow_core::words::Reason;
 
 use super::queue::{Extra, Queue, wish};
 use crate::git::survey::Mark;

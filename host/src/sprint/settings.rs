@@ -6,22 +6,22 @@ use archeflow_core::sprint::policy::Policy;
 
 use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
-use crate::start::{Error, Ground, House};
+use crate::start::{Error, ProcessEnv, Project};
 
 /// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
 /// repository further up has nothing to do with it: many people keep their whole home in one.
-pub fn policy(ground: &Ground, root: &Path) -> Result<Policy, Error> {
+pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<Policy, Error> {
     if !root.join(".git").exists() {
         return users(ground, root);
     }
-    match House::open(ground.clone(), root, None, false) {
+    match Project::open(ground.clone(), root, None, false) {
         Ok(house) => Ok(house.settings(&Flags::default(), None)?.sprint()),
         Err(Error::Repo(repo::Error::NotARepository { .. }) | Error::Bare { .. }) => users(ground, root),
         Err(error) => Err(error),
     }
 }
 
-fn users(ground: &Ground, root: &Path) -> Result<Policy, Error> {
+fn users(ground: &ProcessEnv, root: &Path) -> Result<Policy, Error> {
     let env = ground.places();
     let folder =
         user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{AgentComplete, AgentStart, Event, Past, RunStart};
-use archeflow_core::read;
-use archeflow_core::run::Run;
-use archeflow_core::words::{
+use archeflow_core::model::{
     Change, ChangedFile, FileStatus, Lesson, LessonKind, Money, Resolved, Role, Said, Seq, Shadow,
 };
+use archeflow_core::read;
+use archeflow_core::run::Run;
 
 use super::storage::{self, MadeUp};
 use super::{Goal, Row, Rows, ms};

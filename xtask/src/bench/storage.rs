@@ -7,11 +7,11 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, Base, Built, Chosen, Entry, Event, FORMAT, Failure, HookDone,
     MergeBuilt, QuestionDeferred, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
-use archeflow_core::run::{PIPELINE, Run};
-use archeflow_core::words::{
+use archeflow_core::model::{
     Answer, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy, Proposal, Review,
     Role, Said, Seq, Severity, Signs, Status, Strategy, Verdict, Workflow, pipeline_team, team,
 };
+use archeflow_core::run::{PIPELINE, Run};
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
 

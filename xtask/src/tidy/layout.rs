@@ -31,7 +31,7 @@ pub(super) fn long_files(tree: &Tree) -> Vec<Complaint> {
 
 /// A built-in archetype is a file and a line.
 pub(super) fn archetypes(tree: &Tree) -> Vec<Complaint> {
-    let list = tree.get("core/src/words/archetype.rs").unwrap_or_default();
+    let list = tree.get("core/src/model/archetype.rs").unwrap_or_default();
     let missing = tree.under(&["core/archetypes/"], ".md").filter(|(path, _)| {
         let name = path.rsplit('/').next().unwrap_or(path);
         !list.contains(&format!("archetypes/{name}\")"))
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn forgotten_archetypes() {
         let list =
-            ("core/src/words/archetype.rs", "(\"maker\", include_str!(\"../../archetypes/maker.md\")),");
+            ("core/src/model/archetype.rs", "(\"maker\", include_str!(\"../../archetypes/maker.md\")),");
         complains(archetypes, &[list, ("core/archetypes/maker.md", "")], &[]);
         complains(archetypes, &[list, ("core/archetypes/baker.md", "")], &["core/archetypes/baker.md:1"]);
     }

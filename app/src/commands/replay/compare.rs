@@ -2,17 +2,17 @@
 
 use std::process::ExitCode;
 
+use archeflow_core::model::Strategy;
 use archeflow_core::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
 use archeflow_core::replay::decision::{Decision, verdict};
 use archeflow_core::replay::timeline;
 use archeflow_core::view;
-use archeflow_core::words::Strategy;
 use serde_json::{Value, json};
 
 use crate::args::ReplayCompare;
 use crate::commands::print_json;
-use crate::faces::text::{cut, pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{cut, pad, safe_line};
 
 use super::{entries, outcome_json, paint, two_places};
 

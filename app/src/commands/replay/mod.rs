@@ -7,14 +7,14 @@ mod whatif;
 use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Share};
-use archeflow_core::words::Outcome;
+use archeflow_core::model::Outcome;
 use archeflow_host::{log, start};
 use serde_json::{Value, json};
 
 use crate::args::{Place, ReplayCommand};
 use crate::commands::{house, list};
-use crate::faces::text::Paint;
 use crate::failure::Failure;
+use crate::render::text::Paint;
 
 pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
     match what {

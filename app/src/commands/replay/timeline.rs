@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Event};
+use archeflow_core::model::Phase;
 use archeflow_core::replay::decision::Decision;
 use archeflow_core::replay::timeline;
 use archeflow_core::run::Run;
 use archeflow_core::view;
-use archeflow_core::words::Phase;
 use archeflow_host::clock;
 use serde_json::json;
 
 use crate::args::ReplayTimeline;
 use crate::commands::print_json;
-use crate::faces::text::{Paint, pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{Paint, pad, safe_line};
 
 use super::{ended, entries, paint, two_places};
 

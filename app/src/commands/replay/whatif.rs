@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Event, RunStart};
+use archeflow_core::model::{Outcome, Share};
 use archeflow_core::replay::decision::{Told, verdict};
 use archeflow_core::replay::weights::{self, Trouble, Weighed, Weight};
 use archeflow_core::replay::whatif::{Change, Difference, End, Unknown, WhatIf, refold};
 use archeflow_core::run::Run;
 use archeflow_core::view::{Tone, capital};
-use archeflow_core::words::{Outcome, Share};
-use archeflow_host::config::anew::{self, Anew};
+use archeflow_host::config::overrides::{self, Anew};
 use serde_json::{Value, json};
 
 use crate::args::ReplayWhatif;
 use crate::commands::print_json;
-use crate::faces::text::{Paint, pad, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{Paint, pad, safe_line};
 
 use super::{ended, entries, outcome_json, paint};
 
@@ -134,7 +134,7 @@ fn object(id: &str, weighed: Option<&Weighed>, policy: Option<Value>) -> Value {
 
 /// Millionths as the number people write.
 fn number(millionths: u64) -> Value {
-    json!(archeflow_core::words::Money(millionths))
+    json!(archeflow_core::model::Money(millionths))
 }
 
 fn decimal(millionths: u64) -> String {
@@ -185,7 +185,7 @@ struct Policy {
 impl Policy {
     fn refolded(id: &str, log: &[Entry], pairs: &[(String, String)]) -> Result<Policy, Failure> {
         let start = started(id, log)?;
-        let anew = anew::lay_over(&start, pairs)
+        let anew = overrides::lay_over(&start, pairs)
             .map_err(|fault| Failure::usage(fault.to_string(), "All keys: docs/configuration.md"))?;
         let result = refold(log, &anew.change);
         let other_rules = match (result.differences.first(), pairs) {

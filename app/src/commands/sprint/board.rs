@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use archeflow_core::model::{Money, Phase};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::queue::Status;
 use archeflow_core::sprint::{Known, Stand};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_core::words::{Money, Phase};
 use archeflow_host::sprint::reading::Reading;
 use archeflow_host::sprint::runs::Runs;
 

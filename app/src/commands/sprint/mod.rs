@@ -16,8 +16,8 @@ use archeflow_host::sprint::queue::{Error, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
 use crate::commands::ground;
-use crate::faces::text::safe_line;
 use crate::failure::Failure;
+use crate::render::text::safe_line;
 
 pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
     match command {

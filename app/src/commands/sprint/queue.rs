@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{place, projects, tell_faults};
 use crate::args::{SprintAdd, SprintImport, SprintItems, SprintList};
 use crate::commands::{ground, print_json};
-use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::failure::Failure;
+use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 
 /// A list that people write by hand is not larger.
 const LARGEST_LIST: u64 = 16 << 20;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{place, projects, watch};
 use crate::args::SprintReport;
 use crate::commands::ground;
-use crate::faces::text::{safe, safe_json, safe_line};
 use crate::failure::Failure;
+use crate::render::text::{safe, safe_json, safe_line};
 
 pub(super) fn run(args: &SprintReport) -> Result<(), Failure> {
     let place = place(&args.place)?;

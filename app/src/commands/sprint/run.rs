@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::event::Verb;
+use archeflow_core::model::{Money, Share, counted};
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{Entry, Event, RunEnd, Stop};
 use archeflow_core::sprint::policy::Policy;
 use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_core::words::{Money, Share, counted};
 use archeflow_host::config::keys::share_of;
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 use super::{place, projects, tell_faults};
 use crate::args::SprintRun;
 use crate::commands::{ground, print_json};
-use crate::faces::line::read_line;
-use crate::faces::summary::when;
-use crate::faces::text::{Paint, cut, pad, pad_after, safe_line};
 use crate::failure::Failure;
+use crate::render::line::read_line;
+use crate::render::summary::when;
+use crate::render::text::{Paint, cut, pad, pad_after, safe_line};
 
 /// As many runs at a time as were ever measured (`cargo xtask bench sprint`): each is a process with an agent below it.
 const MOST_SLOTS: u32 = 128;

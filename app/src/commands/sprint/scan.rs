@@ -10,8 +10,8 @@ use serde_json::json;
 use super::{place, projects, queue};
 use crate::args::SprintScan;
 use crate::commands::{ground, print_json};
-use crate::faces::text::safe_line;
 use crate::failure::Failure;
+use crate::render::text::safe_line;
 
 /// Who has more repositories in one folder names those that are meant.
 const MOST: usize = 500;

@@ -18,12 +18,12 @@ use super::board::{Head, Row, head, rows};
 use super::{place, projects};
 use crate::args::SprintLook;
 use crate::commands::{self, print_json};
-use crate::faces::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
-use crate::faces::tui::board::{Board, Wish};
-use crate::faces::tui::face::no_screen;
-use crate::faces::tui::stage::Left;
-use crate::faces::tui::terminal::{self, Screen};
 use crate::failure::Failure;
+use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
+use crate::render::tui::board::{Board, Wish};
+use crate::render::tui::face::no_screen;
+use crate::render::tui::stage::Left;
+use crate::render::tui::terminal::{self, Screen};
 
 /// How often everything is looked at anew.
 const LOOK: Duration = Duration::from_millis(300);

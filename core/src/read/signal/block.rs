@@ -2,9 +2,9 @@
 
 use super::fields::{self, Field, Label};
 use super::{Deviation, How, Signal, route, values};
+use crate::model::{Risk, Speaker, Token};
 use crate::read::lines::{Kind, Line};
 use crate::read::text::{cap, plain};
-use crate::words::{Risk, Speaker, Token};
 
 const MAX_SUMMARY: usize = 1000;
 /// A hostile block can deviate on a million lines; nobody reads more than this many.

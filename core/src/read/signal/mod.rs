@@ -19,7 +19,7 @@ pub use route::{Fault, Mode, Route, route};
 pub use spoken::{Step, answer, spoken};
 
 use super::lines::{self, Kind};
-use crate::words::{Risk, Speaker, Token};
+use crate::model::{Risk, Speaker, Token};
 
 /// What stands in a text: all blocks in their order, and where blocks are merely shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! A block as the grammar has it (PJ-20, PJ-21), for what we write into the cycle file ourselves.
 
+use crate::model::{Speaker, Token};
 use crate::read::text::{cap, plain};
-use crate::words::{Speaker, Token};
 
 const MAX_SUMMARY: usize = 300;
 

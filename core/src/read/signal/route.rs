@@ -1,7 +1,7 @@
 //! Who is next (PJ-22): a block that says so in a legal combination is routed, everything else is a protocol error.
 
 use super::{How, Signal};
-use crate::words::{Speaker, Token};
+use crate::model::{Speaker, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {

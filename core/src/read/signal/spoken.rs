@@ -2,9 +2,9 @@
 //! the program sees beside it. The text itself is the artifact.
 
 use super::{Fault, Mode, Reading, Route, Signal, read, route};
+use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Spoken, Status, StepSize};
 use crate::read::{lines, text, words};
-use crate::rules::looped::commands;
-use crate::words::{Answer, ChangedFile, Looping, Speaker, Spoken, Status, StepSize};
+use crate::rules::agent_loop::commands;
 
 /// No more deviations than this are kept of one block.
 const MAX_DEVIATIONS: usize = 20;
@@ -23,7 +23,7 @@ pub struct Step<'a> {
 }
 
 /// The answer of a seat. Whatever it says, it is an answer: one without a block is told as such (PJ-51).
-pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &Looping) -> Answer {
+pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &LoopPolicy) -> Answer {
     let text = text::decode(bytes);
     let mut spoken = spoken(&text, policy);
     if let Some(step) = step.filter(|_| by == Speaker::Actor) {
@@ -42,7 +42,7 @@ pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &Loopin
 }
 
 /// The last block of a text, in the way the policy reads blocks.
-pub fn spoken(text: &str, policy: &Looping) -> Spoken {
+pub fn spoken(text: &str, policy: &LoopPolicy) -> Spoken {
     let reading = read(text);
     let forbidden = commands::forbidden(text, &policy.forbidden);
     let forbidden = forbidden.map(|(line, pattern)| format!("{pattern} on line {line}"));

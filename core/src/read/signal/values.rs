@@ -1,8 +1,8 @@
 //! What the words behind a label mean.
 
 use super::{How, Signature};
+use crate::model::{Risk, Speaker, Token};
 use crate::read::text::{is_emoji, tail};
-use crate::words::{Risk, Speaker, Token};
 
 /// The agent who speaks. Nobody is guessed: two different names are nobody.
 pub(super) fn agent(value: &str) -> (Option<Speaker>, Option<How>) {

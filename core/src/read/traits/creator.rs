@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
+use crate::model::Traits;
 use crate::read::sections::Page;
 use crate::read::table;
 use crate::read::text::{between, bullet, spans};
 use crate::rules::phrases::{Phrases, negated};
-use crate::words::Traits;
 
 const FUTURE: u32 = 1;
 const NEW: u32 = 2;

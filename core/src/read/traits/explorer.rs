@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
+use crate::model::Traits;
 use crate::read::lines::Kind;
 use crate::read::sections::Page;
 use crate::read::text::{is_none, unbullet};
 use crate::read::{status, table};
 use crate::rules::phrases::{Phrases, negated};
-use crate::words::Traits;
 
 const TANGENT: u32 = 1;
 const TIED: u32 = 2;

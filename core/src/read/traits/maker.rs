@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::{files, number};
+use crate::model::Traits;
 use crate::read::lines::Kind;
 use crate::read::sections::Page;
 use crate::rules::phrases::Phrases;
-use crate::words::Traits;
 
 const RUN: u32 = 1;
 const RESULT: u32 = 2;

@@ -12,7 +12,7 @@ mod review;
 use super::lines::{Kind, Line};
 use super::sections::Page;
 use super::{Problems, review as reviews};
-use crate::words::{Role, Said, Traits};
+use crate::model::{Role, Said, Traits};
 
 pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
     match (role, said) {

@@ -4,13 +4,13 @@
 use std::sync::LazyLock;
 
 use super::number;
+use crate::model::{Finding, Review, Severity, Traits};
 use crate::read::lines::Kind;
 use crate::read::sections::Page;
 use crate::read::table;
 use crate::read::text::unbullet;
 use crate::rules::phrases::{Phrases, negated};
 use crate::rules::shadows::steps::{STEPS, beginning, shows_arrow};
-use crate::words::{Finding, Review, Severity, Traits};
 
 const COMPROMISED: u32 = 1;
 const ALTERNATIVE: u32 = 2;
@@ -323,8 +323,8 @@ mod alike {
     //! of the shorter one's words are the other's too. Words are known by their stems, and those every review
     //! is full of do not count.
 
+    use crate::model::Finding;
     use crate::rules::shadows::steps::beginning;
-    use crate::words::Finding;
 
     const MOST_FINDINGS: usize = 150;
     const MOST_WORDS: usize = 32;

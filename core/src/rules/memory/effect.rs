@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::event::Tracked;
-use crate::words::{Lesson, Memory};
+use crate::model::{Lesson, Memory};
 
 /// A lesson that was told, and how near the nearest finding of the run came to it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Lived, Shared, plain};
 use crate::event::Tracked;
+use crate::model::{Lesson, LessonKind, Memory, Severity};
 use crate::rules::convergence::keywords;
-use crate::words::{Lesson, LessonKind, Memory, Severity};
 
 /// One lesson as it is afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]

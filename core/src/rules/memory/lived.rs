@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Entry, Event, Past, Tracked};
-use crate::words::{Policy, RunStatus, Severity, SystemShadow};
+use crate::model::{Policy, RunStatus, Severity, SystemShadow};
 
 /// The facts of one run that memory is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

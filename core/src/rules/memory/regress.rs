@@ -2,9 +2,9 @@
 
 use super::Shared;
 use crate::event::Tracked;
+use crate::model::{Memory, Resolved};
 use crate::rules::bag::Bag;
 use crate::rules::convergence::keywords;
-use crate::words::{Memory, Resolved};
 
 /// A finding, by its id, and the run that had resolved it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::GENERAL;
 use crate::event::Past;
-use crate::words::{Boundaries, Lesson, LessonKind, Memory, Policy};
+use crate::model::{Boundaries, Lesson, LessonKind, Memory, Policy};
 
 /// Why a lesson is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

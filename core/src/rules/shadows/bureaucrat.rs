@@ -5,8 +5,8 @@
 //! the change; a "consider" that names what to do; documentation of what is public, unsafe or can fail.
 
 use super::{Facts, Places, at_most, count, number, review, sighting};
+use crate::model::{Bureaucrat, Change, Finding, Review, Sighting, counted};
 use crate::rules::signs::is_test_path;
-use crate::words::{Bureaucrat, Change, Finding, Review, Sighting, counted};
 
 pub(super) const CORRECTION: &str = "Keep only what somebody will stumble over in six months, inside the changed files. Give \
     every finding one specific action, drop what merely asks to consider or to document the obvious, and be quicker to read \

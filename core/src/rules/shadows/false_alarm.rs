@@ -6,7 +6,7 @@
 
 use super::steps::shows_steps;
 use super::{Facts, Places, at_most, count, number, review, sighting};
-use crate::words::{Change, FalseAlarm, Review, Sighting, counted};
+use crate::model::{Change, FalseAlarm, Review, Sighting, counted};
 
 pub(super) const CORRECTION: &str = "Delete every finding outside of the diff and every scenario that can't happen to a real \
     user. Rank what is left by likelihood times impact, keep the three to five worst, and give each the steps that \

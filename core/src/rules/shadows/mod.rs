@@ -23,7 +23,7 @@ pub(crate) mod steps;
 pub(crate) use places::{Places, is_code};
 pub(crate) use rogue::outside;
 
-use crate::words::{
+use crate::model::{
     Answer, Change, Domain, Finding, Proposal, Review, Said, Severity, Shadow, Shadows, Sighting,
 };
 

@@ -5,7 +5,7 @@
 //! size is the task's business.
 
 use super::{Facts, at_most, sighting};
-use crate::words::{OverArchitect, Sighting, counted};
+use crate::model::{OverArchitect, Sighting, counted};
 
 pub(super) const CORRECTION: &str = "Plan for the present order of magnitude only. Remove every abstraction, package \
     and option that exists for a requirement nobody has stated, and every item that the task does not need. Then \

@@ -5,7 +5,7 @@
 //! which cites a planned file too, since the fact against a plan often lies elsewhere.
 
 use super::{Facts, Places, at_most, count, number, review, sighting};
-use crate::words::{Finding, Paralytic, Review, Severity, Sighting, counted};
+use crate::model::{Finding, Paralytic, Review, Severity, Sighting, counted};
 
 pub(super) const CORRECTION: &str = "Rank your challenges by what happens if you are right. Keep the three gravest, each \
     with an alternative the author could take up now, and delete the rest, above all what you have said before in other \

@@ -7,7 +7,7 @@
 //! quotes code.
 
 use super::{Facts, Places, count, review, sighting};
-use crate::words::{Finding, Paranoid, Review, Severity, Sighting, Verdict, counted};
+use crate::model::{Finding, Paranoid, Review, Severity, Sighting, Verdict, counted};
 
 pub(super) const CORRECTION: &str = "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
     not, grade it lower or drop it. Give every finding above INFO a specific fix, and assume no attacker who already owns \

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::words::{Change, Finding, Proposal};
+use crate::model::{Change, Finding, Proposal};
 
 /// A set of files, asked by paths as people write them: in full, or with their first folders left out.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 //! long; and an answer that ends with a question to a person instead of a recommendation.
 
 use super::{Facts, at_most, sighting};
-use crate::words::{RabbitHole, Sighting, Status, counted};
+use crate::model::{RabbitHole, Sighting, Status, counted};
 
 pub(super) const CORRECTION: &str = "Stop exploring. Answer again with your three most important findings and \
     one recommendation, in at most 300 words, and end with the heading `Recommendation` and your status. Leave out \

@@ -6,8 +6,8 @@
 //! planned file in; a file that had to change, if the Maker says which and why; and prose.
 
 use super::{Facts, Places, is_code, number, sighting};
+use crate::model::{Change, ChangedFile, Domain, FileStatus, Proposal, Rogue, Sighting, Status, counted};
 use crate::rules::signs::is_test_path;
-use crate::words::{Change, ChangedFile, Domain, FileStatus, Proposal, Rogue, Sighting, Status, counted};
 
 pub(super) const CORRECTION: &str = "Read the proposal again. Write the tests it asks for and run them, commit item \
     by item, and take back every file it does not list, unless the work can't be done without it; then name the file and the \

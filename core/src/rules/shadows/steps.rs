@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crate::model::Finding;
 use crate::rules::phrases::Phrases;
-use crate::words::Finding;
 
 /// Words of somebody who describes an action or its result.
 pub(crate) const STEPS: [&str; 40] = [

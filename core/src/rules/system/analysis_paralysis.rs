@@ -2,8 +2,8 @@
 //! one for which nothing was done yet.
 
 use super::Situation;
+use crate::model::{AnalysisParalysis, Sighting, counted};
 use crate::rules::shadows::sighting;
-use crate::words::{AnalysisParalysis, Sighting, counted};
 
 pub(super) const REMEDY: &str =
     "Stop researching. Ship a proposal now, and write its known gaps under `Risks` instead of closing them.";

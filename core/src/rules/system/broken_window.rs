@@ -1,8 +1,8 @@
 //! AF-146: what every run leaves for the next one.
 
 use super::Situation;
+use crate::model::{Sighting, counted};
 use crate::rules::shadows::sighting;
-use crate::words::{Sighting, counted};
 
 pub(super) const REMEDY: &str = "Plan a run that does nothing but clear them up, before the next feature.";
 

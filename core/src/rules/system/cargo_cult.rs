@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::Situation;
+use crate::model::{Finding, Lesson, Sighting};
 use crate::rules::bag::Bag;
 use crate::rules::convergence::keywords;
 use crate::rules::shadows::number;
-use crate::words::{Finding, Lesson, Sighting};
 
 pub(super) const REMEDY: &str = "The lesson did not help: reword it, make it stronger, or forget it.";
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
+use crate::model::{EchoChamber, Sighting, Verdict, Workflow};
 use crate::rules::shadows::{number, sighting};
-use crate::words::{EchoChamber, Sighting, Verdict, Workflow};
 
 pub(super) fn remedy(trigger: &str) -> &'static str {
     match trigger {

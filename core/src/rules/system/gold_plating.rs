@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use super::Situation;
 use crate::event::Tracked;
+use crate::model::{Destination, Disposition, Prior, Severity, Sighting, counted};
 use crate::rules::convergence::keywords;
 use crate::rules::shadows::{number, sighting};
-use crate::words::{Destination, Disposition, Prior, Severity, Sighting, counted};
 
 pub(super) const REMEDY: &str =
     "Fix the CRITICALs first, and leave everything below WARNING alone until they are gone.";

@@ -12,7 +12,7 @@ mod scope_creep;
 mod tunnel_vision;
 
 use crate::event::Tracked;
-use crate::words::{
+use crate::model::{
     Change, Finding, Lesson, Prior, Proposal, Review, Sighting, SystemShadow, SystemShadows, Verdict,
     Workflow,
 };

@@ -3,8 +3,8 @@
 //! wiring) counts at neither.
 
 use super::Situation;
+use crate::model::{Change, Proposal, Rogue, ScopeCreep, Sighting, counted};
 use crate::rules::shadows::{number, outside, sighting};
-use crate::words::{Change, Proposal, Rogue, ScopeCreep, Sighting, counted};
 
 pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
     has to be changed first.";

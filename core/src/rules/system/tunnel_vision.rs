@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
+use crate::model::{Finding, Sighting, TunnelVision};
 use crate::rules::shadows::{Places, number, sighting};
-use crate::words::{Finding, Sighting, TunnelVision};
 
 pub(super) const REMEDY: &str = "Attention is stuck in one place. Ask anew whether quality, tests, design or the other changed \
     files hold something nobody has looked at.";

@@ -1,11 +1,11 @@
-//! Models without a client of their own: the loop of [`crate::model`], which is part of this program. Where a model is
+//! Models without a client of their own: the loop of [`crate::model_agent`], which is part of this program. Where a model is
 //! asked and with which key is settled here, from the user's variables alone; the key goes along as a variable of that
 //! one process.
 
 use super::{Client, Errand, Rest, Start, own};
 use crate::backends::Invocation;
-use crate::model::place::{self, Wrong};
-use crate::model::{KEY, Provider, Settings, Task, tools};
+use crate::model_agent::place::{self, Wrong};
+use crate::model_agent::{KEY, Provider, Settings, Task, tools};
 
 const fn client(
     name: &'static str,

@@ -5,8 +5,8 @@
 //! `total_cost_usd` is the sum of all of it.
 
 use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::model::{Money, Tier};
 use archeflow_core::rules::ledger::Stated;
-use archeflow_core::words::{Money, Tier};
 use serde_json::Value;
 
 use super::{

@@ -4,7 +4,7 @@
 //! network it never ends by itself; it does not check a schema it was given; it has no prices; in a conversation taken up again it counts all tokens of it.
 
 use archeflow_core::event::{Failure, Tokens};
-use archeflow_core::words::Tier;
+use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{

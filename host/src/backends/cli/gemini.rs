@@ -8,7 +8,7 @@
 //! come first, and the variables may name another host. The price is that it runs no git commands.
 
 use archeflow_core::event::{Failure, Tokens};
-use archeflow_core::words::Tier;
+use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{

@@ -18,8 +18,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Failure, Session, Tokens};
+use archeflow_core::model::Tier;
 use archeflow_core::rules::ledger::{Stated, Usage};
-use archeflow_core::words::Tier;
 use serde_json::Value;
 
 use super::Invocation;

@@ -11,8 +11,8 @@
 use std::path::Path;
 
 use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::model::Money;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_core::words::Money;
 use serde_json::{Value, json};
 
 use super::{

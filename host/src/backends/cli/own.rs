@@ -3,8 +3,8 @@
 //! for everybody.
 
 use archeflow_core::event::{Failure, Tokens};
+use archeflow_core::model::Money;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_core::words::Money;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use archeflow_core::model::{Archetype, Tier};
 use archeflow_core::rules::lens::unite;
-use archeflow_core::words::{Archetype, Tier};
 
 use super::super::Fault;
 use super::sheet::{PATHS, Sheet, join, plain_path, plain_word};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::words::{Archetype, Attention, Hundredths, Lens, Moment, Proof};
+use archeflow_core::model::{Archetype, Attention, Hundredths, Lens, Moment, Proof};
 
 use super::super::Fault;
 use super::super::keys::written;

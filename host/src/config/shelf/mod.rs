@@ -11,8 +11,8 @@ mod team;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archeflow_core::model::{Archetype, DOMAINS, LENSES};
 use archeflow_core::persona;
-use archeflow_core::words::{Archetype, DOMAINS, LENSES};
 
 use super::layers::Withheld;
 use super::{Fault, Part, in_full};
@@ -170,7 +170,7 @@ fn check_file(kind: Kind, name: &str, path: &str) -> Result<(), Fault> {
     if kind == Kind::Domain && !DOMAINS.iter().any(|(known, _)| *known == name) {
         return fault(format!("the domain is `{name}`; allowed: code, writing, research"));
     }
-    if kind == Kind::Workflow && archeflow_core::words::Workflow::parse(name).is_some() {
+    if kind == Kind::Workflow && archeflow_core::model::Workflow::parse(name).is_some() {
         return fault(format!("the workflow is `{name}`; allowed: a name that is not built in"));
     }
     Ok(())

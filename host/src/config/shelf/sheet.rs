@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use archeflow_core::model::{ARCHETYPES, Archetype, Tier};
 use archeflow_core::persona;
-use archeflow_core::words::{ARCHETYPES, Archetype, Tier};
 
 use super::super::keys::written;
 use super::super::yaml::{self, Entry, Node, Value};

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use archeflow_core::model::{Archetype, Domain, ExitWhen, Phase, Role, Seat, Sight, Workflow};
 use archeflow_core::persona::{self, role_name};
-use archeflow_core::words::{Archetype, Domain, ExitWhen, Phase, Role, Seat, Sight, Workflow};
 
 use super::super::Fault;
 use super::super::yaml::{Entry, Node};

@@ -1,0 +1,102 @@
+//! `archeflow loop`: a person, a Planner, an Actor and a Judge take turns.
+
+mod metrics;
+mod say;
+mod screen;
+mod start;
+
+pub(crate) use say::about_file;
+
+use std::process::ExitCode;
+
+use archeflow_core::event::Event;
+use archeflow_core::model::Word;
+use archeflow_host::agent_loop::open::{Known, is_open, loops};
+use archeflow_host::drive::{Driver, Ended};
+use archeflow_host::start::Project;
+
+use crate::args::{LoopCommand, LoopLook, LoopSession};
+use crate::commands::session::stopped;
+use crate::commands::{house, print_json};
+use crate::failure::Failure;
+
+pub(crate) fn run(what: &LoopCommand) -> Result<ExitCode, Failure> {
+    match what {
+        LoopCommand::Start(args) => start::run(args),
+        LoopCommand::Status(args) => status(args),
+        LoopCommand::Answer(args) => say::answer(args),
+        LoopCommand::Approve(args) => say::word(Word::Approve, "", &args.which, &args.session),
+        LoopCommand::Reject(args) => say::word(Word::Reject, &args.text, &args.which, &args.session),
+        LoopCommand::Stop(args) => say::stop(args),
+        LoopCommand::Restart(args) => say::word(Word::Restart, &args.text, &args.which, &args.session),
+        LoopCommand::Clear(args) => say::clear(args),
+        LoopCommand::Metrics(args) => metrics::run(args),
+    }
+}
+
+fn status(args: &LoopLook) -> Result<ExitCode, Failure> {
+    let house = house(&args.place, None, false)?;
+    let known = pick(&house, args.id.as_deref())?;
+    let screen = screen::Screen::of(&house.places, &house.state, &known.id, &known.run);
+    if args.place.json {
+        print_json(&screen.json());
+    } else {
+        screen.print();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The loop that is meant: the one that is named, else the one that is open, else the last.
+fn pick(house: &Project, id: Option<&str>) -> Result<Known, Failure> {
+    let mut known = loops(&house.places);
+    let at = match id {
+        Some(id) => known.iter().position(|known| known.id == id),
+        None => known.iter().rposition(|known| is_open(&known.run)).or(known.len().checked_sub(1)),
+    };
+    match (at, id) {
+        (Some(at), _) => Ok(known.swap_remove(at)),
+        (None, Some(id)) => {
+            let names: Vec<&str> = known.iter().map(|known| known.id.as_str()).collect();
+            let hint = if names.is_empty() {
+                "There is none here.".to_owned()
+            } else {
+                format!("There is: {}", names.join(", "))
+            };
+            Err(Failure::usage(format!("there is no loop '{id}' here"), hint))
+        }
+        (None, None) => Err(Failure::usage(
+            "there is no loop in this repository",
+            "Begin one: archeflow loop start \"<goal>\" --agent <spec>",
+        )),
+    }
+}
+
+/// Drives a loop on until it ends or waits for somebody, and tells where it is then.
+fn drive(
+    driver: Driver,
+    why: &str,
+    session: &LoopSession,
+    before: Vec<Event>,
+    after: Vec<Event>,
+) -> Result<ExitCode, Failure> {
+    crate::commands::session::drive(driver, why, &session.session(), false, before, after)
+}
+
+/// Where a loop is after it was driven, for people and for machines. Gives the exit code.
+pub(crate) fn tell_end(driver: &Driver, ended: &Ended, json: bool) -> u8 {
+    let run_id = driver.world.run_id.clone();
+    let screen = screen::Screen::of(&driver.world.places, &driver.world.state, &run_id, &driver.run);
+    let code = match ended {
+        Ended::Outcome(outcome) => outcome.exit_code(),
+        Ended::Signal(signal) => stopped(&run_id, *signal),
+    };
+    if matches!(ended, Ended::Outcome(_)) {
+        screen.tell();
+    }
+    if json {
+        let mut object = screen.json();
+        object["exit_code"] = code.into();
+        print_json(&object);
+    }
+    code
+}

@@ -1,0 +1,94 @@
+//! `archeflow loop start`.
+
+use std::process::ExitCode;
+
+use archeflow_core::model::Approval;
+use archeflow_host::agent_loop::cycle::PATH;
+use archeflow_host::agent_loop::open::{Error, Requested};
+use archeflow_host::config::Flags;
+use archeflow_host::start::Wanted;
+
+use super::drive;
+use crate::args::{LoopStart, When};
+use crate::commands::house;
+use crate::commands::run::{notice_choice, pairs};
+use crate::commands::session::attended;
+use crate::failure::Failure;
+
+pub(super) fn run(args: &LoopStart) -> Result<ExitCode, Failure> {
+    let flags = Flags {
+        agent: args.agent.clone(),
+        agent_for: pairs(&args.agent_for)?,
+        test_command: args.test_command.clone(),
+        no_tests: args.no_tests.then_some(true),
+        budget: args.budget.clone(),
+        ..Flags::default()
+    };
+    let house = house(&args.session.place, args.target.as_deref(), true)?;
+    let wanted = Wanted {
+        task: args.goal.clone().unwrap_or_default(),
+        flags,
+        config_file: args.session.place.config.clone(),
+        attended: attended(&args.session.session()),
+        ..Wanted::default()
+    };
+    let approval = args.approval.map(|when| match when {
+        When::Step => Approval::EveryPass,
+        When::GoalComplete => Approval::GoalComplete,
+    });
+    let requested = Requested {
+        wanted,
+        project: args.project.clone(),
+        upfront: args.plan_all,
+        approval,
+        clear: args.clear,
+    };
+    let opened = house.open_loop(&requested)?;
+    if let Some(choice) = &opened.at_hand {
+        notice_choice(choice);
+    }
+    if let Some(kept) = &opened.put_away {
+        tell!("note: {PATH} was cleared; what stood in it is in {kept}");
+    }
+    drive(opened.driver, "loop start", &args.session, opened.before, opened.after)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            Error::Start(error) => (*error).into(),
+            Error::Cycle(error) => super::say::about_file(error),
+            Error::Git(_) => Failure::new(30, "git_fault", message, "Check that git works here: git status"),
+            Error::Vague { .. } => Failure::usage(
+                message,
+                "Say what should be different, and for whom or where, e.g. \"Give the discount from 100 euros on\". A \
+                 criterion that can be tested helps the Judge.",
+            ),
+            Error::NoGoal => Failure::usage(
+                message,
+                format!(
+                    "Say it: archeflow loop start \"<goal>\"; or write a block into {PATH}: Agent: Human, Result: INIT, \
+                     Step Summary: <goal>, Next: Planner"
+                ),
+            ),
+            Error::BadProject { .. } => {
+                Failure::usage(message, "Name it with --project: at most 80 characters, none of | = , ; :")
+            }
+            Error::Open { id, .. } => Failure::new(
+                21,
+                "refused",
+                message,
+                format!(
+                    "Go on with it: archeflow loop status {id}; or end it: archeflow loop stop --run {id}"
+                ),
+            ),
+            Error::NotClear { .. } => Failure::new(
+                21,
+                "refused",
+                message,
+                "Begin with an empty file; what stands in it is kept in docs/context/archive: add --clear",
+            ),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Progress as lines (AF-122): one per agent. On a terminal the agents that are out stand below, with what they are
+//! doing and for how long; elsewhere a line appears when it is complete.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use archeflow_core::event::{AgentStart, Entry, Event, QuestionAsked};
+use archeflow_core::model::{Phase, Seq, Strategy};
+use archeflow_core::run::Run;
+use archeflow_core::view::{self, Line};
+use archeflow_host::drive::{Asked, Face};
+
+use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
+
+pub(crate) struct Lines {
+    paint: Paint,
+    run_id: String,
+    /// Redrawn below everything else.
+    live: bool,
+    drawn: usize,
+    out: BTreeMap<Seq, Out>,
+    begun: bool,
+    cycle: u32,
+    frame: usize,
+    interrupted: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+struct Out {
+    tag: String,
+    start: AgentStart,
+    since: Instant,
+    murmur: String,
+}
+
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const DOING: usize = 40;
+
+impl Lines {
+    pub(crate) fn new(run_id: &str, interrupted: std::sync::Arc<std::sync::atomic::AtomicBool>) -> Lines {
+        let paint = Paint::for_stderr();
+        Lines {
+            paint,
+            run_id: run_id.to_owned(),
+            live: paint.0,
+            drawn: 0,
+            out: BTreeMap::new(),
+            begun: false,
+            cycle: 0,
+            frame: 0,
+            interrupted,
+        }
+    }
+
+    /// Lines already written are shown without waiting for anything: for `show` and for resumed runs.
+    pub(crate) fn replay(run_id: &str) -> Lines {
+        let mut lines = Lines::new(run_id, std::sync::Arc::default());
+        lines.live = false;
+        lines
+    }
+
+    /// Comes in while the run is under way: says what it is about and shows who is out.
+    pub(crate) fn join(&mut self, run: &Run) {
+        self.begun = true;
+        self.cycle = run.number();
+        self.header(run);
+        for (seq, start) in run.open_agents() {
+            let tag = view::tag(run, run.cycle().map_or(Phase::Plan, |cycle| cycle.phase), &start.archetype);
+            let out = Out { tag, start: start.clone(), since: Instant::now(), murmur: String::new() };
+            self.out.insert(seq, out);
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.erase();
+        tell!("{text}");
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            tell_part!("\x1b[{}A\x1b[J", self.drawn);
+            self.drawn = 0;
+        }
+    }
+
+    fn draw(&mut self) {
+        if !self.live || self.out.is_empty() {
+            return;
+        }
+        self.erase();
+        let columns = width();
+        let spin = SPINNER[self.frame % SPINNER.len()];
+        self.frame += 1;
+        let mut text = String::new();
+        for out in self.out.values() {
+            let elapsed = u64::try_from(out.since.elapsed().as_millis()).unwrap_or(0) / 100 * 100;
+            let rest = format!(
+                " {} {}  {}",
+                pad(&view::doing(&out.start), DOING - 12),
+                view::seconds(elapsed),
+                out.murmur
+            );
+            // A line that wraps could not be erased again.
+            let room = columns.saturating_sub(out.tag.chars().count() + 4);
+            text.push_str(&format!(
+                "{} {}{}\n",
+                self.paint.cyan(&spin.to_string()),
+                self.paint.tag(&out.tag),
+                cut(&rest, room)
+            ));
+        }
+        tell_part!("{text}");
+        self.drawn = self.out.len();
+    }
+
+    fn header(&mut self, run: &Run) {
+        let (title, second) = view::header(run);
+        let rule = "━".repeat(3);
+        let title = safe_line(&title);
+        let fill = "━".repeat(width().min(100).saturating_sub(title.chars().count() + 5).max(3));
+        let bold = self.paint.bold(&format!("{rule} {title} {fill}"));
+        self.say(&bold);
+        let second = format!("Run ID: {} | {second}", self.run_id);
+        self.say(&second);
+        if let Some(request) = &run.request {
+            let lands = request.strategy != Strategy::Review;
+            if lands && request.config.test_command.is_none() && !request.config.no_tests {
+                let warning = "No test command: landing will need your yes (set one with --test-command).";
+                let warning = self.paint.tone(view::Tone::Caution, warning);
+                self.say(&warning);
+            }
+            let agents = &request.config.agents;
+            let mut who = vec![format!("all: {}", cut(&safe_line(&agents.default), 60))];
+            who.extend(
+                agents
+                    .by_archetype
+                    .iter()
+                    .map(|(name, spec)| format!("{name}: {}", cut(&safe_line(spec), 40))),
+            );
+            let who = self.paint.dim(&format!("Agents: {}", who.join(", ")));
+            self.say(&who);
+        }
+        self.say("");
+    }
+
+    fn print(&mut self, line: &Line) {
+        let doing = safe_line(&line.doing);
+        let outcome = safe_line(&line.outcome);
+        let text = format!(
+            "{}{} {} {}",
+            pad_after(&line.tag, &self.paint.tag(&line.tag), 9),
+            pad(&doing, DOING),
+            self.paint.dim("->"),
+            self.paint.tone(line.tone, &outcome)
+        );
+        self.say(&text);
+    }
+}
+
+impl Face for Lines {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "most lines of the log are not worth a line on the screen"
+    )]
+    fn wrote(&mut self, run: &Run, entry: &Entry) {
+        if !self.begun && run.request.is_some() && run.session.is_some() {
+            self.begun = true;
+            self.header(run);
+        }
+        let start = match &entry.event {
+            Event::AgentStart(start) => {
+                let tag = view::tag(run, entry.phase, &start.archetype);
+                let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
+                self.out.insert(entry.seq, out);
+                None
+            }
+            event => event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start),
+        };
+        match &entry.event {
+            Event::PhaseTransition(transition) if transition.cycle > 1 && transition.cycle != self.cycle => {
+                self.cycle = transition.cycle;
+                let (number, all) = (transition.cycle, run.max_cycles);
+                let text = match run.strategy() {
+                    Strategy::Loop => format!("\nStep {number}"),
+                    Strategy::Review => format!("\nPart {number} of {all}"),
+                    Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
+                };
+                let text = self.paint.bold(&text);
+                self.say(&text);
+            }
+            _ => {}
+        }
+        if let Some(line) = view::line(run, entry, start.as_ref()) {
+            self.print(&line);
+        }
+        match &entry.event {
+            Event::AgentComplete(complete) => {
+                for note in &complete.notes {
+                    let text = self.paint.dim(&format!("         {}", safe_line(note)));
+                    self.say(&text);
+                }
+            }
+            Event::ReviewVerdict(verdict) => {
+                for finding in verdict.findings.iter().take(5) {
+                    let text = format!(
+                        "         {} {} {}: {}",
+                        finding.severity.name(),
+                        safe_line(&finding.location),
+                        safe_line(&finding.category),
+                        cut(&safe_line(&finding.description), 90)
+                    );
+                    let text = self.paint.dim(&text);
+                    self.say(&text);
+                }
+                if verdict.findings.len() > 5 {
+                    let text = self.paint.dim(&format!("         … and {} more", verdict.findings.len() - 5));
+                    self.say(&text);
+                }
+            }
+            _ => {}
+        }
+        self.draw();
+    }
+
+    fn murmur(&mut self, order: Seq, text: &str) {
+        if let Some(out) = self.out.get_mut(&order) {
+            out.murmur = safe_line(text);
+        }
+        self.draw();
+    }
+
+    fn tick(&mut self, _: &Run) {
+        self.draw();
+    }
+
+    fn warn(&mut self, text: &str) {
+        let text = self.paint.tone(view::Tone::Caution, &format!("warning: {}", safe(text)));
+        self.say(&text);
+    }
+
+    /// R20: facts computed by the program, drawn last, and everything but a clear yes is a no.
+    fn ask(&mut self, _: &Run, question: &QuestionAsked) -> Asked {
+        self.erase();
+        tell!();
+        for detail in &question.details {
+            tell!("  {}", safe_line(detail));
+        }
+        tell_part!("{} {} ", self.paint.bold(&safe(&question.question)), view::prompt(question.kind));
+        let _ = std::io::stderr().flush();
+        read_line(&self.interrupted)
+    }
+}
+
+/// A line from the terminal, unless a signal comes first.
+pub(crate) fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    loop {
+        if interrupted.load(std::sync::atomic::Ordering::SeqCst) {
+            tell!();
+            return Asked::Interrupted;
+        }
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds, Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => break,
+            Err(_) => return Asked::Left,
+        }
+    }
+    let mut line = String::new();
+    match stdin.lock().read_line(&mut line) {
+        Ok(0) | Err(_) => Asked::Left,
+        Ok(_) => Asked::Answer(line.trim().to_owned()),
+    }
+}

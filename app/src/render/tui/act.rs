@@ -1,0 +1,265 @@
+//! What a key means where the view stands: a change of the view, or a wish that somebody else has to grant.
+
+use archeflow_core::event::QuestionKind;
+use archeflow_core::model::Seq;
+
+use super::View;
+use super::keys::{KEYS, Key};
+use super::page::{Look, Page};
+use super::view::{Answering, Choice, Driven, Over, Pane};
+use crate::render::text::safe_line;
+
+/// What the view can't do itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Leave,
+    /// Stop the run this process drives.
+    Stop,
+    /// Leave the view and go on with the run in plain lines.
+    Plain,
+    Answer(String),
+    /// The artifact of an agent, or what it has printed so far.
+    Open {
+        seq: Seq,
+        archetype: String,
+        cycle: u32,
+        artifact: Option<String>,
+    },
+    /// The change between two commits.
+    Diff {
+        from: String,
+        to: String,
+    },
+}
+
+/// An answer that is longer is nobody's typing.
+const LONGEST_ANSWER: usize = 16 * 1024;
+
+pub(crate) fn act(key: &Key, view: &mut View) -> Option<Wish> {
+    match std::mem::take(&mut view.over) {
+        Over::Nothing => on_panes(key, view),
+        Over::Page(page) => {
+            on_page(key, page, view);
+            None
+        }
+        Over::Answer(answering) => on_answer(key, answering, view),
+        Over::Choose(choice) => on_choice(key, choice, view),
+        Over::Note(_) => None,
+    }
+}
+
+fn on_panes(key: &Key, view: &mut View) -> Option<Wish> {
+    let tall = isize::from(i16::try_from(view.size.1 / 3).unwrap_or(10)).max(1);
+    match key {
+        Key::Char('?') => view.over = Over::Page(help()),
+        Key::Char('q') => return leave(view),
+        Key::Char('s') => stop(view),
+        Key::Char('a') => answer(view),
+        Key::Char('d') => return diff(view),
+        Key::Tab | Key::Right => turn(view, 1),
+        Key::BackTab | Key::Left => turn(view, Pane::ALL.len() - 1),
+        Key::Up | Key::Char('k') => go(view, -1),
+        Key::Down | Key::Char('j') => go(view, 1),
+        Key::PageUp => go(view, -tall),
+        Key::PageDown => go(view, tall),
+        Key::Home => view.at[view.pane.index()] = Some(0),
+        Key::End => view.at[view.pane.index()] = None,
+        Key::Enter => return open(view),
+        Key::Esc | Key::Backspace | Key::Char(_) | Key::Paste(_) => {}
+    }
+    None
+}
+
+fn turn(view: &mut View, by: usize) {
+    let next = (view.pane.index() + by) % Pane::ALL.len();
+    view.pane = Pane::ALL[next];
+}
+
+/// Whoever goes to the last line follows what comes from there on.
+fn go(view: &mut View, by: isize) {
+    let (pane, last) = (view.pane, view.rows(view.pane).saturating_sub(1));
+    let to = view.row(pane).saturating_add_signed(by);
+    view.at[pane.index()] = (to < last).then_some(to);
+}
+
+fn leave(view: &mut View) -> Option<Wish> {
+    if view.driven == Driven::Here && view.run.outcome.is_none() {
+        view.over = Over::Choose(Choice::Leave);
+        return None;
+    }
+    Some(Wish::Leave)
+}
+
+fn stop(view: &mut View) {
+    view.over = match &view.driven {
+        _ if view.run.outcome.is_some() => note(&["The run has ended already."]),
+        Driven::Here => Over::Choose(Choice::Stop),
+        Driven::Elsewhere { pid, host } => note(&[
+            &format!("This view only looks. The run is driven by process {pid} on {}.", safe_line(host)),
+            "Press Ctrl-C there, or type:",
+            &format!("  kill -INT {pid}"),
+        ]),
+        Driven::Nobody => note(&["Nobody drives this run. To go on with it:", &resume(view)]),
+    };
+}
+
+fn answer(view: &mut View) {
+    let Some((_, question)) = view.run.question() else {
+        view.over = note(&["No question is open."]);
+        return;
+    };
+    let command = format!("  archeflow answer {} \"…\"", view.run_id);
+    view.over = match &view.driven {
+        Driven::Elsewhere { pid, host } => note(&[
+            &format!("The question was put to whoever is at process {pid} on {}.", safe_line(host)),
+            "Answer it there. Once nobody drives the run any more, press a again or type:",
+            &command,
+        ]),
+        Driven::Here if !view.asked => note(&["In a moment: the question is still being written down."]),
+        Driven::Here | Driven::Nobody => {
+            let choices = choices(question.kind, &question.archetype);
+            Over::Answer(Answering { choices, chosen: choices.len(), text: String::new() })
+        }
+    };
+}
+
+/// Answers that mean something of their own; everything else is told to the agents as it is.
+fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
+    match kind {
+        QuestionKind::Merge | QuestionKind::DryRun => &["yes", "no"],
+        QuestionKind::LowConfidence => &["proceed"],
+        QuestionKind::Shadow if archetype.is_empty() => &["go on", "stop"],
+        QuestionKind::Shadow => &["accept", "stop"],
+        QuestionKind::PlanApproval | QuestionKind::StepApproval => &["approve", "stop"],
+        QuestionKind::LoopPaused => &["stop"],
+        QuestionKind::LoopEdited => &["again", "stop"],
+        QuestionKind::NeedsContext | QuestionKind::GoalQuestions => &[],
+    }
+}
+
+fn diff(view: &mut View) -> Option<Wish> {
+    let Some((from, to)) = view.span() else {
+        view.over = note(&["Nothing was made yet."]);
+        return None;
+    };
+    Some(Wish::Diff { from, to })
+}
+
+fn open(view: &mut View) -> Option<Wish> {
+    let row = view.row(view.pane);
+    let agent = match view.pane {
+        Pane::Agents => view.agents.get(row)?,
+        Pane::Findings => {
+            let found = view.findings.get(row)?;
+            let Some(agent) = view.artifact_of(found.cycle, &found.source) else {
+                let words = [found.description.clone()];
+                view.over = Over::Note(words.to_vec());
+                return None;
+            };
+            agent
+        }
+        Pane::Decisions => {
+            let chosen = view.choices.get(row)?;
+            let (seq, text) = (chosen.seq, chosen.text.clone());
+            let why = format!("archeflow show {} --why {seq}", view.run_id);
+            view.over =
+                if chosen.rule.is_empty() { note(&[&text]) } else { note(&[&text, "In full:", &why]) };
+            return None;
+        }
+    };
+    Some(Wish::Open {
+        seq: agent.seq,
+        archetype: agent.archetype.clone(),
+        cycle: agent.cycle,
+        artifact: agent.artifact.clone(),
+    })
+}
+
+fn on_page(key: &Key, mut page: Page, view: &mut View) {
+    let tall = usize::from(view.size.1).saturating_sub(2).max(1);
+    let screen = isize::try_from(tall).unwrap_or(1);
+    match key {
+        Key::Esc | Key::Enter | Key::Backspace | Key::Left | Key::Char('q' | '?') => return,
+        Key::Up | Key::Char('k') => page.scroll(-1, tall),
+        Key::Down | Key::Char('j') => page.scroll(1, tall),
+        Key::PageUp | Key::Char('b') => page.scroll(-screen, tall),
+        Key::PageDown | Key::Char(' ') => page.scroll(screen, tall),
+        Key::Home | Key::Char('g') => page.top = 0,
+        Key::End | Key::Char('G') => page.scroll(isize::MAX, tall),
+        Key::Tab | Key::BackTab | Key::Right | Key::Char(_) | Key::Paste(_) => {}
+    }
+    view.over = Over::Page(page);
+}
+
+fn on_answer(key: &Key, mut answering: Answering, view: &mut View) -> Option<Wish> {
+    let own = answering.choices.len();
+    match key {
+        Key::Esc => return None,
+        Key::Enter => {
+            let text =
+                answering.choices.get(answering.chosen).map_or(answering.text.as_str(), |choice| choice);
+            if !text.trim().is_empty() {
+                return Some(Wish::Answer(text.trim().to_owned()));
+            }
+        }
+        Key::Up | Key::BackTab => answering.chosen = answering.chosen.saturating_sub(1),
+        Key::Down | Key::Tab => answering.chosen = (answering.chosen + 1).min(own),
+        Key::Backspace => {
+            answering.text.pop();
+        }
+        Key::Char(c) => {
+            answering.chosen = own;
+            answering.text.push(*c);
+        }
+        Key::Paste(text) => {
+            answering.chosen = own;
+            answering.text.push_str(&safe_line(text));
+        }
+        Key::Left | Key::Right | Key::PageUp | Key::PageDown | Key::Home | Key::End => {}
+    }
+    if answering.text.len() > LONGEST_ANSWER {
+        answering.text = answering.text.chars().take(LONGEST_ANSWER / 4).collect();
+    }
+    view.over = Over::Answer(answering);
+    None
+}
+
+/// Everything but a clear word leaves things as they are.
+fn on_choice(key: &Key, choice: Choice, view: &mut View) -> Option<Wish> {
+    match (choice, key) {
+        (Choice::Stop, Key::Char('y' | 'Y')) | (Choice::Leave, Key::Char('s' | 'S')) => Some(Wish::Stop),
+        (Choice::Leave, Key::Char('p' | 'P')) => Some(Wish::Plain),
+        (Choice::Stop, Key::Char('n' | 'N') | Key::Esc | Key::Enter)
+        | (Choice::Leave, Key::Char('q') | Key::Esc | Key::Enter) => None,
+        (choice, _) => {
+            view.over = Over::Choose(choice);
+            None
+        }
+    }
+}
+
+fn note(lines: &[&str]) -> Over {
+    Over::Note(lines.iter().map(|line| (*line).to_owned()).collect())
+}
+
+fn resume(view: &View) -> String {
+    format!("  archeflow resume {}", view.run_id)
+}
+
+fn help() -> Page {
+    let mut lines = vec![(Look::Plain, String::new())];
+    let wide = KEYS.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
+    for (key, what) in KEYS {
+        let blanks = " ".repeat(wide - key.chars().count());
+        lines.push((Look::Plain, format!("  {key}{blanks}  {what}")));
+    }
+    lines.push((Look::Plain, String::new()));
+    for words in [
+        "Agents: what each does or how it ended, its tokens and its cost.",
+        "Findings: ✗ critical, ▲ warning, · advice, ✓ resolved; dim where the evidence did not hold.",
+        "Decisions: line of the journal and number of the rule; `archeflow show <id> --why` has all of them.",
+    ] {
+        lines.push((Look::Dim, format!("  {words}")));
+    }
+    Page::new("Help", lines)
+}

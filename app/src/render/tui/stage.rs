@@ -1,0 +1,326 @@
+//! The loop behind the view: lines of the journal, murmurs, keys and time come in, frames go out.
+//!
+//! It is the same for a run of this process and for somebody else's. Lines always come from the journal, each once;
+//! who drives may murmur beside it and put questions, and everybody else takes a glance at what agents print.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use archeflow_core::model::Seq;
+use archeflow_host::git::{Oid, Repo, change};
+use archeflow_host::store::follow::Follower;
+use archeflow_host::store::journal::Journal;
+use archeflow_host::store::{files, names};
+use archeflow_host::tail::Glance;
+use archeflow_host::{clock, log};
+
+use super::View;
+use super::act::{Wish, act};
+use super::page::Page;
+use super::terminal::{self, Screen};
+use super::view::{Driven, Over, bounded};
+use crate::failure::Failure;
+use crate::report::diff::{self, Diff};
+
+/// At least this long between two frames.
+const BETWEEN: Duration = Duration::from_millis(100);
+/// A turn of the spinner.
+const TURN_MS: u64 = 250;
+const GLANCE: Duration = Duration::from_millis(300);
+const WHO_DRIVES: Duration = Duration::from_secs(1);
+/// The longest file that is opened.
+const LARGEST: u64 = 4_000_000;
+
+/// What the driver of this process says beside the journal.
+pub(crate) enum News {
+    Murmur(Seq, String),
+    Warning(String),
+    /// The open question is put to the person here.
+    Asked,
+    End,
+}
+
+/// What the person at the screen says to the driver of this process.
+pub(crate) enum Reply {
+    Answer(String),
+    /// The view is over; what is told from now on is told in plain lines.
+    Over(Left),
+}
+
+/// Why the view ended.
+pub(crate) enum Left {
+    Quit,
+    Plain,
+    Answer(String),
+    /// The driver said so.
+    Ended,
+    Signal(i32),
+    /// Nobody is at the terminal any more.
+    Gone,
+    Failed(Box<Failure>),
+}
+
+/// Where the things lie that can be opened.
+pub(crate) struct Shelf {
+    pub(crate) repo: Repo,
+    pub(crate) events: PathBuf,
+    pub(crate) artifacts: PathBuf,
+}
+
+pub(crate) struct Stage {
+    view: View,
+    follower: Follower,
+    shelf: Shelf,
+    glance: Glance,
+    /// In the process that drives.
+    driver: Option<(Receiver<News>, Sender<Reply>)>,
+    signal: Arc<AtomicI32>,
+    glanced: Option<Instant>,
+    asked_who: Option<Instant>,
+}
+
+impl Stage {
+    pub(crate) fn new(
+        mut view: View,
+        shelf: Shelf,
+        driver: Option<(Receiver<News>, Sender<Reply>)>,
+        signal: Arc<AtomicI32>,
+    ) -> Result<Stage, Failure> {
+        let follower = Follower::open(&shelf.events, &view.run_id)?;
+        view.catching_up = true;
+        let glance = Glance::new(&shelf.artifacts);
+        Ok(Stage { view, follower, shelf, glance, driver, signal, glanced: None, asked_who: None })
+    }
+
+    pub(crate) fn play(mut self, mut screen: Screen) -> Left {
+        match self.turns(&mut screen) {
+            Ok(left) => left,
+            Err(Trouble::Terminal(_)) => Left::Gone,
+            Err(Trouble::Journal(failure)) => Left::Failed(failure),
+        }
+    }
+
+    fn turns(&mut self, screen: &mut Screen) -> Result<Left, Trouble> {
+        let mut changed = true;
+        let mut drawn: Option<Instant> = None;
+        loop {
+            changed |= screen.pause()?;
+            if let Some(left) = self.is_over() {
+                return Ok(left);
+            }
+            let busy = self.take_lines()?;
+            let read_up = self.view.catching_up && !busy;
+            self.view.catching_up &= busy;
+            match self.take_news() {
+                Heard::End => return Ok(Left::Ended),
+                Heard::Something => changed = true,
+                Heard::Nothing => {}
+            }
+            changed |= busy | read_up | self.pass_time() | self.fit(terminal::size());
+            let rest = drawn.map_or(Duration::ZERO, |drawn| BETWEEN.saturating_sub(drawn.elapsed()));
+            if changed && rest.is_zero() && !terminal::is_hidden() {
+                screen.draw(&self.view)?;
+                (changed, drawn) = (false, Some(Instant::now()));
+            }
+            let wait = if busy { Duration::ZERO } else { BETWEEN.min(rest.max(Duration::from_millis(20))) };
+            let wait = if changed || busy { wait } else { BETWEEN };
+            if terminal::is_hidden() {
+                std::thread::sleep(BETWEEN);
+                continue;
+            }
+            for key in screen.keys(wait)? {
+                // What is typed is seen at once.
+                (changed, drawn) = (true, None);
+                if let Some(left) = act(&key, &mut self.view).and_then(|wish| self.grant(wish)) {
+                    return Ok(left);
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> Option<Left> {
+        match self.signal.load(Ordering::SeqCst) {
+            0 => terminal::is_broken().then_some(Left::Gone),
+            signal => Some(Left::Signal(signal)),
+        }
+    }
+
+    /// New lines of the journal, a bounded number of them.
+    fn take_lines(&mut self) -> Result<bool, Trouble> {
+        let mut entries = Vec::new();
+        let mut fault = None;
+        let some = self
+            .follower
+            .more(|line| match log::decode(line) {
+                Ok(entry) => entries.push(entry),
+                Err(error) => fault = fault.take().or(Some(error)),
+            })
+            .map_err(|error| Trouble::Journal(Box::new(error.into())))?;
+        entries.iter().for_each(|entry| self.view.wrote(entry));
+        fault.map_or(Ok(some), |error| Err(Trouble::Journal(Box::new(error.into()))))
+    }
+
+    fn take_news(&mut self) -> Heard {
+        let mut heard = Heard::Nothing;
+        let Some((news, _)) = &self.driver else { return heard };
+        loop {
+            heard = match news.try_recv() {
+                Ok(News::Murmur(order, text)) => {
+                    self.view.murmur(order, &text);
+                    Heard::Something
+                }
+                Ok(News::Warning(text)) => {
+                    self.view.warning = Some((clock::now(), bounded(&text)));
+                    Heard::Something
+                }
+                Ok(News::Asked) => {
+                    self.view.asked = true;
+                    Heard::Something
+                }
+                Ok(News::End) | Err(TryRecvError::Disconnected) => return Heard::End,
+                Err(TryRecvError::Empty) => return heard,
+            };
+        }
+    }
+
+    /// Says whether anything that is shown depends on the time that has passed.
+    fn pass_time(&mut self) -> bool {
+        let (before, now) = (self.view.now, clock::now());
+        self.view.now = now;
+        let turn = usize::try_from(now / TURN_MS).unwrap_or(0);
+        let turned = self.view.moves() && turn != self.view.frame;
+        self.view.frame = turn;
+        let ticks = self.view.run.outcome.is_none() && before / 1_000 != now / 1_000;
+        turned | ticks | self.look_around()
+    }
+
+    /// Only for a run of another process: who drives it, and what its agents print.
+    fn look_around(&mut self) -> bool {
+        if self.driver.is_some() {
+            return false;
+        }
+        let mut changed = false;
+        if self.asked_who.is_none_or(|last| last.elapsed() >= WHO_DRIVES) {
+            self.asked_who = Some(Instant::now());
+            let driven = driven_by(&self.shelf.events, &self.view.run_id);
+            changed = driven != self.view.driven;
+            self.view.driven = driven;
+        }
+        if self.view.moves() && self.glanced.is_none_or(|last| last.elapsed() >= GLANCE) {
+            self.glanced = Some(Instant::now());
+            for (order, text) in self.glance.look(&self.view.run) {
+                self.view.murmur(order, &text);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn fit(&mut self, size: (u16, u16)) -> bool {
+        let changed = self.view.size != size;
+        self.view.size = size;
+        if let Over::Page(page) = &mut self.view.over {
+            page.fit(usize::from(size.0));
+        }
+        changed
+    }
+
+    fn grant(&mut self, wish: Wish) -> Option<Left> {
+        match wish {
+            Wish::Leave => return Some(Left::Quit),
+            Wish::Plain => return Some(Left::Plain),
+            Wish::Stop => {
+                // The same way as Ctrl-C, which the driver listens to.
+                let _ =
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+            }
+            Wish::Answer(text) => match &self.driver {
+                Some((_, replies)) => {
+                    self.view.asked = false;
+                    let _ = replies.send(Reply::Answer(text));
+                }
+                None => return Some(Left::Answer(text)),
+            },
+            Wish::Open { seq, archetype, cycle, artifact } => {
+                self.view.over = Over::Page(self.shelf.open(seq, &archetype, cycle, artifact.as_deref()));
+            }
+            Wish::Diff { from, to } => self.view.over = Over::Page(self.shelf.diff(&from, &to)),
+        }
+        None
+    }
+}
+
+enum Heard {
+    Nothing,
+    Something,
+    End,
+}
+
+enum Trouble {
+    Terminal(#[expect(dead_code, reason = "a terminal that is gone can't be told why")] io::Error),
+    Journal(Box<Failure>),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Trouble {
+        Trouble::Terminal(error)
+    }
+}
+
+/// By the words beside the journal's lock.
+pub(crate) fn driven_by(events: &std::path::Path, run_id: &str) -> Driven {
+    Journal::driver(events, run_id)
+        .map_or(Driven::Nobody, |holder| Driven::Elsewhere { pid: holder.pid, host: holder.host })
+}
+
+impl Shelf {
+    /// What an agent delivered; where that is not there, what it has printed so far.
+    fn open(&self, seq: Seq, archetype: &str, cycle: u32, artifact: Option<&str>) -> Page {
+        if let Some(name) = artifact.filter(|name| names::valid_name(name)) {
+            let archived = self.artifacts.join(format!("cycle-{cycle}")).join(name);
+            let text = read(&archived).or_else(|| read(&self.artifacts.join(name)));
+            if let Some(text) = text {
+                return Page::text(&format!("{name}, cycle {cycle}"), &text);
+            }
+        }
+        let mut text = String::new();
+        let folder = self.artifacts.join("attempts").join(format!("{seq}-{archetype}"));
+        for (file, what) in [
+            ("answer.md", "printed so far"),
+            ("stream.jsonl", "what its client says"),
+            ("stderr.log", "on standard error"),
+            ("brief.md", "its brief"),
+        ] {
+            let part = names::valid_name(archetype).then(|| read(&folder.join(file))).flatten();
+            if let Some(part) = part.filter(|part| !part.trim().is_empty()) {
+                text.push_str(&format!("# {what}: {file}\n\n{part}\n\n"));
+            }
+        }
+        if text.is_empty() {
+            text = "Nothing is there.".to_owned();
+        }
+        Page::text(&format!("{archetype}, attempt {seq}"), &text)
+    }
+
+    fn diff(&self, from: &str, to: &str) -> Page {
+        let (Ok(base), Ok(commit)) = (Oid::parse(from.as_bytes()), Oid::parse(to.as_bytes())) else {
+            return Page::diff(&Diff::missing("The log names no commits for it."));
+        };
+        match change::diff_text(&self.repo, &base, &commit, diff::BYTES) {
+            Ok(read) => {
+                let text = String::from_utf8_lossy(&read.bytes);
+                Page::diff(&Diff::read(&text, read.truncated_at, format!("git diff {from}...{to}")))
+            }
+            Err(error) => Page::diff(&Diff::missing(format!("The commits are not there: {error}"))),
+        }
+    }
+}
+
+fn read(path: &std::path::Path) -> Option<String> {
+    let bytes = files::read_capped(path, LARGEST).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

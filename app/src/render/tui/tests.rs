@@ -1,0 +1,307 @@
+//! The view drawn at several sizes, compared with how it looked when somebody last looked; what keys do; and hostile
+//! text, which must be nothing but text in every cell. `UPDATE=1` writes the snapshots anew.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
+
+use std::path::PathBuf;
+
+use archeflow_core::event::{Entry, Event, QuestionAsked, QuestionKind};
+use archeflow_core::model::{Outcome, Phase, Reason, RunStatus};
+use archeflow_core::persona::hides;
+use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::{Color, Modifier};
+use ratatui_core::terminal::Terminal;
+use unicode_width::UnicodeWidthStr;
+
+use super::View;
+use super::act::{Wish, act};
+use super::draw::{clean, draw};
+use super::keys::{KEYS, Key};
+use super::view::{Driven, Over, Pane};
+use crate::report::tests::{BREAK, DEMO, entries, poison, values};
+
+const SIZES: [(u16, u16); 6] = [(80, 24), (120, 40), (40, 10), (10, 3), (1, 1), (300, 100)];
+
+/// The view after these lines, some seconds later.
+fn view(log: &[Entry]) -> View {
+    let mut view = View::new("2026-11-15-the-run", Driven::Here, true);
+    log.iter().for_each(|entry| view.wrote(entry));
+    view.now = view.run.last + 12_000;
+    view
+}
+
+fn demo(lines: usize) -> View {
+    let log = entries(&values(DEMO));
+    let mut view = view(&log[..lines.min(log.len())]);
+    let out: Vec<u64> = view.run.open_agents().map(|(seq, _)| seq).collect();
+    for (seq, text) in out.into_iter().zip(["reads till.sh", "runs sh tests/run.sh"]) {
+        view.murmur(seq, text);
+    }
+    view
+}
+
+/// The demo's first cycle with a budget, and agents that say what they used.
+fn with_costs() -> Vec<serde_json::Value> {
+    let mut lines = values(DEMO);
+    lines.truncate(26);
+    for line in &mut lines {
+        if line["type"] == "run.start" {
+            line["data"]["config"]["costs"]["budget_usd"] = 2.0.into();
+        }
+        if line["type"] == "agent.complete" {
+            line["data"]["tokens"] = serde_json::json!({ "input": 41_250, "output": 2_310 });
+            line["data"]["estimated_cost_usd"] = 0.21.into();
+        }
+    }
+    lines
+}
+
+fn drawn(view: &mut View, (wide, tall): (u16, u16)) -> Buffer {
+    view.size = (wide, tall);
+    if let Over::Page(page) = &mut view.over {
+        page.fit(usize::from(wide));
+    }
+    let mut terminal = Terminal::new(TestBackend::new(wide, tall)).unwrap();
+    terminal.draw(|frame| draw(frame, view)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn rows(buffer: &Buffer) -> Vec<String> {
+    let area = buffer.area();
+    let row = |y: u16| {
+        let mut text = String::new();
+        let mut hidden = 0;
+        for x in 0..area.width {
+            let symbol = buffer[(x, y)].symbol();
+            if hidden == 0 {
+                text.push_str(symbol);
+            }
+            hidden = symbol.width().max(hidden).saturating_sub(1);
+        }
+        text.trim_end().to_owned()
+    };
+    (0..area.height).map(row).collect()
+}
+
+fn looks_as_it_did(name: &str, buffer: &Buffer) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/tui-{name}.txt"));
+    let text = rows(buffer).join("\n") + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(known == text, "{} is now, UPDATE=1 if that is meant:\n{text}", path.display());
+}
+
+fn press(view: &mut View, keys: &[Key]) -> Vec<Wish> {
+    keys.iter().filter_map(|key| act(key, view)).collect()
+}
+
+fn typed(text: &str) -> Vec<Key> {
+    text.chars().map(Key::Char).collect()
+}
+
+/// A question as the next line of a run.
+fn asked(view: &mut View, kind: QuestionKind) {
+    let detail = "landing needs a yes".to_owned();
+    let unanswered =
+        Outcome { status: RunStatus::AwaitingAnswer, reason: Reason::LowConfidence, detail: detail.clone() };
+    let details = vec!["main: 72af12059d -> 44e38b6cf3".to_owned(), "2 files changed".to_owned()];
+    let question = "Land this change on main?".to_owned();
+    let event: Event = QuestionAsked { kind, archetype: String::new(), question, details, unanswered }.into();
+    let (seq, at) = (view.run.lines + 1, view.run.last);
+    view.wrote(&Entry { seq, at, parent: Vec::new(), phase: Phase::Act, agent: None, event });
+    view.asked = true;
+}
+
+#[test]
+fn af_122_a_run_under_way_looks_as_it_did_at_every_size() {
+    for size in SIZES {
+        let buffer = drawn(&mut demo(26), size);
+        looks_as_it_did(&format!("{}x{}", size.0, size.1), &buffer);
+    }
+    looks_as_it_did("out", &drawn(&mut demo(21), (120, 30)));
+    looks_as_it_did("ended", &drawn(&mut demo(usize::MAX), (120, 30)));
+    looks_as_it_did("break", &drawn(&mut view(&entries(&values(BREAK))), (120, 40)));
+    looks_as_it_did("budget", &drawn(&mut view(&entries(&with_costs())), (120, 30)));
+    looks_as_it_did("nothing", &drawn(&mut view(&[]), (80, 24)));
+}
+
+#[test]
+fn af_122_what_lies_over_the_panes_looks_as_it_did() {
+    let mut view = demo(21);
+    asked(&mut view, QuestionKind::Merge);
+    looks_as_it_did("waits", &drawn(&mut view, (80, 24)));
+    press(&mut view, &[Key::Char('a')]);
+    looks_as_it_did("answer", &drawn(&mut view, (80, 24)));
+    press(&mut view, &[Key::Esc, Key::Char('q')]);
+    looks_as_it_did("leave", &drawn(&mut view, (80, 24)));
+    press(&mut view, &[Key::Esc, Key::Char('?')]);
+    looks_as_it_did("help", &drawn(&mut view, (120, 30)));
+}
+
+#[test]
+fn af_122_no_size_is_too_odd() {
+    let mut view = demo(26);
+    asked(&mut view, QuestionKind::Shadow);
+    for keys in [vec![], typed("a"), typed("q"), typed("s"), typed("?"), vec![Key::Esc]] {
+        press(&mut view, &keys);
+        for wide in [0, 1, 2, 39, 40, 41, 99, 100, 101, 500] {
+            for tall in [0, 1, 2, 9, 10, 11, 15, 16, 17, 250] {
+                drawn(&mut view, (wide, tall));
+            }
+        }
+        press(&mut view, &[Key::Esc]);
+    }
+}
+
+#[test]
+fn af_122_colours_are_left_out_where_nobody_wants_them_and_doubt_is_dim() {
+    let mut view = demo(26);
+    let coloured = drawn(&mut view, (120, 40));
+    assert!(coloured.content().iter().any(|cell| cell.fg != Color::Reset));
+    view.colour = false;
+    let plain = drawn(&mut view, (120, 40));
+    assert!(plain.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+    assert_eq!(rows(&plain), rows(&coloured));
+
+    let rows = rows(&plain);
+    let y = rows.iter().position(|row| row.contains("INFO (was WARNING)")).unwrap();
+    let x = rows[y].split("INFO (was").next().unwrap().width();
+    let (x, y) = (u16::try_from(x).unwrap(), u16::try_from(y).unwrap());
+    assert!(plain[(x, y)].modifier.contains(Modifier::DIM), "a finding that does not count stands back");
+}
+
+#[test]
+fn r20_only_a_clear_word_answers_stops_or_leaves() {
+    let stop = |keys: &str| press(&mut demo(21), &typed(keys));
+    assert_eq!(stop("sy"), [Wish::Stop]);
+    assert_eq!(stop("sn"), []);
+    assert_eq!(stop("sxxn"), []);
+    assert_eq!(stop("q"), [], "a run of this process is not left without a word");
+    assert_eq!(stop("qp"), [Wish::Plain]);
+    assert_eq!(stop("qs"), [Wish::Stop]);
+    assert_eq!(stop("qqq"), []);
+    assert_eq!(press(&mut demo(21), &[Key::Paste("sy".to_owned())]), []);
+    assert_eq!(press(&mut demo(usize::MAX), &typed("q")), [Wish::Leave]);
+
+    let answer = |kind: QuestionKind, keys: &[Key]| {
+        let mut view = demo(21);
+        asked(&mut view, kind);
+        press(&mut view, &[&[Key::Char('a')], keys].concat())
+    };
+    let said = |text: &str| vec![Wish::Answer(text.to_owned())];
+    assert_eq!(answer(QuestionKind::Merge, &[Key::Enter]), [], "nothing chosen, nothing said");
+    assert_eq!(answer(QuestionKind::Merge, &[Key::Up, Key::Enter]), said("no"));
+    assert_eq!(answer(QuestionKind::Merge, &[Key::Up, Key::Up, Key::Enter]), said("yes"));
+    let words = [typed("use  sy"), vec![Key::Backspace, Key::Enter]].concat();
+    assert_eq!(answer(QuestionKind::NeedsContext, &words), said("use  s"));
+    let pasted = [Key::Paste("two\nlines".to_owned()), Key::Enter];
+    assert_eq!(answer(QuestionKind::NeedsContext, &pasted), said("two lines"));
+    assert_eq!(
+        answer(QuestionKind::Merge, &[Key::Esc, Key::Enter]).len(),
+        1,
+        "after Esc it is a key of the panes"
+    );
+}
+
+#[test]
+fn af_122_in_somebody_elses_run_keys_say_what_to_type() {
+    let elsewhere = || Driven::Elsewhere { pid: 4_711, host: "box".to_owned() };
+    for (driven, keys, words) in [
+        (elsewhere(), "s", "kill -INT 4711"),
+        (elsewhere(), "a", "archeflow answer 2026-11-15-the-run"),
+        (Driven::Nobody, "s", "archeflow resume 2026-11-15-the-run"),
+    ] {
+        let mut view = demo(21);
+        asked(&mut view, QuestionKind::Merge);
+        view.driven = driven;
+        assert_eq!(press(&mut view, &typed(keys)), []);
+        let text = rows(&drawn(&mut view, (80, 24))).join("\n");
+        assert!(text.contains(words), "{keys}: {text}");
+    }
+    let mut view = demo(21);
+    view.driven = elsewhere();
+    assert_eq!(press(&mut view, &typed("q")), [Wish::Leave]);
+    asked(&mut view, QuestionKind::Merge);
+    view.driven = Driven::Nobody;
+    let keys = [typed("a"), vec![Key::Up, Key::Enter]].concat();
+    assert_eq!(press(&mut view, &keys), [Wish::Answer("no".to_owned())], "a parked run can be answered here");
+}
+
+#[test]
+fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
+    let mut view = demo(usize::MAX);
+    assert_eq!((view.pane, view.row(Pane::Agents)), (Pane::Agents, view.agents.len() - 1));
+    let opened = press(&mut view, &[Key::Home, Key::Down, Key::Down, Key::Enter]);
+    let Some(Wish::Open { cycle: 1, archetype, artifact: Some(name), .. }) = opened.first() else {
+        panic!("{opened:?}")
+    };
+    assert_eq!((archetype.as_str(), name.as_str()), ("maker", "do-maker.md"));
+    let opened = press(&mut view, &[Key::Tab, Key::Home, Key::Enter]);
+    assert!(matches!(&opened[..], [Wish::Open { artifact: Some(name), .. }] if name == "check-guardian.md"));
+    press(&mut view, &[Key::Tab, Key::Up, Key::Up]);
+    assert_eq!((view.pane, view.at[2]), (Pane::Decisions, Some(view.choices.len() - 3)));
+    press(&mut view, &[Key::PageDown]);
+    assert_eq!(view.at[2], None, "at the end again, it follows");
+    press(&mut view, &[Key::Tab, Key::BackTab, Key::Right, Key::Left]);
+    assert_eq!(view.pane, Pane::Decisions);
+    assert!(matches!(&press(&mut view, &typed("d"))[..], [Wish::Diff { .. }]));
+    assert_eq!(press(&mut self::view(&[]), &typed("d")), []);
+}
+
+/// R14: whatever the journal holds and agents print, cells hold characters that do nothing but stand there.
+#[test]
+fn r14_hostile_text_is_text_in_every_cell() {
+    let flood = format!("e{} end", "\u{301}".repeat(10_000));
+    for hostile in
+        ["\u{1b}]0;x\u{7}\u{1b}[2J", "\u{9b}31m\u{202e}abc", "漢字\u{200d}\u{fe0f}👩\u{200d}👩", &flood]
+    {
+        let text = clean(hostile);
+        assert!(!text.chars().any(|c| c.is_control() || hides(c)), "{text:?}");
+    }
+    assert_eq!(clean(&flood), "e\u{301}\u{301} end");
+    for log in [DEMO, BREAK] {
+        let mut lines = values(log);
+        lines.iter_mut().for_each(|line| poison(&mut line["data"], ""));
+        let mut view = view(&entries(&lines));
+        for seq in 0..40 {
+            view.murmur(
+                seq,
+                &format!("\u{1b}[2J\u{9b}31m{}", "x\u{301}\u{301}\u{301}\u{202e}".repeat(50_000)),
+            );
+        }
+        view.warning = Some((view.now, "\u{1b}[2J".to_owned()));
+        for keys in [vec![], vec![Key::Tab], vec![Key::Tab], vec![Key::Enter]] {
+            press(&mut view, &keys);
+            for size in SIZES {
+                for cell in drawn(&mut view, size).content() {
+                    let symbol = cell.symbol();
+                    assert!(!symbol.chars().any(|c| c.is_control() || hides(c)), "{symbol:?} at {size:?}");
+                    assert!(symbol.chars().count() <= 3, "{symbol:?} piles up");
+                }
+            }
+        }
+    }
+}
+
+/// The page for people has the keys the code has.
+#[test]
+fn the_keys_of_the_page_are_the_keys_of_the_code() {
+    let page =
+        std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/watch.md")).unwrap();
+    let told: Vec<(String, String)> = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| Key |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .filter_map(|line| {
+            let mut cells = line.trim_matches('|').split(" | ").map(str::trim);
+            Some((cells.next()?.replace('`', ""), cells.next()?.to_owned()))
+        })
+        .collect();
+    let known: Vec<(String, String)> =
+        KEYS.iter().map(|(key, what)| ((*key).to_owned(), (*what).to_owned())).collect();
+    assert_eq!(told, known);
+}

@@ -1,0 +1,198 @@
+//! A loop between a person, a Planner, an Actor and a Judge: what is said, what it amounts to, its file and its battery.
+
+use serde::{Deserialize, Serialize};
+
+use super::Artifact;
+use crate::cyclefile::Ending;
+use crate::model::{Alert, CheckEnd, Heard, LoopState, Millis, Oid, Risk, Seq, Speaker, Spoken, Token, Word};
+
+/// A loop begins: whose it is, what is wanted, and the file people read and write it in. The host reports it once, after
+/// `session.start`, as `review.opened` is reported for a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct LoopOpened {
+    pub project: String,
+    /// `YYYY-MM-DD-NNN`.
+    pub cycle_id: String,
+    /// The cycle file, relative to the repository.
+    pub path: String,
+    /// The seal of the file's past ([`crate::cyclefile::Past::seal`]) and how many of our blocks it has.
+    pub seal: String,
+    #[serde(default)]
+    pub blocks: u32,
+    pub goal: String,
+    /// The person wrote the goal into the file; it is not appended to it once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_file: bool,
+    /// All loops are planned first, and a person approves that plan (MX-02).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub upfront: bool,
+    /// The names in `docs/agent_docs`, without ending; the core says who gets which (PJ-31).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<String>,
+    /// Digest of what stood behind the last mark when the loop began: the goal, or nothing that concerns it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub heard: String,
+}
+
+/// A person spoke: by a command, or by a block behind the last mark of the cycle file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct LoopHeard {
+    /// The question this answers. A `stop` needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_seq: Option<Seq>,
+    /// What a command says outright (PC-04).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<Word>,
+    /// The last block of the text, where it was read from the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spoken: Option<Box<Spoken>>,
+    /// The person's own words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Digest of the text behind the last mark, so that the same text is not heard twice.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+}
+
+/// What somebody's words amount to, and where the loop is after them. Every step of the state machine is one of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopTurn {
+    /// The line this is about: the answer of an agent, the words of a person, the report of a landing.
+    pub line: Seq,
+    /// Who spoke; nobody where the program itself tells how a landing went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Speaker>,
+    /// Nothing where the words were refused: then nothing changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Heard>,
+    pub from: LoopState,
+    pub to: LoopState,
+    /// INSUFFICIENT in a row, after this.
+    pub insufficient: u32,
+    /// What the block itself says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Token>,
+    /// A plan: the graver of what was said and what its kinds of work amount to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub summary: String,
+    /// Why it was refused, or what the program holds against it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+    /// How the block differs from the grammar.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
+}
+
+/// Append a block of ours to the cycle file. Answered by `loop.appended` or `loop.edited`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopAppend {
+    pub speaker: Speaker,
+    /// The number this block gets, counted from 1; whoever finds it there already has appended it.
+    pub number: u32,
+    /// The seal the file must have before ([`crate::cyclefile::Past::seal`]).
+    pub seal: String,
+    /// An agent's answer, as it stands in the artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Artifact>,
+    /// What follows it, or all there is: a person's words, or what the program makes of an answer it overrules.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopAppended {
+    pub start_seq: Seq,
+    /// The seal and the number of blocks after it.
+    pub seal: String,
+    pub blocks: u32,
+    /// What a person had written before it that nobody has heard: while an agent worked, say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub theirs: String,
+}
+
+/// The past of the file is not what it was, or the file can't be written: nothing was appended (PJ-32).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopEdited {
+    pub start_seq: Seq,
+    /// The lines, counted from 1; 0 where it is not about lines.
+    pub first: u32,
+    pub last: u32,
+    pub what: String,
+}
+
+/// Run the Judge's battery on the step (PJ-44): tests, linter and formatter, credential scan. Answered by `battery.done`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatteryStart {
+    pub commit: Oid,
+    /// The commit the run began from: the scan looks at everything that would land.
+    pub base: Oid,
+    /// The approved test command; where there is none, tests are missing. The linter is the host's to find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_command: Option<String>,
+    /// For each command.
+    pub limit_ms: u64,
+    /// From 1. The second time the tests crashed before (PJ-50).
+    pub attempt: u32,
+    /// The command runs only some of the tests, since all of them crashed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatteryDone {
+    pub start_seq: Seq,
+    pub commit: Oid,
+    pub tests: Checked,
+    pub linter: Checked,
+    pub security: Checked,
+    pub duration_ms: Millis,
+    /// The whole output, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub artifact: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Checked {
+    pub end: CheckEnd,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// Only some of what should have been run was: all of it crashed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub part: bool,
+    /// Counts, where the output tells them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u32>,
+    /// The end of the output, or what the scan found, a line each.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+}
+
+/// Something people should know; it stops nothing (PC-11).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopAlert {
+    pub alert: Alert,
+    pub detail: String,
+}
+
+/// Take a snapshot of the cycle file into the archive (PJ-55..PJ-57). Answered by `loop.archived`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopArchive {
+    pub ending: Ending,
+    /// Told below the snapshot of a loop that did not succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blockers: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopArchived {
+    pub start_seq: Seq,
+    /// Relative to the repository; empty where it could not be written.
+    pub path: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trouble: String,
+}

@@ -1,0 +1,63 @@
+//! The nouns: plain data with public fields. Everything in the log and on the screen is said in these words.
+
+mod answer;
+mod archetype;
+mod bounds;
+mod change;
+mod count;
+mod finding;
+mod lesson;
+mod loop_policy;
+mod number;
+mod outcome;
+mod overlay;
+mod policy;
+mod review;
+mod shadow;
+mod signal;
+mod splitting;
+mod thresholds;
+mod traits;
+mod turns;
+mod workflow;
+
+pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
+pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
+pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
+pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
+pub use count::counted;
+pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
+pub use lesson::{Lesson, LessonKind, Resolved};
+pub use loop_policy::{Approval, Goals, LimitMode, LoopPolicy, Risks};
+pub use number::{Money, Share};
+pub use outcome::{Outcome, Reason, RunStatus};
+pub use overlay::{Attention, DOMAINS, ExitWhen, Hundredths, LENSES, Lens, Moment, Overlay, Proof};
+pub use policy::{
+    Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
+    OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
+};
+pub use review::{Accepted, Part, Reproduction, Reviewing, Scratch, Subject, SubjectKind, Trial};
+pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
+pub use signal::{Risk, Speaker, Token};
+pub use splitting::Splitting;
+pub use thresholds::{
+    AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
+    Rogue, ScopeCreep, ScopeLevel, TunnelVision,
+};
+pub use traits::Traits;
+pub use turns::{Alert, CheckEnd, Heard, LoopState, Spoken, StepSize, Word};
+pub use workflow::{
+    Domain, Phase, Purpose, Seat, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
+};
+
+/// Milliseconds since 1970, for display only: no rule compares two of them.
+pub type Millis = u64;
+
+/// The number of a line in the log, counted from 1. An order is known by the line it was written on.
+pub type Seq = u64;
+
+/// A git object name in hexadecimal.
+pub type Oid = String;
+
+/// A probability or score in millionths, so that 0.5 is exactly 500 000 and nothing is ever rounded into a pass.
+pub type Millionths = u32;

@@ -1,0 +1,106 @@
+//! From a routed block to what it means in the state at hand: the bridge between the cycle file and the states.
+//!
+//! Nobody speaks for anybody else. Only whoever's turn it is is heard, apart from a person, who may stop at any time. A person's words mean what the
+//! state asks about: the same "go on, Planner" is an answer, a request for changes or a restart.
+
+use super::states::{Heard, State};
+use crate::model::{Speaker, Token};
+
+/// A block that was routed (see [`crate::read::signal::route`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// Whose text the block stands in; what stands in the cycle file behind our last mark is a person's.
+    pub by: Speaker,
+    pub agent: Speaker,
+    /// Nothing for a result that nobody can tell.
+    pub result: Option<Token>,
+    pub next: Speaker,
+    /// What the program itself knows about it.
+    pub facts: Facts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// The gate asks before somebody acts on this plan.
+    pub gated: bool,
+    /// A forbidden command, or a blocker that nobody can remove.
+    pub grave: bool,
+    /// The battery has objections.
+    pub objections: bool,
+    /// The step is larger than allowed: whatever the Actor says, it has failed (PJ-30).
+    pub oversized: bool,
+    /// It says it is done and changed nothing.
+    pub nothing_done: bool,
+}
+
+/// What a block means here; or why it means nothing.
+pub fn heard(state: State, said: Said) -> Result<Heard, String> {
+    if said.by != said.agent {
+        return Err(format!("the {} writes in the name of the {}", said.by.name(), said.agent.name()));
+    }
+    if said.agent != Speaker::Human && state.whose() != Some(said.agent) {
+        let turn = state.whose().map_or("nobody", Speaker::name);
+        return Err(format!("the {} speaks, and it is the turn of {turn}", said.agent.name()));
+    }
+    let meant = match said.agent {
+        Speaker::Human => of_human(state, said),
+        Speaker::Planner => of_planner(said),
+        Speaker::Actor => of_actor(said),
+        Speaker::Judge => of_judge(said),
+    };
+    meant.ok_or_else(|| {
+        let result = said.result.map_or("nothing clear", Token::name);
+        format!("the {} says {result}, which means nothing in the state {}", said.agent.name(), state.name())
+    })
+}
+
+fn of_human(state: State, said: Said) -> Option<Heard> {
+    let approves = said.result.is_some_and(Token::approves);
+    let to_planner = said.next == Speaker::Planner;
+    match state {
+        State::Idle => (said.result == Some(Token::Init)).then_some(Heard::Goal),
+        State::Waiting => (to_planner && !approves).then_some(Heard::Answer),
+        State::Gate | State::Approval if approves => Some(Heard::Approve),
+        State::Gate | State::Approval => to_planner.then_some(Heard::RequestChanges),
+        State::Paused => (to_planner && !approves).then_some(Heard::Restart),
+        State::Align
+        | State::Execute
+        | State::Evaluate
+        | State::Landing
+        | State::Failed
+        | State::Archived
+        | State::Stopped => None,
+    }
+}
+
+fn of_planner(said: Said) -> Option<Heard> {
+    match said.next {
+        Speaker::Human => Some(Heard::Questions),
+        Speaker::Actor if said.facts.grave || said.facts.gated => Some(Heard::GatedPlan),
+        Speaker::Actor => Some(Heard::Plan),
+        Speaker::Planner | Speaker::Judge => None,
+    }
+}
+
+fn of_actor(said: Said) -> Option<Heard> {
+    match (said.result, said.next) {
+        _ if said.facts.grave => Some(Heard::GraveFail),
+        _ if said.facts.oversized || said.facts.nothing_done => Some(Heard::Fail),
+        (Some(Token::Success), _) => Some(Heard::Success),
+        (Some(Token::Fail), Speaker::Human) => Some(Heard::GraveFail),
+        (Some(Token::Fail), _) => Some(Heard::Fail),
+        // Whatever else it says to a person: it did not do its step.
+        (_, Speaker::Human) => Some(Heard::GraveFail),
+        (_, Speaker::Planner | Speaker::Actor | Speaker::Judge) => None,
+    }
+}
+
+/// The count of INSUFFICIENT is ours: a Judge who counts otherwise pauses nothing, and prevents no pause.
+fn of_judge(said: Said) -> Option<Heard> {
+    match said.result {
+        _ if said.facts.objections => Some(Heard::Insufficient),
+        Some(Token::Pass) => Some(Heard::Pass),
+        Some(Token::Insufficient) => Some(Heard::Insufficient),
+        _ => (said.next == Speaker::Human).then_some(Heard::Unclear),
+    }
+}

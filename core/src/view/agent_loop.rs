@@ -1,0 +1,135 @@
+//! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
+
+use super::{Line, Tone, one_line};
+use crate::event::{BatteryDone, Checked, Event, LoopTurn, QuestionKind};
+use crate::model::{CheckEnd, Heard, LoopState, Outcome, Reason, RunStatus, Speaker};
+use crate::run::Run;
+
+/// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most lines of a log are not shown")]
+pub(super) fn line(event: &Event, tag: &str) -> Option<Line> {
+    let say = |doing: &str, outcome: String, tone: Tone| {
+        Some(Line { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
+    };
+    match event {
+        Event::LoopTurn(turn) => Some(turned(turn, tag)),
+        Event::BatteryDone(done) => {
+            let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
+            say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good })
+        }
+        Event::LoopAlert(alert) => say("Alert", alert.detail.clone(), Tone::Caution),
+        Event::LoopAppended(appended) if !appended.theirs.is_empty() => {
+            let told = format!("told to whoever is next: {}", appended.theirs);
+            say("You wrote meanwhile", told, Tone::Plain)
+        }
+        Event::LoopEdited(edited) if edited.first == 0 => {
+            say("The cycle file", edited.what.clone(), Tone::Bad)
+        }
+        Event::LoopEdited(edited) => {
+            let place = format!("lines {} to {}: {}", edited.first, edited.last, edited.what);
+            say("The cycle file was edited", place, Tone::Bad)
+        }
+        Event::LoopArchived(archived) if archived.trouble.is_empty() => {
+            say("Keeping the cycle...", archived.path.clone(), Tone::Plain)
+        }
+        Event::LoopArchived(archived) => say("Keeping the cycle...", archived.trouble.clone(), Tone::Bad),
+        _ => None,
+    }
+}
+
+fn turned(turn: &LoopTurn, tag: &str) -> Line {
+    let tag = tag.to_owned();
+    let who = turn.by.map_or("The program", Speaker::name);
+    let why = turn.why.join("; ");
+    let Some(heard) = turn.heard else {
+        let doing = format!("{who} is not heard");
+        return Line { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
+    };
+    let tone = match heard {
+        Heard::Pass | Heard::PassOn | Heard::Approve | Heard::Landed => Tone::Good,
+        Heard::Fail | Heard::GraveFail | Heard::NotLanded | Heard::Stop => Tone::Bad,
+        Heard::Insufficient
+        | Heard::Unclear
+        | Heard::GatedPlan
+        | Heard::Questions
+        | Heard::RequestChanges => Tone::Caution,
+        Heard::Goal | Heard::Answer | Heard::Plan | Heard::Success | Heard::Restart | Heard::Clear => {
+            Tone::Plain
+        }
+    };
+    let said = if why.is_empty() { turn.summary.clone() } else { format!("{}; {why}", turn.summary) };
+    let said = match said.trim_start_matches("; ") {
+        "" => format!("on to {}", turn.to.name()),
+        said => said.to_owned(),
+    };
+    let then = if turn.to == LoopState::Paused { " (paused)" } else { "" };
+    let doing = format!("{who}: {}{then}", heard.name().replace('_', " "));
+    Line { tag, doing, outcome: one_line(&said), tone }
+}
+
+fn is_bad(check: &Checked) -> bool {
+    matches!(check.end, CheckEnd::Failed | CheckEnd::Crashed)
+}
+
+/// `tests passed (14 passed), linter missing, security passed`.
+pub fn battery(done: &BatteryDone) -> String {
+    let checks = [("tests", &done.tests), ("linter", &done.linter), ("security", &done.security)];
+    checks.map(|(name, check)| format!("{name} {}", came_out(check))).join(", ")
+}
+
+/// How one check came out, with its counts, and whether that is all of it.
+pub fn came_out(check: &Checked) -> String {
+    let count =
+        |n: Option<u32>, word: &str| n.filter(|n| *n > 0 || word == "passed").map(|n| format!("{n} {word}"));
+    let part = check.part.then(|| "only those of the change".to_owned());
+    let told: Vec<String> =
+        [count(check.passed, "passed"), count(check.failed, "failed"), part].into_iter().flatten().collect();
+    let end = check.end.name();
+    if told.is_empty() { end.to_owned() } else { format!("{end} ({})", told.join(", ")) }
+}
+
+/// Why that was not all of it.
+pub fn why_part(done: &BatteryDone) -> Option<String> {
+    done.tests.part.then(|| "the whole suite crashed, so only the tests of the change were run".to_owned())
+}
+
+/// What a person can type, the most likely first. `outcome` is how it rests; nothing where it was interrupted.
+pub fn next_steps(run_id: &str, run: &Run, outcome: Option<&Outcome>) -> Vec<(String, &'static str)> {
+    let plain = |command: &str, meaning| (command.to_owned(), meaning);
+    let stop = || plain("archeflow loop stop", "end it; what was done stays on its branch");
+    let resume = || (format!("archeflow resume {run_id}"), "go on where it was");
+    let reject = || plain("archeflow loop reject \"<what to change>\"", "back to the Planner");
+    let asked = run.question().map(|(_, question)| question.kind);
+    match (asked, run.loop_state()) {
+        (Some(QuestionKind::StepApproval), _) => {
+            vec![plain("archeflow loop approve", "it lands, tested as it will be"), reject(), stop()]
+        }
+        (Some(QuestionKind::PlanApproval), _) => {
+            vec![plain("archeflow loop approve", "the Actor begins"), reject(), stop()]
+        }
+        (Some(QuestionKind::LoopPaused), _) => vec![
+            plain("archeflow loop restart \"<what to do differently>\"", "the count begins anew"),
+            plain("archeflow loop clear", "give it up and empty the file"),
+        ],
+        (Some(QuestionKind::LoopEdited), _) => {
+            vec![plain("archeflow loop answer again", "once the file is as it was"), stop()]
+        }
+        (Some(_), _) => vec![
+            plain("archeflow loop answer \"<text>\"", "the Planner is told"),
+            plain("archeflow loop answer", "takes up what you wrote below the last block of the file"),
+            stop(),
+        ],
+        (None, LoopState::Archived | LoopState::Failed | LoopState::Stopped) => vec![
+            plain("archeflow loop clear", "empty the file; the archive keeps it"),
+            plain("archeflow loop start \"<goal>\"", "the next goal"),
+        ],
+        (None, _) => match outcome.map(|outcome| (outcome.status, outcome.reason)) {
+            Some((_, Reason::Discarded)) => vec![plain("archeflow loop start \"<goal>\"", "the next goal")],
+            Some((RunStatus::Stopped, Reason::Budget)) => vec![
+                (format!("archeflow continue {run_id} --one-more-cycle --budget <usd>"), "go on with more"),
+                stop(),
+            ],
+            Some(_) | None => vec![resume(), stop()],
+        },
+    }
+}

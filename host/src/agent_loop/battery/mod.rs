@@ -1,0 +1,169 @@
+//! The Judge's battery, really executed (PJ-43..PJ-45): tests, linter and formatter on a checkout of exactly the commit
+//! at hand, and a look at every line it adds. What all of it comes to is decided in the core.
+
+mod counts;
+mod scan;
+mod tools;
+
+use std::path::Path;
+
+use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
+
+pub use counts::{Counts, counts};
+pub(crate) use scan::added_text;
+pub use scan::{Scan, Spotted};
+pub use tools::{Kind, TOOLS, Tool, When, detected};
+
+use crate::executors::checks::shell;
+use crate::executors::tail;
+use crate::git::Oid;
+use crate::git::workspace;
+use crate::proc::{Cause, NotStarted};
+use crate::world::World;
+
+/// What of an output goes into the log.
+const TAIL: u64 = 1_500;
+/// What a shell says when there is no such program, or it can't be run.
+const NOT_THERE: [i32; 2] = [126, 127];
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub seq: Seq,
+    pub base: &'a str,
+    pub commit: &'a str,
+    /// The run's test command; nothing where it has none.
+    pub tests: Option<&'a str>,
+    pub limit_ms: u64,
+    pub policy: &'a LoopPolicy,
+}
+
+/// One command and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// `tests`, `linter` or `formatter`.
+    pub what: &'static str,
+    /// Empty where the project has none.
+    pub command: String,
+    pub end: CheckEnd,
+    pub exit: Option<i32>,
+    /// Why there is no exit code, or why it counts as missing.
+    pub why: String,
+    pub tail: String,
+    pub duration_ms: u64,
+    pub counts: Option<Counts>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub ran: Vec<Ran>,
+    /// Why nobody could look, where that is so.
+    pub scan: Result<Scan, String>,
+}
+
+impl Report {
+    /// The gravest of several; missing is only what nobody has.
+    pub fn end(&self, whats: &[&str]) -> CheckEnd {
+        let of = |end| self.ran.iter().any(|ran| whats.contains(&ran.what) && ran.end == end);
+        let gravest =
+            [CheckEnd::Failed, CheckEnd::Crashed, CheckEnd::Passed].into_iter().find(|end| of(*end));
+        gravest.unwrap_or(CheckEnd::Missing)
+    }
+
+    pub fn security(&self) -> CheckEnd {
+        match &self.scan {
+            Ok(scan) if scan.spotted.is_empty() => CheckEnd::Passed,
+            Ok(_) => CheckEnd::Failed,
+            Err(_) => CheckEnd::Missing,
+        }
+    }
+}
+
+/// Runs all of it; nothing when the user stopped it. It is run again when the loop goes on.
+pub fn run(world: &World, wanted: Wanted<'_>) -> Option<Report> {
+    let ids =
+        Oid::parse(wanted.base.as_bytes()).and_then(|base| Ok((base, Oid::parse(wanted.commit.as_bytes())?)));
+    let (base, commit) = match ids {
+        Ok(ids) => ids,
+        Err(error) => return Some(unable(&wanted, &error.to_string())),
+    };
+    let slot = match world.pool.take(workspace::Kind::Scratch, &world.run_id, &commit) {
+        Ok(slot) => slot,
+        Err(error) => return Some(unable(&wanted, &format!("no scratch copy: {error}"))),
+    };
+    let tree = slot.tree();
+    let mut ran = vec![match wanted.tests {
+        Some(command) => tests(world, &wanted, command, &tree)?,
+        None => missing("tests", "no test command is set"),
+    }];
+    for kind in Kind::ALL {
+        ran.push(match tools::command(kind, &tree, wanted.policy) {
+            Some(command) => execute(world, &wanted, kind.name(), &command, &tree)?,
+            None => missing(kind.name(), "none was found for this project"),
+        });
+    }
+    Some(Report { ran, scan: scan::look(&world.repo, &base, &commit) })
+}
+
+/// Tests that can't be started are not a project without tests.
+fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Option<Ran> {
+    let mut ran = execute(world, wanted, "tests", command, tree)?;
+    if ran.end == CheckEnd::Missing {
+        ran.end = CheckEnd::Crashed;
+    }
+    // A suite that a signal ended says nothing about the change (PJ-50).
+    if ran.exit.is_some_and(|code| (129..=159).contains(&code)) {
+        ran.end = CheckEnd::Crashed;
+    }
+    ran.counts = counts(&ran.tail);
+    Some(ran)
+}
+
+fn execute(
+    world: &World,
+    wanted: &Wanted<'_>,
+    what: &'static str,
+    command: &str,
+    tree: &Path,
+) -> Option<Ran> {
+    let log = world.artifacts().join(format!("check-battery-{}-{what}.log", wanted.seq));
+    let ended = shell(world, wanted.seq, command, tree, &log, wanted.limit_ms, Vec::new());
+    let (end, exit, why) = match ended.cause {
+        Cause::Exited(0) => (CheckEnd::Passed, Some(0), String::new()),
+        Cause::Exited(code) if NOT_THERE.contains(&code) => {
+            (CheckEnd::Missing, Some(code), "its program is not installed".to_owned())
+        }
+        Cause::Exited(code) => (CheckEnd::Failed, Some(code), String::new()),
+        Cause::Signaled(signal) => (CheckEnd::Crashed, None, format!("killed by signal {signal}")),
+        Cause::Silent | Cause::TooLong => {
+            (CheckEnd::Crashed, None, format!("stopped after {} s", wanted.limit_ms / 1_000))
+        }
+        Cause::Stopped => return None,
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => (CheckEnd::Missing, None, why),
+    };
+    let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();
+    let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
+    Some(Ran { what, command: command.to_owned(), end, exit, why, tail, duration_ms, counts: None })
+}
+
+fn missing(what: &'static str, why: &str) -> Ran {
+    Ran {
+        what,
+        command: String::new(),
+        end: CheckEnd::Missing,
+        exit: None,
+        why: why.to_owned(),
+        tail: String::new(),
+        duration_ms: 0,
+        counts: None,
+    }
+}
+
+/// Nothing could be run. That is nobody's pass: the tests have failed, and nobody has looked.
+fn unable(wanted: &Wanted<'_>, why: &str) -> Report {
+    let command = wanted.tests.unwrap_or_default().to_owned();
+    let tests = Ran { end: CheckEnd::Crashed, command, ..missing("tests", why) };
+    Report { ran: vec![tests], scan: Err(why.to_owned()) }
+}

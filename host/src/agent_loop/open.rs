@@ -1,0 +1,276 @@
+//! Opens loops: what must be there first, and the two lines a loop begins with. The engine does the rest.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use archeflow_core::cyclefile;
+use archeflow_core::event::{Base, Chosen, Event, FORMAT, LoopOpened, RunStart};
+use archeflow_core::model::{Approval, LoopState, Speaker, Strategy, Token, Workflow, loop_team};
+use archeflow_core::read::signal;
+use archeflow_core::rules::agent_loop::goal;
+use archeflow_core::run::{LOOP, Run};
+
+use super::cycle::{self, CycleFile, PATH, Seen};
+use super::{archive, diet};
+use crate::drive::Driver;
+use crate::git::{self, runner};
+use crate::probe::Choice;
+use crate::start::{self, Project, Wanted};
+use crate::store::journal::Journal;
+use crate::store::places::Places;
+use crate::store::{files, index, names};
+use crate::{clock, log, memory, team};
+
+/// What was asked for on the command line; the goal is the task, and may stand in the cycle file instead.
+#[derive(Debug, Clone, Default)]
+pub struct Requested {
+    pub wanted: Wanted,
+    /// The name of the folder if not given.
+    pub project: Option<String>,
+    /// All loops are planned first (MX-02).
+    pub upfront: bool,
+    pub approval: Option<Approval>,
+    /// Empty the cycle file first; what stands in it is kept in the archive.
+    pub clear: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Start(Box<start::Error>),
+    #[error(transparent)]
+    Cycle(#[from] cycle::Error),
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    /// PJ-01, PJ-40.
+    #[error("the goal says too little: \"{goal}\"")]
+    Vague { goal: String },
+    #[error("no goal was given, and no block in {PATH} says one")]
+    NoGoal,
+    #[error("the project's name '{name}' can't stand in a signature")]
+    BadProject { name: String },
+    /// One file is one conversation.
+    #[error("the loop {id} is still open in this working tree ({state})")]
+    Open { id: String, state: &'static str },
+    #[error("{PATH} still has an earlier cycle in it ({blocks} blocks)")]
+    NotClear { blocks: u32 },
+}
+
+impl From<start::Error> for Error {
+    fn from(error: start::Error) -> Error {
+        Error::Start(Box::new(error))
+    }
+}
+
+/// A loop ready to be driven.
+pub struct Opened {
+    pub driver: Driver,
+    pub before: Vec<Event>,
+    pub after: Vec<Event>,
+    /// The client that was taken because nobody named one.
+    pub at_hand: Option<Choice>,
+    /// Where an earlier cycle was put, if one was.
+    pub put_away: Option<String>,
+}
+
+/// A loop of a repository, folded.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub id: String,
+    pub run: Run,
+}
+
+/// Everything `run.start` needs to know to begin one.
+struct Goal {
+    text: String,
+    in_file: bool,
+}
+
+impl Project {
+    /// A new loop, claimed and ready to be told. Nothing has been started, and the cycle file is as it was.
+    pub fn open_loop(self, requested: &Requested) -> Result<Opened, Error> {
+        let (settings, found, personas) = self.approved_settings(&requested.wanted)?;
+        let mut policy = settings.policy();
+        policy.looping.approval = requested.approval.unwrap_or(policy.looping.approval);
+        let project = project(requested, self.places.root())?;
+        if let Some(open) = loops(&self.places).into_iter().find(|known| is_open(&known.run)) {
+            return Err(Error::Open { id: open.id, state: open.run.loop_state().name() });
+        }
+        let file = CycleFile::new(self.places.root(), &self.state);
+        let seen = ready(&file, requested.clear)?;
+        let goal = goal_of(requested, &seen)?;
+        if goal::is_vague(&goal.text, &policy.looping) {
+            return Err(Error::Vague { goal: goal.text });
+        }
+        let unnamed = policy.agents.default.is_empty() && policy.agents.by_archetype.is_empty();
+        let at_hand = if unnamed { self.client_at_hand().cloned() } else { None };
+        policy.agents = self.resolved_agents(&policy.agents, &settings)?;
+        policy.costs.prices = settings.prices();
+        let target = self.target.clone().ok_or(start::Error::Repo(git::repo::Error::Detached))?;
+        let tree = (&self.repo, &target.oid);
+        let wanted = Wanted { task: goal.text.clone(), ..requested.wanted.clone() };
+        let mut lineup = team::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
+        let team = loop_team();
+        lineup.seats.insert(LOOP.to_owned(), team.clone());
+        let documents = diet::names(&self.repo, &target.oid)?;
+        self.places.make().map_err(start::Error::from)?;
+        let (events, artifacts) = (self.places.events(), self.places.artifacts());
+        let put_away = if requested.clear { put_away(&file)? } else { None };
+        let date = clock::date(clock::now());
+        let journal = match &wanted.id {
+            Some(id) => names::this_run_id(&events, &artifacts, id),
+            None => names::free_run_id(&events, &artifacts, &date, &format!("loop {}", wanted.task)),
+        };
+        let journal = journal.map_err(start::Error::from)?;
+        let run_id = journal.run_id().to_owned();
+        let mut request = RunStart {
+            task: goal.text.clone(),
+            workflow: Workflow::Standard,
+            max_cycles: policy.looping.pause_after,
+            strategy: Strategy::Loop,
+            domain: lineup.domain,
+            team: team.iter().map(|seat| seat.archetype.clone()).collect(),
+            seats: lineup.seats,
+            tiers: lineup.tiers,
+            personas: found,
+            shadows: std::collections::BTreeMap::new(),
+            lenses: Vec::new(),
+            categories: Vec::new(),
+            overlay: archeflow_core::model::Overlay::default(),
+            past: self.past(),
+            config: policy,
+            config_hash: settings.hash().to_owned(),
+            base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
+            branch: format!("{}{run_id}", settings.branch_prefix()),
+            dry_run: false,
+            chosen: Chosen {
+                strategy_by: "archeflow loop".to_owned(),
+                workflow_by: "archeflow loop".to_owned(),
+                domain_by: lineup.chosen.domain_by,
+                against: Vec::new(),
+            },
+            format: FORMAT,
+            version: self.ground.version.to_owned(),
+        };
+        memory::recall(&self.places, &self.state, &mut request);
+        let number = cyclefile::next_number(&date, archive::all(&file)?.iter().map(String::as_str));
+        let opened = LoopOpened {
+            project,
+            cycle_id: format!("{date}-{number:03}"),
+            path: PATH.to_owned(),
+            seal: seen.past.seal,
+            blocks: seen.past.blocks,
+            goal: goal.text,
+            in_file: goal.in_file,
+            upfront: requested.upfront,
+            documents,
+            heard: files::digest(seen.past.fresh.as_bytes()),
+        };
+        let driver = self.driver(journal, Run::default(), personas, &settings);
+        Ok(Opened { driver, before: vec![request.into()], after: vec![opened.into()], at_hand, put_away })
+    }
+}
+
+/// It stands in the signature of every block.
+fn project(requested: &Requested, root: &Path) -> Result<String, Error> {
+    let folder = || root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = requested.project.clone().or_else(folder).unwrap_or_else(|| "project".to_owned());
+    let fits = |c: char| !c.is_control() && !matches!(c, '|' | '=' | ',' | ';' | ':');
+    let good = !name.trim().is_empty() && name.chars().count() <= 80 && name.chars().all(fits);
+    if good { Ok(name.trim().to_owned()) } else { Err(Error::BadProject { name }) }
+}
+
+/// PJ-01: the file is clear, or has only what a person wrote for this goal. One that is cleared first is as good as
+/// empty.
+fn ready(file: &CycleFile, clear: bool) -> Result<Seen, Error> {
+    if clear {
+        return Ok(Seen::default());
+    }
+    let seen = file.look()?;
+    match seen.past.blocks {
+        0 => Ok(seen),
+        blocks => Err(Error::NotClear { blocks }),
+    }
+}
+
+/// Empties the cycle file. Nothing is lost: what stands in it is in the archive, or is put there now.
+pub fn put_away(file: &CycleFile) -> Result<Option<String>, cycle::Error> {
+    let text = file.raw()?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let kept = match archive::holding(file, &text)? {
+        Some(name) => name,
+        None => {
+            let why = ["The file was cleared before this cycle came to an end.".to_owned()];
+            archive::write(file, &clock::date(clock::now()), cyclefile::Ending::Incomplete, &why)?
+        }
+    };
+    file.clear(&text)?;
+    Ok(Some(kept))
+}
+
+fn goal_of(requested: &Requested, seen: &Seen) -> Result<Goal, Error> {
+    let typed = requested.wanted.task.trim();
+    if !typed.is_empty() {
+        return Ok(Goal { text: typed.to_owned(), in_file: false });
+    }
+    let reading = signal::read(&seen.past.fresh);
+    let block = reading.last().filter(|block| {
+        block.agent == Some(Speaker::Human) && block.result == Some(Token::Init) && !block.summary.is_empty()
+    });
+    let text = block.map(|block| block.summary.clone()).ok_or(Error::NoGoal)?;
+    Ok(Goal { text, in_file: true })
+}
+
+/// Whether somebody still has to do something about a loop.
+pub fn is_open(run: &Run) -> bool {
+    match run.loop_state() {
+        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
+        LoopState::Idle => run.outcome.is_none(),
+        LoopState::Align
+        | LoopState::Waiting
+        | LoopState::Gate
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Approval
+        | LoopState::Landing
+        | LoopState::Paused => true,
+    }
+}
+
+/// The loops of a repository, in the order in which they began. What can't be read is no loop.
+pub fn loops(places: &Places) -> Vec<Known> {
+    let folded = |(id, path): (String, PathBuf)| {
+        let run = log::fold(&Journal::read(&path).ok()?).ok()?;
+        (run.strategy() == Strategy::Loop && run.agent_loop.is_some()).then_some(Known { id, run })
+    };
+    journals(places).into_iter().filter_map(folded).collect()
+}
+
+/// The journals that begin like a loop's: not every run is folded to find the few.
+pub fn journals(places: &Places) -> Vec<(String, PathBuf)> {
+    let events = places.events();
+    let known = index::read(&events).unwrap_or_default();
+    let all = known
+        .runs
+        .into_iter()
+        .map(|entry| (entry.run_id.clone(), events.join(format!("{}.jsonl", entry.run_id))));
+    all.filter(|(id, path)| names::valid_name(id) && begins_as_loop(path)).collect()
+}
+
+fn begins_as_loop(path: &Path) -> bool {
+    const ENOUGH: u64 = 64 * 1024;
+    let Ok(file) = std::fs::File::open(path) else { return false };
+    let mut start = Vec::new();
+    let read = file.take(ENOUGH).read_to_end(&mut start);
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && String::from_utf8_lossy(line).contains("\"strategy\":\"loop\"")
+}
+
+/// For errors about files.
+impl From<files::Error> for Error {
+    fn from(error: files::Error) -> Error {
+        Error::Cycle(error.into())
+    }
+}

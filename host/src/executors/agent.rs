@@ -1,0 +1,696 @@
+//! Sends an agent out and brings back what it did: a working copy, the process, its answer, its commits.
+//!
+//! Every attempt has a folder of its own. `done.json` in it says that the process has ended; after a crash an
+//! attempt with it is concluded without starting anything, and one without it is reported lost.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use archeflow_core::accept;
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money,
+};
+use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
+use archeflow_core::read;
+use archeflow_core::read::signal::Step;
+use archeflow_core::rules::ledger::{self, Usage};
+use archeflow_core::rules::prices;
+
+use super::client::{self, Seat, Spoken};
+use super::context::{Errand, LoopSeat};
+use super::done::{Done, End};
+use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
+use crate::agent_loop::battery::added_text;
+use crate::agent_loop::diet;
+use crate::backends::Agent;
+use crate::backends::cli::Start;
+use crate::failpoint;
+use crate::git::change::quote_path;
+use crate::git::workspace::{self, Collected, Kind, Slot};
+use crate::git::{Oid, runner};
+use crate::proc::{self, Job, Limits, Sink, Stream};
+use crate::store::files;
+use crate::world::World;
+
+/// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
+const READ_AT_MOST: u64 = 4_000_000;
+
+/// What of a step's added lines is looked through for forbidden commands.
+const ADDED_AT_MOST: usize = 4_000_000;
+
+/// Where an attempt's answer stands, and what a client printed around it.
+pub(crate) const ANSWER: &str = "answer.md";
+const FORM: &str = "answer.json";
+pub(crate) const STREAM: &str = "stream.jsonl";
+
+struct Attempt<'a> {
+    world: &'a World,
+    errand: &'a Errand,
+    folder: PathBuf,
+    /// The client that is driven, where it is one with a name of its own.
+    seat: Option<Seat<'a>>,
+}
+
+pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
+    let folder =
+        world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
+    let seat = match Agent::parse(&errand.start.agent, Path::new("/")) {
+        Ok(Agent::Cli(client, model)) => {
+            Some(Seat::new(world, (&errand.start, errand.schema), (client, model), &folder))
+        }
+        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
+    };
+    let attempt = Attempt { world, errand, folder, seat };
+    match attempt.perform(send) {
+        Ok(event) => report(send, errand.seq, event),
+        Err(Fault::Trouble(trouble)) => {
+            let _ = send.send(Message::Trouble(trouble));
+        }
+        Err(fault) => {
+            report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None));
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("its working copy could not be used: {0}")]
+    Workspace(#[from] workspace::Error),
+    #[error("git: {0}")]
+    Git(#[from] runner::Error),
+    #[error("{0}")]
+    Trouble(Trouble),
+    #[error("'{0}' is not an object name")]
+    Oid(String),
+}
+
+impl Attempt<'_> {
+    fn perform(&self, send: &Sender<Message>) -> Result<Event, Fault> {
+        if let Some(done) = self.read_done() {
+            return self.conclude(&done, self.pending().as_mut());
+        }
+        if self.folder.is_dir() {
+            return self.lost(self.pending().as_mut(), "the program stopped while this agent was out");
+        }
+        let at = oid(&self.errand.start.at)?;
+        self.write_folder()?;
+        if self.errand.start.wait_ms > 0 {
+            self.wait();
+        }
+        if let Some(shut) = self.shut_by_another() {
+            return Ok(shut);
+        }
+        let before = self.world.repo.fingerprint();
+        match self.errand.start.role {
+            Role::Maker => {
+                let mut slot = self.world.pool.take(Kind::Maker, &self.world.run_id, &at)?;
+                let done = self.run(&slot.tree(), false, send)?;
+                self.untampered(&before)?;
+                self.conclude(&done, Some(&mut slot))
+            }
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
+                let (slot, print) = self.world.take_reader(&at)?;
+                let mut done = self.run_only(&slot.tree(), send);
+                done.tampered_copy = !self.world.return_reader(slot, &at, print);
+                self.write_done(&done)?;
+                self.untampered(&before)?;
+                self.conclude(&done, None)
+            }
+        }
+    }
+
+    /// R8: an agent that reached into the user's git directory stops everything.
+    fn untampered(&self, before: &str) -> Result<(), Fault> {
+        if self.world.repo.fingerprint() == before {
+            return Ok(());
+        }
+        let place = self.world.repo.common_dir().display().to_string();
+        Err(Fault::Trouble(Trouble::Tampered { who: format!("the {}", self.errand.start.archetype), place }))
+    }
+
+    /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
+    fn shut_by_another(&self) -> Option<Event> {
+        let account = self.errand.start.account.as_str();
+        let left = account::shut_for(self.world, account)?;
+        let reason = format!("the account {account} is limited, as another run has found out");
+        let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
+        failed.estimated_cost_usd = Some(Money::ZERO);
+        failed.reopens_in_ms = Some(left);
+        Some(failed.into())
+    }
+
+    fn wait(&self) {
+        account::tell_others(self.world, &self.errand.start.account, self.errand.start.wait_ms);
+        let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
+        while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn run(&self, tree: &Path, tampered_copy: bool, send: &Sender<Message>) -> Result<Done, Fault> {
+        let mut done = self.run_only(tree, send);
+        done.tampered_copy = tampered_copy;
+        self.write_done(&done)?;
+        Ok(done)
+    }
+
+    fn run_only(&self, tree: &Path, send: &Sender<Message>) -> Done {
+        let start = &self.errand.start;
+        let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.errand.seq));
+        let _ = std::fs::create_dir_all(&scratch);
+        let begin = match self.begin(tree) {
+            Ok(begin) => begin,
+            Err(why) => return Done::not_started(why),
+        };
+        let mut env = self.env(&scratch);
+        env.extend(begin.env);
+        let job = Job {
+            program: begin.invocation.program,
+            args: begin.invocation.args,
+            env,
+            cwd: tree.to_path_buf(),
+            stdin: self.told().as_bytes().to_vec(),
+            stdout: Sink::file(self.folder.join(if self.seat.is_some() { STREAM } else { ANSWER })),
+            stderr: Sink::file(self.folder.join("stderr.log")),
+            limits: Limits {
+                silence: Duration::from_millis(start.silence_ms),
+                total: Duration::from_millis(start.total_ms),
+                ..Limits::default()
+            },
+            tag: format!("{}.{}", self.world.tag, self.errand.seq),
+        };
+        failpoint::pass("agent.housed");
+        let mut murmur = Murmur { order: self.errand.seq, send, last: None };
+        let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.errand.seq, tree, send));
+        let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| match &mut ear {
+            Some(ear) if stream == Stream::Stdout => ear.hear(bytes),
+            Some(_) => {}
+            None => murmur.hear(stream, bytes),
+        });
+        begin.lent.iter().for_each(client::give_back);
+        let _ = std::fs::remove_dir_all(&scratch);
+        failpoint::pass("agent.ended");
+        Done::of(&ended)
+    }
+
+    fn begin(&self, tree: &Path) -> Result<Start, String> {
+        if let Some(seat) = &self.seat {
+            return seat.house(self.world, tree).map_err(|error| format!("its home can't be made: {error}"));
+        }
+        let agent =
+            Agent::parse(&self.errand.start.agent, Path::new("/")).map_err(|error| error.to_string())?;
+        let invocation = agent.invocation(&self.world.me);
+        Ok(Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() })
+    }
+
+    /// The whole brief, unless its conversation goes on.
+    fn told(&self) -> &str {
+        match self.seat.as_ref().and_then(Seat::resumes) {
+            Some(_) => &self.errand.correction,
+            None => &self.errand.brief,
+        }
+    }
+
+    /// The environment of INTERFACES section 3.
+    fn env(&self, scratch: &Path) -> Vec<(OsString, OsString)> {
+        let start = &self.errand.start;
+        let identity = self.world.repo.identity();
+        let mut env = self.world.env.clone();
+        let mut set = |name: &str, value: OsString| env.push((name.into(), value));
+        set("ARCHEFLOW_RUN_ID", self.world.run_id.clone().into());
+        set("ARCHEFLOW_ROLE", start.archetype.clone().into());
+        set("ARCHEFLOW_PHASE", phase(start.role).into());
+        set("ARCHEFLOW_CYCLE", start.cycle.to_string().into());
+        set("ARCHEFLOW_ATTEMPT", start.attempt.to_string().into());
+        set("ARCHEFLOW_PURPOSE", start.purpose.name().into());
+        set("ARCHEFLOW_MODEL", start.model.name().into());
+        set("ARCHEFLOW_USAGE_FILE", self.folder.join("usage.json").into());
+        set("TMPDIR", scratch.into());
+        for who in ["AUTHOR", "COMMITTER"] {
+            set(&format!("GIT_{who}_NAME"), identity.name.clone().into());
+            set(&format!("GIT_{who}_EMAIL"), identity.email.clone().into());
+        }
+        env
+    }
+
+    /// From what is on disk to the report. Doing it twice gives the same twice.
+    fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
+        let spoken = self.seat.as_ref().map(Seat::spoken);
+        let (said, left_out) = self.said(spoken.as_ref());
+        let start = &self.errand.start;
+        let mut answer = self.answer(&said);
+        let is_answer = match &answer.spoken {
+            Some(spoken) => spoken.fault.is_empty(),
+            None => answer.status != Status::Unverified,
+        };
+        let silent_after_answer = matches!(done.end, End::Silent | End::TooLong) && is_answer;
+        let empty = said.iter().all(u8::is_ascii_whitespace);
+        if matches!(done.end, End::Stopped) {
+            // A signal stops everything; without one it is the program that called it in.
+            let by_user = self.world.watch.is_stopping();
+            return self.lost(slot, if by_user { "stopped by the user" } else { "called in" });
+        }
+        let failure = if silent_after_answer { None } else { self.failure(done, empty, left_out) };
+        if let Some((kind, reason)) = failure {
+            let kept_as = self.keep(slot)?;
+            let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
+            let never_began =
+                matches!(done.end, End::NotStarted(_)) || self.seat.as_ref().is_some_and(Seat::never_began);
+            if let (true, Event::AgentFailed(failed)) = (never_began, &mut failed) {
+                // What never began has cost nothing (M-G13).
+                failed.estimated_cost_usd = Some(Money::ZERO);
+            }
+            return Ok(failed);
+        }
+        let change = match start.role {
+            Role::Maker => self.collect(slot)?,
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
+        };
+        if let Some(seat) = &self.errand.seat {
+            let answer = self.heard(seat, &said, change.as_ref())?;
+            return self.complete(done, silent_after_answer, &said, answer, change);
+        }
+        citations::resolve(&self.world.repo, &start.at, &mut answer)?;
+        if self.errand.anchors {
+            citations::anchor(&self.world.repo, &start.at, &mut answer)?;
+        }
+        if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
+            let kept_as = change.map(|change| change.kept_as);
+            let misfit = spoken.and_then(|spoken| spoken.misfit);
+            let misfit = misfit.map(|why| format!("; its form does not fit: {why}")).unwrap_or_default();
+            return Ok(self.failed(kind, reason + &misfit, done.duration_ms, kept_as));
+        }
+        self.complete(done, silent_after_answer, &said, answer, change)
+    }
+
+    fn answer(&self, said: &[u8]) -> Answer {
+        let start = &self.errand.start;
+        match &self.errand.seat {
+            Some(seat) => read::signal::answer(seat.speaker, said, None, &seat.policy),
+            None => read::answer_in(start.role, &start.archetype, said, &self.errand.categories),
+        }
+    }
+
+    /// The answer of a seat of a loop, with what its step really did (PJ-30, PJ-34).
+    fn heard(&self, seat: &LoopSeat, said: &[u8], change: Option<&Change>) -> Result<Answer, Fault> {
+        if seat.speaker != Speaker::Actor {
+            return Ok(self.answer(said));
+        }
+        let (base, commit) =
+            (oid(&seat.step_base)?, oid(change.map_or(&self.errand.start.at, |change| &change.commit))?);
+        let repo = &self.world.repo;
+        let step = looking::change_of(repo, &base, &commit, "", self.errand.binary_bytes)?;
+        let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
+        let step = Step { files: &step.files, files_left_out: step.files_left_out, added: &added };
+        Ok(read::signal::answer(seat.speaker, said, Some(step), &seat.policy))
+    }
+
+    /// PJ-33: a plan may point at what is not there; whoever acts on it should know.
+    fn dangling(&self, said: &[u8]) -> Option<String> {
+        let seat = self.errand.seat.as_ref().filter(|seat| seat.speaker == Speaker::Planner)?;
+        let commit = oid(&seat.step_base).ok()?;
+        let absent = diet::absent(&self.world.repo, &commit, &String::from_utf8_lossy(said)).ok()?;
+        (!absent.is_empty()).then(|| format!("it points at files that are not there: {}", absent.join(", ")))
+    }
+
+    /// Why the process did not bring an answer, as far as its end tells. What a client says of itself comes first:
+    /// its exit code is worth little.
+    fn failure(&self, done: &Done, empty: bool, left_out: u64) -> Option<(Failure, String)> {
+        let start = &self.errand.start;
+        if let Some(seat) = &self.seat {
+            let cut_short = || match &done.end {
+                End::Exited(code) if !seat.heard().finished => {
+                    Some(seat.cut_short(*code, &self.last_words()))
+                }
+                End::Exited(_)
+                | End::Signaled(_)
+                | End::Silent
+                | End::TooLong
+                | End::Stopped
+                | End::NotStarted(_) => None,
+            };
+            if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
+                return Some(failure);
+            }
+        }
+        match &done.end {
+            End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
+            End::Exited(0) if left_out > 0 && matches!(start.role, Role::Gatekeeper | Role::Reviewer) => {
+                let reason =
+                    format!("it said {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
+                Some((Failure::Garbled, reason))
+            }
+            End::Exited(0) | End::Stopped => None,
+            End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
+            End::Exited(code @ (126 | 127)) => Some((
+                Failure::NotStarted,
+                format!("its command can't be run (exit {code}): {}", self.last_words()),
+            )),
+            End::Exited(code) => {
+                Some((Failure::Exit, format!("it ended with exit code {code}: {}", self.last_words())))
+            }
+            End::Signaled(signal) => Some((Failure::Signal, format!("it was killed by signal {signal}"))),
+            End::Silent => {
+                Some((Failure::Silence, format!("it was silent for {} s", start.silence_ms / 1_000)))
+            }
+            End::TooLong => {
+                Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
+            }
+            End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
+        }
+    }
+
+    fn complete(
+        &self,
+        done: &Done,
+        silent_after_answer: bool,
+        said: &[u8],
+        answer: Answer,
+        change: Option<Change>,
+    ) -> Result<Event, Fault> {
+        let start = &self.errand.start;
+        let name = artifact_name(start);
+        self.write_artifact(&name, said)?;
+        let mut artifacts = vec![name];
+        if let Some(change) = &change {
+            let list: String = change.files.iter().map(|file| format!("{}\n", file.path)).collect();
+            self.write_artifact("do-maker-files.txt", list.as_bytes())?;
+            artifacts.push("do-maker-files.txt".to_owned());
+        }
+        let mut notes = self.errand.notes.clone();
+        notes.extend(self.dangling(said));
+        if done.leftovers > 0 {
+            notes.push(format!("left {} processes behind; they were ended", done.leftovers));
+        }
+        if done.cut {
+            notes.push(format!("said {} bytes; the middle is not kept", done.said_bytes));
+        }
+        if silent_after_answer {
+            notes.push("its answer was complete but it did not end; it was ended".to_owned());
+        }
+        if done.tampered_copy {
+            notes.push("it changed its read-only checkout; the changes were dropped".to_owned());
+        }
+        let usage = self.usage();
+        let counted = self.counted(&usage);
+        let priced = counted.is_some_and(|(_, source)| source == CostSource::Priced);
+        notes.extend(self.price_note(&usage).filter(|_| priced));
+        let complete = AgentComplete {
+            archetype: start.archetype.clone(),
+            start_seq: self.errand.seq,
+            duration_ms: done.duration_ms,
+            artifacts,
+            digest: files::digest(said),
+            summary: answer.summary.clone(),
+            model: start.model,
+            answer,
+            change,
+            tokens: usage.tokens,
+            estimated_cost_usd: counted.map(|(cost, _)| cost),
+            cost_source: counted.map(|(_, source)| source),
+            notes,
+            session: self.seat.as_ref().and_then(Seat::session),
+            played: self.seat.as_ref().map(|seat| seat.player(self.world, true)),
+            brief_chars: self.brief_chars(),
+        };
+        account::served(self.world, &start.account);
+        Ok(complete.into())
+    }
+
+    /// Takes in the Maker's work. `None` when the run's whole change is empty.
+    fn collect(&self, slot: Option<&mut Slot>) -> Result<Option<Change>, Fault> {
+        let base = oid(&self.errand.base)?;
+        let keep = self.keep_ref();
+        let (commit, collected) = match slot {
+            Some(slot) => {
+                let collected = self.collected(slot)?;
+                let mut refs = wanted(&collected, &keep);
+                refs.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
+                match slot.publish(&refs) {
+                    // Somebody looks at the run's branch: the work is kept under its own ref all the same.
+                    Err(workspace::Error::CheckedOut { .. }) => {
+                        slot.publish(&wanted(&collected, &keep))?;
+                    }
+                    other => other?,
+                }
+                (collected.commit.clone(), Some(collected))
+            }
+            // Published before a crash.
+            None => match self.world.repo.resolve(&keep)? {
+                Some(commit) => (commit, None),
+                // Taken in before a crash and found to be nothing new.
+                None if self.world.pool.settled(&self.world.run_id) => (oid(&self.errand.start.at)?, None),
+                None => return Ok(None),
+            },
+        };
+        let mut change =
+            looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
+        if let Some(collected) = collected {
+            change.uncommitted = collected.uncommitted;
+            change.notes = notes(&collected);
+        }
+        let empty = change.files.is_empty();
+        Ok((!empty).then_some(change))
+    }
+
+    fn collected(&self, slot: &mut Slot) -> Result<Collected, Fault> {
+        let base = oid(&self.errand.start.at)?;
+        let message = format!(
+            "archeflow: work of the {} in cycle {}",
+            self.errand.start.archetype, self.errand.start.cycle
+        );
+        Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::Limits::default())?)
+    }
+
+    fn keep_ref(&self) -> String {
+        let start = &self.errand.start;
+        self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
+    }
+
+    /// I2: what a failed or lost Maker had done stays reachable.
+    fn keep(&self, slot: Option<&mut Slot>) -> Result<Option<String>, Fault> {
+        // Without a slot, it was published before a crash, or there was nothing.
+        let Some(slot) = slot else {
+            let keep = self.keep_ref();
+            let kept = self.world.repo.resolve(&keep)?.filter(|kept| kept.as_str() != self.errand.start.at);
+            return Ok(kept.map(|_| keep));
+        };
+        let collected = match self.collected(slot) {
+            Ok(collected) => collected,
+            Err(Fault::Workspace(workspace::Error::TreeGone { .. })) => {
+                slot.abandon()?;
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault),
+        };
+        let keep = self.keep_ref();
+        slot.publish(&wanted(&collected, &keep))?;
+        let made_something =
+            collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
+        Ok(made_something.then_some(keep))
+    }
+
+    fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Event, Fault> {
+        let kept_as = match self.errand.start.role {
+            Role::Maker => self.keep(slot)?,
+            Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
+        };
+        let (archetype, reason) = (self.errand.start.archetype.clone(), reason.to_owned());
+        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
+        Ok(AgentLost { archetype, start_seq: self.errand.seq, reason, kept_as, estimated_cost_usd }.into())
+    }
+
+    /// The Maker's working copy as a crash left it.
+    fn pending(&self) -> Option<Slot> {
+        self.world.pool.pending(Some(&self.world.run_id)).into_iter().next()
+    }
+
+    fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
+        let failed = self.failure_of(kind, reason, duration_ms, kept_as);
+        if let Some(reopens_in_ms) = failed.reopens_in_ms {
+            account::tell_others(self.world, &self.errand.start.account, reopens_in_ms);
+        }
+        if matches!(kind, Failure::Silence | Failure::TooLong) {
+            AgentTimeout(failed).into()
+        } else {
+            failed.into()
+        }
+    }
+
+    fn failure_of(
+        &self,
+        kind: Failure,
+        reason: String,
+        duration_ms: u64,
+        kept_as: Option<String>,
+    ) -> AgentFailed {
+        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
+        let archetype = self.errand.start.archetype.clone();
+        let seat = self.seat.as_ref();
+        AgentFailed {
+            archetype,
+            start_seq: self.errand.seq,
+            kind,
+            reason,
+            duration_ms,
+            kept_as,
+            estimated_cost_usd,
+            reopens_in_ms: seat
+                .filter(|_| kind.is_busy())
+                .and_then(Seat::reopens)
+                .map(|s| s.saturating_mul(1_000)),
+            played: seat.map(|seat| seat.player(self.world, false)),
+            brief_chars: self.brief_chars(),
+        }
+    }
+
+    fn brief_chars(&self) -> u64 {
+        u64::try_from(self.told().chars().count()).unwrap_or(u64::MAX)
+    }
+
+    fn usage(&self) -> Usage {
+        match &self.seat {
+            Some(seat) => seat.usage(),
+            None => usage::read(&self.folder.join("usage.json")),
+        }
+    }
+
+    /// What this attempt counts with.
+    fn counted(&self, usage: &Usage) -> Option<(Money, CostSource)> {
+        let start = &self.errand.start;
+        if ledger::is_unpaid(&start.agent) {
+            return Some((Money::ZERO, CostSource::Reported));
+        }
+        ledger::cost(usage, &self.errand.costs, start.model, start.reserved_usd)
+    }
+
+    /// M-G9.
+    fn price_note(&self, usage: &Usage) -> Option<String> {
+        let (_, known) = prices::charged(&self.errand.costs, self.errand.start.model, &usage.model)?;
+        let note = || format!("the price of the model '{}' is not known; the dearest counts", usage.model);
+        (!known).then(note)
+    }
+
+    /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
+    /// kept of it stays in the attempt's folder.
+    fn said(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
+        let path = self.folder.join(ANSWER);
+        if let Some(spoken) = spoken {
+            let _ = std::fs::write(&path, &spoken.markdown);
+        }
+        if let Some(form) = spoken.and_then(|spoken| spoken.form.as_ref()) {
+            let _ = std::fs::write(self.folder.join(FORM), form);
+        }
+        let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+        let mut said = tail(&path, READ_AT_MOST);
+        if whole <= READ_AT_MOST {
+            return (said, 0);
+        }
+        let line = said.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let note =
+            format!("[archeflow: the first {} bytes are only in {}]\n", whole - READ_AT_MOST, path.display());
+        said.splice(..line, note.into_bytes());
+        (said, whole - READ_AT_MOST)
+    }
+
+    fn last_words(&self) -> String {
+        let bytes = tail(&self.folder.join("stderr.log"), 2_000);
+        let text = String::from_utf8_lossy(&bytes);
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        last.map_or_else(|| "nothing on standard error".to_owned(), |line| line.chars().take(300).collect())
+    }
+
+    fn write_folder(&self) -> Result<(), Fault> {
+        std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
+        let brief = self.folder.join("brief.md");
+        std::fs::write(&brief, self.told()).map_err(|error| self.trouble(&brief, &error))
+    }
+
+    fn write_done(&self, done: &Done) -> Result<(), Fault> {
+        let path = self.folder.join("done.json");
+        let json = serde_json::to_vec(done).unwrap_or_default();
+        let temporary = self.folder.join("done.json.new");
+        std::fs::write(&temporary, json)
+            .and_then(|()| std::fs::rename(&temporary, &path))
+            .map_err(|error| self.trouble(&path, &error))?;
+        failpoint::pass("agent.done");
+        Ok(())
+    }
+
+    fn read_done(&self) -> Option<Done> {
+        let bytes = files::read_capped(&self.folder.join("done.json"), 64 * 1024).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    fn write_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let path = self.world.artifacts().join(name);
+        files::write_atomic(&path, bytes).map_err(|error| {
+            Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+        })
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as a sentence at its callers")]
+    fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
+        Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+    }
+}
+
+/// The last line an agent printed, a few times a second at most.
+struct Murmur<'a> {
+    order: u64,
+    send: &'a Sender<Message>,
+    last: Option<std::time::Instant>,
+}
+
+impl Murmur<'_> {
+    fn hear(&mut self, _: Stream, bytes: &[u8]) {
+        if self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
+            return;
+        }
+        let tail = bytes.get(bytes.len().saturating_sub(400)..).unwrap_or_default();
+        let text = String::from_utf8_lossy(tail);
+        if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+            self.last = Some(std::time::Instant::now());
+            let _ = self.send.send(Message::Murmur { order: self.order, text: line.to_owned() });
+        }
+    }
+}
+
+fn notes(collected: &Collected) -> Vec<String> {
+    let mut notes = collected.notes.clone();
+    let listed =
+        |paths: &[Vec<u8>]| paths.iter().take(5).map(|path| quote_path(path)).collect::<Vec<_>>().join(", ");
+    if !collected.skipped.is_empty() {
+        notes.push(format!(
+            "{} paths were too much to take in: {}",
+            collected.skipped.len(),
+            listed(&collected.skipped)
+        ));
+    }
+    if !collected.nested.is_empty() {
+        notes.push(format!("git repositories inside the copy: {}", listed(&collected.nested)));
+    }
+    notes
+}
+
+/// The refs that keep what was collected: the work, and commits that are not part of it.
+fn wanted(collected: &Collected, keep: &str) -> Vec<(Oid, String)> {
+    let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
+    let strays = collected.stray_heads.iter().enumerate();
+    wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
+    wanted
+}
+
+fn phase(role: Role) -> &'static str {
+    match role {
+        Role::Explorer | Role::Creator => "plan",
+        Role::Maker => "do",
+        Role::Gatekeeper | Role::Reviewer => "check",
+    }
+}
+
+fn oid(text: &str) -> Result<Oid, Fault> {
+    Oid::parse(text.as_bytes()).map_err(|_| Fault::Oid(text.to_owned()))
+}

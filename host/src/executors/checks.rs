@@ -1,0 +1,127 @@
+//! Runs the test command and the hooks: commands the user typed or approved, in a scratch copy or beside the run.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsStart};
+use archeflow_core::model::{HookPoint, Seq};
+
+use crate::failpoint;
+use crate::git::Oid;
+use crate::git::workspace::Kind;
+use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
+use crate::world::World;
+
+const TAIL: u64 = 1_500;
+
+/// The test command on a checkout of exactly the candidate commit.
+pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
+    let artifact = format!("act-tests-{seq}.log");
+    let log = world.artifacts().join(&artifact);
+    let done = |result, exit, duration_ms, tail| TestsDone {
+        start_seq: seq,
+        tree: start.tree.clone(),
+        result,
+        exit,
+        duration_ms,
+        artifact: artifact.clone(),
+        tail,
+    };
+    let commit = match Oid::parse(start.commit.as_bytes()) {
+        Ok(commit) => commit,
+        Err(error) => return done(Tested::Broken, None, 0, error.to_string()),
+    };
+    let slot = match world.pool.take(Kind::Scratch, &world.run_id, &commit) {
+        Ok(slot) => slot,
+        Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
+    };
+    let ended = shell(world, seq, &start.command, &slot.tree(), &log, start.limit_ms, Vec::new());
+    failpoint::pass("tests.ran");
+    let duration_ms = millis(ended.duration);
+    let tail = tail(&log);
+    match ended.cause {
+        Cause::Exited(0) => done(Tested::Passed, Some(0), duration_ms, tail),
+        Cause::Exited(code @ (126 | 127)) => done(Tested::Broken, Some(code), duration_ms, tail),
+        Cause::Exited(code) => done(Tested::Failed, Some(code), duration_ms, tail),
+        Cause::Signaled(signal) => {
+            done(Tested::Failed, None, duration_ms, format!("{tail}\nkilled by signal {signal}"))
+        }
+        Cause::Silent | Cause::TooLong => done(
+            Tested::TimedOut,
+            None,
+            duration_ms,
+            format!("{tail}\nstopped after {} s", start.limit_ms / 1_000),
+        ),
+        Cause::Stopped => done(Tested::Broken, None, duration_ms, "stopped by the user".to_owned()),
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => done(Tested::Broken, None, duration_ms, why),
+    }
+}
+
+/// A hook, in the repository's root, as BX-18 has it.
+pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) -> HookDone {
+    let log = world.artifacts().join(format!("hook-{}-{seq}.log", start.point.name()));
+    let env = std::iter::once(("ARCHEFLOW_RUN_ID".into(), world.run_id.clone().into()))
+        .chain(start.env.iter().map(|(name, value)| (name.into(), value.into())))
+        .collect();
+    let root = world.places.root().to_path_buf();
+    let ended = shell(world, seq, &start.command, &root, &log, limit_ms, env);
+    let (ok, reason) = match ended.cause {
+        Cause::Exited(0) => (true, "ok".to_owned()),
+        Cause::Exited(code) => (false, format!("exit {code}: {}", last_line(&tail(&log)))),
+        Cause::Signaled(signal) => (false, format!("killed by signal {signal}")),
+        Cause::Silent | Cause::TooLong => (false, format!("stopped after {} s", limit_ms / 1_000)),
+        Cause::Stopped => (false, "stopped by the user".to_owned()),
+        Cause::NotStarted(
+            NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
+        ) => (false, why),
+    };
+    let point: HookPoint = start.point;
+    HookDone { start_seq: seq, point, ok, reason }
+}
+
+/// A command line, both its streams into one log, in a folder.
+pub(crate) fn shell(
+    world: &World,
+    seq: Seq,
+    command: &str,
+    cwd: &Path,
+    log: &Path,
+    limit_ms: u64,
+    more: Vec<(OsString, OsString)>,
+) -> proc::Ended {
+    let scratch = world.state.join("tmp").join(format!("{}.{seq}", world.tag));
+    let _ = std::fs::create_dir_all(&scratch);
+    let mut env = world.env.clone();
+    env.push(("TMPDIR".into(), scratch.clone().into()));
+    env.extend(more);
+    let job = Job {
+        program: "/bin/sh".into(),
+        // Both streams in one log, in the order they came.
+        args: vec!["-c".into(), "exec 2>&1\neval \"$1\"".into(), "sh".into(), command.into()],
+        env,
+        cwd: cwd.to_path_buf(),
+        stdin: Vec::new(),
+        stdout: Sink::file(log),
+        stderr: Sink::nothing(),
+        limits: Limits { total: Duration::from_millis(limit_ms), ..Limits::default() },
+        tag: format!("{}.{seq}", world.tag),
+    };
+    let ended = proc::run(job, &world.watch, &mut |_, _| {});
+    let _ = std::fs::remove_dir_all(&scratch);
+    ended
+}
+
+fn tail(log: &Path) -> String {
+    String::from_utf8_lossy(&super::tail(log, TAIL)).trim().to_owned()
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output")
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

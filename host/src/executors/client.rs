@@ -1,0 +1,337 @@
+//! What a client with a name of its own needs around it: a home, the user's login, an ear for its lines.
+//!
+//! The home lies outside of every repository and belongs to one archetype of one run. So the user's settings, hooks,
+//! servers and conversations neither leak in nor change, and a correction finds the conversation it belongs to.
+
+use std::cell::OnceCell;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+
+use archeflow_core::event::{AgentStart, Failure, Player, Session};
+use archeflow_core::model::{Outcome, Role, RunStatus, Seq};
+use archeflow_core::read;
+use archeflow_core::rules::ledger::Usage;
+
+use super::Message;
+use crate::backends::cli::{Client, Errand, Fault, Heard, Lent, Start, reopens};
+use crate::world::World;
+
+/// The longest line that is read; clients print whole files on one.
+const LINE_AT_MOST: u64 = 16 * 1024 * 1024;
+
+/// A client at work on one attempt.
+pub(super) struct Seat<'a> {
+    pub(super) client: &'static Client,
+    pub(super) start: &'a AgentStart,
+    model: String,
+    schema: Option<&'static str>,
+    home: PathBuf,
+    stream: PathBuf,
+    heard: OnceCell<Heard>,
+}
+
+impl<'a> Seat<'a> {
+    pub(super) fn new(
+        world: &World,
+        (start, schema): (&'a AgentStart, Option<&'static str>),
+        (client, model): (&'static Client, String),
+        folder: &Path,
+    ) -> Seat<'a> {
+        let home = homes(world).join(format!("{}-{}", client.name, start.archetype));
+        let stream = folder.join("stream.jsonl");
+        Seat { client, start, model, schema, home, stream, heard: OnceCell::new() }
+    }
+
+    /// The conversation to go on with. One whose home is gone can't be, and then the whole brief is sent.
+    pub(super) fn resumes(&self) -> Option<&'a Session> {
+        self.start.resumes.as_ref().filter(|_| self.home.is_dir())
+    }
+
+    /// Makes the home, lends the login, and says what to start.
+    pub(super) fn house(&self, world: &World, tree: &Path) -> io::Result<Start> {
+        let resumes = self.resumes();
+        std::fs::create_dir_all(&self.home)?;
+        let start = self.client.command(&Errand {
+            writes: self.start.role == Role::Maker,
+            tier: self.start.model,
+            model: &self.model,
+            tree,
+            home: &self.home,
+            me: &world.me,
+            resumes,
+            schema: self.schema,
+            variables: &world.own,
+        });
+        furnish(&start)?;
+        Ok(start)
+    }
+
+    /// Listens while it works.
+    pub(super) fn ear<'e>(&self, order: Seq, tree: &Path, send: &'e Sender<Message>) -> Ear<'e> {
+        let tree = format!("{}/", tree.display());
+        Ear { client: self.client, order, tree, send, heard: Heard::default(), rest: Vec::new() }
+    }
+
+    /// What its lines said, read once they are all there.
+    pub(super) fn heard(&self) -> &Heard {
+        self.heard.get_or_init(|| listen(self.client, &self.stream))
+    }
+
+    /// Its answer in Markdown, whichever way it was given.
+    pub(super) fn spoken(&self) -> Spoken {
+        let heard = self.heard();
+        let given = heard.form.as_ref().unwrap_or(&heard.answer);
+        let rendered = self.schema.map(|_| read::render(self.start.role, given));
+        let is_form = given.trim_start().starts_with('{');
+        let form = given.as_str().to_owned();
+        match rendered {
+            Some(Ok(markdown)) => Spoken { markdown, form: Some(form), misfit: None },
+            Some(Err(why)) if is_form => {
+                Spoken { markdown: heard.answer.clone(), form: Some(form), misfit: Some(why) }
+            }
+            Some(Err(_)) | None => Spoken { markdown: heard.answer.clone(), form: None, misfit: None },
+        }
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        self.client.usage(self.heard(), self.start.resumes.as_ref())
+    }
+
+    pub(super) fn session(&self) -> Option<Session> {
+        self.client.session(self.heard())
+    }
+
+    /// What went wrong by the client's own account, or what it was struggling with when it was cut short.
+    pub(super) fn fault(&self) -> Option<(Failure, String)> {
+        let Fault { kind, said, .. } = self.trouble()?;
+        let said: String = said.chars().take(500).collect();
+        Some((*kind, told(self.client, *kind, &said)))
+    }
+
+    /// It ended before its closing line was there.
+    pub(super) fn cut_short(&self, code: i32, words: &str) -> (Failure, String) {
+        let kind = Client::cut_short(words);
+        let reason = if kind == Failure::Auth {
+            told(self.client, kind, words)
+        } else {
+            format!("it ended with exit code {code} before it was done: {words}")
+        };
+        (kind, reason)
+    }
+
+    fn trouble(&self) -> Option<&Fault> {
+        let heard = self.heard();
+        let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
+        heard.fault.as_ref().or_else(hitch)
+    }
+
+    /// In how many seconds the provider will serve again, if it says so.
+    pub(super) fn reopens(&self) -> Option<u64> {
+        let fault = self.trouble().filter(|fault| fault.kind.is_busy())?;
+        fault.reopens.or_else(|| reopens::read(&fault.said))
+    }
+
+    /// Who plays, as far as that is known. A client that does not say its version is asked for it, once for each run.
+    pub(super) fn player(&self, world: &World, asks: bool) -> Player {
+        let heard = self.heard();
+        let version = match heard.version.as_str() {
+            "" if asks && !self.client.program.is_empty() => world.version_of(self.client),
+            said => said.to_owned(),
+        };
+        Player { vendor: self.client.vendor.to_owned(), model: heard.model.clone(), version }
+    }
+
+    /// The provider turned it away before the model had said a word: nothing was used. A line that broke proves no
+    /// such thing.
+    pub(super) fn never_began(&self) -> bool {
+        use Failure::{Auth, ContextTooLong, Quota, RateLimit, Refused};
+        let turned_away = |kind| matches!(kind, Auth | Quota | RateLimit | ContextTooLong | Refused);
+        !self.heard().worked && self.heard().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
+    }
+
+    /// A Maker that was refused one of its tools has not done what it was sent for, whatever it says.
+    pub(super) fn refused(&self) -> Option<(Failure, String)> {
+        let denied = &self.heard().denied;
+        let needed = denied.iter().find(|tool| self.client.needs(tool))?;
+        (self.start.role == Role::Maker)
+            .then(|| (Failure::PermissionDenied, format!("{} was refused {needed}", self.client.name)))
+    }
+}
+
+/// What went wrong, in words that say what to do about it.
+pub(crate) fn told(client: &Client, kind: Failure, said: &str) -> String {
+    let name = client.name;
+    match kind {
+        Failure::Auth => {
+            let said = said.trim_end_matches('.');
+            format!("{name} is not signed in: {said}. To sign in, {}", client.sign_in)
+        }
+        Failure::Quota => format!("the account {name} works with has nothing left: {said}"),
+        Failure::Network => format!("{name} can't reach its provider: {said}"),
+        Failure::RateLimit | Failure::Overload => format!("the provider of {name} has no time: {said}"),
+        Failure::ContextTooLong => format!("the brief does not fit into its memory: {said}"),
+        Failure::Refused => format!("the provider of {name} refused: {said}"),
+        Failure::NotStarted
+        | Failure::Exit
+        | Failure::Signal
+        | Failure::Empty
+        | Failure::Garbled
+        | Failure::NoWork
+        | Failure::Busy
+        | Failure::Silence
+        | Failure::TooLong
+        | Failure::WorkspaceGone
+        | Failure::PermissionDenied => format!("{name} gave up: {said}"),
+    }
+}
+
+/// An answer as its client gave it.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    pub(super) markdown: String,
+    /// The JSON, where it came in a form.
+    pub(super) form: Option<String>,
+    /// Why the form could not be used.
+    pub(super) misfit: Option<String>,
+}
+
+/// Clears away what clients kept for themselves; a run that waits for an answer may still go on with it.
+pub(crate) fn vacate(world: &World, outcome: &Outcome) {
+    if outcome.status != RunStatus::AwaitingAnswer {
+        let _ = std::fs::remove_dir_all(homes(world));
+    }
+}
+
+/// The homes of a run's clients.
+fn homes(world: &World) -> PathBuf {
+    world.state.join("homes").join(&world.run_id)
+}
+
+/// Lends the login and writes the settings of its own.
+pub(crate) fn furnish(start: &Start) -> io::Result<()> {
+    start.lent.iter().try_for_each(lend)?;
+    for (path, text) in &start.files {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// What the lines in a file say.
+pub(crate) fn listen(client: &Client, stream: &Path) -> Heard {
+    let mut heard = Heard::default();
+    let Ok(file) = std::fs::File::open(stream) else { return heard };
+    let mut lines = BufReader::new(file);
+    let mut line = Vec::new();
+    while read_line(&mut lines, &mut line).is_ok_and(|read| read > 0) {
+        client.hear(&String::from_utf8_lossy(&line), &mut heard);
+    }
+    heard
+}
+
+/// A link, so that a login the client renews is the user's. Nothing is lent where there is none.
+fn lend(lent: &Lent) -> io::Result<()> {
+    give_back(lent);
+    let _ = std::fs::remove_file(&lent.to);
+    if lent.from.is_file() {
+        lent.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::os::unix::fs::symlink(&lent.from, &lent.to)?;
+    }
+    Ok(())
+}
+
+/// Clients that write anew instead of writing over leave a file where the link was. It is the newer login: the old one
+/// may not be valid any more, so it takes the place of the user's, whose rights it gets.
+pub(crate) fn give_back(lent: &Lent) {
+    let renewed = std::fs::symlink_metadata(&lent.to).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
+    let Ok(users) = std::fs::metadata(&lent.from) else { return };
+    if !renewed {
+        return;
+    }
+    let beside = lent.from.with_extension("archeflow-new");
+    let moved = std::fs::copy(&lent.to, &beside)
+        .and_then(|_| std::fs::set_permissions(&beside, users.permissions()))
+        .and_then(|()| std::fs::rename(&beside, &lent.from));
+    if moved.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+}
+
+/// One line; of one that is too long only the beginning, which then is no JSON and says nothing.
+pub(crate) fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    line.clear();
+    let read = lines.by_ref().take(LINE_AT_MOST).read_until(b'\n', line)?;
+    if read as u64 == LINE_AT_MOST {
+        lines.skip_until(b'\n')?;
+    }
+    Ok(read)
+}
+
+/// Tells people who watch what a client is doing.
+pub(super) struct Ear<'a> {
+    client: &'static Client,
+    order: Seq,
+    tree: String,
+    send: &'a Sender<Message>,
+    heard: Heard,
+    rest: Vec<u8>,
+}
+
+impl Ear<'_> {
+    pub(super) fn hear(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if byte != b'\n' {
+                if (self.rest.len() as u64) < LINE_AT_MOST {
+                    self.rest.push(byte);
+                }
+                continue;
+            }
+            let line = std::mem::take(&mut self.rest);
+            if let Some(note) = self.client.hear(&String::from_utf8_lossy(&line), &mut self.heard) {
+                let text = note.replace(&self.tree, "");
+                let _ = self.send.send(Message::Murmur { order: self.order, text });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+    #[test]
+    fn issue_4_a_login_that_is_renewed_is_renewed_for_the_user() -> Result {
+        let folder = tempfile::tempdir()?;
+        let lent = Lent { from: folder.path().join("users"), to: folder.path().join("its/own/lent") };
+        lend(&lent)?;
+        assert!(!lent.to.exists(), "nothing is lent where there is none");
+        std::fs::write(&lent.from, "old")?;
+        lend(&lent)?;
+        assert_eq!(std::fs::read_to_string(&lent.to)?, "old");
+        std::fs::write(&lent.to, "written over")?;
+        give_back(&lent);
+        assert_eq!(std::fs::read_to_string(&lent.from)?, "written over");
+        std::fs::remove_file(&lent.to)?;
+        std::fs::write(&lent.to, "written anew")?;
+        give_back(&lent);
+        assert_eq!(std::fs::read_to_string(&lent.from)?, "written anew");
+        lend(&lent)?;
+        assert!(lent.to.is_symlink(), "lent again as a link");
+        Ok(())
+    }
+
+    #[test]
+    fn i11_a_line_without_end_takes_no_more_than_its_share() -> Result {
+        let long = vec![b'x'; usize::try_from(LINE_AT_MOST)? + 5];
+        let text = [long.as_slice(), b"\n{}\n"].concat();
+        let (mut lines, mut line) = (BufReader::new(text.as_slice()), Vec::new());
+        read_line(&mut lines, &mut line)?;
+        assert_eq!(line.len() as u64, LINE_AT_MOST);
+        read_line(&mut lines, &mut line)?;
+        assert_eq!(line, b"{}\n");
+        Ok(())
+    }
+}

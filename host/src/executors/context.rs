@@ -1,0 +1,421 @@
+//! Lays out what an agent may be shown, from artifacts and git, and writes its brief.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use archeflow_core::agent_loop::{self, Material};
+use archeflow_core::brief::{self, Frame};
+use archeflow_core::event::{AgentStart, Artifact};
+use archeflow_core::feedback;
+use archeflow_core::guide;
+use archeflow_core::model::{Costs, Destination, LoopPolicy, Purpose, Role, Seat, Seq, Sight, Speaker};
+use archeflow_core::persona::phase;
+use archeflow_core::read;
+use archeflow_core::rules::attention::{self, Desk, Seen};
+use archeflow_core::rules::memory;
+use archeflow_core::rules::pollution;
+use archeflow_core::run::{Answered, Run};
+
+use crate::agent_loop::diet as documents;
+use crate::backends::Agent;
+use crate::git::{Oid, change, runner};
+use crate::store::files;
+use crate::team::READING_AT_MOST;
+use crate::world::World;
+
+/// Everything an agent's performer needs to know.
+pub(super) struct Errand {
+    pub(super) seq: Seq,
+    pub(super) start: AgentStart,
+    pub(super) brief: String,
+    /// What is said instead where its conversation goes on.
+    pub(super) correction: String,
+    /// The commit the run began from, and the branch its work goes to.
+    pub(super) base: String,
+    pub(super) branch: String,
+    pub(super) binary_bytes: u64,
+    /// Odd things about the brief.
+    pub(super) notes: Vec<String>,
+    pub(super) costs: Costs,
+    /// Categories the lenses brought along.
+    pub(super) categories: Vec<String>,
+    /// Its findings have to be known again in later reviews.
+    pub(super) anchors: bool,
+    /// What its client is given to answer in a form.
+    pub(super) schema: Option<&'static str>,
+    /// Where this is a seat of a loop.
+    pub(super) seat: Option<LoopSeat>,
+}
+
+/// Whose answer it is, and what a step of it is measured by.
+#[derive(Debug)]
+pub(super) struct LoopSeat {
+    pub(super) speaker: Speaker,
+    pub(super) step_base: String,
+    pub(super) policy: LoopPolicy,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("artifact {path} is missing or can't be read: {why}")]
+    Missing { path: String, why: String },
+    #[error(
+        "artifact {path} is not what the run wrote there. Put it back, or start over with `--start-from`"
+    )]
+    Changed { path: String },
+    #[error("no persona for the archetype '{0}'")]
+    NoPersona(String),
+    #[error("the {archetype} can't be briefed: there is no {what}")]
+    Bare { archetype: String, what: String },
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+}
+
+/// A diff longer than this is cut, and the reviewers are told (R17).
+const DIFF_AT_MOST: usize = 5_000_000;
+const ARTIFACT_AT_MOST: u64 = 70_000_000;
+
+pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+    if run.agent_loop.is_some() {
+        return of_loop(world, run, seq, start);
+    }
+    let persona =
+        world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
+    let sees = narrowed(run, start, &persona.archetype.sees);
+    let too_long = too_long(run, start);
+    let desk = lay_out(world, run, start, &sees)?;
+    let mut seen = attention::look(start.role, &sees, &desk);
+    if let Some(what) = seen.missing.first() {
+        return Err(Error::Bare { archetype: start.archetype.clone(), what: what.to_lowercase() });
+    }
+    if let Some(earlier) = &start.earlier {
+        seen.sections.push(("Your earlier answer", artifact_text(world, earlier)?));
+    }
+    let past = run.request.as_ref().map(|request| &request.past);
+    let useless = &run.corrections.ineffective;
+    let lessons = past.and_then(|past| memory::told_text(past, &start.archetype, useless));
+    if let Some(lessons) = lessons.filter(|_| too_long.is_none()) {
+        seen.sections.push(("Lessons from earlier runs", lessons));
+    }
+    let request = run.request.as_ref();
+    let categories = request.map(|request| request.categories.clone()).unwrap_or_default();
+    let seat = Seat { archetype: start.archetype.clone(), role: start.role };
+    let schema = schema(run, start);
+    let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
+    guide.extend(guide::of_review(run, start));
+    guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
+    let frame = Frame {
+        persona: &persona.prompt,
+        run_id: &world.run_id,
+        max_cycles: run.max_cycles,
+        domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
+        mini_reflect: run.reflects_first(),
+        guide,
+        readings: readings(world, run, start, &persona.archetype.sees)?,
+        clarifications: run
+            .clarifications
+            .iter()
+            .filter(|said| said.archetype.is_empty() || said.archetype == start.archetype)
+            .collect(),
+        form: schema.is_some(),
+        nonce: &nonce(),
+    };
+    let mut brief = brief::write(start, &seen, &frame);
+    let mut notes = Vec::new();
+    let (window, policy) = (window(run, start), &run.policy().boundaries);
+    if pollution::fills(brief.len(), window, policy) || too_long.is_some() {
+        let persona = pollution::without_examples(frame.persona);
+        let frame = Frame { persona: &persona, ..frame };
+        brief = brief::write(start, &seen, &frame);
+        match too_long {
+            None => notes.push(
+                "its brief takes more than half of its memory; examples were left out (AF-156)".to_owned(),
+            ),
+            Some(before) => {
+                let over = length(&brief).saturating_sub(pollution::room(before, window, policy));
+                if over > 0 {
+                    cut_diff(&mut seen, over);
+                    brief = brief::write(start, &seen, &frame);
+                }
+                notes.push(format!(
+                    "its brief of {before} characters did not fit into its memory; this one has {}: without \
+                     lessons and examples, findings and diff in short (AF-156)",
+                    length(&brief)
+                ));
+            }
+        }
+    }
+    Ok(Errand {
+        seq,
+        start: start.clone(),
+        brief,
+        correction: brief::correction(start, &nonce(), schema.is_some()),
+        notes,
+        base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
+        branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
+        binary_bytes: run.policy().raised.binary_bytes,
+        costs: run.policy().costs.clone(),
+        categories,
+        anchors: run.review.is_some(),
+        schema,
+        seat: None,
+    })
+}
+
+/// A seat of a loop: what it is shown is the core's to say, and it answers in words alone.
+fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+    let mut sections = Vec::new();
+    for shown in agent_loop::shown(run, start) {
+        if let Some(text) = material(world, start, &shown.material)? {
+            sections.push((shown.heading, text));
+        }
+    }
+    let brief = agent_loop::brief(run, start, &world.run_id, &nonce(), &sections);
+    let request = run.request.as_ref();
+    Ok(Errand {
+        seq,
+        start: start.clone(),
+        correction: brief.clone(),
+        brief,
+        notes: Vec::new(),
+        base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
+        branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
+        binary_bytes: run.policy().raised.binary_bytes,
+        costs: run.policy().costs.clone(),
+        categories: Vec::new(),
+        anchors: false,
+        schema: None,
+        seat: Some(LoopSeat {
+            speaker: agent_loop::speaker(start.role),
+            step_base: run.step_base(),
+            policy: run.policy().looping.clone(),
+        }),
+    })
+}
+
+fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, Error> {
+    match material {
+        Material::Text(text) => Ok(Some(text.clone())),
+        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
+        Material::Diff { from, to } => diff_between(world, from, to),
+        Material::Document(name) => match Oid::parse(start.at.as_bytes()) {
+            Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+/// Whether a person allowed reviewers' reproductions to be run.
+fn verifies(run: &Run) -> bool {
+    run.review.as_ref().is_some_and(|opened| opened.verify)
+}
+
+/// Only for clients that take one, and where nobody has switched it off.
+fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
+    let takes_one = match Agent::parse(&start.agent, Path::new("/")) {
+        Ok(Agent::Cli(client, _)) => client.takes_schema,
+        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => false,
+    };
+    let schema = match verifies(run) {
+        true => read::schema_with_reproductions(start.role),
+        false => read::schema_for(start.role),
+    };
+    schema.filter(|_| takes_one && run.policy().agents.structured)
+}
+
+/// The length of the brief that did not fit, if one of this archetype's didn't.
+fn too_long(run: &Run, start: &AgentStart) -> Option<u64> {
+    run.cycle()?.cramped.get(&start.archetype).map(|(_, chars)| *chars)
+}
+
+fn length(text: &str) -> u64 {
+    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
+}
+
+/// The rest of it lies in the checkout, which can be read piece by piece.
+fn cut_diff(seen: &mut Seen, over: u64) {
+    for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
+        *text = pollution::cut(text, over, "read the rest in your checkout");
+    }
+}
+
+/// What the tier's models hold; cautious where nobody said.
+fn window(run: &Run, start: &AgentStart) -> u64 {
+    const CAUTIOUS: u64 = 200_000;
+    let price = run.policy().costs.prices.get(&start.model);
+    price.map(|price| price.context_window).filter(|window| *window > 0).unwrap_or(CAUTIOUS)
+}
+
+/// A workflow file may show the archetypes of a phase less than they would see, never more.
+fn narrowed(run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>) -> BTreeSet<Sight> {
+    match run.overlay().inputs.get(&phase(start.role)) {
+        Some(inputs) => sees.intersection(inputs).copied().collect(),
+        None => sees.clone(),
+    }
+}
+
+/// Files of the base commit that lenses, the domain or a voice profile put before this agent.
+fn readings(
+    world: &World,
+    run: &Run,
+    start: &AgentStart,
+    sees: &BTreeSet<Sight>,
+) -> Result<Vec<(String, String)>, Error> {
+    let overlay = run.overlay();
+    let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let Ok(base) = Oid::parse(base.as_bytes()) else { return Ok(Vec::new()) };
+    let here = overlay.context.iter().filter(|(moment, _)| moment.holds_in(phase(start.role)));
+    let context = here.flat_map(|(_, paths)| paths).map(|path| (format!("Context: {path}"), path));
+    let hears = hears_the_voice(start.role, sees);
+    let voice = overlay.voice.iter().filter(|_| hears).map(|path| (format!("Voice profile: {path}"), path));
+    let mut readings = Vec::new();
+    for (heading, path) in context.chain(voice) {
+        let bytes = world.repo.read_blob(&base, path.as_bytes(), READING_AT_MOST)?;
+        let missing = || Error::Missing { path: path.clone(), why: "not in the base commit".to_owned() };
+        readings.push((heading, String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned()));
+    }
+    Ok(readings)
+}
+
+/// Those who write, and the reviewer who judges text and intention together, as the Sage does.
+fn hears_the_voice(role: Role, sees: &BTreeSet<Sight>) -> bool {
+    match role {
+        Role::Creator | Role::Maker => true,
+        Role::Reviewer => sees.contains(&Sight::Proposal) && sees.contains(&Sight::Diff),
+        Role::Explorer | Role::Gatekeeper => false,
+    }
+}
+
+/// Only what this agent may see is fetched at all.
+fn lay_out(world: &World, run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>) -> Result<Desk, Error> {
+    let allowed = attention::allowed(start.role);
+    let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
+    let cycle = run.cycle();
+    let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
+    let mut desk = Desk { task: run.task(), ..Desk::default() };
+    if let Some(opened) = &run.review {
+        // What a change says of itself is all the plan there is.
+        if wants(Sight::Proposal) {
+            desk.proposal = Some(artifact_text(world, &opened.about)?);
+        }
+        if wants(Sight::Diff) {
+            let at = usize::try_from(start.cycle.saturating_sub(1)).unwrap_or(usize::MAX);
+            desk.diff = opened.parts.get(at).map(|part| artifact_text(world, &part.artifact)).transpose()?;
+        }
+        return Ok(desk);
+    }
+    if start.purpose == Purpose::Research {
+        let risks = text(world, answered(Role::Creator))?.and_then(|proposal| section(&proposal, "Risks"));
+        desk.task = format!(
+            "{}\n\nRisks to research:\n{}",
+            desk.task,
+            risks.unwrap_or_else(|| "(none named)".to_owned())
+        );
+        return Ok(desk);
+    }
+    if wants(Sight::Research) {
+        desk.research = research(world, run)?;
+    }
+    if wants(Sight::Proposal) {
+        desk.proposal = text(world, answered(Role::Creator))?;
+    }
+    if wants(Sight::Risks) {
+        desk.risks = text(world, answered(Role::Creator))?.and_then(|proposal| section(&proposal, "Risks"));
+    }
+    if wants(Sight::Summary) {
+        desk.summary = text(world, answered(Role::Maker))?;
+    }
+    if wants(Sight::Diff) {
+        desk.diff = diff(world, run)?;
+    }
+    if wants(Sight::Feedback) {
+        match start.role {
+            Role::Creator => desk.creator_feedback = told(run, start, Destination::Creator),
+            Role::Maker => desk.maker_feedback = told(run, start, Destination::Maker),
+            Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
+        }
+    }
+    Ok(desk)
+}
+
+fn told(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
+    match too_long(run, start) {
+        None => feedback::for_role(run, role),
+        Some(_) => feedback::in_short(run, role),
+    }
+}
+
+/// The Explorer's report of this cycle, with what a mini-Explorer found out in this or the last one.
+fn research(world: &World, run: &Run) -> Result<Option<String>, Error> {
+    let mut parts = Vec::new();
+    if let Some(report) = text(world, run.cycle().and_then(|cycle| cycle.answer_of(Role::Explorer)))? {
+        parts.push(report);
+    }
+    for cycle in run.cycles.iter().rev().take(2) {
+        if let Some(report) = text(world, cycle.mini_explorer.as_ref())? {
+            parts.push(report);
+        }
+    }
+    Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+}
+
+fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
+    let (Some(request), Some(work)) = (&run.request, &run.work) else { return Ok(None) };
+    diff_between(world, &request.base.commit, &work.commit)
+}
+
+fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
+    let (Ok(base), Ok(commit)) = (Oid::parse(from.as_bytes()), Oid::parse(to.as_bytes())) else {
+        return Ok(None);
+    };
+    let diff = world.diff(format!("{from}..{to}"), || {
+        let diff = change::diff_text(&world.repo, &base, &commit, DIFF_AT_MOST)?;
+        let mut text = String::from_utf8_lossy(&diff.bytes).into_owned();
+        if let Some(whole) = diff.truncated_at {
+            text.push_str(&format!(
+                "\n[the diff is cut here: {} of {whole} bytes are shown; read the rest in your checkout]\n",
+                diff.bytes.len()
+            ));
+        }
+        Ok(text)
+    })?;
+    Ok(Some(diff))
+}
+
+fn section(text: &str, heading: &str) -> Option<String> {
+    read::section(text, heading).map(|section| section.trim().to_owned())
+}
+
+/// The text of an artifact, which must still be what the run wrote (M-B18).
+fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Error> {
+    answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
+}
+
+pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
+    let place = world.artifacts().join(name);
+    // The artifacts of an earlier cycle were archived.
+    let archived = || {
+        let cycles = std::fs::read_dir(world.artifacts()).into_iter().flatten().flatten();
+        cycles.map(|folder| folder.path().join(name)).find_map(|path| read_as(&path, digest))
+    };
+    match read_as(&place, digest).or_else(archived) {
+        Some(text) => Ok(text),
+        None if place.exists() => Err(Error::Changed { path: place.display().to_string() }),
+        None => Err(Error::Missing { path: place.display().to_string(), why: "no such file".to_owned() }),
+    }
+}
+
+/// Read once: what is used is what was checked.
+fn read_as(path: &std::path::Path, digest: &str) -> Option<String> {
+    let bytes = files::read_capped(path, ARTIFACT_AT_MOST).ok()?;
+    (files::digest(&bytes) == digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Chance for the fences of a brief.
+pub(crate) fn nonce() -> String {
+    let mut bytes = [0_u8; 8];
+    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
+        bytes = crate::clock::now().to_le_bytes();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

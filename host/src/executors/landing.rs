@@ -1,0 +1,282 @@
+//! Builds merge candidates, moves the target branch, takes a landing back.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use archeflow_core::event::{
+    Built, Event, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent,
+    RevertRefused, RunMerged, RunReverted, Together,
+};
+use archeflow_core::model::{Change, MergeStrategy, Seq};
+
+use crate::failpoint;
+use crate::git::Oid;
+use crate::git::change::{changed, quote_path};
+use crate::git::land::{self, Landed, Move, Recovered, Strategy, Work};
+use crate::store::lock::{self, Lock};
+use crate::world::World;
+
+/// How long another landing on the same target is waited for.
+const WAIT: Duration = Duration::from_secs(120);
+
+/// D-03: a merge commit off to the side, on the target as it is now. Work of other runs that is to land in the same
+/// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
+pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Event {
+    let mut built =
+        MergeBuilt { start_seq: seq, built: Built::Nothing, chain: Vec::new(), left_out: Vec::new() };
+    let done = match &start.with {
+        Some(with) => match landed_with(world, start, with) {
+            Ok(Ok(())) => return merged_with(seq, start, with).into(),
+            Ok(Err(now)) => Ok(Built::BaseGone { now }),
+            Err(what) => Err(what),
+        },
+        None => try_build(world, start, &mut built),
+    };
+    built.built = done.unwrap_or_else(|what| Built::Fault { what });
+    built.into()
+}
+
+fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<Built, String> {
+    let (work, base) = (oid(&start.work)?, oid(&start.base)?);
+    let Some(target) = world.repo.resolve(&start.target).map_err(text)? else {
+        return Ok(Built::BaseGone { now: "deleted".to_owned() });
+    };
+    let keep = world.keep_ref(&format!("merge-{}", start.attempt));
+    let mut tip = target.clone();
+    for one in &start.before {
+        let (work, base) = (oid(&one.work)?, oid(&one.base)?);
+        let why = match commit_on(world, &tip, (&work, &base), &one.run_id, one.strategy, &keep)? {
+            land::Built::Commit { oid, tree } => {
+                let (old, commit) = (tip.to_string(), oid.to_string());
+                let (run_id, work, tree) = (one.run_id.clone(), one.work.clone(), tree.to_string());
+                out.chain.push(Link { run_id, work, old, commit, tree });
+                tip = oid;
+                continue;
+            }
+            land::Built::Conflict { paths } => format!("conflict in {}", quoted(&paths).join(", ")),
+            land::Built::Nothing => "it is in the target already".to_owned(),
+            land::Built::BaseGone => "the target no longer contains what it began from".to_owned(),
+        };
+        out.left_out.push(LeftOut { run_id: one.run_id.clone(), why });
+    }
+    let built = commit_on(world, &tip, (&work, &base), &world.run_id, start.strategy, &keep)?;
+    failpoint::pass("merge.built");
+    Ok(match built {
+        land::Built::Commit { oid, tree } => {
+            Built::Candidate { old: target.to_string(), commit: oid.to_string(), tree: tree.to_string() }
+        }
+        land::Built::Conflict { paths } => Built::Conflict { paths: quoted(&paths) },
+        land::Built::Nothing => Built::Nothing,
+        land::Built::BaseGone => Built::BaseGone { now: target.to_string() },
+    })
+}
+
+fn commit_on(
+    world: &World,
+    target: &Oid,
+    (work, base): (&Oid, &Oid),
+    run_id: &str,
+    strategy: MergeStrategy,
+    keep: &str,
+) -> Result<land::Built, String> {
+    let message = format!("archeflow: merge run {run_id}\n");
+    let request = Work { target, work, base, message: &message, identity: world.repo.identity(), keep };
+    let strategy = match strategy {
+        MergeStrategy::NoFf => Strategy::NoFf,
+        MergeStrategy::Squash => Strategy::Squash,
+        MergeStrategy::Rebase => Strategy::Rebase,
+    };
+    land::build(&world.repo, strategy, &request).map_err(text)
+}
+
+fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| quote_path(path)).collect()
+}
+
+/// Whether the target holds what another run's landing is said to have brought, with this run's commit in it. If not,
+/// where the target is.
+fn landed_with(world: &World, start: &MergeStart, with: &Together) -> Result<Result<(), String>, String> {
+    let (commit, tip) = (oid(&with.commit)?, oid(&with.tip)?);
+    let Some(now) = world.repo.resolve(&start.target).map_err(text)? else {
+        return Ok(Err("deleted".to_owned()));
+    };
+    if world.repo.tree_of(&commit).map_err(text)?.as_str() != with.tree {
+        return Err(format!("{} is not what {} landed", with.commit, with.run_id));
+    }
+    let is_in = contains(world, &now, &tip) && contains(world, &tip, &commit);
+    Ok(if is_in { Ok(()) } else { Err(now.to_string()) })
+}
+
+fn merged_with(seq: Seq, start: &MergeStart, with: &Together) -> RunMerged {
+    RunMerged {
+        start_seq: seq,
+        base: start.target.clone(),
+        strategy: start.strategy,
+        old: with.old.clone(),
+        commit: with.commit.clone(),
+        tree: with.tree.clone(),
+        moved: 0,
+    }
+}
+
+/// Moves the branch from exactly the recorded old commit to exactly the tested one, under the repository's lock.
+/// What a crash left half done is completed first (P9).
+pub(super) fn land(
+    world: &World,
+    seq: Seq,
+    intent: &MergeIntent,
+    (work, chain): (Option<&Change>, &[Link]),
+    since: Option<SystemTime>,
+) -> Event {
+    let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
+    let step = match step(&intent.target, &intent.old, &intent.new) {
+        Ok(step) => step,
+        Err(what) => return refused(Refusal::Fault, what),
+    };
+    let _lock = match lock(world, &intent.target) {
+        Ok(lock) => lock,
+        Err(what) => return refused(Refusal::Busy, what),
+    };
+    let moved = match carry_out(world, &step, since) {
+        Ok(moved) => moved,
+        Err((why, detail)) => return refused(why, detail),
+    };
+    if let Err(what) = verify(world, &step, intent, work, chain) {
+        return refused(Refusal::Fault, format!("the landed branch is not what was tested: {what}"));
+    }
+    RunMerged {
+        start_seq: seq,
+        base: intent.target.clone(),
+        strategy: intent.strategy,
+        old: intent.old.clone(),
+        commit: intent.new.clone(),
+        tree: intent.tree.clone(),
+        moved,
+    }
+    .into()
+}
+
+fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u32, (Refusal, String)> {
+    let fault = |error: land::Error| (Refusal::Fault, error.to_string());
+    // Only what an earlier session began can have been left half done; any lock beside that is somebody else's.
+    if let Some(since) = since {
+        match land::recover(&world.repo, step, since).map_err(fault)? {
+            Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
+            Recovered::NotStarted => {}
+            Recovered::Stopped { path, why } if path.ends_with(b".lock") => {
+                return Err((Refusal::Busy, format!("{}: {why}", quote_path(&path))));
+            }
+            Recovered::Stopped { path, why } => {
+                return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
+            }
+            // It had landed before a crash, and somebody has gone on from there.
+            Recovered::BranchMoved { now: Some(now) } if contains(world, &now, &step.new) => return Ok(0),
+            Recovered::BranchMoved { now } => return Err((Refusal::Moved, moved_to(step, now.as_ref()))),
+        }
+    }
+    match land::land(&world.repo, step).map_err(fault)? {
+        Landed::Moved { trees } => Ok(u32::try_from(trees.len()).unwrap_or(u32::MAX)),
+        Landed::BranchMoved { now } => Err((Refusal::Moved, moved_to(step, now.as_ref()))),
+        Landed::Dirty { paths } => {
+            let paths: Vec<String> = paths.iter().take(5).map(|path| quote_path(path)).collect();
+            let detail = format!(
+                "your checkout has changes on paths this merge touches ({}); commit or move them, then land",
+                paths.join(", ")
+            );
+            Err((Refusal::Dirty, detail))
+        }
+        Landed::Busy { what } => Err((Refusal::Busy, what)),
+    }
+}
+
+fn contains(world: &World, tip: &Oid, commit: &Oid) -> bool {
+    world.repo.is_ancestor(commit, tip).unwrap_or(false)
+}
+
+fn moved_to(step: &Move, now: Option<&Oid>) -> String {
+    match now {
+        Some(now) => format!("{} moved to {now} meanwhile", step.branch),
+        None => format!("{} is gone", step.branch),
+    }
+}
+
+/// I8: tested equals landed, nothing lost, nothing touched that the work does not touch.
+fn verify(
+    world: &World,
+    step: &Move,
+    intent: &MergeIntent,
+    work: Option<&Change>,
+    chain: &[Link],
+) -> Result<(), String> {
+    let tested = oid(&intent.tree)?;
+    let allowed = match work {
+        Some(work) => {
+            let works = chain.iter().map(|link| &link.work).chain([&work.commit]);
+            let mut allowed = BTreeSet::new();
+            for work in works {
+                allowed.extend(touched_by(world, step, &oid(work)?)?);
+            }
+            Some(allowed)
+        }
+        None => None,
+    };
+    land::verify(&world.repo, step, &tested, allowed.as_ref()).map_err(text)
+}
+
+fn touched_by(world: &World, step: &Move, work: &Oid) -> Result<Vec<Vec<u8>>, String> {
+    let base = crate::git::change::merge_base(&world.repo, &step.old, work).map_err(text)?;
+    let base = base.ok_or_else(|| "no common base".to_owned())?;
+    let paths = changed(&world.repo, &base, work).map_err(text)?;
+    Ok(paths.into_iter().map(|path| path.path).collect())
+}
+
+/// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
+pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Event {
+    match try_revert(world, intent, since) {
+        Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
+        Err(detail) => RevertRefused { start_seq: seq, detail }.into(),
+    }
+}
+
+fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -> Result<String, String> {
+    let _lock = lock(world, &intent.target)?;
+    let keep = world.keep_ref("revert");
+    let (landed, old) = (oid(&intent.landed)?, oid(&intent.old)?);
+    let Some(tip) = world.repo.resolve(&intent.target).map_err(text)? else {
+        return Err(format!("{} is gone", intent.target));
+    };
+    // Built before a crash: then the tip is still the landing, or the revert and whatever came after.
+    if let Some(reverted) = world.repo.resolve(&keep).map_err(text)?
+        && contains(world, &tip, &reverted)
+    {
+        return Ok(reverted.to_string());
+    }
+    let message = format!("archeflow: revert run {}\n\nThe tests failed after landing.\n", world.run_id);
+    let identity = world.repo.identity();
+    let built = land::revert(&world.repo, &tip, &landed, &old, &message, identity, &keep).map_err(text)?;
+    failpoint::pass("revert.built");
+    let land::Built::Commit { oid: new, .. } = built else {
+        return Err("later commits stand in the way of a clean revert".to_owned());
+    };
+    let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
+    carry_out(world, &step, since).map(|_| new.to_string()).map_err(|(_, detail)| detail)
+}
+
+fn lock(world: &World, target: &str) -> Result<Lock, String> {
+    let name = lock::name_for(world.repo.common_dir(), target);
+    let folder = world.state.join("locks");
+    std::fs::create_dir_all(&folder).map_err(text)?;
+    Lock::take(&folder, &name, WAIT).map_err(text)
+}
+
+fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {
+    Ok(Move { branch: branch.to_owned(), old: oid(old)?, new: oid(new)? })
+}
+
+fn oid(name: &str) -> Result<Oid, String> {
+    Oid::parse(name.as_bytes()).map_err(text)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,204 @@
+//! Performs orders. Every order is carried out on a thread of its own and answered by exactly one report.
+//!
+//! Each performer looks before it acts: what an order wants may have happened already, before a crash. So resuming
+//! a run is nothing but performing its open orders again.
+
+mod account;
+mod agent;
+mod agent_loop;
+pub(crate) mod checks;
+mod citations;
+pub(crate) mod client;
+mod context;
+mod done;
+mod evidence;
+mod landing;
+mod looking;
+mod usage;
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use archeflow_core::event::{AgentStart, Event};
+use archeflow_core::model::Seq;
+use archeflow_core::run::Run;
+
+use crate::clock;
+use crate::world::World;
+
+pub(crate) use agent::{ANSWER, STREAM};
+pub(crate) use citations::resolve as resolve_citations;
+pub(crate) use client::read_line;
+pub(crate) use client::vacate;
+pub use context::Error as DeskError;
+pub(crate) use context::nonce;
+pub use looking::change_of;
+
+/// What reaches the driver.
+#[derive(Debug)]
+pub enum Message {
+    Report {
+        order: Seq,
+        report: Event,
+    },
+    /// What an agent prints while it works; shown, never written down.
+    Murmur {
+        order: Seq,
+        text: String,
+    },
+    /// Something the run can't go on with, outside of its own rules.
+    Trouble(Trouble),
+    Signal(i32),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    #[error(
+        "{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume"
+    )]
+    Tampered { who: String, place: String },
+    #[error("could not write {path}: {why}")]
+    Artifact { path: String, why: String },
+    #[error("step {order} could not be carried out: {why}. Nothing is lost: resume")]
+    Unperformed { order: Seq, why: String },
+}
+
+/// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
+///
+/// `left_open` says that an earlier session may have begun with it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
+pub fn perform(
+    world: &Arc<World>,
+    run: &Run,
+    seq: Seq,
+    order: &Event,
+    left_open: bool,
+    inbox: &Sender<Message>,
+) -> Result<(), context::Error> {
+    let since = recover_since(run, left_open);
+    let (world, send) = (Arc::clone(world), inbox.clone());
+    match order {
+        Event::AgentStart(start) => {
+            let errand = context::errand(&world, run, seq, start)?;
+            spawn(inbox, seq, move || agent::perform(&world, &errand, &send));
+        }
+        Event::MergeStart(start) => {
+            let start = (**start).clone();
+            spawn(inbox, seq, move || report(&send, seq, landing::build(&world, seq, &start)));
+        }
+        Event::TestsStart(start) => {
+            let start = (**start).clone();
+            spawn(inbox, seq, move || report(&send, seq, checks::tests(&world, seq, &start)));
+        }
+        Event::EvidenceStart(start) => {
+            let start = (**start).clone();
+            spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
+        }
+        Event::LoopAppend(order) => {
+            let order = (**order).clone();
+            let heard =
+                run.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default();
+            spawn(inbox, seq, move || report(&send, seq, agent_loop::append(&world, seq, &order, &heard)));
+        }
+        Event::BatteryStart(start) => {
+            let (start, policy) = ((**start).clone(), run.policy().looping.clone());
+            spawn(inbox, seq, move || {
+                if let Some(done) = agent_loop::battery(&world, seq, &start, &policy) {
+                    report(&send, seq, done);
+                }
+            });
+        }
+        Event::LoopArchive(order) => {
+            let order = (**order).clone();
+            spawn(inbox, seq, move || report(&send, seq, agent_loop::snapshot(&world, seq, &order)));
+        }
+        Event::HookStart(start) => {
+            let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);
+            spawn(inbox, seq, move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
+        }
+        Event::MergeIntent(intent) => {
+            let (intent, work, chain) = ((**intent).clone(), run.work.clone(), run.landing.chain.clone());
+            spawn(inbox, seq, move || {
+                report(&send, seq, landing::land(&world, seq, &intent, (work.as_ref(), &chain), since));
+            });
+        }
+        Event::RevertIntent(intent) => {
+            let intent = (**intent).clone();
+            spawn(inbox, seq, move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
+        }
+        // A question waits for a person; the driver puts it to them.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// From when on a lock in the way of a landing can be our own dead child's; `None` when nothing can have been left
+/// half done. In a run taken up again, an earlier landing may have moved files and then been overtaken by somebody
+/// else's: its files are recognised, but no lock beside a new intent is ours.
+fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
+    const DAY: u64 = 86_400_000;
+    let taken_up_again = run.session.as_ref().is_some_and(|session| session.fence > 1);
+    match (left_open, taken_up_again) {
+        (true, _) => Some(clock::instant(run.landing.since)),
+        (false, true) => Some(clock::instant(clock::now() + DAY)),
+        (false, false) => None,
+    }
+}
+
+/// Nobody waits for a hand that never began or broke off: the driver is told, and the next start performs the order.
+fn spawn(inbox: &Sender<Message>, order: Seq, work: impl FnOnce() + Send + 'static) {
+    let hand = Hand { inbox: inbox.clone(), order };
+    let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);
+    let begun = thread.spawn(move || {
+        let _hand = hand;
+        work();
+    });
+    if let Err(error) = begun {
+        let why = format!("no thread could be started ({error})");
+        let _ = inbox.send(Message::Trouble(Trouble::Unperformed { order, why }));
+    }
+}
+
+struct Hand {
+    inbox: Sender<Message>,
+    order: Seq,
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "a fault of this program".to_owned();
+            let _ = self.inbox.send(Message::Trouble(Trouble::Unperformed { order: self.order, why }));
+        }
+    }
+}
+
+fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {
+    let _ = send.send(Message::Report { order, report: report.into() });
+}
+
+/// The last bytes of a file; nothing when it can't be read.
+pub(crate) fn tail(path: &std::path::Path, bytes: u64) -> Vec<u8> {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+        let mut tail = Vec::new();
+        file.take(bytes).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    read().unwrap_or_default()
+}
+
+/// The name of an agent's artifact (AF-165).
+pub fn artifact_name(start: &AgentStart) -> String {
+    use archeflow_core::model::{Purpose, Role};
+    match (start.role, start.purpose) {
+        (Role::Explorer, Purpose::Research) => "plan-mini-explorer.md".to_owned(),
+        (Role::Explorer, _) => "plan-explorer.md".to_owned(),
+        (Role::Creator, _) => "plan-creator.md".to_owned(),
+        (Role::Maker, _) => "do-maker.md".to_owned(),
+        (Role::Gatekeeper | Role::Reviewer, _) => format!("check-{}.md", start.archetype),
+    }
+}
