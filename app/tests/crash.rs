@@ -27,7 +27,7 @@ use archeflow_core::run::Run;
 
 use audit::Users;
 use proof::{golden, kill_at, sweep, tell};
-use scene::{Ended, Scene, TOKENS, finish, start};
+use scene::{Ended, Scene, TOKENS, finish, start, wait_until};
 
 /// Every time the golden run passes a place, as a point to kill it at.
 fn points(wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -152,6 +152,24 @@ fn m_a3_killed_at_random_instants() {
     assert!(killed > 5, "only {killed} of 30 hit a living program");
 }
 
+/// An executor that panics takes nothing else with it: the program says so and ends, and the run is resumed from there.
+#[test]
+fn m_a2_a_panic_in_an_executor_is_reported_and_the_run_resumes() {
+    for place in ["agent.housed:1", "tests.ran:1", "work.collected:1"] {
+        let scene = Scene::new();
+        let before = Users::look(&scene.repo());
+        let args = scene.run_args();
+        let mut command = scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        command.env("ARCHEFLOW_FAILPOINT_PANIC", place);
+        let (mut child, said) = start(command);
+        let ended = finish(&mut child, &said);
+        assert_eq!(ended.code, Some(30), "{place}: {}", ended.said);
+        assert!(ended.said.contains("a fault of this program"), "{place}: {}", ended.said);
+        proof::see_through(&scene, &[]).unwrap();
+        proof::check(&scene, &before, golden()).unwrap();
+    }
+}
+
 /// A run that was claimed and never began is told so, whatever is asked of it.
 #[test]
 fn a_run_that_never_began_is_told_so() {
@@ -182,11 +200,7 @@ fn m_a3_killed_while_an_agent_works() {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let (mut child, said) = start(scene.command(&args));
         let lingered = scene.home().join("lingered");
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !lingered.exists() {
-            assert!(Instant::now() < patience, "{}", fs::read_to_string(&said).unwrap());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| lingered.exists(), || fs::read_to_string(&said).unwrap());
         child.kill().unwrap();
         finish(&mut child, &said);
         let entries = audit::journal(&scene.journal()).unwrap();
@@ -518,11 +532,7 @@ fn m_f16_a_commit_in_the_last_moment_stays() {
     let mut command = scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
     command.env("ARCHEFLOW_FAILPOINT_PAUSE", format!("land.begun={}", pause.display()));
     let (mut child, said) = start(command);
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !pause.exists() {
-        assert!(Instant::now() < patience, "{}", fs::read_to_string(&said).unwrap());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| pause.exists(), || fs::read_to_string(&said).unwrap());
     let mine = scene.git(&["commit-tree", "-p", "main", "-m", "Mine", "main^{tree}"]).trim().to_owned();
     scene.git(&["update-ref", "-m", "mine", "refs/heads/main", &mine]);
     fs::remove_file(&pause).unwrap();
@@ -540,18 +550,17 @@ fn m_f16_a_commit_in_the_last_moment_stays() {
 #[test]
 fn m_n2_one_run_has_one_driver() {
     let scene = Scene::new();
-    let args = args_with_agent(&scene, &stages::shell_agent(&scene, "sleep 1"));
+    let waits = r#"while [ ! -e "$HOME/go" ]; do sleep 0.05; done"#;
+    let args = args_with_agent(&scene, &stages::shell_agent(&scene, waits));
     let (mut child, said) = start(scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>()));
-    let patience = Instant::now() + Duration::from_secs(30);
-    while scene.ids().is_empty() || fs::metadata(scene.journal()).unwrap().len() == 0 {
-        assert!(Instant::now() < patience);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let begun = || !scene.ids().is_empty() && fs::metadata(scene.journal()).unwrap().len() > 0;
+    wait_until(begun, || fs::read_to_string(&said).unwrap());
     let second = scene.resume(None);
     assert_eq!(second.code, Some(21), "{}", second.said);
     assert!(second.said.contains(&child.id().to_string()), "{}", second.said);
     child.kill().unwrap();
     finish(&mut child, &said);
+    fs::write(scene.home().join("go"), "").unwrap();
 
     let args = ["resume", &scene.id(), "--unattended", "--auto-merge"].map(str::to_owned);
     let command = || scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());

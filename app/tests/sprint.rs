@@ -69,9 +69,9 @@ impl World {
     fn new(projects: &[&str]) -> World {
         let dir = TempDir::with_prefix("archeflow-sprint-").unwrap();
         let world = World { dir };
-        fs::create_dir_all(world.base().join("home")).unwrap();
         fs::create_dir_all(world.hub()).unwrap();
         fs::write(world.base().join("agents.play"), CAST).unwrap();
+        world.configure("");
         for project in projects {
             let script = format!(
                 "git init -q -b main {project} && cd {project} && mkdir src && echo 1 > src/app.txt && git add . \
@@ -94,6 +94,8 @@ impl World {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
+        // Time limits count only once somebody is overdue, so a busy machine reaches none.
+        command.env("ARCHEFLOW_FAILPOINT_LIMITS", self.base().join("overdue"));
         command.current_dir(self.hub()).stdin(Stdio::null());
         command
     }
@@ -409,6 +411,10 @@ impl World {
             cast.replace("{base}", &self.base().display().to_string()),
         )
         .unwrap();
+        self.configure(config);
+    }
+
+    fn configure(&self, config: &str) {
         let folder = self.base().join("home/.config/archeflow");
         fs::create_dir_all(&folder).unwrap();
         // What the machine is busy with besides is none of a test's business.
@@ -417,7 +423,7 @@ impl World {
     }
 
     fn wait_for(&self, file: &str) {
-        for _ in 0..1_200 {
+        for _ in 0..12_000 {
             if self.base().join(file).exists() {
                 return;
             }

@@ -8,7 +8,7 @@ use archeflow_core::event::Event;
 
 use super::audit::{self, TARGET, Users};
 use super::proof::{self, golden};
-use super::scene::{Scene, TOKENS};
+use super::scene::{Scene, TOKENS, wait_until};
 
 /// A standard run that ended well, to be spoilt; a copy each time.
 struct Spoilt {
@@ -144,11 +144,7 @@ fn an_orphan_is_noticed() {
         .spawn()
         .unwrap();
     // A process shows its environment only a moment after it was started.
-    let seen = (0..200).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        audit::no_process(&entries).is_err()
-    });
-    assert!(seen, "the orphan was not noticed");
+    wait_until(|| audit::no_process(&entries).is_err(), || "the orphan was not noticed".to_owned());
     told(audit::no_process(&entries), "is alive");
     orphan.kill().unwrap();
     orphan.wait().unwrap();

@@ -223,6 +223,17 @@ STATUS: DONE
 END
 "#;
 
+/// Longer than anything takes on a machine that is ever so busy: only what is broken takes so long.
+const LONG: Duration = Duration::from_secs(900);
+
+pub(crate) fn wait_until(is: impl Fn() -> bool, told: impl Fn() -> String) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < LONG, "{}", told());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// How a process of ours ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
@@ -332,6 +343,7 @@ impl Scene {
             .env("XDG_STATE_HOME", root.join("state"))
             .env("XDG_CONFIG_HOME", root.join("config"))
             .env("TMPDIR", root)
+            .env("ARCHEFLOW_FAILPOINT_LIMITS", root.join("overdue"))
             .current_dir(self.repo())
             .stdin(Stdio::null());
         command
@@ -403,7 +415,7 @@ pub(crate) fn start(mut command: Command) -> (Child, PathBuf) {
 }
 
 pub(crate) fn finish(child: &mut Child, said: &Path) -> Ended {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + LONG;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

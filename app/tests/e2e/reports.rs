@@ -201,7 +201,7 @@ fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, u
     // A request is answered at once, so that a page that makes some can finish loading.
     let answer = || {
         while let Ok((mut stream, _)) = listener.accept() {
-            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(2)));
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(10)));
             let _ = stream.set_nonblocking(false);
             // A browser may open a line ahead of a request that its policy then forbids: nothing is said on that one.
             let mut request = [0; 4096];
@@ -216,7 +216,7 @@ fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, u
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {
         answer();
-        if begun.elapsed() > std::time::Duration::from_secs(120) {
+        if begun.elapsed() > crate::harness::LONG {
             let _ = child.kill();
             let _ = child.wait();
             panic!("the browser did not come back");
