@@ -5,8 +5,14 @@
 
 #[path = "proof_sprint/found.rs"]
 mod found;
+#[path = "harness/hub.rs"]
+#[expect(dead_code, reason = "what the other tests of sprints need is in it as well")]
+mod hub;
 #[path = "proof_sprint/two.rs"]
 mod two;
+#[path = "harness/user.rs"]
+#[expect(dead_code, reason = "what the other end-to-end tests need is in it as well")]
+mod user;
 #[path = "proof_sprint/watcher.rs"]
 mod watcher;
 #[path = "proof_sprint/world.rs"]
@@ -215,7 +221,7 @@ fn nothing_is_left(world: &World, project: &str) {
     let worktrees = world.git(project, &["worktree", "list", "--porcelain"]);
     assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
     let locks = world.own("find").args([project, "-name", "*.lock", "-path", "*/.git/*"]).output().unwrap();
-    assert!(locks.stdout.is_empty(), "{}", world::told(&locks));
+    assert!(locks.stdout.is_empty(), "{}", user::printed(&locks));
     let names = world.git(project, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
     let of_runs = |name: &str| {
         let run = name.strip_prefix("archeflow/").and_then(|run| run.split_once('.'));

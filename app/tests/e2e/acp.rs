@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{LONG, Outcome, Test, each, running, signal};
+use crate::harness::{LONG, Outcome, Test, as_strs, each, running, signal};
 use crate::model::{Model, Reply};
 
 /// An agent in shell. Each role has a turn of its own; what a test puts in place of `{special}` may say otherwise.
@@ -246,7 +246,7 @@ fn issue_4_a_stopped_acp_agent_is_called_off_and_leaves_nothing_running() {
         );
         let (test, spec) = stand_in(&special, "");
         let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = as_strs(&arguments);
         let stopped = test.during(&arguments, |child| {
             await_life(&format!("-f\0{word}"));
             signal(child, "TERM");
@@ -516,7 +516,7 @@ fn leaves_nothing_running(row: &Row) {
     ]);
     let (test, spec) = real(row, &model);
     let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     let stopped = test.during(&arguments, |child| {
         await_life(&format!("-f\0{word}"));
         signal(child, "TERM");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, TASK, Test, review, signal};
+use crate::harness::{Outcome, TASK, Test, as_strs, review, signal};
 
 /// An agent that does its part, says what `$COST` is, and with `$SLOW` works for hours where it is a sage.
 const PAID: &str = r#"#!/bin/sh
@@ -290,7 +290,7 @@ fn af170_a_run_that_ends_twice_is_scored_once() {
 fn i4_a_stopped_run_keeps_what_was_set_aside() {
     let test = paid("HANG=1").config("costs:\n  per_agent_usd: 0.3\n");
     let arguments = test.arguments(TASK, &["--auto-merge", "--budget", "5"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     let stopped = test.during(&arguments, |child| {
         test.wait_for("agent.start", Some("maker"));
         signal(child, "INT");

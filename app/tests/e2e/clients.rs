@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{LONG, Outcome, TASK, Test, running, signal};
+use crate::harness::{LONG, Outcome, TASK, Test, as_strs, running, signal};
 use crate::model::{Kind, Model, Reply};
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n- `tests/app_test.sh`\n\n\
@@ -344,7 +344,7 @@ impl Row {
         let test = test_of(&[self], address, &Clocks { silence, ..Clocks::default() });
         model.makes_overdue(test.overdue(), TRIES);
         let arguments = test.arguments(TASK, &self.arguments());
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = as_strs(&arguments);
         let outcome = test.during(&arguments, |child| {
             if refused {
                 overdue_when_it_complains(&test, child);
@@ -377,7 +377,7 @@ impl Row {
         ]);
         let test = self.test(&model, &Clocks::default());
         let arguments = test.arguments("Add a line", &self.arguments());
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = as_strs(&arguments);
         let stopped = test.during(&arguments, |child| {
             let begun = Instant::now();
             while running(&format!("-f\0{word}")).len() < 2 {

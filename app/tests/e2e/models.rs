@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{LONG, Outcome, Test, each, review, running, signal};
+use crate::harness::{LONG, Outcome, Test, as_strs, each, review, running, signal};
 
 /// What the model does when it is asked.
 #[derive(Debug, Clone)]
@@ -468,7 +468,7 @@ fn t2_s1_a_key_goes_to_its_host_and_is_written_nowhere() {
         let (test, spec) = test(provider, &server);
         let mut lines = Vec::new();
         let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = as_strs(&arguments);
         let outcome = test.during(&arguments, |child| {
             while child.try_wait().unwrap().is_none() {
                 lines.extend(running(""));
@@ -749,7 +749,7 @@ fn issue_4_a_stopped_loop_leaves_nothing_running() {
     let (test, spec) = test("openai", &server);
     let test = test.config("models:\n  retry_waits_seconds: [0]\n");
     let arguments = test.arguments("Add a line", &["--agent", &spec, "--auto-merge"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     let stopped = test.during(&arguments, |child| {
         let begun = Instant::now();
         while running(&format!("-f\0{word}")).is_empty() {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::harness::{Test, review};
+use crate::harness::{Test, as_strs, review};
 
 const FOUND: &str =
     "src/app.txt:3 | WARNING | reliability | Line three loses its end | Keep the end | `src/app.txt:3`";
@@ -136,7 +136,7 @@ fn bx_32_list_and_status_look_into_every_repository() {
 fn bx_32_a_run_nobody_drives_any_more_is_told_apart() {
     let test = Test::new().play("== maker ==\nsleep 60000\nsay <<END\nnever\nEND\n\n");
     let arguments = test.arguments("Add a line", &["--auto-merge"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     test.during(&arguments, |child| {
         test.wait_for("agent.start", Some("maker"));
         let driven = Command::new(env!("CARGO_BIN_EXE_archeflow"))
