@@ -75,7 +75,7 @@ pub fn write(start: &AgentStart, seen: &AgentContext, frame: &BriefSettings<'_>)
         text,
         "\n# Answer\n\nAnswer in Markdown in the format your role prescribes. {}The last line is \
          `STATUS: DONE`, `STATUS: DONE_WITH_CONCERNS`, `STATUS: NEEDS_CONTEXT` or `STATUS: BLOCKED`.\n{}",
-        where_it_stands(start.role),
+        working_directory_note(start.role),
         in_a_form(frame.form)
     );
     text
@@ -90,7 +90,7 @@ pub fn correction(start: &AgentStart, nonce: &str, form: bool) -> String {
          holds. {}Answer again and completely, in the same format as before, as if for the first time. The last line \
          is `STATUS: DONE`, `STATUS: DONE_WITH_CONCERNS`, `STATUS: NEEDS_CONTEXT` or `STATUS: BLOCKED`.\n{}",
         fenced(&mark, &start.note),
-        where_it_stands(start.role),
+        working_directory_note(start.role),
         in_a_form(form)
     )
 }
@@ -130,7 +130,7 @@ fn note_lead(purpose: Purpose) -> &'static str {
     }
 }
 
-fn where_it_stands(role: Role) -> &'static str {
+fn working_directory_note(role: Role) -> &'static str {
     match role {
         Role::Maker => "Your current directory is your own working copy: change it, test it, commit. ",
         Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {

@@ -45,7 +45,7 @@ pub fn of_review(run: &Run, start: &AgentStart) -> Vec<String> {
     let mut all = vec![format!(
         "You review a change that exists already: {}. Nobody here planned or made it, and you do not change it. What \
          is called proposal is what the change says of itself.",
-        opened.subject.said()
+        opened.subject.label()
     )];
     if opened.parts.len() > 1 {
         all.push(format!(

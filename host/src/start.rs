@@ -14,12 +14,13 @@ use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo, runner};
 use crate::model_agent::place::{self, Wrong};
+use crate::nonce::nonce;
 use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
 use crate::store::{files, names, places};
 use crate::team::{self, Lineup};
 use crate::world::{World, allowed_env, client_env};
-use crate::{clock, costs, executors, failpoint, log, memory, proc, projections, review};
+use crate::{clock, costs, failpoint, log, memory, proc, projections, review};
 
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
@@ -372,7 +373,7 @@ impl Project {
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
-        let tag = format!("{run_id}.{}", executors::nonce());
+        let tag = format!("{run_id}.{}", nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)

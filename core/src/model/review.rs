@@ -41,7 +41,7 @@ impl SubjectKind {
 }
 
 impl Subject {
-    pub fn said(&self) -> String {
+    pub fn label(&self) -> String {
         match self.name.as_str() {
             "" => self.kind.name().to_owned(),
             name => format!("{} {name}", self.kind.name()),

@@ -133,11 +133,11 @@ pub fn strength_of_line(line: &str) -> Strength {
 }
 
 fn count(line: &str, marks: &[&str]) -> u32 {
-    u32::from(marks.iter().any(|mark| stands_in(line, mark)))
+    u32::from(marks.iter().any(|mark| contains_mark(line, mark)))
 }
 
 /// Whether a mark stands in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn stands_in(line: &str, mark: &str) -> bool {
+fn contains_mark(line: &str, mark: &str) -> bool {
     let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
     line.match_indices(mark).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());

@@ -31,9 +31,9 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
         (
             _,
             Some(Reason::ProviderBusy | Reason::NotSignedIn | Reason::NeedsContext | Reason::LowConfidence),
-        ) => Follows::Settle(ItemStatus::Pending, told(end)),
+        ) => Follows::Settle(ItemStatus::Pending, summary(end)),
         (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => {
-            Follows::Settle(ItemStatus::Failed, told(end))
+            Follows::Settle(ItemStatus::Failed, summary(end))
         }
         (
             RunStatus::Stopped
@@ -42,7 +42,7 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
             | RunStatus::DryRun
             | RunStatus::Reviewed,
             _,
-        ) => Follows::Settle(ItemStatus::Failed, told(end)),
+        ) => Follows::Settle(ItemStatus::Failed, summary(end)),
     }
 }
 
@@ -54,7 +54,7 @@ pub fn goes_on(known: &ItemState) -> Option<String> {
     }
 }
 
-fn told(end: &RunEnd) -> String {
+fn summary(end: &RunEnd) -> String {
     let (status, reason) = (end.status.map_or("", RunStatus::name), end.reason.map_or("", Reason::name));
     format!("{status} ({reason}): {}; archeflow show {}", end.detail, end.run_id)
 }

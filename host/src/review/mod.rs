@@ -17,6 +17,7 @@ use archeflow_core::run::{REVIEW, Run};
 use crate::drive::Driver;
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
+use crate::nonce::nonce;
 use crate::probe::Choice;
 use crate::start::{self, Project, Wanted};
 use crate::store::{files, names};
@@ -89,7 +90,7 @@ const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 *
 impl Project {
     /// A new review, claimed and ready to be told. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &Requested) -> Result<Opened, Error> {
-        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", executors::nonce()));
+        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
         let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
@@ -135,7 +136,7 @@ impl Project {
         lineup.seats.insert(REVIEW.to_owned(), sitting.clone());
         self.places.make()?;
         let (events, artifacts) = (self.places.events(), self.places.artifacts());
-        let name = format!("review {}", subject.said());
+        let name = format!("review {}", subject.label());
         let journal = names::free_run_id(&events, &artifacts, &clock::date(clock::now()), &name)
             .map_err(start::Error::from)?;
         let run_id = journal.run_id().to_owned();

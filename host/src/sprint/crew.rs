@@ -78,7 +78,7 @@ impl Crew {
         let id = run_id(&self.sprint_id, &item.id, attempt);
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, &id) {
-            Looked::Over(run) => return Stretch::last(told(&id, &run, 0)),
+            Looked::Over(run) => return Stretch::last(end_of(&id, &run, 0)),
             Looked::Begun => words(["resume", &id, "--unattended", "--json"]),
             Looked::Nothing => {
                 let mut args =
@@ -101,7 +101,7 @@ impl Crew {
     fn resume_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
         match look(&dir, id) {
-            Looked::Over(run) if busy(&run).is_none() => Stretch::last(told(id, &run, 0)),
+            Looked::Over(run) if busy(&run).is_none() => Stretch::last(end_of(id, &run, 0)),
             Looked::Over(_) | Looked::Begun | Looked::Nothing => {
                 self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None)
             }
@@ -119,7 +119,7 @@ impl Crew {
             Looked::Over(run)
                 if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
             {
-                return Stretch::last(told(id, &run, 0));
+                return Stretch::last(end_of(id, &run, 0));
             }
             // The yes is in its log already, and it was killed on the way.
             Looked::Begun => words(["resume", id, "--unattended", "--json"]),
@@ -142,7 +142,7 @@ impl Crew {
         let mut stretch = once();
         for _ in 0..REVIVALS {
             took_ms = took_ms.saturating_add(stretch.end.took_ms);
-            if stretch.has_come_out() || self.watch.is_stopping() {
+            if stretch.is_over() || self.watch.is_stopping() {
                 return RunEnd { took_ms, ..stretch.end };
             }
             stretch = once();
@@ -188,14 +188,14 @@ impl Crew {
         };
         let ended = proc::run(job, watch, &mut |_, _| {});
         let cut = matches!(ended.cause, Cause::Signaled(_) | Cause::Stopped);
-        Stretch { end: self.came_out(dir, id, &ended), cut }
+        Stretch { end: self.run_end(dir, id, &ended), cut }
     }
 
     /// The run's own log says how it came out; without one, the last thing it said.
-    fn came_out(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
+    fn run_end(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
         let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
         match look(dir, id) {
-            Looked::Over(run) => told(id, &run, took),
+            Looked::Over(run) => end_of(id, &run, took),
             looked @ (Looked::Begun | Looked::Nothing) => {
                 let more = if matches!(looked, Looked::Begun) {
                     format!("; archeflow resume {id}")
@@ -205,7 +205,7 @@ impl Crew {
                 RunEnd {
                     took_ms: took,
                     stopped: self.watch.is_stopping(),
-                    ..unstarted(id, last_words(ended) + &more)
+                    ..unstarted(id, last_output(ended) + &more)
                 }
             }
         }
@@ -223,7 +223,7 @@ impl Stretch {
         Stretch { end, cut: false }
     }
 
-    fn has_come_out(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.end.status.is_some() || !self.cut
     }
 }
@@ -270,7 +270,7 @@ fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
     (goes_on || done).then_some(UnfinishedRun { run_id: id, spent_usd: run.spent, budget_usd })
 }
 
-pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
+pub(super) fn end_of(id: &str, run: &Run, took_ms: u64) -> RunEnd {
     let outcome = run.outcome.as_ref();
     RunEnd {
         run_id: id.to_owned(),
@@ -320,7 +320,7 @@ pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
     }
 }
 
-fn last_words(ended: &Ended) -> String {
+fn last_output(ended: &Ended) -> String {
     let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
     let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());

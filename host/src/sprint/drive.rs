@@ -142,7 +142,7 @@ impl SprintDriver {
             });
         }
         reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
-        self.tell(face, reports)
+        self.record_reports(face, reports)
     }
 
     /// To its end, or till a signal or a fault. Nobody runs on afterwards: runs are called in first (I5).
@@ -173,11 +173,11 @@ impl SprintDriver {
                 self.crew.watch.stop();
             }
             if let Some(answer) = self.asked(face) {
-                self.tell(face, vec![answer])?;
+                self.record_reports(face, vec![answer])?;
                 continue;
             }
             match self.inbox.recv_timeout(TICK) {
-                Ok(SprintMessage::Report(seq, report)) => self.heard(face, seq, report)?,
+                Ok(SprintMessage::Report(seq, report)) => self.on_report(face, seq, report)?,
                 Ok(SprintMessage::Signal(signal)) => return self.interrupted(face, signal),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -203,7 +203,7 @@ impl SprintDriver {
                 news.push(SprintEvent::Served { account: account.clone() });
             }
         }
-        self.tell(face, news)
+        self.record_reports(face, news)
     }
 
     /// The question a person has to answer, answered.
@@ -233,24 +233,28 @@ impl SprintDriver {
         let mut news: Vec<SprintEvent> =
             queue.items().filter(is_news).map(|item| SprintEvent::Seen { item: item.clone() }).collect();
         news.extend(self.lookout.look(&self.crew, &self.sprint));
-        self.tell(face, news)
+        self.record_reports(face, news)
     }
 
-    fn heard(
+    fn on_report(
         &mut self,
         face: &mut dyn SprintObserver,
         seq: Seq,
         report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
         match report {
-            Ok(report) if self.sprint.open.contains_key(&seq) => self.tell(face, vec![report]),
+            Ok(report) if self.sprint.open.contains_key(&seq) => self.record_reports(face, vec![report]),
             Ok(_) => Ok(()),
             // The order stays open: whoever takes the sprint up performs it again.
             Err(error) => Err(error.into()),
         }
     }
 
-    fn tell(&mut self, face: &mut dyn SprintObserver, reports: Vec<SprintEvent>) -> Result<(), Error> {
+    fn record_reports(
+        &mut self,
+        face: &mut dyn SprintObserver,
+        reports: Vec<SprintEvent>,
+    ) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.sprint.hear(now, report)).collect();
         self.record(face, entries).map(drop)
@@ -332,15 +336,15 @@ impl SprintDriver {
                 Ok(SprintMessage::Report(seq, report)) => {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
-                    if !report.as_ref().is_ok_and(was_called_in) {
-                        self.heard(face, seq, report)?;
+                    if !report.as_ref().is_ok_and(was_stopped) {
+                        self.on_report(face, seq, report)?;
                     }
                 }
                 Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.tell(face, vec![SprintEvent::Interrupted { signal }])?;
+        self.record_reports(face, vec![SprintEvent::Interrupted { signal }])?;
         Ok(SprintEnded::Signal(signal))
     }
 }
@@ -358,7 +362,7 @@ fn concerns_people(event: &SprintEvent) -> bool {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others come to their end")]
-fn was_called_in(report: &SprintEvent) -> bool {
+fn was_stopped(report: &SprintEvent) -> bool {
     match report {
         SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => end.stopped,
         SprintEvent::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),

@@ -55,13 +55,13 @@ impl SprintReader {
 }
 
 /// The sprints of a queue, oldest first.
-pub fn known(place: &QueueFolder) -> Vec<String> {
+pub fn sprint_ids(place: &QueueFolder) -> Vec<String> {
     listed(&place.folder())
 }
 
 /// The newest that somebody drives, else the newest of all.
 pub fn newest(place: &QueueFolder) -> Option<String> {
-    let known = known(place);
+    let known = sprint_ids(place);
     let driven = known.iter().rev().find(|id| Journal::driver(&place.folder(), id).is_some());
     driven.or(known.last()).cloned()
 }

@@ -36,7 +36,7 @@ pub fn render(block: Block) -> String {
     };
     let (agent, result, next) = (block.agent.name(), result.name(), block.next.name());
     let project: String = block.project.chars().filter(|c| !matches!(c, '|' | '=' | ',' | ';')).collect();
-    let (summary, project) = (said(block.summary), said(&project));
+    let (summary, project) = (one_line(block.summary), one_line(&project));
     format!(
         "- Agent: {agent}\n- Result: {result}\n- Step Summary: {summary}\n- Next: {next}\n\n\
          Project={project} | Agent={agent} | Step={}\n",
@@ -45,7 +45,7 @@ pub fn render(block: Block) -> String {
 }
 
 /// On one line, and never nothing.
-fn said(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let text = cap(&plain(text), MAX_SUMMARY);
     let pipes = text.replace('|', "/");
     if pipes.chars().any(char::is_alphanumeric) { pipes } else { "(nothing said)".to_owned() }

@@ -113,7 +113,7 @@ const PLACEHOLDERS: [&str; 15] = [
 ];
 
 /// All there is in one added line of a file; at most one of each class.
-pub fn found(path: &str, line: &str) -> Vec<Leak> {
+pub fn leaks_in(path: &str, line: &str) -> Vec<Leak> {
     let is_test = signs::is_test_path(path);
     let credential = token(line)
         .or_else(|| in_address(line))

@@ -70,7 +70,7 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    pub fn said(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             Remedy::Retry => "retry".to_owned(),
             Remedy::RetryAfter(ms) => format!("retry after {ms} ms"),

@@ -34,7 +34,7 @@ pub struct TurnFacts {
 }
 
 /// What a block means here; or why it means nothing.
-pub fn heard(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
+pub fn event_of(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
     if said.by != said.agent {
         return Err(format!("the {} writes in the name of the {}", said.by.name(), said.agent.name()));
     }

@@ -190,7 +190,7 @@ fn reinforce(
     lived: &Lived,
     policy: &Memory,
 ) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.frequency = lesson.frequency.saturating_add(if lasting { policy.persistent_boost } else { 1 });
     let grave = |name: &str| {
         [Severity::Info, Severity::Warning, Severity::Critical].iter().position(|s| s.name() == name)
@@ -203,7 +203,7 @@ fn reinforce(
 }
 
 fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.ineffective = lesson.ineffective.saturating_add(1);
     lesson.frequency = lesson.frequency.saturating_sub(1);
     let useless = lesson.ineffective >= policy.ineffective_limit || lesson.frequency == 0;
@@ -214,7 +214,7 @@ fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
     }
 }
 
-fn seen(lesson: &Lesson, lived: &Lived) -> Lesson {
+fn seen_again(lesson: &Lesson, lived: &Lived) -> Lesson {
     Lesson { last_seen_run: lived.run_id.clone(), runs_since_last_seen: 0, ..lesson.clone() }
 }
 

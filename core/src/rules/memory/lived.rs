@@ -96,7 +96,7 @@ impl Lived {
     }
 
     /// Each lesson that somebody who was sent was told, with whom.
-    pub fn told(&self) -> BTreeMap<&str, Vec<&str>> {
+    pub fn injected_lessons(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (archetype, ids) in self.past.told.iter().filter(|(archetype, _)| self.sent.contains(*archetype))
         {

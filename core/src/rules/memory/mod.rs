@@ -20,7 +20,7 @@ pub use effect::{Effect, effects};
 pub use learn::{Archived, LessonChange, LessonUpdate, crowded_out, learn, retires, tags};
 pub use lived::Lived;
 pub use regress::{Regression, mark, regressions};
-pub use tell::{LessonReason, Telling, said, select, tell, told_text};
+pub use tell::{LessonReason, Telling, decision_points, lessons_section, select, tell};
 
 /// The domain of a lesson that holds everywhere.
 pub const GENERAL: &str = "general";

@@ -97,7 +97,11 @@ pub fn select<'n>(
 }
 
 /// What there is to say about it when a run begins: the rule, what it looked at, what was decided.
-pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'static str, String, String)> {
+pub fn decision_points(
+    past: &Past,
+    team: &[String],
+    boundaries: &Boundaries,
+) -> Vec<(&'static str, String, String)> {
     let told = |name: &String| Some(format!("{name} {}", past.told.get(name)?.join(" ")));
     let told: Vec<String> = team.iter().filter_map(told).collect();
     let mut said = Vec::new();
@@ -124,7 +128,7 @@ pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'sta
 
 /// The section of a brief; the brief puts it between fences. What this run has shown to be of no help is not told
 /// again (AF-145).
-pub fn told_text(past: &Past, archetype: &str, ineffective: &BTreeSet<String>) -> Option<String> {
+pub fn lessons_section(past: &Past, archetype: &str, ineffective: &BTreeSet<String>) -> Option<String> {
     let ids: Vec<&String> =
         past.told.get(archetype)?.iter().filter(|id| !ineffective.contains(*id)).collect();
     if ids.is_empty() {
