@@ -1,4 +1,4 @@
-//! What the next cycle is told of the last one (AF-086, AF-092, AF-095), and the convergence report (AF-111).
+//! The feedback of the last cycle to the next one (AF-086, AF-092, AF-095), and the convergence report (AF-111).
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub fn for_role(run: &Run, role: Destination) -> Option<String> {
     feedback_text(run, role, &run.policy().boundaries)
 }
 
-/// The same for somebody who has no room for all of it: the gravest one by one, the rest as themes (AF-156).
+/// The same for a prompt without room for all of it: the gravest one by one, the rest as themes (AF-156).
 pub fn in_short(run: &Run, role: Destination) -> Option<String> {
     feedback_text(run, role, &Boundaries { findings_at_most: 0, ..run.policy().boundaries.clone() })
 }
@@ -151,7 +151,7 @@ fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     };
     let _ = writeln!(text, "## {title}-Routed Issues\n");
     let mut none = true;
-    // A regression stands above a fresh finding (AF-121).
+    // A regression comes before a new finding (AF-121).
     let (back, others): (Vec<&Tracked>, Vec<&Tracked>) = boundary
         .open
         .iter()

@@ -1,4 +1,4 @@
-//! A sprint as its log tells it. It remembers and never decides.
+//! The state of a sprint, from its log. It remembers and never decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,11 +35,11 @@ pub struct Sprint {
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: SinceCheckpoint,
-    /// A checkpoint was reached, and nobody has been asked since.
+    /// A checkpoint was reached, and the user was not asked since.
     pub at_checkpoint: bool,
     /// What runs and landings took altogether.
     pub work_ms: u64,
-    /// It was told that much of the budget is gone.
+    /// The budget warning was given.
     pub warned: bool,
     pub broke: Option<(SprintStop, bool, String)>,
     pub end: Option<(SprintStop, String)>,
@@ -95,14 +95,14 @@ pub enum ItemStage {
     /// It landed, or not.
     Landed,
     Settling,
-    /// The queue says what became of it.
+    /// Its result is in the queue.
     Settled,
-    /// Somebody else's, or given back; this sprint leaves it alone.
+    /// Owned by another sprint, or given back; this sprint skips it.
     Aside,
 }
 
 impl ItemStage {
-    /// As it is told to people.
+    /// As it is shown to people.
     pub fn name(self) -> &'static str {
         match self {
             ItemStage::Waiting => "waiting",
@@ -183,7 +183,7 @@ impl Sprint {
                 self.set_stage(item, ItemStage::Running);
                 self.update(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
-                    // Nobody went on with it.
+                    // It was not resumed.
                     known.left = known.left.take().filter(|_| known.end.is_some());
                 });
                 // From here on it changes other files, from another commit on.
@@ -287,7 +287,7 @@ impl Sprint {
         self.record_end(item, end, stand);
     }
 
-    /// Whoever neither landed nor was refused waits as before.
+    /// Items neither landed nor refused wait as before.
     fn batch_landed(&mut self, order: Option<&SprintEvent>, came: &BatchLanding) {
         let Some(SprintEvent::BatchLand { candidates, .. }) = order else { return };
         self.worked(came.took_ms);
@@ -331,7 +331,7 @@ impl Sprint {
         let before = self.items.get(item).and_then(|known| known.left.as_ref());
         let before = before.filter(|left| left.run_id == end.run_id).map_or(0, |left| left.spent_usd.0);
         let cost = self.spent.entry(end.run_id.clone()).or_default();
-        // A run tells what it cost altogether, so the greater word is the later one.
+        // A run reports its total cost, so the greater number is the later one.
         *cost = (*cost).max(Money(end.cost_usd.0.saturating_sub(before)));
         if let Some(known) = self.items.get(item) {
             self.projects.insert(end.run_id.clone(), known.item.project.clone());

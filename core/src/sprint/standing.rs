@@ -18,7 +18,7 @@ pub enum Follows {
 /// BX-22's map of statuses. `reruns` is how many are left.
 pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
     if end.stopped {
-        let note = format!("called in with the sprint; the next one goes on with {}", end.run_id);
+        let note = format!("stopped with the sprint; the next one resumes {}", end.run_id);
         return Follows::Settle(ItemStatus::Pending, note);
     }
     let Some(status) = end.status else {
@@ -46,7 +46,7 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
     }
 }
 
-/// The run with which an item that is given back can go on, and it need not begin anew.
+/// The run to resume for an item that is given back.
 pub fn goes_on(known: &ItemState) -> Option<String> {
     match &known.end {
         Some(end) => (end.stopped || end.busy.is_some()).then(|| end.run_id.clone()),

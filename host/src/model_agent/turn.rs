@@ -156,7 +156,7 @@ impl<'a> Talk<'a> {
             }
             let text = reply.text;
             if calls.is_empty() && text.trim().is_empty() {
-                return Err(ClientFault::new(Failure::Garbled, "the model said nothing"));
+                return Err(ClientFault::new(Failure::Garbled, "the model returned no text"));
             }
             self.kept.said.push(ConversationPart::Model { text: text.clone(), calls: calls.clone() });
             if calls.is_empty() {

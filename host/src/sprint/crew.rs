@@ -19,30 +19,30 @@ use crate::store::names;
 
 /// A run that is asked to end calls its agents in and keeps their work first.
 const GRACE: Duration = Duration::from_secs(60);
-/// So much of what a run said last is kept, in case it left no log.
+/// The most that is kept of a run's last output, in case it left no log.
 const TAIL: u64 = 8 * 1024;
-/// A run that is killed goes on where it was, so many times; what kills it oftener is not cured by that.
+/// A run that is killed is resumed at most this many times.
 const REVIVALS: u32 = 5;
 
-/// What the hands of a sprint reach for.
+/// What the executors of a sprint need.
 #[derive(Debug)]
 pub struct Crew {
     pub sprint_id: String,
     pub place: QueueFolder,
-    /// Where the projects lie.
+    /// The folder of the projects.
     pub projects: PathBuf,
     pub me: PathBuf,
-    /// Where the user stands: agents are looked up from there.
+    /// The user's current directory: agents are looked up from there.
     pub cwd: PathBuf,
     pub env: Vec<(OsString, OsString)>,
-    /// Said to every run, e.g. who plays.
+    /// Arguments for every run, e.g. the agent.
     pub said: Vec<OsString>,
     pub tag: String,
     pub watch: Watch,
 }
 
 impl Crew {
-    /// Takes an item out of the queue, unless somebody else has it.
+    /// Takes an item out of the queue, unless another process has it.
     pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<SprintEvent, Error> {
         let claimed = self.place.change(|queue| {
             let claim = queue.claim(item, &self.sprint_id)?;
@@ -136,7 +136,7 @@ impl Crew {
         stretch
     }
 
-    /// However often its process is killed by somebody else, within reason.
+    /// Resumes it when its process is killed from outside, a limited number of times.
     pub(super) fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
         let mut took_ms = 0_u64;
         let mut stretch = once();
@@ -191,7 +191,7 @@ impl Crew {
         Stretch { end: self.run_end(dir, id, &ended), cut }
     }
 
-    /// The run's own log says how it came out; without one, the last thing it said.
+    /// The result from the run's own log; without one, its last output.
     fn run_end(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
         let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
         match look(dir, id) {
@@ -212,7 +212,7 @@ impl Crew {
     }
 }
 
-/// One process of a run, and whether it was ended by somebody else.
+/// One process of a run, and whether it was killed from outside.
 pub(super) struct Stretch {
     end: RunEnd,
     cut: bool,
@@ -242,15 +242,15 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
         Ok(text) if text.is_empty() => Looked::Nothing,
         Ok(text) => match log::fold(&text) {
             Ok(run) if run.outcome.is_some() => Looked::Over(Box::new(run)),
-            // What can't be read is told by the run itself when it is started.
+            // Unreadable logs are reported by the run itself when it is started.
             Ok(_) | Err(_) => Looked::Begun,
         },
         Err(_) => Looked::Begun,
     }
 }
 
-/// A run that an earlier sprint began, if it is worth something: it can go on, or somebody has brought it to a good end
-/// by hand. What was discarded, failed, or is not there any more is begun anew. Anybody may write into the queue, so the
+/// A run that an earlier sprint began, if it is still useful: it can be resumed, or a person finished it by hand. A run
+/// that was discarded, failed, or is missing is started again. Anybody may write into the queue, so the
 /// run must be one that a sprint began for this very task.
 fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
     let (begun_for, _attempt) = id.rsplit_once('.')?;
@@ -324,7 +324,7 @@ fn last_output(ended: &Ended) -> String {
     let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
     let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = error.or_else(last).unwrap_or("it said nothing").to_owned();
+    let said = error.or_else(last).unwrap_or("it printed nothing").to_owned();
     match &ended.cause {
         Cause::Exited(code) => format!("exit {code}: {said}"),
         Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),

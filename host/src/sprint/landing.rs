@@ -1,6 +1,6 @@
-//! Landing several runs of a project in one step. The last of them carries it: its landing is what every landing is,
+//! Landing several runs of a project in one step. The last of them lands all: its landing is what every landing is,
 //! with the work of the others below its own, so there is one test, one intent and one move. Then each of the others
-//! looks whether the target has its commit, and says so in its own log.
+//! checks whether the target has its commit, and records it in its own log.
 
 use std::path::Path;
 use std::time::Instant;
@@ -36,7 +36,7 @@ impl Crew {
         let end = self.to_its_end(|| self.carry_once(seq, dir, &lead.run_id, &before));
         match look(dir, &lead.run_id) {
             Looked::Over(run) if has_landed(&run) => self.landed(seq, dir, &run, candidates),
-            // Called in before the others were in its log, it waits as it did before.
+            // Stopped before the others were in its log, it waits as before.
             Looked::Over(run) if self.watch.is_stopping() && !was_asked(&run, &before) => {
                 BatchLanding { ends: stopped_ends(candidates), ..BatchLanding::default() }
             }
@@ -64,8 +64,8 @@ impl Crew {
         self.start(seq, dir, lead, args, None)
     }
 
-    /// What came along says so itself. That takes a moment, and is done also while everybody is called in: what has
-    /// landed must not be taken for something that has not.
+    /// The runs that landed along record it themselves. That is quick, and done also while runs are being stopped: what
+    /// has landed must not be taken for something that has not.
     fn landed(&self, seq: Seq, dir: &Path, lead: &Run, candidates: &[Candidate]) -> BatchLanding {
         let mut came = BatchLanding::default();
         let Some((carrier, others)) = candidates.split_last() else { return came };
@@ -109,7 +109,7 @@ fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
     Places::at(dir).is_ok_and(|places| co_landing::companions(&places, lead, before).is_ok())
 }
 
-/// It did not land. What concerns all of them is told apart from what concerns the one that carried them.
+/// It did not land. Failures of all of them are kept apart from failures of the one that landed them.
 fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> BatchLanding {
     let landing = &lead.landing;
     if !was_asked(lead, before) {

@@ -5,7 +5,7 @@ use crate::read::text::{cap, plain};
 
 const MAX_SUMMARY: usize = 300;
 
-/// What a block says. A question is said in the grammar's own words (PC-02); so is everything else that has one.
+/// The content of a block. A question uses the grammar's own words (PC-02); so does everything else that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     pub agent: Speaker,

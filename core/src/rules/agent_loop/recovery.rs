@@ -65,7 +65,7 @@ pub enum Remedy {
     ToPlanner,
     /// FAIL, and a person decides.
     ToHuman,
-    /// Told, and sent again once; the next agent has nothing to go on without it.
+    /// Reported, and started again once; the next agent can't work without it.
     AskAgain,
 }
 

@@ -13,7 +13,7 @@ use crate::rules::convergence::keywords;
 pub struct LessonUpdate {
     pub lesson: Lesson,
     pub what: LessonChange,
-    /// It is told no more.
+    /// It is injected no more.
     pub archived: Option<Archived>,
 }
 
@@ -25,7 +25,7 @@ pub enum LessonChange {
     Reinforced,
     /// Seen again, and open for several cycles (AF-112).
     DoublyReinforced,
-    /// Told, and the same came back (AF-145).
+    /// It was injected, and the same finding came back (AF-145).
     Ineffective,
     /// Not seen in this run.
     Unseen,
@@ -51,7 +51,7 @@ impl LessonChange {
 pub enum Archived {
     Decayed,
     Ineffective,
-    /// The user said so.
+    /// The user archived it.
     Forgotten,
     /// There were too many.
     CrowdedOut,
@@ -76,7 +76,7 @@ impl Archived {
 }
 
 /// Whether a lesson put away for this reason stays away: what the user forgot, or what never helped, is not learned
-/// anew at its next occasion.
+/// again at its next occasion.
 pub fn retires(why: Archived) -> bool {
     matches!(why, Archived::Forgotten | Archived::Ineffective)
 }

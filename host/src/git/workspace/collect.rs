@@ -69,7 +69,7 @@ impl Slot {
             if self.contains(&head, base)? {
                 parent = head;
             } else {
-                notes.push(format!("HEAD {head} does not contain {base}; kept aside"));
+                notes.push(format!("HEAD {head} does not contain {base}; kept under a ref of its own"));
                 stray_heads.insert(0, head);
             }
         }
