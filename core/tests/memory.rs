@@ -287,7 +287,7 @@ fn af_176_the_weakest_make_room_and_preferences_stay() {
 }
 
 #[test]
-fn r_14_what_is_kept_of_others_is_one_harmless_line() {
+fn r14_what_is_kept_of_others_is_one_harmless_line() {
     assert_eq!(plain("two\nlines\tand \x1b[31mred \u{202e}back", 99), "two lines and [31mred back");
     assert_eq!(plain("abcdef", 6), "abcdef");
     assert_eq!(plain("abcdefg", 6), "abcde…");

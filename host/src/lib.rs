@@ -7,9 +7,7 @@
 
 pub mod drive;
 
-pub mod start;
-
-pub mod reenter;
+pub mod open;
 
 pub mod review;
 
@@ -20,7 +18,6 @@ pub mod agent_loop;
 pub mod executors;
 
 pub mod co_landing;
-mod team;
 
 pub mod tail;
 

@@ -489,7 +489,7 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
 }
 
 #[test]
-fn s1_a_model_without_a_client_gets_its_key_and_only_that_by_a_variable() -> Result {
+fn r6_a_model_without_a_client_gets_its_key_and_only_that_by_a_variable() -> Result {
     let variables = [
         ("HOME", "/users/jo"),
         ("ANTHROPIC_API_KEY", "sk-a"),

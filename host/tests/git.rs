@@ -254,7 +254,7 @@ fn odd_names() -> Vec<Vec<u8>> {
 // ---- repository shapes ----
 
 #[test]
-fn m_e1_to_e4_shapes_that_are_refused_say_what_to_do() {
+fn m_e1_to_m_e4_shapes_that_are_refused_say_what_to_do() {
     let world = World::new();
     let open = |path: &Path| Repo::open(path, &world.state(), &world.env());
     assert!(matches!(open(world.dir.path()), Err(RepoError::NotARepository { .. })));
@@ -280,7 +280,7 @@ fn m_e1_to_e4_shapes_that_are_refused_say_what_to_do() {
 
 /// The whole way, from opening to the landed change, in repositories of many shapes.
 #[test]
-fn m_e5_to_e33_shapes_that_work() {
+fn m_e5_to_m_e33_shapes_that_work() {
     let hook = "#!/bin/sh\necho ran >> \"$(dirname \"$0\")/RAN\"\nexit 1\n";
     let shapes: Vec<(&str, World)> = vec![
         ("master only", {
@@ -651,7 +651,7 @@ fn m_c22_rewritten_history_is_kept_aside() {
 }
 
 #[test]
-fn p4_hostile_git_config_runs_nothing() {
+fn m_c24_hostile_git_config_runs_nothing() {
     let world = World::new();
     let base = world.oid("main");
     let pwned = world.dir.path().join("PWNED");
@@ -1192,7 +1192,7 @@ enum Left {
 }
 
 #[test]
-fn p9_roll_forward_from_every_half_moved_state() {
+fn i1_roll_forward_from_every_half_moved_state() {
     let template = World::new();
     let (base, merge) = rich(&template);
     users_work(&template);
@@ -1260,7 +1260,7 @@ fn p9_roll_forward_from_every_half_moved_state() {
 /// Kills git's own move of the tree at every file system call, then recovers.
 #[test]
 #[ignore = "needs strace"]
-fn p9_kill_sweep() {
+fn i1_kill_sweep() {
     const CALLS: &str = "openat,write,pwrite64,rename,unlink,unlinkat,mkdir,rmdir,close,symlink,chmod,fchmod";
     let template = World::new();
     let (base, merge) = rich(&template);
@@ -1345,7 +1345,7 @@ fn move_index(world: &World, listing: &[u8]) {
 }
 
 #[test]
-fn p9_recovery_stops_at_the_users_work() {
+fn i1_recovery_stops_at_the_users_work() {
     type Mess = fn(&World);
     let cases: &[(&str, &str, Mess)] = &[
         ("edited", "mod.txt", |w| _ = w.write("mod.txt", "MY EDIT\n")),

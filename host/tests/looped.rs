@@ -152,7 +152,7 @@ fn pj_32_whatever_bytes_stand_there_are_told_and_kept() {
 }
 
 #[test]
-fn r_19_no_link_leads_out_of_the_tree() {
+fn r19_no_link_leads_out_of_the_tree() {
     for place in ["docs", "docs/context", PATH, "docs/context/archive"] {
         let tree = Tree::new();
         let outside = tree.dir.path().join("outside");

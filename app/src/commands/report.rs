@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use archeflow_core::story::Story;
 use archeflow_core::story::dag::Dag;
 use archeflow_host::git::{ObjectId, change};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::files;
 use archeflow_host::{clock, log};
 

@@ -10,8 +10,8 @@ use archeflow_host::config::Flags;
 use archeflow_host::drive::Ended;
 use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
-use archeflow_host::review::{Baseline, Error, Requested, as_reviewed, earlier, frames};
-use archeflow_host::start::{Project, Wanted};
+use archeflow_host::open::{Project, RunRequest};
+use archeflow_host::review::{Baseline, Error, ReviewRequest, as_reviewed, earlier, frames};
 use archeflow_host::store::files;
 
 use crate::args::{ReviewArgs, Session};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
         Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, args, &wish)),
         other => other?,
     };
-    if let Some(choice) = &opened.at_hand {
+    if let Some(choice) = &opened.default_agent {
         notice_choice(choice);
     }
     let mut driver = opened.driver;
@@ -106,7 +106,7 @@ impl Wish {
     }
 }
 
-fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
+fn requested(args: &ReviewArgs, home: &Project) -> Result<ReviewRequest, Failure> {
     let reviewers = args.reviewers.as_deref().unwrap_or_default();
     let reviewers: Vec<String> =
         reviewers.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -122,7 +122,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
     };
     let session =
         Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task: String::new(),
         flags,
         config_file: args.place.config.clone(),
@@ -131,7 +131,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
         id: None,
     };
     let baseline = args.baseline.as_ref().map(|path| home.ground.cwd.join(path));
-    Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
+    Ok(ReviewRequest { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
 }
 
 fn ask(args: &ReviewArgs, home: &Project) -> Result<ReviewTarget, Failure> {

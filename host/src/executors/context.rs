@@ -22,8 +22,8 @@ use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
+use crate::open::team::READING_AT_MOST;
 use crate::store::files;
-use crate::team::READING_AT_MOST;
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.

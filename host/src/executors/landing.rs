@@ -120,7 +120,7 @@ fn merged_with(seq: Seq, start: &MergeStart, with: &Together) -> RunMerged {
 }
 
 /// Moves the branch from exactly the recorded old commit to exactly the tested one, under the repository's lock.
-/// What a crash left half done is completed first (P9).
+/// What a crash left half done is completed first (I1).
 pub(super) fn land(
     world: &World,
     seq: Seq,

@@ -494,7 +494,7 @@ fn add(sum: &mut Tokens, more: Tokens) {
     sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
 }
 
-/// S1: commands see what every agent's commands see, and no key.
+/// Commands see what every agent's commands see, and no key (R6).
 fn for_commands(variables: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     variables.into_iter().filter(|(name, _)| name != KEY).collect()
 }

@@ -6,7 +6,7 @@ use archeflow_core::sprint::policy::SprintPolicy;
 
 use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
-use crate::start::{Error, ProcessEnv, Project};
+use crate::open::{Error, ProcessEnv, Project};
 
 /// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
 /// repository further up has nothing to do with it: many people keep their whole home in one.
