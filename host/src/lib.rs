@@ -2,7 +2,7 @@
 //!
 //! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`hands`], and
 //! feeds back what the world reports. [`start`] opens runs, with who sits in them from `lineup`; [`world`] is what the hands reach for. Below lie the
-//! rooms that know one thing each: [`store`], [`git`], [`proc`], [`config`], [`backends`], [`model`].
+//! rooms that know one thing each: [`store`], [`git`], [`proc`], [`platform`], [`config`], [`backends`], [`model`].
 
 pub mod drive;
 
@@ -49,6 +49,8 @@ pub mod git;
 pub mod store;
 
 pub mod proc;
+
+pub mod platform;
 
 pub mod children;
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use archeflow_core::sprint::list::{self, Listed};
 use archeflow_core::sprint::queue::{Estimate, Graph, Item, Priority, Status};
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::fields::Fields;
+use crate::platform::files::OFlags;
 use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
 use crate::store::{files, names};
