@@ -16,7 +16,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// Paths are quoted as git quotes them: a path need not be text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct RepositoryLine {
     path: String,
 }
 
@@ -26,7 +26,7 @@ pub fn remember(state: &Path, root: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let file = state.join(NAME);
-    let line = Line { path: quote_path(os::bytes(root)) };
+    let line = RepositoryLine { path: quote_path(os::bytes(root)) };
     let line = serde_json::to_string(&line).map_err(|error| Error::io("append to", &file, error))?;
     files::append_line_locked(&file, &line)
 }
@@ -38,9 +38,10 @@ pub fn read(state: &Path) -> Result<Vec<PathBuf>, Error> {
         bytes => bytes?,
     };
     let mut known = BTreeSet::new();
-    let lines =
-        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-    let paths = lines.filter_map(|line| unquote_path(&line.path)).map(|path| os::path(path));
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<RepositoryLine>(line).ok());
+    let paths = lines.filter_map(|line| unquote_path(&line.path)).map(os::path);
     Ok(paths.filter(|path| path.is_absolute() && known.insert(path.clone())).collect())
 }
 
