@@ -46,6 +46,10 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Answer the question a run waits with
     Answer(AnswerArgs),
+    /// Pause a running run: its agents finish, nothing new starts
+    Pause(SteerArgs),
+    /// Stop a running run, as Ctrl-C does where it runs
+    Stop(SteerArgs),
     /// Let a stopped run go on
     Continue(ContinueArgs),
     /// Land a run that waits for your yes, or that you accept as it is
@@ -580,6 +584,7 @@ impl Command {
             Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
+            Command::Pause(args) | Command::Stop(args) => args.place.json,
             Command::Status(args) => args.place.json,
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,

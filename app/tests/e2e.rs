@@ -30,6 +30,8 @@ mod briefs;
 mod budget;
 #[path = "e2e/clients.rs"]
 mod clients;
+#[path = "e2e/control.rs"]
+mod control;
 #[path = "e2e/corpus.rs"]
 mod corpus;
 #[path = "e2e/doctor.rs"]

@@ -6,6 +6,8 @@
 
 pub mod drive;
 
+pub mod control;
+
 pub mod start;
 
 pub mod reenter;

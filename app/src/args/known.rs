@@ -2,7 +2,15 @@
 
 use clap::Args;
 
-use super::Session;
+use super::{Place, Session};
+
+#[derive(Debug, Args)]
+pub(crate) struct SteerArgs {
+    /// Run id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {

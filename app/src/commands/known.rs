@@ -7,16 +7,21 @@ use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinue
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
+use archeflow_host::start::Project;
 use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
-use crate::commands::{agent_loop, house, print_json};
+use crate::commands::{agent_loop, house, print_json, steer};
 use crate::failure::Failure;
 use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
-    let driver = open(&args.id, &args.session)?;
+    let project = house(&args.session.place, None, false)?;
+    if steer::is_driven(&project, &args.id) {
+        return steer::resume(&project, &args.id, args.session.place.json);
+    }
+    let driver = open_in(project, &args.id, &args.session)?;
     let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
     if let (Some(outcome), Some(reopens_at)) = (&driver.run.outcome, reopens_at)
         && let Some(code) = parked(args, &driver, outcome, reopens_at)
@@ -79,7 +84,11 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
-    let driver = open(&args.id, &args.session)?;
+    let project = house(&args.session.place, None, false)?;
+    if steer::is_driven(&project, &args.id) {
+        return steer::answer(&project, &args.id, &args.text, args.session.place.json);
+    }
+    let driver = open_in(project, &args.id, &args.session)?;
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
             format!("{} waits for no answer", args.id),
@@ -87,7 +96,12 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
         ));
     };
     let text = args.text.clone();
-    go_on(driver, "answer", &args.session, vec![QuestionAnswered { start_seq, text }.into()])
+    go_on(
+        driver,
+        "answer",
+        &args.session,
+        vec![QuestionAnswered { start_seq, text, by: String::new() }.into()],
+    )
 }
 
 pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
@@ -175,8 +189,11 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
-    let house = house(&session.place, None, false)?;
-    let (driver, repaired) = house.existing(id, session.place.config.as_deref())?;
+    open_in(house(&session.place, None, false)?, id, session)
+}
+
+fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Failure> {
+    let (driver, repaired) = project.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
         tell!(
             "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",

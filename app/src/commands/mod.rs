@@ -22,6 +22,7 @@ mod score;
 mod session;
 mod show;
 pub(crate) mod sprint;
+pub(crate) mod steer;
 mod trust;
 mod watch;
 mod why;
@@ -50,6 +51,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Loop(args) => agent_loop::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
+        Command::Pause(args) => steer::pause(&args),
+        Command::Stop(args) => steer::stop(&args),
         Command::Continue(args) => known::continue_run(&args),
         Command::Merge(args) => known::merge(&args),
         Command::Discard(args) => discard::run(&args),

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::{Event, RunResumed};
+use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
 use archeflow_host::proc;
 use archeflow_host::start;
 
 use crate::args::Session;
+use crate::commands::steer::own_socket;
 use crate::commands::{agent_loop, print_json};
 use crate::failure::Failure;
 use crate::render::line::Lines;
@@ -71,8 +73,14 @@ pub(crate) fn go(
     let run_id = driver.world.run_id.clone();
     let mut face = face(driver, session, interrupted)?;
     let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
-    let reports = before.into_iter().chain([opened]).chain(after).collect();
+    let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
+    if resumed.is_some() {
+        face.warn("the run was paused; it is resumed");
+    }
+    let control = control(driver, &mut *face);
+    let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
     let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
+    drop(control);
     // The screen is the person's again before anything else is said.
     drop(face);
     proc::finish_all();
@@ -83,6 +91,14 @@ pub(crate) fn go(
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
         failure
     })
+}
+
+/// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
+fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
+    let opened = own_socket(&driver.world).and_then(|path| control::serve(&path, driver.post()));
+    opened
+        .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
+        .ok()
 }
 
 fn face(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Box<dyn Face>, Failure> {

@@ -1,4 +1,5 @@
-//! `archeflow watch`: a run as it happens, also one that another process drives. It reads and never writes.
+//! `archeflow watch`: a run as it happens, also one that another process drives. It reads the journal and never writes
+//! it; keys that steer such a run are requests to the process that drives it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use archeflow_host::store::{index, journal::Journal};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
-use crate::commands::{ground, house, known, list, print_json, sprint};
+use crate::commands::{ground, house, known, list, print_json, sprint, steer};
 use crate::failure::Failure;
 use crate::render::line::Lines;
 use crate::render::summary;
@@ -93,7 +94,8 @@ pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
-    let shelf = Shelf { repo: house.repo.clone(), events, artifacts };
+    let socket = steer::socket_of(house, id);
+    let shelf = Shelf { repo: house.repo.clone(), events, artifacts, socket };
     let stage = Stage::new(view, shelf, None, signal)?;
     proc::signals::listen(move |signal| {
         if heard.swap(signal, Ordering::SeqCst) != 0 {

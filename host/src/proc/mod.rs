@@ -38,6 +38,7 @@ pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use session::own as of_its_own;
 pub use sink::{Sink, SinkReport};
 pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};
+pub use table::is_descendant;
 pub use watch::Watch;
 
 /// Runs a job to its end and sweeps up after it.

@@ -263,10 +263,10 @@ impl Face for Lines {
         let question = if sprint.at_checkpoint { "Go on with these?" } else { "Let them run?" };
         tell_part!("{} [y/N] ", self.paint.bold(question));
         let _ = std::io::stderr().flush();
-        match read_line(&self.interrupted) {
+        match read_line(&self.interrupted, &mut || false) {
             Asked::Answer(text) => Some(archeflow_core::run::is_yes(&text)),
             Asked::Left => Some(false),
-            Asked::Interrupted => None,
+            Asked::Interrupted | Asked::Elsewhere => None,
         }
     }
 
