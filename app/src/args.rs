@@ -13,6 +13,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::output;
+
 pub(crate) use agent_loop::*;
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
@@ -612,7 +614,12 @@ impl Command {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     tried(&arguments).map_err(|error| {
-        let _ = error.print();
+        let printed = error.print();
+        if let Err(lost) = printed
+            && !error.use_stderr()
+        {
+            return ExitCode::from(output::lost(&lost, 0));
+        }
         if let Some(known) = names::known(command, &arguments, error.kind()) {
             tell!("  Known here: {known}");
         }

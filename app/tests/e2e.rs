@@ -70,5 +70,7 @@ mod shadows;
 mod shapes;
 #[path = "e2e/signals.rs"]
 mod signals;
+#[path = "e2e/stdout.rs"]
+mod stdout;
 #[path = "e2e/trust.rs"]
 mod trust;

@@ -1,6 +1,5 @@
 //! Commands that let an existing run go on: resume, answer, continue, merge.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
@@ -12,11 +11,12 @@ use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
-use crate::commands::{agent_loop, house, print_json, steer};
+use crate::commands::{agent_loop, house, steer};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::summary;
 
-pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.session.place, None, false)?;
     if steer::is_driven(&project, &args.id) {
         return steer::resume(&project, &args.id, args.session.place.json);
@@ -24,9 +24,9 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     let driver = open_in(project, &args.id, &args.session)?;
     let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
     if let (Some(outcome), Some(reopens_at)) = (&driver.run.outcome, reopens_at)
-        && let Some(code) = parked(args, &driver, outcome, reopens_at)
+        && let Some(output) = parked(args, &driver, outcome, reopens_at)
     {
-        return Ok(code);
+        return Ok(output);
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
@@ -47,7 +47,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
 
 /// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
 /// So it ends as it had ended, or waits.
-fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<ExitCode> {
+fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<CommandOutput> {
     if reopens_at <= clock::now() {
         return None;
     }
@@ -61,11 +61,12 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     }
     tell!("{id} is parked: its account serves again at {when}");
     tell!("  Resume it then, or wait for it here: archeflow resume {id} --wait");
-    if args.session.place.json {
-        let root = driver.world.places.root();
-        print_json(&summary::json(root, id, &driver.run, Some(outcome), outcome.exit_code(), None));
-    }
-    Some(ExitCode::from(outcome.exit_code()))
+    let (root, code) = (driver.world.places.root(), outcome.exit_code());
+    let output = match args.session.place.json {
+        true => CommandOutput::json(summary::json(root, id, &driver.run, Some(outcome), code, None)),
+        false => CommandOutput::done(),
+    };
+    Some(output.with_code(code))
 }
 
 /// A step that failed for reasons outside the change.
@@ -83,7 +84,7 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
     Failure::usage(message, format!("What you can do: {}", hint.join("; ")))
 }
 
-pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.session.place, None, false)?;
     if steer::is_driven(&project, &args.id) {
         return steer::answer(&project, &args.id, &args.text, args.session.place.json);
@@ -104,7 +105,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
     )
 }
 
-pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn continue_run(args: &ContinueArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     match &driver.run.outcome {
         None => {
@@ -152,7 +153,7 @@ fn dollars(text: &str) -> Result<Money, Failure> {
     })
 }
 
-pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     if driver.run.review.is_some() {
         let hint = format!("See what it found: archeflow review --run {}", args.id);
@@ -204,7 +205,7 @@ fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Fail
     Ok(driver)
 }
 
-fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<ExitCode, Failure> {
+fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<CommandOutput, Failure> {
     let before = driver.run.session.as_ref();
     // What the user allowed when the run began still holds; `--auto-merge` can add to it.
     let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);

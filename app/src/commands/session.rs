@@ -1,6 +1,5 @@
 //! Driving a run to its end in front of a person or a script, the same way for every command that does.
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -13,9 +12,10 @@ use archeflow_host::proc;
 use archeflow_host::start;
 
 use crate::args::Session;
+use crate::commands::agent_loop;
 use crate::commands::steer::own_socket;
-use crate::commands::{agent_loop, print_json};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::tui::face::Live;
@@ -37,11 +37,11 @@ pub(crate) fn drive(
     auto_merge: bool,
     before: Vec<Event>,
     after: Vec<Event>,
-) -> Result<ExitCode, Failure> {
+) -> Result<CommandOutput, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
     if driver.run.agent_loop.is_some() {
-        return Ok(ExitCode::from(agent_loop::tell_end(&driver, &ended, session.place.json)));
+        return Ok(agent_loop::end(&driver, &ended, session.place.json));
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -52,10 +52,11 @@ pub(crate) fn drive(
         }
         Ended::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
     };
-    if session.place.json {
-        print_json(&summary::json(&root, &run_id, &driver.run, outcome, code, signal));
-    }
-    Ok(ExitCode::from(code))
+    let output = match session.place.json {
+        true => CommandOutput::json(summary::json(&root, &run_id, &driver.run, outcome, code, signal)),
+        false => CommandOutput::done(),
+    };
+    Ok(output.with_code(code))
 }
 
 /// The same up to its end, which the caller tells.

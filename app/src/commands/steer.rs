@@ -2,7 +2,6 @@
 //! its control socket.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use archeflow_host::control::{self, Request, client};
@@ -12,15 +11,16 @@ use archeflow_host::world::World;
 use serde_json::Value;
 
 use crate::args::SteerArgs;
-use crate::commands::{house, list, print_json};
+use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::summary;
 
 /// Agents have so long to end, and a landing to finish.
 const STOPPING: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(crate) fn pause(args: &SteerArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.place, None, false)?;
     send(&project, &args.id, &Request::Pause)?;
     let said = format!(
@@ -31,7 +31,7 @@ pub(crate) fn pause(args: &SteerArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Comes back when the process has let go of the run, so that the next command can take it over.
-pub(crate) fn stop(args: &SteerArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn stop(args: &SteerArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.place, None, false)?;
     send(&project, &args.id, &Request::Stop)?;
     let (events, begun) = (project.places.events(), Instant::now());
@@ -51,7 +51,7 @@ pub(super) fn is_driven(project: &Project, id: &str) -> bool {
     Journal::driver(&project.places.events(), id).is_some()
 }
 
-pub(super) fn answer(project: &Project, id: &str, text: &str, json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn answer(project: &Project, id: &str, text: &str, json: bool) -> Result<CommandOutput, Failure> {
     send(project, id, &Request::Answer { text: text.to_owned(), question: None })?;
     done(
         project,
@@ -63,7 +63,7 @@ pub(super) fn answer(project: &Project, id: &str, text: &str, json: bool) -> Res
 }
 
 /// Ends the pause of a run that another process drives.
-pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
     send(project, id, &Request::Resume)?;
     done(project, id, Came::Resumed, &format!("{id} is resumed; the process that drives it continues"), json)
 }
@@ -115,16 +115,16 @@ impl Came {
     }
 }
 
-fn done(project: &Project, id: &str, came: Came, said: &str, json: bool) -> Result<ExitCode, Failure> {
+fn done(project: &Project, id: &str, came: Came, said: &str, json: bool) -> Result<CommandOutput, Failure> {
     tell!("{said}");
-    if json {
-        let run = list::fold(project, id)?;
-        let signal = matches!(came, Came::Stopped).then_some(2);
-        let mut object = summary::json(project.places.root(), id, &run, run.outcome.as_ref(), 0, signal);
-        object["reason"] = came.reason().into();
-        print_json(&object);
+    if !json {
+        return Ok(CommandOutput::done());
     }
-    Ok(ExitCode::SUCCESS)
+    let run = list::fold(project, id)?;
+    let signal = matches!(came, Came::Stopped).then_some(2);
+    let mut object = summary::json(project.places.root(), id, &run, run.outcome.as_ref(), 0, signal);
+    object["reason"] = came.reason().into();
+    Ok(CommandOutput::json(object))
 }
 
 /// The socket of a run that this process drives.

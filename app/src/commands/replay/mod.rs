@@ -4,8 +4,6 @@ mod compare;
 mod timeline;
 mod whatif;
 
-use std::process::ExitCode;
-
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
 use archeflow_host::{log, start};
@@ -14,9 +12,10 @@ use serde_json::{Value, json};
 use crate::args::{Place, ReplayCommand};
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
-pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
     match what {
         ReplayCommand::Timeline(args) => timeline::run(args),
         ReplayCommand::Whatif(args) => whatif::run(args),
