@@ -2,7 +2,7 @@
 
 use archeflow_core::event::Failure as Fault;
 use archeflow_core::model::ARCHETYPES;
-use archeflow_host::backends::{Agent, KNOWN};
+use archeflow_host::backends::{Agent, forms};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
 use archeflow_host::probe::{self, Choice, Found};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
             );
         }
     }
-    let known: Vec<&str> = KNOWN.iter().map(|(form, _)| *form).collect();
+    let known: Vec<&str> = forms().into_iter().map(|(form, _)| form).collect();
     check("agents", Ok(format!("this version drives {}", known.join(", "))));
     let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
     let found: Vec<Found> = probe::clients(&env, &own).collect();

@@ -14,6 +14,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "codex",
+    form: "codex[:<model>]",
+    title: "Codex",
     vendor: "OpenAI",
     program: "codex",
     rest: Rest::Model,

@@ -29,6 +29,10 @@ use super::Invocation;
 pub struct Client {
     /// The name it is asked for by.
     pub name: &'static str,
+    /// How it is written as a spec, for people.
+    pub form: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
     /// Who makes it, and so who plays the role.
     pub vendor: &'static str,
     /// Empty for the clients that are part of this program ([`own`]).
