@@ -8,9 +8,7 @@ pub mod drive;
 
 pub mod control;
 
-pub mod start;
-
-pub mod reenter;
+pub mod open;
 
 pub mod review;
 
@@ -21,7 +19,6 @@ pub mod agent_loop;
 pub mod executors;
 
 pub mod co_landing;
-mod team;
 
 pub mod tail;
 

@@ -145,7 +145,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     })
 }
 
-fn eject(house: &archeflow_host::start::Project, name: &str, json: bool) -> Result<CommandOutput, Failure> {
+fn eject(house: &archeflow_host::open::Project, name: &str, json: bool) -> Result<CommandOutput, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
     house.places.make()?;
     let folder = house.places.root().join(".archeflow/archetypes");

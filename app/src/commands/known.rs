@@ -6,7 +6,7 @@ use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinue
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};

@@ -1,7 +1,7 @@
 //! `archeflow score`: how reviewers have done lately, by archetype and tier.
 
 use archeflow_core::model::Millionths;
-use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, Standing};
+use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, ScoreSummary};
 use archeflow_host::scores;
 use serde_json::json;
 
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<CommandOutput, Failure> {
 }
 
 /// CL-29: both readings, and which of them is ours.
-fn advice(out: &mut String, standing: &Standing) {
+fn advice(out: &mut String, standing: &ScoreSummary) {
     let Some(Advice { value, upgrade, promote }) = standing.advice else {
         put!(out, "            no advice before {LOOKED_AT} runs; {} so far", standing.runs);
         return;
@@ -75,7 +75,7 @@ fn advice(out: &mut String, standing: &Standing) {
     }
 }
 
-fn shown(standing: &Standing) -> serde_json::Value {
+fn shown(standing: &ScoreSummary) -> serde_json::Value {
     let advice = standing.advice.map(|advice| {
         json!({
             "recommendation": advice.value.name(),

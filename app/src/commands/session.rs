@@ -8,8 +8,8 @@ use archeflow_core::event::{Event, RunResumed};
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
+use archeflow_host::open;
 use archeflow_host::proc;
-use archeflow_host::start;
 
 use crate::args::Session;
 use crate::commands::agent_loop;
@@ -73,7 +73,7 @@ pub(crate) fn go(
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
     let mut face = face(driver, session, interrupted)?;
-    let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
+    let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
     if resumed.is_some() {
         face.warn("the run was paused; it is resumed");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use archeflow_host::control::{self, Request, client};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::journal::Journal;
 use archeflow_host::world::World;
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
-use archeflow_host::start;
+use archeflow_host::open;
 
 use crate::args::TrustArgs;
 use crate::commands::house;
@@ -14,9 +14,9 @@ use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, true)?;
-    let mut trust = Trust::open(&house.state).map_err(start::Error::from)?;
+    let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&house.offer.root).map_err(start::Error::from)?;
+        let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
         if args.place.json {
             return Ok(CommandOutput::json(serde_json::json!({ "approved": false, "revoked": had })));
         }
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
         if !args.show {
-            trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
+            trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
         }
         return Ok(CommandOutput::json(
             serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }),
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
             return Ok(CommandOutput::text("Not approved.\n".to_owned()).with_code(20));
         }
     }
-    trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
+    trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
     put!(out, "Approved. Any change to these files asks again.");
     Ok(CommandOutput::text(out))
 }

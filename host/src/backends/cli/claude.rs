@@ -10,7 +10,8 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -40,7 +41,7 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = "Read,Grep,Glob";
 const WRITING: [&str; 4] = ["Bash", "Edit", "Write", "NotebookEdit"];
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let tools = if errand.writes { format!("{READING},{}", WRITING.join(",")) } else { READING.to_owned() };
     let model = match (errand.model, errand.tier) {
         ("", Tier::Haiku) => "haiku",
@@ -84,7 +85,7 @@ fn command(errand: &Errand<'_>) -> Start {
     }
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     match (text(line, "type"), text(line, "subtype")) {
         ("system", "init") => {
             text(line, "session_id").clone_into(&mut heard.session);
@@ -99,7 +100,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
                 status => by_status(status, &said),
             };
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault::new(kind, said));
+            heard.hitch = Some(ClientFault::new(kind, said));
             Some(note)
         }
         ("system", "permission_denied") => Some(format!("was refused {}", text(line, "tool_name"))),
@@ -132,7 +133,7 @@ fn note(block: &Value) -> Option<String> {
     }
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     text(line, "result").clone_into(&mut heard.answer);
     heard.form = line.get("structured_output").filter(|form| !form.is_null()).map(Value::to_string);
@@ -148,7 +149,7 @@ fn close(line: &Value, heard: &mut Heard) {
         Some(fault(line))
     } else {
         (text(line, "stop_reason") == "refusal")
-            .then(|| Fault::new(Failure::Refused, "the model declined the task"))
+            .then(|| ClientFault::new(Failure::Refused, "the model declined the task"))
     };
 }
 
@@ -179,7 +180,7 @@ fn cost(line: &Value) -> Stated {
     if models.is_empty() { Stated::Nothing } else { Stated::Amount(sum) }
 }
 
-fn fault(line: &Value) -> Fault {
+fn fault(line: &Value) -> ClientFault {
     let errors = || line.pointer("/errors/0").and_then(Value::as_str).unwrap_or_default();
     let said = Some(text(line, "result")).filter(|said| !said.is_empty()).unwrap_or_else(errors);
     let kind = match (text(line, "terminal_reason"), number(line, "api_error_status")) {
@@ -190,5 +191,5 @@ fn fault(line: &Value) -> Fault {
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, said),
     };
-    Fault::new(kind, said)
+    ClientFault::new(kind, said)
 }
