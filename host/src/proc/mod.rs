@@ -21,15 +21,16 @@ mod watch;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::{children, failpoint};
 use crate::platform::process::Signal;
 use crate::platform::watcher;
+use crate::{children, failpoint};
 use clock::{Act, Clock};
 use leader::Leader;
 use pump::Pump;
 use sink::Keeper;
 use sweep::Running;
 
+pub use crate::platform::table::is_descendant;
 pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};
