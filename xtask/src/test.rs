@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, schemas, scratch, tidy};
+use crate::{clients, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -53,7 +53,7 @@ struct Count {
     named: Vec<String>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 16] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -87,6 +87,8 @@ const STEPS: [Step; 14] = [
     },
     Step { name: "simulation", needs: Needs::Release, what: "20,000 made-up runs", run: simulation },
     Step { name: "demo", needs: Needs::Release, what: "the release binary plays a whole run", run: demo },
+    Step { name: "macos", needs: Needs::Release, what: "linted and linked for macOS", run: macos },
+    Step { name: "musl", needs: Needs::Release, what: "a static program plays a whole run", run: musl },
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
@@ -219,7 +221,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn version(words: &[&str]) -> Option<String> {
+pub(crate) fn version(words: &[&str]) -> Option<String> {
     let output =
         command(words).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -328,6 +330,14 @@ fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
     let place = folder.path().join("demo").display().to_string();
     let program = built(root, "archeflow");
     through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
+}
+
+fn macos(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::macos(root)
+}
+
+fn musl(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::musl(root)
 }
 
 /// Licences, bans and sources block; advisories only inform, since they change without us.
@@ -451,7 +461,7 @@ mod tests {
             |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
         assert_eq!(plan(&[]), Ok(all.clone()));
         assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));
-        assert_eq!(plan(&["--quick"]), Ok(without(&["simulation", "demo"])));
+        assert_eq!(plan(&["--quick"]), Ok(without(&["simulation", "demo", "macos", "musl"])));
         assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
         for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {
             let why = plan(&[unknown]).err().unwrap_or_default();
