@@ -1,4 +1,4 @@
-//! Small file steps that never follow a symbolic link somebody else may have planted.
+//! Small file steps that never follow a symbolic link that another process may have planted.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -123,7 +123,7 @@ pub(super) fn open_up(dir: &Path) {
     });
 }
 
-/// Takes the right to write away from directories only, `.git` aside; files keep theirs.
+/// Takes the right to write away from directories only, except `.git`; files keep theirs.
 pub(super) fn close_dirs(dir: &Path) {
     walk_dirs(dir, &mut |dir| {
         let git = dir.file_name().is_some_and(|name| name == ".git");

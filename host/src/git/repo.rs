@@ -68,7 +68,7 @@ impl GitEnv {
     }
 }
 
-/// Who the program's commits are by.
+/// The author of the program's commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub name: String,
@@ -93,7 +93,7 @@ pub struct Dirty {
     pub untracked: usize,
 }
 
-/// What a name in a tree stands for.
+/// The object a name in a tree refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     pub mode: String,
@@ -290,7 +290,7 @@ impl Repo {
     }
 
     /// A hash over everything in the git directory that could make git run a program or read elsewhere.
-    /// When it changes while an agent runs, somebody tampered with the repository.
+    /// When it changes while an agent runs, the repository was tampered with.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut watched: Vec<PathBuf> =

@@ -133,7 +133,7 @@ impl GitCommand {
     }
 
     /// A question asked in the user's own environment, so that git's own refusals (such as that of a
-    /// repository owned by somebody else) are honoured. No settings are forced on it.
+    /// repository owned by another user) are honoured. No settings are forced on it.
     pub fn as_user(directory: &Path, env: &GitEnv) -> Result<GitCommand, Error> {
         let mut git = GitCommand::bare_command()?;
         git.command.envs(env.configuration()).current_dir(directory);
@@ -256,7 +256,7 @@ impl GitCommand {
         self.attend(child, input)
     }
 
-    /// Runs the command and hands over what it prints as it comes, so that none of it is collected. An error of the
+    /// Runs the command and passes on its output as it comes, so that none of it is collected. An error of the
     /// taker ends the command. A failing exit status is an error.
     pub fn stream(mut self, take: Taker<'_>) -> Result<(), Error> {
         let child = self.start()?;
@@ -497,7 +497,7 @@ impl<'a> Pump<'a> {
         let Some((stdin, input, done)) = &mut self.source else { return Ok(()) };
         match stdin.write(&input[*done..]) {
             Ok(n) => *done += n,
-            // A command may end before it read everything; its exit status tells the story.
+            // A command may end before it read everything; its exit status decides.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *done = input.len(),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(self.io(error)),
@@ -613,7 +613,7 @@ impl Drop for Conversation {
     }
 }
 
-/// Refuses a git that cannot build merges off to the side.
+/// Refuses a git that cannot build merges without a working tree.
 pub fn check_version() -> Result<(), Error> {
     static CHECKED: OnceLock<()> = OnceLock::new();
     if CHECKED.get().is_some() {

@@ -21,9 +21,9 @@ mod watch;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::children;
 use crate::platform::process::Signal;
 use crate::platform::watcher;
+use crate::{children, failpoint};
 use clock::{Act, Clock};
 use leader::Leader;
 use pump::Pump;
@@ -78,15 +78,24 @@ fn supervise(
     on_output: &mut dyn FnMut(Stream, &[u8]),
 ) -> Ended {
     let mut leader = Leader::new(child);
-    let mut clock = Clock::start(Instant::now(), job.limits);
+    let grace = if failpoint::endless_grace() { Duration::MAX } else { job.limits.grace };
+    let mut clock = Clock::start(Instant::now(), Limits { grace, ..job.limits });
     let mut buried = Instant::now();
     loop {
         let before = Instant::now();
-        let seen = pump.turn(&leader, watch, remaining(clock.deadline(), before), on_output);
+        let stopped = failpoint::limits_wait();
+        if stopped.is_some() {
+            clock.restart(before);
+        }
+        let patience = stopped.or_else(|| remaining(clock.deadline(), before));
+        let seen = pump.turn(&leader, watch, patience, on_output);
         sweep::reap_dead(&mut buried, before);
         match clock.step(before, Instant::now(), seen) {
             Act::Wait => {}
-            Act::Ask => leader.ask(),
+            Act::Ask => {
+                failpoint::limit_reached();
+                leader.ask();
+            }
             Act::Kill => leader.signal(Signal::KILL),
             Act::Finish => break,
         }

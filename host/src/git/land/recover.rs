@@ -22,7 +22,7 @@ pub enum Recovered {
     Completed,
     /// Nothing had been touched, and nothing was.
     NotStarted,
-    /// Somebody else's work is in the way; nothing was written.
+    /// Changes of the user are in the way; nothing was written.
     Stopped { path: Vec<u8>, why: String },
     /// The branch is neither where it was nor where it was to go; nothing was written.
     BranchMoved { now: Option<ObjectId> },

@@ -30,7 +30,7 @@ pub(super) enum SettleResult {
     Stopped { path: Vec<u8>, why: String },
 }
 
-/// How the touched paths of a tree stand.
+/// The state of the touched paths of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TouchedState {
     pub(super) all_old: bool,
@@ -142,7 +142,7 @@ fn as_shown(
     Ok(shown)
 }
 
-/// A line that no content can hold, for git does not tell how long filtered content is.
+/// A line that no content can hold, for git does not report the length of filtered content.
 fn fence() -> Result<String, runner::Error> {
     let mut random = [0; 16];
     machine::random(&mut random)
@@ -150,7 +150,7 @@ fn fence() -> Result<String, runner::Error> {
     Ok(blake3::hash(&random).to_hex().to_string())
 }
 
-/// What stands after each fence, without the newline that git adds.
+/// The content after each fence, without the newline that git adds.
 fn between(output: &[u8], fence: &str, count: usize) -> Result<Vec<Vec<u8>>, runner::Error> {
     let mark = [fence.as_bytes(), b"\n"].concat();
     let (mut parts, mut start, mut at) = (Vec::new(), None, 0);
@@ -230,7 +230,7 @@ impl OnDisk {
     fn is(&self, side: Option<&Side>) -> bool {
         match (self, side) {
             (OnDisk::Nothing, None) => true,
-            // A directory where the side has no file: its own paths speak for it.
+            // A directory where the side has no file: the paths in it decide.
             (OnDisk::Directory, None) => true,
             (OnDisk::Link(to), Some(side)) => side.mode == "120000" && *to == side.raw,
             (OnDisk::File { bytes, executable }, Some(side)) => {

@@ -42,7 +42,7 @@ pub struct Collected {
     pub skipped: Vec<Vec<u8>>,
     /// Git repositories inside the copy: only their commit's name is recorded, not their content.
     pub nested: Vec<Vec<u8>>,
-    /// Anything else worth telling.
+    /// Anything else worth reporting.
     pub notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ const REF_CAP: u64 = 16 * 1024 * 1024;
 
 impl Slot {
     /// Takes in what is in the working copy, on top of `base`. Repeating it finds the same commit, not a twin with
-    /// another date that nobody published.
+    /// another date that was never published.
     pub fn collect(
         &mut self,
         base: &ObjectId,
@@ -69,7 +69,7 @@ impl Slot {
             if self.contains(&head, base)? {
                 parent = head;
             } else {
-                notes.push(format!("HEAD {head} does not contain {base}; kept aside"));
+                notes.push(format!("HEAD {head} does not contain {base}; kept under a ref of its own"));
                 stray_heads.insert(0, head);
             }
         }
@@ -274,7 +274,7 @@ type Snapshot = (ObjectId, Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 const BORROW: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
-/// Makes commits by this command carry an identity.
+/// Sets the identity of commits made by this command.
 pub(in crate::git) fn by(git: runner::GitCommand, identity: &Identity) -> runner::GitCommand {
     git.env("GIT_AUTHOR_NAME", &identity.name)
         .env("GIT_AUTHOR_EMAIL", &identity.email)

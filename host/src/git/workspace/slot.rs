@@ -1,4 +1,4 @@
-//! One working copy: bringing it to a commit, handing it out, telling what was changed in it.
+//! One working copy: bringing it to a commit, handing it out, listing its changes.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +27,7 @@ pub struct Slot {
     _lock: File,
 }
 
-/// A path whose content on disk is not what the index says.
+/// A path whose content on disk differs from the index.
 pub(super) struct SlotDifference {
     pub(super) what: DifferenceKind,
     pub(super) path: Vec<u8>,
@@ -74,25 +74,25 @@ impl Slot {
         files::remove(&self.dir.join(PENDING)).map_err(|source| self.io(source))
     }
 
-    /// Whatever becomes of this copy is nobody's: should we die while it is out, its next use begins from nothing.
+    /// Changes in this copy belong to no agent: after a crash while it is in use, its next use begins from nothing.
     pub fn expend(&self) -> Result<(), Error> {
         self.forget_at()
     }
 
-    /// Removes the copy and our own git directory beside it, which somebody may have reached into.
+    /// Removes the copy and our own git directory beside it, which an agent may have reached into.
     pub fn throw_away(self) -> Result<(), Error> {
         let gone = files::remove(&self.tree()).and_then(|()| files::remove(&self.host_dir()));
         gone.map_err(|source| self.io(source))
     }
 
-    /// The paths that differ from the commit it was handed out at, ignored files aside. What a reader changed
+    /// The paths that differ from the commit it was handed out at, without ignored files. What a reader changed
     /// is put right the next time the slot is taken.
     pub fn verify_clean(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.require_tree()?;
         Ok(self.differences(false)?.into_iter().map(|difference| difference.path).collect())
     }
 
-    /// Brings the slot to `commit` for `owner` and makes the agent's `.git` anew.
+    /// Brings the slot to `commit` for `owner` and makes the agent's `.git` again.
     pub(super) fn prepare(&mut self, owner: &str, commit: &ObjectId) -> Result<(), Error> {
         let same_owner = owned_by(&self.dir, owner);
         let warm = match self.at() {
@@ -201,7 +201,7 @@ impl Slot {
 
     fn put_right(&self, found: &[SlotDifference]) -> Result<(), Error> {
         let mut restore = Vec::new();
-        // What is in the way goes first: a directory may stand where a file belongs, or a link for a directory.
+        // What is in the way goes first: a directory may be where a file belongs, or a link for a directory.
         for difference in
             found.iter().filter(|one| !matches!(one.what, DifferenceKind::Changed | DifferenceKind::Missing))
         {
@@ -267,7 +267,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Makes the agent's git directory and writes down who has the slot.
+    /// Makes the agent's git directory and writes down the owner of the slot.
     fn hand_out(&self, owner: &str, commit: &ObjectId) -> io::Result<()> {
         let tree = self.tree();
         if self.kind == WorkspaceKind::Reader {
