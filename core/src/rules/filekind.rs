@@ -7,41 +7,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Splitting;
+use crate::model::named::named;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileKind {
-    Plain,
-    /// The exact versions a package manager chose.
-    Lock,
-    /// Third-party code, copied in.
-    Vendored,
-    /// Written by a tool.
-    Generated,
-    /// Made small for machines, or a map of that.
-    Minified,
-    Binary,
-}
-
-impl FileKind {
-    pub const ALL: [FileKind; 6] = [
-        FileKind::Plain,
-        FileKind::Lock,
-        FileKind::Vendored,
-        FileKind::Generated,
-        FileKind::Minified,
-        FileKind::Binary,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            FileKind::Plain => "plain",
-            FileKind::Lock => "lock",
-            FileKind::Vendored => "vendored",
-            FileKind::Generated => "generated",
-            FileKind::Minified => "minified",
-            FileKind::Binary => "binary",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FileKind {
+        Plain = "plain",
+        /// The exact versions a package manager chose.
+        Lock = "lock",
+        /// Third-party code, copied in.
+        Vendored = "vendored",
+        /// Written by a tool.
+        Generated = "generated",
+        /// Made small for machines, or a map of that.
+        Minified = "minified",
+        Binary = "binary",
     }
 }
 

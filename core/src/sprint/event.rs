@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::SprintPolicy;
 use super::queue::{ItemStatus, QueueItem};
 use crate::event::Verb;
+use crate::model::named::named;
 use crate::model::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -180,28 +181,18 @@ pub struct ItemEnd {
     pub end: RunEnd,
 }
 
-/// Why a sprint stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SprintStop {
-    /// Nothing is left that could be run.
-    Done,
-    /// A person said no to a batch.
-    Declined,
-    TaskFailures,
-    Budget,
-    Quality,
-}
-
-impl SprintStop {
-    pub fn name(self) -> &'static str {
-        match self {
-            SprintStop::Done => "done",
-            SprintStop::Declined => "declined",
-            SprintStop::TaskFailures => "task_failures",
-            SprintStop::Budget => "budget",
-            SprintStop::Quality => "quality",
-        }
+named! {
+    /// Why a sprint stops.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SprintStop {
+        /// Nothing is left that could be run.
+        Done = "done",
+        /// A person said no to a batch.
+        Declined = "declined",
+        TaskFailures = "task_failures",
+        Budget = "budget",
+        Quality = "quality",
     }
 }
 
