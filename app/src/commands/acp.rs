@@ -15,8 +15,8 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, Failure> {
     std::io::stdin().read_to_end(&mut brief).map_err(lost)?;
     let tree = ground()?.cwd;
     let scratch = std::env::var_os("TMPDIR").map(Into::into);
-    let errand = AcpTask {
-        leave: Permission {
+    let task = AcpTask {
+        permission: Permission {
             writes: args.writes,
             places: [tree.clone()].into_iter().chain(scratch).collect(),
         },
@@ -24,5 +24,5 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, Failure> {
         resumes: args.resumes,
         brief: String::from_utf8_lossy(&brief).into_owned(),
     };
-    acp::run(&args.command, errand, &mut std::io::stdout()).map(ExitCode::from).map_err(lost)
+    acp::run(&args.command, task, &mut std::io::stdout()).map(ExitCode::from).map_err(lost)
 }

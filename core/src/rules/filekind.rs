@@ -30,13 +30,13 @@ named! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     Whole,
-    /// Only so many changed lines from its beginning.
+    /// Only the first N changed lines.
     Head(u32),
     /// Its name and its counts.
     Summary,
 }
 
-/// What is done with a file of some kind and so many changed lines.
+/// The treatment of a file by its kind and number of changed lines.
 pub fn treatment(kind: FileKind, changed: u64, splitting: &Splitting) -> Treatment {
     match kind {
         FileKind::Plain => Treatment::Whole,

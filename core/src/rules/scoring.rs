@@ -16,7 +16,7 @@ pub const WEIGHTS: [u128; 5] = [30, 25, 20, 15, 10];
 const _: () =
     assert!(WEIGHTS[0] + WEIGHTS[1] + WEIGHTS[2] + WEIGHTS[3] + WEIGHTS[4] == 100, "weights sum to 1");
 
-/// So many useful findings for a dollar are as good as it gets.
+/// The number of useful findings per dollar that scores highest.
 const USEFUL_PER_DOLLAR: u128 = 100;
 
 /// What one reviewer did in one run, counted.

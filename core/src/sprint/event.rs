@@ -93,7 +93,7 @@ pub enum SprintEvent {
     Served { account: String },
     #[serde(rename = "sprint.checkpoint")]
     Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
-    /// AF-151: so much of the budget is gone that it is worth a word.
+    /// AF-151: a warning that much of the budget is spent.
     #[serde(rename = "sprint.warning")]
     Warning { spent_usd: Money, percent: u64 },
     #[serde(rename = "sprint.break")]
@@ -104,7 +104,7 @@ pub enum SprintEvent {
     End { why: SprintStop, detail: String },
 }
 
-/// How a run, or its landing, came out. Without a status it left none: it could not be started, or crashed.
+/// The result of a run, or of its landing. Without a status there is none: it could not be started, or crashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     pub run_id: String,

@@ -30,7 +30,7 @@ impl LoopFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     Retry,
-    /// After a pause of so many milliseconds.
+    /// After a pause of N milliseconds.
     RetryAfter(u64),
     /// With some of the tests.
     RetryWithFewer,
