@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
 use crate::git::{ObjectId, files};
+use crate::platform::files as os;
 
 /// How long the user's own git may hold the index before we give up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -212,7 +212,7 @@ fn behind_link(tree: &Path, path: &[u8]) -> bool {
 /// Files in a directory that is to become a file, other than those that are removed with it.
 fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTreeSet<Vec<u8>>) {
     for entry in fs::read_dir(tree.join(files::path(dir))).into_iter().flatten().flatten() {
-        let path = [dir, b"/", entry.file_name().as_bytes()].concat();
+        let path = [dir, b"/", os::bytes(&entry.file_name())].concat();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             strangers(tree, &path, leaves, found);
         } else if !leaves.contains(path.as_slice()) {
@@ -274,7 +274,7 @@ fn put_back(
 fn sync(tree: &Path) -> Result<(), runner::Error> {
     let io = |source| runner::Error::Io { what: "read-tree".to_owned(), source };
     let dir = File::open(tree).map_err(io)?;
-    rustix::fs::syncfs(&dir).map_err(|errno| io(errno.into()))
+    os::sync_all_around(&dir).map_err(io)
 }
 
 /// A command on one of the user's working trees, with the user's own configuration but no hooks.

@@ -10,14 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{Access, access};
-
 use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, checked_out, names};
 use crate::git::change::quote_path;
 use crate::git::runner::{self, GitCommand};
 use crate::git::workspace::CollectLimits;
 use crate::git::{ObjectId, Repo, files};
+use crate::platform::files::check_readable;
 
 /// The user may be at work in the tree while we look.
 const TRIES: usize = 3;
@@ -241,7 +240,7 @@ impl<'a> Copy<'a> {
             Err(error) => return Err(unreadable(error)),
         };
         if meta.is_file() {
-            return match access(&file, Access::READ_OK).map_err(io::Error::from) {
+            return match check_readable(&file) {
                 Ok(()) => Ok(true),
                 Err(error) if gone(&error) => Ok(false),
                 Err(error) => Err(unreadable(error)),
