@@ -15,8 +15,8 @@ pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
     std::io::stdin().read_to_end(&mut brief).map_err(lost)?;
     let tree = ground()?.cwd;
     let scratch = std::env::var_os("TMPDIR").map(Into::into);
-    let errand = AcpTask {
-        leave: Permission {
+    let task = AcpTask {
+        permission: Permission {
             writes: args.writes,
             places: [tree.clone()].into_iter().chain(scratch).collect(),
         },
@@ -24,6 +24,6 @@ pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
         resumes: args.resumes,
         brief: String::from_utf8_lossy(&brief).into_owned(),
     };
-    let code = acp::run(&args.command, errand, &mut std::io::stdout()).map_err(lost)?;
+    let code = acp::run(&args.command, task, &mut std::io::stdout()).map_err(lost)?;
     Ok(CommandOutput::done().with_code(code))
 }

@@ -158,8 +158,8 @@ pub struct Lent {
 }
 
 impl Client {
-    pub fn command(&self, errand: &CommandInputs<'_>) -> Start {
-        (self.command)(errand)
+    pub fn command(&self, inputs: &CommandInputs<'_>) -> Start {
+        (self.command)(inputs)
     }
 
     /// Reads one line; returns a note for the live output. Unknown lines change nothing.
