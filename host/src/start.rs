@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
+use archeflow_core::event::{Base, FORMAT, Past, Report, RunStart, SessionStart};
 use archeflow_core::model::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow, Strategy};
 use archeflow_core::run::Run;
 
@@ -187,16 +187,16 @@ impl Project {
     }
 
     /// A new run, claimed and ready to be told its request. Nothing has been started.
-    pub fn new_run(self, wanted: &Wanted) -> Result<(Driver, Vec<Event>), Error> {
+    pub fn new_run(self, wanted: &Wanted) -> Result<(Driver, Vec<Report>), Error> {
         self.begin(wanted, None)
     }
 
     /// A new run with a name that is given: its artifacts are there already, its log is not.
-    pub(crate) fn named_run(self, wanted: &Wanted, id: &str) -> Result<(Driver, Vec<Event>), Error> {
+    pub(crate) fn named_run(self, wanted: &Wanted, id: &str) -> Result<(Driver, Vec<Report>), Error> {
         self.begin(wanted, Some(id))
     }
 
-    fn begin(self, wanted: &Wanted, id: Option<&str>) -> Result<(Driver, Vec<Event>), Error> {
+    fn begin(self, wanted: &Wanted, id: Option<&str>) -> Result<(Driver, Vec<Report>), Error> {
         if wanted.task.trim().is_empty() {
             return Err(Error::NoTask);
         }
@@ -534,7 +534,7 @@ fn accounts<'a>(specs: impl IntoIterator<Item = &'a String>) -> BTreeMap<String,
 }
 
 /// The report that a process now drives the run.
-pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Event {
+pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Report {
     let fence = driver.run.session.as_ref().map_or(0, |session| session.fence) + 1;
     SessionStart {
         fence,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
+use archeflow_core::event::{MergeRequested, QuestionAnswered, Report, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
@@ -187,7 +187,7 @@ pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
     Ok(driver)
 }
 
-fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<ExitCode, Failure> {
+fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Report>) -> Result<ExitCode, Failure> {
     let before = driver.run.session.as_ref();
     // What the user allowed when the run began still holds; `--auto-merge` can add to it.
     let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::Report;
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
 use archeflow_host::proc;
@@ -33,8 +33,8 @@ pub(crate) fn drive(
     why: &str,
     session: &Session,
     auto_merge: bool,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<ExitCode, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
@@ -62,8 +62,8 @@ pub(crate) fn go(
     why: &str,
     session: &Session,
     auto_merge: bool,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<Ended, Failure> {
     proc::become_subreaper();
     let interrupted = Arc::new(AtomicBool::new(false));

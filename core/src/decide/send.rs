@@ -1,13 +1,13 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Artifact, Event, Session};
+use crate::event::{AgentStart, Artifact, Conclusion, Session};
 use crate::model::{Purpose, Role, Seat, ShadowAction, Tier};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 
 use super::budget;
 
-pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
+pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Conclusion {
     let policy = run.policy();
     let name = seat.archetype.as_str();
     let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::cyclefile;
-use archeflow_core::event::{Base, Chosen, Event, FORMAT, LoopOpened, RunStart};
+use archeflow_core::event::{Base, Chosen, FORMAT, LoopOpened, Report, RunStart};
 use archeflow_core::model::{Approval, LoopState, Speaker, Strategy, Token, Workflow, loop_team};
 use archeflow_core::read::signal;
 use archeflow_core::rules::agent_loop::goal;
@@ -65,8 +65,8 @@ impl From<start::Error> for Error {
 /// A loop ready to be driven.
 pub struct Opened {
     pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
+    pub before: Vec<Report>,
+    pub after: Vec<Report>,
     /// The client that was taken because nobody named one.
     pub at_hand: Option<Choice>,
     /// Where an earlier cycle was put, if one was.

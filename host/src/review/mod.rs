@@ -8,7 +8,7 @@ mod history;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Artifact, Base, Chosen, Event, FORMAT, ReviewOpened, RunStart};
+use archeflow_core::event::{Artifact, Base, Chosen, FORMAT, Report, ReviewOpened, RunStart};
 use archeflow_core::model::{Part, Persona, Role, Seat, Sight, Strategy, Subject, SubjectKind, review_team};
 use archeflow_core::run::{REVIEW, Run};
 
@@ -64,8 +64,8 @@ impl From<start::Error> for Error {
 /// A review ready to be driven.
 pub struct Opened {
     pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
+    pub before: Vec<Report>,
+    pub after: Vec<Report>,
     /// The client that was taken because nobody named one.
     pub at_hand: Option<Choice>,
 }

@@ -9,7 +9,7 @@ pub(crate) use say::about_file;
 
 use std::process::ExitCode;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::Report;
 use archeflow_core::model::Word;
 use archeflow_host::agent_loop::open::{Known, is_open, loops};
 use archeflow_host::drive::{Driver, Ended};
@@ -76,8 +76,8 @@ fn drive(
     driver: Driver,
     why: &str,
     session: &LoopSession,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<ExitCode, Failure> {
     crate::commands::session::drive(driver, why, &session.session(), false, before, after)
 }
