@@ -11,29 +11,30 @@ use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 use rustix::fs::{Mode, OFlags};
 
-use crate::backends::Agent;
-use crate::backends::cli::{Client, Heard};
+use crate::backends::AgentBackend;
+use crate::backends::cli::Client;
+use crate::client_output::ClientOutput;
 use crate::executors::{ANSWER, STREAM};
 
-/// Of what was printed since the last glance, at most this much is read: the end of it.
+/// The most that is read of the output since the last look: the end of it.
 const AT_MOST: u64 = 256 * 1024;
 
-pub struct Glance {
+pub struct Tail {
     attempts: PathBuf,
-    known: BTreeMap<Seq, Known>,
+    known: BTreeMap<Seq, TailedAgent>,
 }
 
-struct Known {
+struct TailedAgent {
     client: Option<&'static Client>,
     file: PathBuf,
     read: u64,
-    heard: Heard,
+    heard: ClientOutput,
 }
 
-impl Glance {
+impl Tail {
     /// `artifacts` is the folder of the run.
-    pub fn new(artifacts: &Path) -> Glance {
-        Glance { attempts: artifacts.join("attempts"), known: BTreeMap::new() }
+    pub fn new(artifacts: &Path) -> Tail {
+        Tail { attempts: artifacts.join("attempts"), known: BTreeMap::new() }
     }
 
     /// What agents that are out have done since the last time, the latest of each.
@@ -43,22 +44,22 @@ impl Glance {
         let mut seen = Vec::new();
         for (seq, start) in out {
             let attempts = &self.attempts;
-            let known = self.known.entry(seq).or_insert_with(|| Known::new(attempts, seq, start));
+            let known = self.known.entry(seq).or_insert_with(|| TailedAgent::new(attempts, seq, start));
             seen.extend(known.latest().map(|text| (seq, text)));
         }
         seen
     }
 }
 
-impl Known {
-    fn new(attempts: &Path, seq: Seq, start: &AgentStart) -> Known {
-        let client = match Agent::parse(&start.agent, Path::new("/")) {
-            Ok(Agent::Cli(client, _)) => Some(client),
-            Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
+impl TailedAgent {
+    fn new(attempts: &Path, seq: Seq, start: &AgentStart) -> TailedAgent {
+        let client = match AgentBackend::parse(&start.agent, Path::new("/")) {
+            Ok(AgentBackend::Cli(client, _)) => Some(client),
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
         };
         let name = if client.is_some() { STREAM } else { ANSWER };
         let file = attempts.join(format!("{seq}-{}", start.archetype)).join(name);
-        Known { client, file, read: 0, heard: Heard::default() }
+        TailedAgent { client, file, read: 0, heard: ClientOutput::default() }
     }
 
     fn latest(&mut self) -> Option<String> {
@@ -74,9 +75,9 @@ impl Known {
         }
     }
 
-    /// Whole lines that were added. A client's line that is not finished yet would say nothing.
+    /// Whole lines that were added. A client's line that is not finished yet can't be parsed.
     fn fresh(&mut self) -> Option<Vec<u8>> {
-        // Whatever lies there must not keep a viewer waiting.
+        // The file, whatever its kind, must not keep a viewer waiting.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(&self.file, flags, Mode::empty()).ok()?);
         let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
@@ -94,7 +95,7 @@ impl Known {
     }
 }
 
-/// Which working copy an agent has is no part of the journal; a path in one is told from there.
+/// Which working copy an agent has is no part of the journal; a path in one is shown relative to it.
 fn without_copy(note: &str) -> String {
     let place = || {
         let inside = note.find("/workspaces/")?;
@@ -143,7 +144,7 @@ mod tests {
         let mut run = Run::default();
         run.open.insert(7, start("maker", "cmd:x").into());
         run.open.insert(8, start("guardian", "claude").into());
-        let mut glance = Glance::new(temp.path());
+        let mut glance = Tail::new(temp.path());
         assert_eq!(glance.look(&run), []);
 
         let [maker, guardian] = ["7-maker", "8-guardian"].map(|name| temp.path().join("attempts").join(name));
@@ -156,7 +157,7 @@ mod tests {
         );
         std::fs::write(guardian.join(STREAM), &line).unwrap();
         assert_eq!(glance.look(&run), [(7, "two".to_owned()), (8, "reads src/app.rs".to_owned())]);
-        assert_eq!(glance.look(&run), [], "nothing is told twice");
+        assert_eq!(glance.look(&run), [], "nothing is listed twice");
 
         std::fs::write(maker.join(ANSWER), "one\ntwo\nthree\n").unwrap();
         assert_eq!(glance.look(&run), [(7, "three".to_owned())]);

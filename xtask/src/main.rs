@@ -36,7 +36,7 @@ usage: cargo xtask <command>
                                  --without-browser the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
   pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
-  tidy                           the rules of the house that no compiler checks
+  tidy [waiting]                 the rules of the house that no compiler checks; waiting: those that fail nothing yet
   bench [<name>...]              the goals of the program, measured on a release build
 ";
 
@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::draw(&root()),
         ["clients"] => clients::run(&root()),
         ["tidy"] => tidy::run(&root()),
+        ["tidy", "waiting"] => tidy::waiting(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
         ["__noop-agent", folder] => bench::play(folder),

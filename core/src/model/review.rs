@@ -1,4 +1,4 @@
-//! A change that somebody brings along to be looked at, and how findings about it are proved and known again.
+//! A change that is brought to be reviewed, and how findings about it are reproduced and recognised again.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl SubjectKind {
 }
 
 impl Subject {
-    pub fn said(&self) -> String {
+    pub fn label(&self) -> String {
         match self.name.as_str() {
             "" => self.kind.name().to_owned(),
             name => format!("{} {name}", self.kind.name()),
@@ -51,21 +51,21 @@ impl Subject {
 
 /// As much of a diff as one agent is shown at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ReviewPart {
     pub artifact: Artifact,
     pub files: u32,
     pub lines: u64,
     pub bytes: u64,
 }
 
-/// A finding that people know and live with.
+/// A finding that people know and accept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedFinding {
     pub fingerprint: String,
     pub reason: String,
 }
 
-/// How a reviewer says its finding can be seen to be true.
+/// How a finding can be reproduced, according to its reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reproduction {
     /// Run by `sh -c` in a scratch copy of the reviewed tree. It fails where the finding is true.
@@ -83,10 +83,10 @@ pub struct Scratch {
     pub content: String,
 }
 
-/// What running a reproduction came to.
+/// The result of running a reproduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trial {
+pub enum ReproductionResult {
     /// Fails on the change and, for a regression, passes on the base.
     Confirmed,
     /// Could not be run, or fails without the change as well.
@@ -95,12 +95,12 @@ pub enum Trial {
     Refuted,
 }
 
-impl Trial {
+impl ReproductionResult {
     pub fn name(self) -> &'static str {
         match self {
-            Trial::Confirmed => "confirmed",
-            Trial::NotReproduced => "not_reproduced",
-            Trial::Refuted => "refuted",
+            ReproductionResult::Confirmed => "confirmed",
+            ReproductionResult::NotReproduced => "not_reproduced",
+            ReproductionResult::Refuted => "refuted",
         }
     }
 }

@@ -2,21 +2,26 @@
 
 use super::Problems;
 use super::findings;
-use super::lines::{Kind, Line};
+use super::lines::{LineKind, TextLine};
 use super::reproductions;
 use super::table;
 use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
 use crate::model::{Review, Verdict};
 
-/// A line that speaks about the whole review is short.
+/// A line about the whole review is short.
 const MAX_LINE: usize = 2000;
 
-pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], problems: &mut Problems) -> Review {
+pub(crate) fn review(
+    source: &str,
+    lines: &[TextLine],
+    categories: &[String],
+    problems: &mut Problems,
+) -> Review {
     let before = problems.count();
     let said: Vec<(usize, &str)> = lines
         .iter()
         .enumerate()
-        .filter(|(_, line)| line.kind == Kind::Plain)
+        .filter(|(_, line)| line.kind == LineKind::Plain)
         .map(|(at, line)| (at, line.text))
         .collect();
     let section = reproductions::range(lines);
@@ -44,7 +49,7 @@ pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], proble
     if left_out > 0 {
         let kept = found.findings.len();
         let said = format!("{left_out} findings left out: only the gravest {kept} are kept");
-        // A rejection stands with its gravest findings. An approval is none without all of them (D-04).
+        // A rejection is valid with its gravest findings alone. An approval is none without all of them (D-04).
         unread = unread.or_else(|| (!rejected).then(|| said.clone()));
         problems.note(said);
     }
@@ -52,7 +57,7 @@ pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], proble
     Review { verdict, declared, findings: found.findings, left_out, unread }
 }
 
-/// A line that speaks about the whole review, and so ends whatever stands above it.
+/// A line about the whole review, which ends whatever is above it.
 pub(crate) fn is_control(text: &str) -> bool {
     verdict_on(text).is_some() || count_on(text).is_some()
 }
@@ -74,7 +79,7 @@ fn agree_on_verdict(verdicts: &[(usize, Option<Verdict>)], problems: &mut Proble
 }
 
 /// `VERDICT: APPROVED`, or the word alone. `Some(None)` is a line that claims to be a verdict and is not readable.
-/// A rejection may go on with its reason; an approval may not, for that would be a condition.
+/// A rejection may be followed by its reason; an approval may not, for that would be a condition.
 fn verdict_on(text: &str) -> Option<Option<Verdict>> {
     let text = undecorated(text)?;
     let Some(value) = after_keyword(text, "verdict") else {

@@ -2,17 +2,17 @@
 //!
 //! The form is written out as Markdown and then read by the one reader, like any other answer. So a finding is the same
 //! finding whichever way it came, the rules that count words and headings have something to count, and what people
-//! find in the artifacts is what was judged. The price is care with strings: what stands in a field is content and may
+//! find in the artifacts is what was judged. The price is care with strings: the text of a field is content and may
 //! not become a heading, a verdict or a row of its own, so lines that could are quoted (decision 022).
 //!
-//! The schemas are also the check: a value is held against its schema here, whatever the client says it has checked.
+//! The schemas are also the check: a value is held against its schema here, whatever the client claims to have checked.
 //! Explorer and Maker have none. Their answers are prose, and a form of one field would only put it in quotation marks.
 
 use std::fmt::Write;
 
 use super::heads::{label, opening};
 use super::json::{self, Json};
-use super::lines::{Kind, Line, scan};
+use super::lines::{LineKind, TextLine, scan};
 use super::proposal::HEADINGS;
 use super::text::cap;
 use super::{naming, review, sections, status, table};
@@ -151,7 +151,7 @@ fn reproductions(page: &mut String, form: Form<'_>) {
         let _ = write!(entries, "\n### Finding {number}{new}\n");
         shown(&mut entries, "sh", command);
         for file in tried.each("files") {
-            // A path of nothing is still said, so that it can be refused.
+            // An empty path is still passed on, so that it can be refused.
             let path = Some(one_line(file.text("path"))).filter(|path| !path.is_empty());
             let info = format!("text {}", path.as_deref().unwrap_or("\"\""));
             shown(&mut entries, &info, file.text("content"));
@@ -171,8 +171,8 @@ fn shown(page: &mut String, info: &str, text: &str) {
 }
 
 /// Whether the reader of reviews could take this line for more than a remark.
-fn speaks_of_findings(line: &Line<'_>) -> bool {
-    !matches!(line.kind, Kind::Plain | Kind::Blank)
+fn speaks_of_findings(line: &TextLine<'_>) -> bool {
+    !matches!(line.kind, LineKind::Plain | LineKind::Blank)
         || sections::heading(line).is_some()
         || status::looks_like_one(line.text)
         || review::is_control(line.text)
@@ -241,7 +241,7 @@ fn scores(confidence: Form<'_>) -> String {
     rows
 }
 
-/// A path stands alone in code marks.
+/// A path is alone in code marks.
 fn path(text: &str) -> String {
     let text = one_line(text).replace('`', "");
     if text.is_empty() { text } else { format!("`{text}`") }
@@ -265,9 +265,9 @@ fn items(texts: impl Iterator<Item = String>) -> String {
 
 /// What becomes of a line in a proposal's prose that could be taken for one of its parts: a known heading and a status
 /// are quoted, other headings go below ours.
-fn kept_apart(line: &Line<'_>) -> Option<String> {
-    let is_status = line.kind == Kind::Plain && status::looks_like_one(line.text);
-    if line.kind == Kind::Comment || is_status {
+fn kept_apart(line: &TextLine<'_>) -> Option<String> {
+    let is_status = line.kind == LineKind::Plain && status::looks_like_one(line.text);
+    if line.kind == LineKind::Comment || is_status {
         return Some(quoted(line));
     }
     let (level, title) = sections::heading(line)?;
@@ -290,7 +290,7 @@ const OTHERS: [&str; 7] =
 // Both.
 
 /// The remark below the heading its status has, and the status.
-fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&Line<'_>) -> Option<String>) {
+fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&TextLine<'_>) -> Option<String>) {
     let (remark, status) = (form.text("remark"), form.text("status"));
     if !remark.trim().is_empty() {
         let heading = match status {
@@ -306,10 +306,10 @@ fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&Line<'_>) -> Optio
 
 /// Several lines, with something else in place of those that must not be read as more than content. A fence that is
 /// never closed would swallow what follows and is quoted to its end.
-fn prose(text: &str, instead: &dyn Fn(&Line<'_>) -> Option<String>) -> String {
+fn prose(text: &str, instead: &dyn Fn(&TextLine<'_>) -> Option<String>) -> String {
     let lines = scan(text.trim());
-    let in_fence = lines.last().is_some_and(|last| matches!(last.kind, Kind::Open | Kind::Fenced));
-    let open = lines.iter().rposition(|line| line.kind == Kind::Open).filter(|_| in_fence);
+    let in_fence = lines.last().is_some_and(|last| matches!(last.kind, LineKind::Open | LineKind::Fenced));
+    let open = lines.iter().rposition(|line| line.kind == LineKind::Open).filter(|_| in_fence);
     let mut out = String::with_capacity(text.len() + 16);
     for (at, line) in lines.iter().enumerate() {
         let swallowed = open.is_some_and(|open| at >= open).then(|| quoted(line));
@@ -319,7 +319,7 @@ fn prose(text: &str, instead: &dyn Fn(&Line<'_>) -> Option<String>) -> String {
     out
 }
 
-fn quoted(line: &Line<'_>) -> String {
+fn quoted(line: &TextLine<'_>) -> String {
     format!("> {}", line.text)
 }
 

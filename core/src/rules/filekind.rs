@@ -1,7 +1,7 @@
 //! What kind of file a changed file is: whether a person wrote it, or a tool. Its table is `docs/rules/filekinds.md`.
 //!
-//! The kind only says how much of a large file reviewers see. A name or a comment is easily forged, so a small file is
-//! shown whatever it calls itself, a large one is told by name and counts, and the program's own scan
+//! The kind only determines how much of a large file reviewers see. A name or a comment is easily forged, so a small
+//! file is shown whatever it calls itself, a large one is summarised by name and counts, and the program's own scan
 //! ([`signs`](super::signs)) reads all of them. Where it is not clear, the file is [`Kind::Plain`].
 
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use crate::model::Splitting;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FileKind {
     Plain,
     /// The exact versions a package manager chose.
     Lock,
-    /// Somebody else's code, copied in.
+    /// Third-party code, copied in.
     Vendored,
     /// Written by a tool.
     Generated,
@@ -23,18 +23,24 @@ pub enum Kind {
     Binary,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Plain, Kind::Lock, Kind::Vendored, Kind::Generated, Kind::Minified, Kind::Binary];
+impl FileKind {
+    pub const ALL: [FileKind; 6] = [
+        FileKind::Plain,
+        FileKind::Lock,
+        FileKind::Vendored,
+        FileKind::Generated,
+        FileKind::Minified,
+        FileKind::Binary,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
-            Kind::Lock => "lock",
-            Kind::Vendored => "vendored",
-            Kind::Generated => "generated",
-            Kind::Minified => "minified",
-            Kind::Binary => "binary",
+            FileKind::Plain => "plain",
+            FileKind::Lock => "lock",
+            FileKind::Vendored => "vendored",
+            FileKind::Generated => "generated",
+            FileKind::Minified => "minified",
+            FileKind::Binary => "binary",
         }
     }
 }
@@ -50,19 +56,19 @@ pub enum Treatment {
 }
 
 /// What is done with a file of some kind and so many changed lines.
-pub fn treatment(kind: Kind, changed: u64, splitting: &Splitting) -> Treatment {
+pub fn treatment(kind: FileKind, changed: u64, splitting: &Splitting) -> Treatment {
     match kind {
-        Kind::Plain => Treatment::Whole,
-        Kind::Binary => Treatment::Summary,
-        Kind::Lock if changed > u64::from(splitting.shown_lock_lines) => {
+        FileKind::Plain => Treatment::Whole,
+        FileKind::Binary => Treatment::Summary,
+        FileKind::Lock if changed > u64::from(splitting.shown_lock_lines) => {
             Treatment::Head(splitting.shown_lock_lines)
         }
-        Kind::Vendored | Kind::Generated | Kind::Minified
+        FileKind::Vendored | FileKind::Generated | FileKind::Minified
             if changed > u64::from(splitting.summarise_above_lines) =>
         {
             Treatment::Summary
         }
-        Kind::Lock | Kind::Vendored | Kind::Generated | Kind::Minified => Treatment::Whole,
+        FileKind::Lock | FileKind::Vendored | FileKind::Generated | FileKind::Minified => Treatment::Whole,
     }
 }
 
@@ -71,22 +77,22 @@ pub const HEAD: usize = 8 * 1024;
 
 /// The kind of a file, by its path (quoted or not) and the beginning of its *new* content. Without content, as for a
 /// deleted file, only the path counts.
-pub fn kind(path: &str, head: &str) -> Kind {
+pub fn kind(path: &str, head: &str) -> FileKind {
     let path = path.trim_matches('"');
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     if head.contains('\0') {
-        Kind::Binary
+        FileKind::Binary
     } else if LOCKS.contains(&name) {
-        Kind::Lock
+        FileKind::Lock
     } else if is_vendored(&folders) {
-        Kind::Vendored
+        FileKind::Vendored
     } else if is_minified(name, head) {
-        Kind::Minified
+        FileKind::Minified
     } else if is_named_generated(&folders, name) || says_generated(head) {
-        Kind::Generated
+        FileKind::Generated
     } else {
-        Kind::Plain
+        FileKind::Plain
     }
 }
 
@@ -148,7 +154,7 @@ fn is_minified(name: &str, head: &str) -> bool {
     ends(&NAMES) || ends(&MAPS) || (ends(&SQUEEZED) && is_mostly_long_lines(head))
 }
 
-/// Nobody writes lines like these, and text of which half is in such lines has not been written.
+/// Lines that no person writes; text of which half is in such lines is generated.
 const UNWRITTEN_LINE: usize = 1_000;
 
 fn is_mostly_long_lines(head: &str) -> bool {
@@ -182,8 +188,8 @@ fn is_named_generated(folders: &[&str], name: &str) -> bool {
     snapshot || ENDINGS.iter().any(|ending| name.ends_with(ending) && name.len() > ending.len())
 }
 
-/// Only the comment a file begins with can say so, and only in the words tools use: a file about generated files, or one
-/// with those words in a string, was written by somebody.
+/// Only the comment a file begins with can say so, and only in the words tools use: a file about generated files, or
+/// one with those words in a string, was written by somebody.
 fn says_generated(head: &str) -> bool {
     let comment = leading_comment(head);
     let forbids = comment.iter().any(|line| forbids_editing(line));

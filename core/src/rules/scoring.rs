@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, CycleBoundary, Decision, Entry, Event, Order, Report, Tracked, Unfounded};
 use crate::model::{
-    Disposition, Finding, Millionths, Money, Prior, Role, Said, Seq, Severity, Tier, Verdict,
+    AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
 use crate::rules::convergence;
 use crate::run::Run;
@@ -27,10 +27,10 @@ pub struct Score {
     pub total: u32,
     /// Those that survived the look at their evidence.
     pub standing: u32,
-    /// Of these, those that were fixed, or accepted by whoever had to fix them or by a person.
+    /// Of these, those that were fixed, or accepted by the agent that had to fix them or by a person.
     pub useful: u32,
     pub fixed: u32,
-    /// Of all, those somebody showed to be wrong.
+    /// Of all, those shown to be wrong.
     pub contradicted: u32,
     /// It had a part in the approval the run ended with.
     pub impact: bool,
@@ -89,7 +89,7 @@ impl Ratio {
         Ratio(part / common, (whole / common).max(1))
     }
 
-    /// All of nothing is all: who said nothing said nothing wrong.
+    /// All of nothing is all: without findings there are no wrong ones.
     fn of(part: u32, whole: u32) -> Ratio {
         if whole == 0 { Ratio::ONE } else { Ratio::new(u128::from(part), u128::from(whole)) }
     }
@@ -112,7 +112,7 @@ fn greatest_common(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { greatest_common(b, a % b) }
 }
 
-/// The scores of everybody who reviewed in this run, in alphabetical order.
+/// The scores of all reviewers of this run, in alphabetical order.
 pub fn scores(log: &[Entry]) -> Vec<Score> {
     let run = Run::replay(log);
     let facts = Facts::read(log, run.policy().convergence.line_window);
@@ -128,14 +128,14 @@ struct Reviewed {
     downgraded: BTreeMap<u32, Unfounded>,
 }
 
-/// What the log says about reviews, by archetype and by how often the Maker had delivered. A review that was corrected
+/// The reviews in the log, by archetype and by how often the Maker had delivered. A review that was corrected
 /// takes the place of the one before.
 #[derive(Default)]
 struct Facts {
     reviews: BTreeMap<(String, u32), Reviewed>,
     models: BTreeMap<String, Tier>,
     boundaries: Vec<CycleBoundary>,
-    /// Who says what about earlier findings.
+    /// The statements of each archetype about earlier findings.
     priors: Vec<(String, Prior)>,
     /// Findings a person accepted as they are, by id.
     accepted: BTreeSet<String>,
@@ -174,7 +174,7 @@ impl Facts {
     fn answer(&mut self, complete: &AgentComplete, delivered: u32) {
         let name = &complete.archetype;
         self.priors.extend(complete.answer.prior.iter().map(|prior| (name.clone(), prior.clone())));
-        let Said::Review(review) = &complete.answer.said else { return };
+        let AnswerBody::Review(review) = &complete.answer.said else { return };
         self.models.insert(name.clone(), complete.model);
         let reviewed = Reviewed { findings: review.findings.clone(), ..Reviewed::default() };
         self.reviews.insert((name.clone(), delivered), reviewed);
@@ -277,7 +277,7 @@ impl Facts {
         self.priors.iter().any(|(_, prior)| said(prior)) || self.accepted.iter().any(by_person)
     }
 
-    /// Somebody else said the opposite: the place it cites is not there; another reviewer of the same delivery
+    /// Something contradicts it: the place it cites is not there; another reviewer of the same delivery
     /// approved and had looked at that very place; or another reviewer disputes it later.
     fn contradicted(&self, name: &str, item: &Item<'_>) -> bool {
         let finding = item.finding;
@@ -314,7 +314,7 @@ impl Facts {
 
 struct Item<'a> {
     finding: &'a Finding,
-    /// The deliveries in whose reviews it stands.
+    /// The deliveries in whose reviews it is.
     first: u32,
     last: u32,
     standing: bool,
@@ -339,9 +339,9 @@ pub struct Record {
     pub signal_to_noise: Millionths,
 }
 
-/// How an archetype on a tier has done lately.
+/// The recent scores of an archetype on a tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ScoreSummary {
     pub archetype: String,
     pub model: Tier,
     pub runs: usize,
@@ -361,7 +361,7 @@ pub enum Course {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
-    pub value: Value,
+    pub value: ScoreAdvice,
     /// CL-29, the reading we recommend: a low score on a cheaper tier asks for the next dearer one.
     pub upgrade: Option<Tier>,
     /// CL-29, the founding text's wording: a cheap reviewer with a high signal has earned the next dearer one.
@@ -369,7 +369,7 @@ pub struct Advice {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
+pub enum ScoreAdvice {
     Keep,
     Optimize,
     ConsiderRemoving,
@@ -384,7 +384,7 @@ const OPTIMIZE_FROM: Millionths = 400_000;
 const TREND_ABOVE: u64 = 50_000;
 
 /// The records come oldest first, one for each run and archetype.
-pub fn report(records: &[Record]) -> Vec<Standing> {
+pub fn report(records: &[Record]) -> Vec<ScoreSummary> {
     let mut groups: BTreeMap<(&str, Tier), Vec<&Record>> = BTreeMap::new();
     for record in records {
         groups.entry((&record.archetype, record.model)).or_default().push(record);
@@ -392,12 +392,12 @@ pub fn report(records: &[Record]) -> Vec<Standing> {
     groups.into_iter().map(|((archetype, model), records)| standing(archetype, model, &records)).collect()
 }
 
-fn standing(archetype: &str, model: Tier, records: &[&Record]) -> Standing {
+fn standing(archetype: &str, model: Tier, records: &[&Record]) -> ScoreSummary {
     let last = records.get(records.len().saturating_sub(LOOKED_AT)..).unwrap_or_default();
     let mean = mean(last.iter().map(|record| record.composite));
     let signal = self::mean(last.iter().map(|record| record.signal_to_noise));
     let enough = last.len() >= LOOKED_AT;
-    Standing {
+    ScoreSummary {
         archetype: archetype.to_owned(),
         model,
         runs: records.len(),
@@ -428,9 +428,9 @@ fn advise(model: Tier, mean: Millionths, signal: Millionths) -> Advice {
         Tier::Opus => None,
     };
     let value = match mean {
-        KEEP_FROM.. => Value::Keep,
-        OPTIMIZE_FROM.. => Value::Optimize,
-        _ => Value::ConsiderRemoving,
+        KEEP_FROM.. => ScoreAdvice::Keep,
+        OPTIMIZE_FROM.. => ScoreAdvice::Optimize,
+        _ => ScoreAdvice::ConsiderRemoving,
     };
     let promote = dearer.filter(|_| model == Tier::Haiku && signal >= KEEP_FROM);
     Advice { value, upgrade: dearer.filter(|_| mean < KEEP_FROM), promote }
@@ -452,12 +452,12 @@ impl Course {
     }
 }
 
-impl Value {
+impl ScoreAdvice {
     pub fn name(self) -> &'static str {
         match self {
-            Value::Keep => "keep",
-            Value::Optimize => "optimize",
-            Value::ConsiderRemoving => "consider_removing",
+            ScoreAdvice::Keep => "keep",
+            ScoreAdvice::Optimize => "optimize",
+            ScoreAdvice::ConsiderRemoving => "consider_removing",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{Counted, FileStatus, Sign, Signs};
 
 /// What the scan is given of one changed file.
 #[derive(Debug, Clone, Default)]
-pub struct Seen<'a> {
+pub struct ScannedFile<'a> {
     /// Quoted as git quotes.
     pub path: &'a str,
     pub status: Option<FileStatus>,
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
 const SYMLINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
 
-pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
+pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     let mut seen = Vec::new();
     for file in files {
         let mut note = |sign, line, detail: String| {
@@ -58,8 +58,8 @@ pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
 
 /// Test files removed, and cases or assertions taken out. Moving tests between files is not weakening them, so a
 /// loss counts only when the whole change has fewer than before.
-fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
-    let tests: Vec<&Seen<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
+fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
+    let tests: Vec<&ScannedFile<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
     let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.old));
     let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.new));
     let mut seen = Vec::new();
@@ -133,11 +133,11 @@ pub fn strength_of_line(line: &str) -> Strength {
 }
 
 fn count(line: &str, marks: &[&str]) -> u32 {
-    u32::from(marks.iter().any(|mark| stands_in(line, mark)))
+    u32::from(marks.iter().any(|mark| contains_mark(line, mark)))
 }
 
-/// Whether a mark stands in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn stands_in(line: &str, mark: &str) -> bool {
+/// Whether a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
+fn contains_mark(line: &str, mark: &str) -> bool {
     let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
     line.match_indices(mark).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
@@ -177,7 +177,7 @@ fn is_camel_test(name: &str) -> bool {
     in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
 }
 
-/// An added line that is a test wherever it stands, such as a unit test beside the code.
+/// An added line that is a test wherever it is, such as a unit test beside the code.
 pub fn adds_a_test(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
@@ -269,7 +269,7 @@ fn is_own_state(path: &str) -> bool {
     path == ".archeflow" || path.starts_with(".archeflow/")
 }
 
-/// The kind of credential a line carries.
+/// The kind of credential in a line.
 pub fn credential(line: &str) -> Option<&'static str> {
     if line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
         return Some("private key");

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Built, Decision, Entry, Event, Order, Report, Verb};
-use crate::model::{Heard, Phase, Seq, Speaker, counted};
+use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
 use crate::view::{capital, one_line, seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,7 +141,7 @@ fn label(event: &Event) -> String {
         Event::Report(Report::SessionEnd(end)) => format!("signal {}", end.signal),
         Event::Report(Report::RunReentered(again)) => format!("from {}", again.phase.name()),
         Event::Report(Report::ReviewOpened(opened)) => {
-            format!("{}, {} parts", opened.subject.said(), opened.parts.len())
+            format!("{}, {} parts", opened.subject.label(), opened.parts.len())
         }
         Event::Order(Order::EvidenceStart(start)) => {
             format!("{}: {}", capital(&start.archetype), start.reproduction.command)
@@ -243,7 +243,7 @@ fn label(event: &Event) -> String {
         },
         Event::Decision(Decision::LoopTurn(turn)) => {
             let who = turn.by.map_or("the program", Speaker::name);
-            let heard = turn.heard.map_or("refused", Heard::name);
+            let heard = turn.heard.map_or("refused", TurnEvent::name);
             format!("{who}: {heard}, {} → {}", turn.from.name(), turn.to.name())
         }
         Event::Decision(Decision::LoopAlert(alert)) => format!("{}: {}", alert.alert.name(), alert.detail),

@@ -12,11 +12,11 @@ use archeflow_core::event::Failure;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-use super::talk::{Errand, Out, Talk};
-use crate::backends::Agent;
-use crate::backends::cli::own::Line;
+use super::talk::{AcpAction, AcpTask, Talk};
+use crate::backends::AgentBackend;
 use crate::children;
-use crate::executors::read_line;
+use crate::client_output::own::OwnRecord;
+use crate::client_output::read_line;
 use crate::proc::{self, signals};
 
 /// How long an agent may take to give in when its turn is called off. Less than the supervisor waits for us.
@@ -31,7 +31,7 @@ const GOES: Duration = Duration::from_secs(4);
 /// How long its last words may take after it is gone: something it left behind may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How often a sign of life is passed on when there is nothing to tell.
+/// How often a sign of life is passed on when there is no other output.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// Lines that wait to be looked at. Beyond that the agent waits.
@@ -52,8 +52,8 @@ enum Event {
 ///
 /// # Errors
 ///
-/// When our own output can't be written: nobody listens any more.
-pub fn run(command: &str, errand: Errand, out: &mut dyn Write) -> io::Result<u8> {
+/// When our own output can't be written: the reader is gone.
+pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
     let mut bridge = match Bridge::start(command, out) {
         Ok(bridge) => bridge,
         Err(error) => {
@@ -67,8 +67,8 @@ pub fn run(command: &str, errand: Errand, out: &mut dyn Write) -> io::Result<u8>
     code
 }
 
-fn fault(kind: Failure, said: String) -> Line {
-    Line::Fault { kind, said, reopens: None }
+fn fault(kind: Failure, said: String) -> OwnRecord {
+    OwnRecord::Fault { kind, said, reopens: None }
 }
 
 struct Bridge<'a> {
@@ -87,7 +87,7 @@ struct Bridge<'a> {
 
 impl Bridge<'_> {
     fn start<'a>(command: &str, out: &'a mut dyn Write) -> io::Result<Bridge<'a>> {
-        let invocation = Agent::Cmd(command.to_owned()).invocation(Path::new(""));
+        let invocation = AgentBackend::Cmd(command.to_owned()).invocation(Path::new(""));
         let mut starting = Command::new(invocation.program);
         starting.args(invocation.args).stdin(Stdio::piped()).stdout(Stdio::piped());
         proc::of_its_own(&mut starting);
@@ -120,7 +120,7 @@ impl Bridge<'_> {
         })
     }
 
-    fn converse(&mut self, errand: Errand) -> io::Result<u8> {
+    fn converse(&mut self, errand: AcpTask) -> io::Result<u8> {
         let (mut talk, begun) = Talk::begin(errand);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
@@ -160,17 +160,17 @@ impl Bridge<'_> {
         Some(event)
     }
 
-    /// Says and tells; whether that was all.
-    fn act(&mut self, out: Vec<Out>) -> io::Result<bool> {
+    /// Performs actions; returns whether the conversation is over.
+    fn act(&mut self, out: Vec<AcpAction>) -> io::Result<bool> {
         for out in out {
             match out {
-                Out::Say(message) => self.say(&message),
-                Out::Tell(line) => {
+                AcpAction::Say(message) => self.say(&message),
+                AcpAction::Tell(line) => {
                     self.out.write_all(line.print().as_bytes())?;
                     self.out.flush()?;
                     self.told = Instant::now();
                 }
-                Out::End => return Ok(true),
+                AcpAction::End => return Ok(true),
             }
         }
         Ok(false)
@@ -193,7 +193,7 @@ impl Bridge<'_> {
         Ok(())
     }
 
-    /// It went away before its turn was over. What it said last on standard error is the reason.
+    /// The agent exited before its turn was over. Its last output on standard error is the reason.
     fn left_early(&mut self) -> io::Result<u8> {
         use std::os::unix::process::ExitStatusExt;
         self.await_end(ENDS);

@@ -3,13 +3,13 @@
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
-use crate::backends::cli::{Fault, by_status, by_text, first_line, number, text};
+use crate::client_output::{ClientFault, by_status, by_text, first_line, number, text};
 
 /// The protocol's own number for "sign in first".
 const SIGN_IN: i64 = -32_000;
 
-/// From a JSON-RPC error. Some hand on the provider's status as its code, some say it in words, some in their data.
-pub(super) fn fault(error: &Value) -> Fault {
+/// From a JSON-RPC error. Agents put the provider's status in the code, in the message or in the data.
+pub(super) fn fault(error: &Value) -> ClientFault {
     let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
     let said = words(error);
     let kind = match u64::try_from(code) {
@@ -17,10 +17,10 @@ pub(super) fn fault(error: &Value) -> Fault {
         Ok(_) | Err(_) if code == SIGN_IN => Failure::Auth,
         Ok(_) | Err(_) => by_text(&said),
     };
-    Fault::new(kind, said)
+    ClientFault::new(kind, said)
 }
 
-/// The message, and what the data says beyond it.
+/// The message, and what the data adds to it.
 fn words(error: &Value) -> String {
     let message = plain(text(error, "message"));
     let data = error.get("data").unwrap_or(&Value::Null);
@@ -36,7 +36,7 @@ fn plain(said: &str) -> String {
     inner.unwrap_or(said).to_owned()
 }
 
-/// Whether an agent says of itself that it has failed, or that it works again.
+/// Whether an agent reports that it has failed, or that it works again.
 pub(super) fn broken(update: &Value) -> Option<bool> {
     let status = text(update.pointer("/_meta/codex/threadStatus")?, "type");
     match status {
@@ -46,28 +46,30 @@ pub(super) fn broken(update: &Value) -> Option<bool> {
     }
 }
 
-/// Why a turn that was answered is no answer. Some tell their faults as if they were one: one of them says that it is
+/// Why a turn that was answered is no answer. Some report errors as if they were answers: one of them says that it is
 /// broken before, another begins in the same way each time and then has no usage.
-pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<Fault> {
+pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<ClientFault> {
     let ran_into = answer.strip_prefix("Ran into this error:").filter(|_| result.get("usage").is_none());
     let told = if broken { Some(answer) } else { ran_into };
     match (text(result, "stopReason"), told) {
         ("end_turn", Some(told)) => {
             let said = plain(told.trim());
-            Some(Fault::new(by_text(&said), first_line(&said).unwrap_or_default()))
+            Some(ClientFault::new(by_text(&said), first_line(&said).unwrap_or_default()))
         }
         ("end_turn", None) => None,
-        ("refusal", _) => Some(Fault::new(Failure::Refused, "the model declined the task")),
+        ("refusal", _) => Some(ClientFault::new(Failure::Refused, "the model declined the task")),
         ("max_tokens", _) => {
-            Some(Fault::new(Failure::Garbled, "its answer was cut off by the model's limit"))
+            Some(ClientFault::new(Failure::Garbled, "its answer was cut off by the model's limit"))
         }
-        ("max_turn_requests", _) => Some(Fault::new(Failure::Exit, "it used up the turns it allows itself")),
-        (other, _) => Some(Fault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
+        ("max_turn_requests", _) => {
+            Some(ClientFault::new(Failure::Exit, "it used up the turns it allows itself"))
+        }
+        (other, _) => Some(ClientFault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
     }
 }
 
-/// What the whole turn used, if that is what the agent tells. Many tell the last request only, under the same name;
-/// those who keep a quota have added up. What leaves side errands out gives way to what counts them (I4).
+/// The usage of the whole turn, if the agent reports that. Many report the last request only, under the same name;
+/// those with a quota report the sum. A count without side requests gives way to one that includes them (I4).
 pub(super) fn used(result: &Value) -> Option<Tokens> {
     let quota = result.pointer("/_meta/quota")?;
     let turn = quota.get("token_count").filter(|count| count.is_object()).map(tokens)?;
@@ -82,7 +84,7 @@ pub(super) fn used(result: &Value) -> Option<Tokens> {
     })
 }
 
-/// Cached tokens stand beside the input where they are named; here they are part of it.
+/// Agents that name cached tokens count them beside the input; here they are part of it.
 fn tokens(count: &Value) -> Tokens {
     let of = |names: &[&str]| names.iter().map(|name| number(count, name)).max().unwrap_or_default();
     let cache_read = of(&["cachedInputTokens"]);

@@ -6,7 +6,8 @@ use std::fmt;
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
 use crate::backends::cli::Rest;
-use crate::model_agent::place::Place;
+use crate::model_agent::place::ModelEndpoint;
+use crate::nearest::closest;
 
 use super::shown;
 use super::yaml::{self, Node};
@@ -1589,33 +1590,6 @@ fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
     }
 }
 
-/// The name that differs in the fewest letters, if these are few.
-pub(crate) fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
-    const LONGEST: usize = 40;
-    let word = word.to_lowercase();
-    if word.len() > LONGEST {
-        return None;
-    }
-    let near = names.iter().map(|name| (distance(&word, name), name)).min()?;
-    (near.0 <= 1 + word.len() / 4).then_some(near.1.as_str())
-}
-
-/// Edits from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, (b, pair)) in b.iter().zip(row.windows(2)).enumerate() {
-            let &[diagonal, above] = pair else { continue };
-            let left = next.get(j).copied().unwrap_or(usize::MAX);
-            next.push((diagonal + usize::from(a != *b)).min(above + 1).min(left + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
-}
-
 impl Key {
     /// The built-in value.
     pub fn built_in(&self) -> Option<Setting> {
@@ -1738,7 +1712,7 @@ impl Kind {
                 let fits = !text.is_empty() && text.len() <= 200 && Rest::Model.takes(text);
                 fits.then(|| Setting::Text(text.to_owned()))
             }
-            Kind::Url => Place::read(text, "").ok().map(|place| Setting::Text(place.url)),
+            Kind::Url => ModelEndpoint::read(text, "").ok().map(|place| Setting::Text(place.url)),
             Kind::Wholes(..)
             | Kind::Variables
             | Kind::Agents(_)
@@ -1955,7 +1929,7 @@ fn agent(text: &str) -> bool {
 /// `host=VARIABLE`.
 fn host_key(text: &str) -> bool {
     let Some((host, name)) = text.split_once('=') else { return false };
-    let place = Place::read(&format!("https://{host}"), "");
+    let place = ModelEndpoint::read(&format!("https://{host}"), "");
     place.is_ok_and(|place| place.url == format!("https://{}", host.to_lowercase()) && !host.contains('/'))
         && variable(name)
 }

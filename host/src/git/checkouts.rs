@@ -1,4 +1,4 @@
-//! Where branches are checked out: the main working tree and the linked ones, and what goes on in them.
+//! Where branches are checked out: the main working tree and the linked ones, and the operations in progress there.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! Small file steps that never follow a symbolic link somebody else may have planted.
+//! Small file steps that never follow a symbolic link that another process may have planted.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -125,7 +125,7 @@ pub(super) fn open_up(dir: &Path) {
     });
 }
 
-/// Takes the right to write away from directories only, `.git` aside; files keep theirs.
+/// Takes the right to write away from directories only, except `.git`; files keep theirs.
 pub(super) fn close_dirs(dir: &Path) {
     walk_dirs(dir, &mut |dir| {
         let git = dir.file_name().is_some_and(|name| name == ".git");

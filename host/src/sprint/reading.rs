@@ -1,4 +1,4 @@
-//! A sprint for whoever only looks: read from its log, without holding or writing anything.
+//! A sprint for viewers: read from its log, without holding or writing anything.
 
 use std::path::{Path, PathBuf};
 
@@ -7,12 +7,12 @@ use archeflow_core::sprint::chronicle::Chronicle;
 
 use super::drive::Error;
 use super::log as lines;
-use super::queue::Place;
+use super::queue::QueueFolder;
 use crate::store::follow::Follower;
 use crate::store::journal::Journal;
 
-/// How far a sprint has come. [`Reading::more`] reads on.
-pub struct Reading {
+/// How far a sprint has come. [`SprintReader::more`] reads on.
+pub struct SprintReader {
     pub id: String,
     pub sprint: Sprint,
     pub chronicle: Chronicle,
@@ -20,17 +20,17 @@ pub struct Reading {
     follower: Follower,
 }
 
-impl Reading {
-    pub fn open(place: &Place, id: &str) -> Result<Reading, Error> {
+impl SprintReader {
+    pub fn open(place: &QueueFolder, id: &str) -> Result<SprintReader, Error> {
         let dir = place.folder();
         let follower = Follower::open(&dir, id)?;
         let (sprint, chronicle) = (Sprint::default(), Chronicle::default());
-        let mut reading = Reading { id: id.to_owned(), sprint, chronicle, dir, follower };
+        let mut reading = SprintReader { id: id.to_owned(), sprint, chronicle, dir, follower };
         reading.more()?;
         Ok(reading)
     }
 
-    /// Takes in what was added. Says whether there was anything.
+    /// Reads the lines that were added. Returns whether there were any.
     pub fn more(&mut self) -> Result<bool, Error> {
         let mut any = false;
         loop {
@@ -55,13 +55,13 @@ impl Reading {
 }
 
 /// The sprints of a queue, oldest first.
-pub fn known(place: &Place) -> Vec<String> {
+pub fn sprint_ids(place: &QueueFolder) -> Vec<String> {
     listed(&place.folder())
 }
 
-/// The newest that somebody drives, else the newest of all.
-pub fn newest(place: &Place) -> Option<String> {
-    let known = known(place);
+/// The newest that a process drives, else the newest of all.
+pub fn newest(place: &QueueFolder) -> Option<String> {
+    let known = sprint_ids(place);
     let driven = known.iter().rev().find(|id| Journal::driver(&place.folder(), id).is_some());
     driven.or(known.last()).cloned()
 }

@@ -1,11 +1,11 @@
-//! The SIGNAL BLOCK of the Human/Planner/Actor/Judge loop (PJ-20..PJ-23): who speaks, what came of it, who is next.
+//! The SIGNAL BLOCK of the Human/Planner/Actor/Judge loop (PJ-20..PJ-23): the author, the result and the next agent.
 //!
 //! Two thirds of the blocks in practice miss the grammar, so the reader is tolerant and says so: every deviation has a
 //! name and a line. It resolves what can be resolved without guessing and leaves the rest unrouted. Text that is merely
 //! shown (fences, quotes, diffs, comments) is never control. The table in `docs/rules/signals.md` is executed.
 //!
-//! Deliberately absent: how many loops there were, who was expected to speak, what follows. See `fields` for lines,
-//! `values` for words, `route` for who is next.
+//! Deliberately absent: how many loops there were, whose turn it was, what follows. See `fields` for lines,
+//! `values` for words, `route` for the next agent.
 
 mod block;
 mod fields;
@@ -15,21 +15,21 @@ mod spoken;
 mod values;
 
 pub use render::{Block, render};
-pub use route::{Fault, Mode, Route, route};
-pub use spoken::{Step, answer, spoken};
+pub use route::{Route, RouteFault, RouteMode, route};
+pub use spoken::{ActorStep, answer, spoken};
 
-use super::lines::{self, Kind};
+use super::lines::{self, LineKind};
 use crate::model::{Risk, Speaker, Token};
 
-/// What stands in a text: all blocks in their order, and where blocks are merely shown.
+/// The blocks of a text: all blocks in their order, and where blocks are merely shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct SignalBlocks {
     pub signals: Vec<Signal>,
     /// Lines, counted from 1, on which a block begins that is quoted, fenced or part of a diff.
     pub shown: Vec<usize>,
 }
 
-impl Reading {
+impl SignalBlocks {
     /// The last block decides (PJ-23), even if it can't be routed: an older one is never taken in its place.
     pub fn last(&self) -> Option<&Signal> {
         self.signals.last()
@@ -42,7 +42,7 @@ pub struct Signal {
     pub first: usize,
     pub last: usize,
     pub agent: Option<Speaker>,
-    /// What the block says, where that is a word of the grammar or an accepted one.
+    /// The result of the block, where that is a word of the grammar or an accepted one.
     pub result: Option<Token>,
     pub summary: String,
     pub next: Option<Speaker>,
@@ -121,9 +121,9 @@ deviations! {
     UnknownField "unknown_field" true,
     StrayText "stray_text" true,
     WrappedSummary "wrapped_summary" true,
-    /// Said twice in the same words.
+    /// Given twice in the same words.
     Repeated "repeated_field" true,
-    /// Said twice in different words.
+    /// Given twice in different words.
     Conflict "conflicting_field" true,
     MissingAgent "missing_agent" true,
     MissingResult "missing_result" true,
@@ -141,7 +141,7 @@ deviations! {
     /// A near word that practice uses for one of the grammar's.
     OtherResult "other_result" true,
     UnknownResult "unknown_result" true,
-    /// A word that somebody else may say.
+    /// A word that only another role may use.
     NotTheirs "result_of_another_agent" true,
     DecoratedNext "decorated_next" true,
     NextWords "next_with_more_words" true,
@@ -162,21 +162,21 @@ deviations! {
 }
 
 /// Reads all blocks of a text. Never fails.
-pub fn read(text: &str) -> Reading {
+pub fn read(text: &str) -> SignalBlocks {
     let lines = lines::scan(text);
     let shown = (1..).zip(&lines).filter(|(_, line)| is_shown(line.kind));
     let shown = shown.filter(|(_, line)| fields::shows_an_agent(line.text)).map(|(number, _)| number);
-    Reading { signals: block::blocks(&lines), shown: shown.collect() }
+    SignalBlocks { signals: block::blocks(&lines), shown: shown.collect() }
 }
 
 /// The same from bytes, in whatever encoding an editor left them.
-pub fn read_bytes(bytes: &[u8]) -> Reading {
+pub fn read_bytes(bytes: &[u8]) -> SignalBlocks {
     read(&super::text::decode(bytes))
 }
 
-fn is_shown(kind: Kind) -> bool {
+fn is_shown(kind: LineKind) -> bool {
     match kind {
-        Kind::Plain | Kind::Blank | Kind::Open | Kind::Close => false,
-        Kind::Fenced | Kind::Quote | Kind::Indented | Kind::Diff | Kind::Comment => true,
+        LineKind::Plain | LineKind::Blank | LineKind::Open | LineKind::Close => false,
+        LineKind::Fenced | LineKind::Quote | LineKind::Indented | LineKind::Diff | LineKind::Comment => true,
     }
 }

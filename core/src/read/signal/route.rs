@@ -1,10 +1,10 @@
-//! Who is next (PJ-22): a block that says so in a legal combination is routed, everything else is a protocol error.
+//! The next agent (PJ-22): a block that names it in a legal combination is routed, everything else is a protocol error.
 
 use super::{How, Signal};
 use crate::model::{Speaker, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum RouteMode {
     /// Only what the grammar itself matches.
     Strict,
     /// What can be resolved without guessing.
@@ -13,13 +13,13 @@ pub enum Mode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Who is next, and what the block amounts to. `None` is a verdict that nobody can tell; only a person gets it.
+    /// The next agent, and the result. `None` is an unclear verdict; only a person gets it.
     To(Speaker, Option<Token>),
-    Refused(Fault),
+    Refused(RouteFault),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum RouteFault {
     NoAgent,
     NoNext,
     Conflict,
@@ -27,30 +27,32 @@ pub enum Fault {
     NotStrict,
 }
 
-impl Fault {
+impl RouteFault {
     pub fn name(self) -> &'static str {
         match self {
-            Fault::NoAgent => "no_agent",
-            Fault::NoNext => "no_next",
-            Fault::Conflict => "conflict",
-            Fault::Illegal => "illegal",
-            Fault::NotStrict => "not_strict",
+            RouteFault::NoAgent => "no_agent",
+            RouteFault::NoNext => "no_next",
+            RouteFault::Conflict => "conflict",
+            RouteFault::Illegal => "illegal",
+            RouteFault::NotStrict => "not_strict",
         }
     }
 }
 
-pub fn route(signal: &Signal, mode: Mode) -> Route {
+pub fn route(signal: &Signal, mode: RouteMode) -> Route {
     if signal.deviates(How::Conflict) {
-        return Route::Refused(Fault::Conflict);
+        return Route::Refused(RouteFault::Conflict);
     }
-    let Some(agent) = signal.agent else { return Route::Refused(Fault::NoAgent) };
-    let Some(next) = signal.next else { return Route::Refused(Fault::NoNext) };
-    if mode == Mode::Strict && signal.deviations.iter().any(|deviation| deviation.how.breaks_the_pattern()) {
-        return Route::Refused(Fault::NotStrict);
+    let Some(agent) = signal.agent else { return Route::Refused(RouteFault::NoAgent) };
+    let Some(next) = signal.next else { return Route::Refused(RouteFault::NoNext) };
+    if mode == RouteMode::Strict
+        && signal.deviations.iter().any(|deviation| deviation.how.breaks_the_pattern())
+    {
+        return Route::Refused(RouteFault::NotStrict);
     }
     match amounts_to(agent, signal.result, next) {
         Some(token) => Route::To(next, token),
-        None => Route::Refused(Fault::Illegal),
+        None => Route::Refused(RouteFault::Illegal),
     }
 }
 
@@ -78,7 +80,7 @@ fn unclear(agent: Speaker, next: Speaker) -> Option<Option<Token>> {
     }
 }
 
-/// Whether a result is this one's to give. Nobody approves but a person.
+/// Whether this agent may give a result. Only a person approves.
 pub(super) fn may_say(agent: Speaker, result: Token) -> bool {
     match result {
         Token::Init
@@ -106,7 +108,7 @@ fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
         // To a person where the command was forbidden or nothing can be done (PC-03).
         Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
         Token::Pass => next == Speaker::Human,
-        // Who merges was told in several ways (PC-05); the program does it, whoever is named.
+        // Texts name the merging agent in several ways (PC-05); the program merges, whoever is named.
         Token::Approved | Token::MergeApproved | Token::DeleteApproved => true,
         Token::PrMerged | Token::GoalCycleComplete => agent == Speaker::Human || next == Speaker::Human,
     }

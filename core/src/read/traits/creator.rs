@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
 use crate::model::Traits;
-use crate::read::sections::Page;
+use crate::read::sections::SectionedText;
 use crate::read::table;
 use crate::read::text::{between, bullet, spans};
 use crate::rules::phrases::{Phrases, negated};
@@ -101,7 +101,7 @@ const BEYONDS: [&str; 18] = [
     "also worth",
 ];
 
-/// Sections whose content the plan does not carry out.
+/// Sections whose content is not part of the plan.
 const ASIDE: [&str; 22] = [
     "alternative",
     "risk",
@@ -140,7 +140,7 @@ const EXTRAS: [&str; 9] = [
     "optional improvement",
 ];
 
-/// Nouns for what stands between the task and the code.
+/// Nouns for layers between the task and the code.
 const ABSTRACTIONS: [&str; 26] = [
     "trait",
     "interface",
@@ -198,7 +198,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[(FUTURE, &FUTURES), (NEW, &NEWNESS), (PACKAGE, &PACKAGES), (BEYOND, &BEYONDS)])
 });
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let mut traits = Traits::default();
     let mut abstractions: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();
@@ -209,7 +209,7 @@ pub(super) fn traits(page: &Page<'_>) -> Traits {
         let text = placed.line.text;
         let mut bits = 0;
         PHRASES.each(text, |at, bit| {
-            // A word in quotation marks is spoken about, not said.
+            // A word in quotation marks is quoted, not used.
             let quoted = text.get(..at).is_some_and(|before| before.ends_with(['"', '“', '„', '\'']));
             let denied = (bit == FUTURE || bit == PACKAGE) && (quoted || negated(text, at));
             bits |= if denied { 0 } else { bit };

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use super::number;
 use crate::model::{Finding, Review, Severity, Traits};
-use crate::read::lines::Kind;
-use crate::read::sections::Page;
+use crate::read::lines::LineKind;
+use crate::read::sections::SectionedText;
 use crate::read::table;
 use crate::read::text::unbullet;
 use crate::rules::phrases::{Phrases, negated};
@@ -22,7 +22,7 @@ const DOCUMENT: u32 = 64;
 const TRIVIAL: u32 = 128;
 const PROMISED: u32 = 256;
 
-/// Attackers who have already won.
+/// Phrases about attackers who already have full access.
 const COMPROMISES: [&str; 26] = [
     "root access",
     "with root",
@@ -205,26 +205,26 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-pub(super) fn traits(page: &Page<'_>, review: &Review) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>, review: &Review) -> Traits {
     let mut traits = Traits::default();
     for finding in &review.findings {
         let seen = look(finding);
         add(&seen, finding, &mut traits);
     }
     traits.considers +=
-        number(page.lines.iter().filter(|line| line.kind == Kind::Plain).filter(is_vague).count());
+        number(page.lines.iter().filter(|line| line.kind == LineKind::Plain).filter(is_vague).count());
     traits.reworded = alike::most_often(&review.findings);
     traits
 }
 
-/// What one finding says.
-struct Seen {
+/// The traits of one finding.
+struct FindingTraits {
     bits: u32,
     steps: u32,
 }
 
-fn look(finding: &Finding) -> Seen {
-    let mut seen = Seen { bits: 0, steps: 0 };
+fn look(finding: &Finding) -> FindingTraits {
+    let mut seen = FindingTraits { bits: 0, steps: 0 };
     for text in [beginning(&finding.description), beginning(&finding.fix)] {
         PHRASES.each(text, |at, bit| {
             let denied = bit & (COMPROMISED | IMPOSSIBLE | THEORETICAL) != 0 && negated(text, at);
@@ -235,7 +235,7 @@ fn look(finding: &Finding) -> Seen {
     seen
 }
 
-fn add(seen: &Seen, finding: &Finding, traits: &mut Traits) {
+fn add(seen: &FindingTraits, finding: &Finding, traits: &mut Traits) {
     let has = |bits: u32| seen.bits & bits != 0;
     let grave = finding.severity > Severity::Info;
     let shown = !finding.evidence.is_empty();
@@ -299,7 +299,7 @@ fn only_considers(finding: &Finding) -> bool {
 }
 
 /// A line beside the findings that begins with "consider" and names nothing.
-fn is_vague(line: &&crate::read::lines::Line<'_>) -> bool {
+fn is_vague(line: &&crate::read::lines::TextLine<'_>) -> bool {
     let text = unbullet(line.text.trim_start()).trim_start_matches(['*', '_', ' ']);
     let vague = ["consider ", "maybe ", "perhaps ", "you might want to", "it would be nice"];
     let may_be = text.starts_with(['c', 'C', 'm', 'M', 'p', 'P', 'y', 'Y', 'i', 'I']);
@@ -319,9 +319,9 @@ fn begins(text: &str, start: &str) -> bool {
 }
 
 mod alike {
-    //! How often one concern is said in other words. Two findings are alike if they stand in one file and three fifths
-    //! of the shorter one's words are the other's too. Words are known by their stems, and those every review
-    //! is full of do not count.
+    //! How often one concern is repeated in other words. Two findings are alike if they are in one file and three
+    //! fifths of the shorter one's words are the other's too. Words are known by their stems, and those every review is
+    //! full of do not count.
 
     use crate::model::Finding;
     use crate::rules::shadows::steps::beginning;
@@ -397,7 +397,7 @@ mod alike {
         fn is_reworded_in(&self, other: &Concern<'_>) -> bool {
             let of = self.stems.len().min(other.stems.len());
             let same = self.text == other.text;
-            // Different stems can share a bit, so only too few shared bits say something.
+            // Different stems can share a bit, so only too few shared bits are conclusive.
             let bits = usize::try_from((self.mask & other.mask).count_ones()).unwrap_or(0);
             let lost = self.stems.len() - usize::try_from(self.mask.count_ones()).unwrap_or(0);
             if same || (bits + lost) * 5 < of * 3 {

@@ -1,7 +1,7 @@
 //! Claude Code: `claude -p` with its stream of JSON lines.
 //!
 //! What to beware of: `subtype` says success even when the provider refused; a run that ends without a `result` line
-//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a conversation taken up again
+//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a resumed conversation
 //! `total_cost_usd` is the sum of all of it.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -10,7 +10,8 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -38,7 +39,7 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = "Read,Grep,Glob";
 const WRITING: [&str; 4] = ["Bash", "Edit", "Write", "NotebookEdit"];
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let tools = if errand.writes { format!("{READING},{}", WRITING.join(",")) } else { READING.to_owned() };
     let model = match (errand.model, errand.tier) {
         ("", Tier::Haiku) => "haiku",
@@ -48,7 +49,7 @@ fn command(errand: &Errand<'_>) -> Start {
     };
     let mode = if errand.writes { "acceptEdits" } else { "default" };
     let mut args: Vec<&str> = vec!["-p", "--output-format", "stream-json", "--verbose", "--model", model];
-    // The tools it has are those it may use: nobody is there to be asked.
+    // The tools it has are those it may use: there is no user to ask.
     args.extend(["--tools", &tools, "--allowedTools", &tools, "--permission-mode", mode]);
     // Neither the user's nor the repository's settings, hooks and servers; no advertising in commits.
     args.extend(["--setting-sources", "", "--strict-mcp-config"]);
@@ -82,7 +83,7 @@ fn command(errand: &Errand<'_>) -> Start {
     }
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     match (text(line, "type"), text(line, "subtype")) {
         ("system", "init") => {
             text(line, "session_id").clone_into(&mut heard.session);
@@ -97,7 +98,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
                 status => by_status(status, &said),
             };
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault::new(kind, said));
+            heard.hitch = Some(ClientFault::new(kind, said));
             Some(note)
         }
         ("system", "permission_denied") => Some(format!("was refused {}", text(line, "tool_name"))),
@@ -114,7 +115,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(block: &Value) -> Option<String> {
     let input = block.get("input").unwrap_or(&Value::Null);
     match (text(block, "type"), text(block, "name")) {
@@ -130,7 +131,7 @@ fn note(block: &Value) -> Option<String> {
     }
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     text(line, "result").clone_into(&mut heard.answer);
     heard.form = line.get("structured_output").filter(|form| !form.is_null()).map(Value::to_string);
@@ -146,7 +147,7 @@ fn close(line: &Value, heard: &mut Heard) {
         Some(fault(line))
     } else {
         (text(line, "stop_reason") == "refusal")
-            .then(|| Fault::new(Failure::Refused, "the model declined the task"))
+            .then(|| ClientFault::new(Failure::Refused, "the model declined the task"))
     };
 }
 
@@ -177,7 +178,7 @@ fn cost(line: &Value) -> Stated {
     if models.is_empty() { Stated::Nothing } else { Stated::Amount(sum) }
 }
 
-fn fault(line: &Value) -> Fault {
+fn fault(line: &Value) -> ClientFault {
     let errors = || line.pointer("/errors/0").and_then(Value::as_str).unwrap_or_default();
     let said = Some(text(line, "result")).filter(|said| !said.is_empty()).unwrap_or_else(errors);
     let kind = match (text(line, "terminal_reason"), number(line, "api_error_status")) {
@@ -188,5 +189,5 @@ fn fault(line: &Value) -> Fault {
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, said),
     };
-    Fault::new(kind, said)
+    ClientFault::new(kind, said)
 }

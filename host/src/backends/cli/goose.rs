@@ -1,14 +1,15 @@
 //! Goose: `goose run --output-format stream-json`.
 //!
 //! What to beware of: it exits with 0 whatever the provider does; a failure is a message without an id, and a closing
-//! line without a number of tokens. In a conversation taken up again it counts all tokens of it. Its own tool for
+//! line without a number of tokens. In a resumed conversation it counts all tokens of it. Its own tool for
 //! working with files is all or nothing, so readers get the one that looks at the structure of code.
 
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, TOO_LONG, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, first_line, number, pairs,
+    speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -47,10 +48,10 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-/// Every conversation has this name. Whoever goes on goes on with the last one: the home belongs to one archetype.
+/// Every conversation has this name. The last one is resumed: the home belongs to one archetype.
 const CONVERSATION: &str = "archeflow";
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let tools = if errand.writes { "developer" } else { "analyze" };
     let mut args: Vec<&str> = vec!["run", "-q", "--output-format", "stream-json"];
     args.extend(["--no-profile", "--with-builtin", tools]);
@@ -88,8 +89,8 @@ fn command(errand: &Errand<'_>) -> Start {
     }
 }
 
-/// The file of those who keep their keys in one.
-fn secrets(errand: &Errand<'_>) -> Option<std::path::PathBuf> {
+/// The file with keys, for users who keep them in one.
+fn secrets(errand: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
     let folder = match errand.variable("GOOSE_PATH_ROOT") {
         Some(root) => std::path::Path::new(root).join("config"),
         None => errand.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
@@ -97,9 +98,9 @@ fn secrets(errand: &Errand<'_>) -> Option<std::path::PathBuf> {
     Some(folder.join("secrets.yaml"))
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     if let Some(said) = line.as_str().and_then(|line| line.strip_prefix("error: ")) {
-        heard.hitch = Some(Fault::new(kind(said), said));
+        heard.hitch = Some(ClientFault::new(kind(said), said));
         return first_line(said);
     }
     match text(line, "type") {
@@ -107,7 +108,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
             let message = line.get("message")?;
             let own_words = message.get("id").is_some_and(Value::is_null);
             let blocks = message.get("content")?.as_array()?;
-            blocks.iter().filter_map(|block| said(block, own_words, heard)).last()
+            blocks.iter().filter_map(|block| read_block(block, own_words, heard)).last()
         }
         "complete" => {
             close(line, heard);
@@ -118,17 +119,17 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
 }
 
 /// One block of a message. What has no id comes from the client and not from the model.
-fn said(block: &Value, own_words: bool, heard: &mut Heard) -> Option<String> {
+fn read_block(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
     match text(block, "type") {
         "text" if own_words => {
             let said = text(block, "text");
-            heard.hitch = Some(Fault::new(kind(said), plain(said)));
+            heard.hitch = Some(ClientFault::new(kind(said), plain(said)));
             first_line(said)
         }
         "systemNotification" => {
             let said = text(block, "msg");
             if speaks_of(said, &["unable to continue"]) {
-                heard.fault = Some(Fault::new(kind(said), said));
+                heard.fault = Some(ClientFault::new(kind(said), said));
             }
             first_line(said)
         }
@@ -156,7 +157,7 @@ fn said(block: &Value, own_words: bool, heard: &mut Heard) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(call: &Value) -> Option<String> {
     let input = call.get("arguments").unwrap_or(&Value::Null);
     Some(match text(call, "name") {
@@ -167,7 +168,7 @@ fn note(call: &Value) -> Option<String> {
     })
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     CONVERSATION.clone_into(&mut heard.session);
     let counted = line.get("total_tokens").is_some_and(Value::is_u64);
@@ -177,9 +178,10 @@ fn close(line: &Value, heard: &mut Heard) {
         output: number(line, "output_tokens"),
         ..Tokens::default()
     });
-    // What it said last, in its own words, is why it stopped.
+    // Its last message is the reason it stopped.
     let last = heard.hitch.take();
-    let silent = || (!counted).then(|| Fault::new(Failure::Exit, "it closed without having counted a token"));
+    let silent =
+        || (!counted).then(|| ClientFault::new(Failure::Exit, "it closed without having counted a token"));
     heard.fault = heard.fault.take().or(last).or_else(silent);
 }
 

@@ -1,9 +1,9 @@
-//! Landing: building the merge off to the side, moving the user's branch to it, and finishing or leaving alone
+//! Landing: building the merge commit, moving the user's branch to it, and finishing or leaving alone
 //! what a crash interrupted.
 //!
-//! The order is always: [`build`] a commit that nobody sees yet, let it be tested, write down the [`Move`],
+//! The order is always: [`build`] a commit that no ref points to yet, let it be tested, write down the [`Move`],
 //! then [`land`] it. A branch moves only by compare-and-swap. Where it is checked out, the files move while
-//! the ref is held, and before the ref moves: a branch that stands at `new` means that the files got there.
+//! the ref is held, and before the ref moves: a branch at `new` means that the files are written.
 //! After a crash, [`recover`] with the written-down move comes before anything else.
 
 mod build;
@@ -14,32 +14,32 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub use build::{Built, Strategy, Work, build, conflicts, revert};
+pub use build::{BuildResult, BuildStrategy, Work, build, conflicts, revert};
 pub use forward::land;
 pub use recover::{Recovered, recover};
 pub use verify::{Unsound, verify};
 
-use super::{Oid, runner, workspace};
+use super::{ObjectId, runner, workspace};
 
 /// A branch on its way from one commit to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// The full name, such as `refs/heads/main`.
     pub branch: String,
-    pub old: Oid,
-    pub new: Oid,
+    pub old: ObjectId,
+    pub new: ObjectId,
 }
 
 /// How an attempt to land ended. In every case but the first, nothing of the user's has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landed {
+pub enum LandAttempt {
     /// The branch moved, and with it these working trees.
     Moved { trees: Vec<PathBuf> },
     /// The branch is elsewhere; `None` when it is gone.
-    BranchMoved { now: Option<Oid> },
+    BranchMoved { now: Option<ObjectId> },
     /// The user has work of their own at these paths.
     Dirty { paths: Vec<Vec<u8>> },
-    /// Something else is going on; it says what.
+    /// Another operation is in progress; it is named.
     Busy { what: String },
 }
 
@@ -47,9 +47,9 @@ pub enum Landed {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("commit {commit} is a merge, which can't be replayed; use the strategy no-ff")]
-    MergeInWork { commit: Oid },
+    MergeInWork { commit: ObjectId },
     #[error("{new} does not contain {old}, so the branch can't move forward to it")]
-    NotForward { old: Oid, new: Oid },
+    NotForward { old: ObjectId, new: ObjectId },
     #[error("moving the files failed ({cause}) and {path} could not be put back: {why}")]
     LeftHalfway { cause: String, path: String, why: String },
     #[error("{}: {source}", path.display())]
