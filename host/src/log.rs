@@ -1,6 +1,8 @@
 //! Between the core's entries and the journal's lines.
 
-use archeflow_core::event::{DecisionPoint, Entry, Event, FORMAT, PhaseTransition, ReviewVerdict, Share};
+use archeflow_core::event::{
+    DecisionPoint, Entry, Event, FORMAT, PhaseTransition, Report, ReviewVerdict, Share,
+};
 use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::run::Run;
 use serde::{Deserialize, Deserializer};
@@ -157,7 +159,7 @@ fn read_event<'a>(
         || Error::Newer { run_id: line.run_id.to_owned(), line: line.seq, kind: line.kind.to_owned() };
     let mut json = serde_json::Deserializer::from_str(line.data);
     let event = read(&mut json).ok_or_else(newer)?.map_err(|error| unreadable(line, error.to_string()))?;
-    if let Event::RunStart(start) = &event
+    if let Event::Report(Report::RunStart(start)) = &event
         && start.format > FORMAT
     {
         return Err(newer());

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, Base, Chosen, Entry, Event, FORMAT, Failure, RunStart, SessionStart,
+    AgentComplete, AgentFailed, Base, Chosen, Entry, FORMAT, Failure, Report, RunStart, SessionStart,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Confidence, Domain, Policy, Proposal, Review, Role, Status, Strategy, Tier, Verdict,
@@ -48,7 +48,7 @@ fn a_run() -> (Run, Vec<Entry>) {
         let report = if start.role == Role::Gatekeeper && !failed {
             failed = true;
             let (archetype, reason) = (start.archetype.clone(), "it ended with exit code 1".to_owned());
-            Event::from(AgentFailed {
+            Report::from(AgentFailed {
                 archetype,
                 start_seq: seq,
                 kind: Failure::Exit,
