@@ -177,7 +177,7 @@ impl Sprint {
                 self.set_stage(item, ItemStage::Claiming);
             }
             SprintEvent::Claimed { fence, left, .. } => {
-                self.claimed(answered.as_ref(), *fence, left.as_ref())
+                self.claimed(answered.as_ref(), *fence, left.as_ref());
             }
             SprintEvent::Run { item, attempt, budget_usd, .. } => {
                 self.set_stage(item, ItemStage::Running);
@@ -234,7 +234,7 @@ impl Sprint {
             SprintEvent::Settled { .. } => self.settled(answered.as_ref()),
             SprintEvent::Warning { .. } => self.warned = true,
             SprintEvent::Checkpoint { .. } => {
-                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true)
+                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true);
             }
             SprintEvent::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             SprintEvent::End { why, detail } => self.end = Some((*why, detail.clone())),

@@ -13,6 +13,8 @@ const COMMAND: &str = "__acp";
 
 pub(super) const CLIENT: Client = Client {
     name: "acp",
+    form: "acp:<command line>",
+    title: "any agent that speaks the Agent Client Protocol",
     vendor: "ACP",
     program: "",
     rest: Rest::Command,

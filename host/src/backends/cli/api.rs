@@ -8,7 +8,7 @@ use crate::model_agent::place::{self, Wrong};
 use crate::model_agent::{KEY, ModelSettings, Provider, Task, tools};
 
 const fn client(
-    name: &'static str,
+    (name, form, title): (&'static str, &'static str, &'static str),
     vendor: &'static str,
     sign_in: &'static str,
     own: &'static [&'static str],
@@ -16,6 +16,8 @@ const fn client(
 ) -> Client {
     Client {
         name,
+        form,
+        title,
         vendor,
         program: "",
         rest: Rest::ModelAt,
@@ -31,7 +33,7 @@ const fn client(
 }
 
 pub(super) const ANTHROPIC: Client = client(
-    "anthropic",
+    ("anthropic", "anthropic[:<model>]", "a model of Anthropic's, with an API key"),
     "Anthropic",
     "set ANTHROPIC_API_KEY in your environment, or name a variable with `models.keys`",
     &["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
@@ -39,7 +41,7 @@ pub(super) const ANTHROPIC: Client = client(
 );
 
 pub(super) const OPENAI: Client = client(
-    "openai",
+    ("openai", "openai[:<model>]@<url>", "a model behind an OpenAI-compatible API"),
     "OpenAI",
     "set OPENAI_API_KEY in your environment for api.openai.com; for another host name the variable with `models.keys`",
     &["OPENAI_API_KEY", "OPENAI_BASE_URL"],
@@ -47,7 +49,7 @@ pub(super) const OPENAI: Client = client(
 );
 
 pub(super) const OLLAMA: Client = client(
-    "ollama",
+    ("ollama", "ollama[:<model>]", "a model on this machine"),
     "Ollama",
     "name the variable that holds the key of this host with `models.keys`",
     &["OLLAMA_HOST", "ARCHEFLOW_OLLAMA_BASE_URL", "ARCHEFLOW_OLLAMA_ALLOW_REMOTE"],

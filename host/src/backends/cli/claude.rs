@@ -17,6 +17,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "claude",
+    form: "claude[:<model>]",
+    title: "Claude Code",
     vendor: "Anthropic",
     program: "claude",
     rest: Rest::Model,

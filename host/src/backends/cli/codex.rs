@@ -16,6 +16,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "codex",
+    form: "codex[:<model>]",
+    title: "Codex",
     vendor: "OpenAI",
     program: "codex",
     rest: Rest::Model,

@@ -19,6 +19,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "gemini",
+    form: "gemini[:<model>]",
+    title: "Gemini CLI",
     vendor: "Google",
     program: "gemini",
     rest: Rest::Model,

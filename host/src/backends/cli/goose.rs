@@ -15,6 +15,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "goose",
+    form: "goose[:<provider>/<model>]",
+    title: "Goose",
     vendor: "Goose",
     program: "goose",
     rest: Rest::Model,

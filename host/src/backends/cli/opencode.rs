@@ -23,6 +23,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "opencode",
+    form: "opencode[:<provider>/<model>]",
+    title: "OpenCode",
     vendor: "OpenCode",
     program: "opencode",
     rest: Rest::Model,
