@@ -504,7 +504,7 @@ pub(crate) fn why_of(decision: &Decision) -> Option<Why> {
 pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
     let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
-    let merge = || (format!("archeflow merge {run_id}"), "land it is");
+    let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
