@@ -1,10 +1,8 @@
 //! `archeflow doctor`: is everything a run needs in place? With `--try`, does the agent answer?
 
-use std::process::ExitCode;
-
 use archeflow_core::event::Failure as Fault;
 use archeflow_core::model::ARCHETYPES;
-use archeflow_host::backends::{AgentBackend, KNOWN};
+use archeflow_host::backends::{AgentBackend, forms};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
 use archeflow_host::platform::{caveats, files};
@@ -14,8 +12,9 @@ use archeflow_host::world::{allowed_env, client_env};
 use archeflow_host::{open, proc};
 
 use crate::args::DoctorArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 struct Check {
@@ -24,7 +23,7 @@ struct Check {
     said: String,
 }
 
-pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     let mut checks = Vec::new();
     let mut check = |what, result: Result<String, String>| {
         let (ok, said) = match result {
@@ -86,7 +85,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             );
         }
     }
-    let known: Vec<&str> = KNOWN.iter().map(|(form, _)| *form).collect();
+    let known: Vec<&str> = forms().into_iter().map(|(form, _)| form).collect();
     check("agents", Ok(format!("this version drives {}", known.join(", "))));
     let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
     let found: Vec<Found> = probe::clients(&env, &own).collect();
@@ -105,22 +104,22 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         let checks: Vec<_> = checks.iter().chain(&agents).map(object).collect();
         let tried = tried.as_ref().map(|(spec, trial)| tried_object(spec, trial));
-        print_json(
-            &serde_json::json!({"ok": code == 0, "exit_code": code, "checks": checks, "tried": tried}),
-        );
-    } else {
-        checks.iter().for_each(|check| show(check, "BAD "));
-        // One that can be used is enough.
-        let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
-        agents.iter().for_each(|row| show(row, mark));
-        tried.iter().for_each(|(spec, trial)| show(&tried_check(spec, trial), "BAD "));
+        let object =
+            serde_json::json!({"ok": code == 0, "exit_code": code, "checks": checks, "tried": tried});
+        return Ok(CommandOutput::json(object).with_code(code));
     }
-    Ok(ExitCode::from(code))
+    let mut out = String::new();
+    checks.iter().for_each(|check| show(&mut out, check, "BAD "));
+    // One that can be used is enough.
+    let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
+    agents.iter().for_each(|row| show(&mut out, row, mark));
+    tried.iter().for_each(|(spec, trial)| show(&mut out, &tried_check(spec, trial), "BAD "));
+    Ok(CommandOutput::text(out).with_code(code))
 }
 
-fn show(check: &Check, bad: &str) {
+fn show(out: &mut String, check: &Check, bad: &str) {
     let mark = if check.ok { "ok  " } else { bad };
-    out!("{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
+    put!(out, "{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
 }
 
 fn object(check: &Check) -> serde_json::Value {

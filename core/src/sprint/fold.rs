@@ -16,7 +16,7 @@ pub struct Sprint {
     pub policy: SprintPolicy,
     pub autonomous: bool,
     pub begun: bool,
-    /// How many lives it had.
+    /// The number of sessions.
     pub fence: u64,
     pub tag: String,
     pub items: BTreeMap<String, ItemState>,
@@ -70,7 +70,7 @@ pub struct ItemState {
     pub attempt: u32,
     /// What its last run may spend.
     pub budget: Option<Money>,
-    /// How its last run came out.
+    /// The result of its last run.
     pub end: Option<RunEnd>,
     /// The run of an earlier sprint with which it begins.
     pub left: Option<UnfinishedRun>,
