@@ -5,6 +5,7 @@ use archeflow_core::model::ARCHETYPES;
 use archeflow_host::backends::{AgentBackend, forms};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
+use archeflow_host::platform::{caveats, files};
 use archeflow_host::probe::{self, Choice, Found};
 use archeflow_host::trial::{self, Around, Trial};
 use archeflow_host::world::{allowed_env, client_env};
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
         "git",
         runner::check_version().map(|()| "recent enough".to_owned()).map_err(|error| error.to_string()),
     );
+    check("platform", Ok(platform(caveats::SYSTEM)));
     match house(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(house) => {
@@ -42,6 +44,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
             check("repository", Ok(format!("{}, on {target}", house.places.root().display())));
             check("state folder", Ok(house.state.display().to_string()));
             check("working copies", self_test(&house.state));
+            if files::ignores_case(house.places.root()) {
+                check("file names", Ok(IGNORES_CASE.to_owned()));
+            }
             if let Some(target) = &house.target {
                 let busy = house.repo.operations(target).unwrap_or_default();
                 check(
@@ -177,6 +182,15 @@ fn name(kind: Fault) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+const IGNORES_CASE: &str =
+    "this file system ignores case: a change with names that differ only in case is not landed";
+
+/// The system and everything that is weaker there than on Linux.
+fn platform(system: &str) -> String {
+    let caveats = caveats::of(system);
+    if caveats.is_empty() { system.to_owned() } else { format!("{system}; {}", caveats.join("; ")) }
+}
+
 /// M-B14: locks, renames and syncs must work where we keep our state.
 fn self_test(state: &std::path::Path) -> Result<String, String> {
     let text = |error: std::io::Error| error.to_string();
@@ -192,4 +206,17 @@ fn self_test(state: &std::path::Path) -> Result<String, String> {
     let _ = std::fs::remove_file(&path);
     let _ = std::fs::remove_file(&other);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::platform;
+
+    #[test]
+    fn the_platform_is_listed_with_what_is_weaker_there() {
+        assert_eq!(platform("linux"), "linux");
+        let macos = platform("macos");
+        assert!(macos.starts_with("macos; ") && macos.contains("not run on a Mac"), "{macos}");
+        assert!(macos.contains("no subreaper") && macos.contains("watcher process"), "{macos}");
+    }
 }

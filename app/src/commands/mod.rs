@@ -25,6 +25,7 @@ pub(crate) mod sprint;
 pub(crate) mod steer;
 mod trust;
 mod watch;
+mod watcher;
 mod why;
 
 use std::path::Path;
@@ -76,6 +77,7 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),
         Command::Model { task } => model::run(&task),
+        Command::Watcher => Ok(watcher::run()),
     }
 }
 

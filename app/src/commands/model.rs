@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use archeflow_host::backends::cli::own::OwnRecord;
+use archeflow_host::client_output::own::OwnRecord;
 use archeflow_host::model_agent::{self, ModelAgentEnv, Task};
 use archeflow_host::proc;
 

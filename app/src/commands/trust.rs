@@ -1,6 +1,6 @@
 //! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08).
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if args.show {
         return Ok(CommandOutput::text(out));
     }
-    let terminal = rustix::termios::isatty(std::io::stdin());
+    let terminal = std::io::stdin().is_terminal();
     if terminal && !args.yes {
         // The person has to see what is asked about before the question.
         tell_part!("{}", std::mem::take(&mut out));

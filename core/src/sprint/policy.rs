@@ -28,22 +28,22 @@ pub struct SprintPolicy {
     pub failures: u32,
     /// What all runs together may cost.
     pub budget_usd: Option<Money>,
-    /// What a project may spend of it at most, in percent. Who is not named may spend all of it.
+    /// What a project may spend of it at most, in percent. Projects not named have no cap.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<String, u64>,
     /// AF-150: no further task above this at a checkpoint, in percent of the budget.
     pub checkpoint_budget_percent: u64,
     /// AF-151: no further task above this at any time.
     pub last_budget_percent: u64,
-    /// How often a task is run anew because what it changed had changed meanwhile.
+    /// How often a task is run again because its files changed on the target meanwhile.
     pub reruns: u32,
-    /// When a provider that is busy did not say for how long: after so much time somebody tries.
+    /// The wait before a busy provider is tried again, if it gave no time.
     pub busy_minutes: u64,
     /// A longer wait for a provider is not waited for.
     pub patience_minutes: u64,
     /// How many candidates of a project land in one step at most; 1 lands each by itself.
     pub landing_batch: u32,
-    /// AF-151: from here on it is told how much of the budget is gone, in percent.
+    /// AF-151: the percentage of the budget at which a warning is given.
     pub warn_budget_percent: u64,
     /// BX-28: with less than this left of the budget, in percent, no task begins as thorough by its size alone.
     pub standard_below_percent: u64,

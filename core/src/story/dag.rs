@@ -150,7 +150,7 @@ fn label(event: &Event) -> String {
         Event::RunPaused(paused) => format!("by {}", paused.by),
         Event::RunResumed(resumed) => format!("by {}", resumed.by),
         Event::RunReentered(again) => format!("from {}", again.phase.name()),
-        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.said(), opened.parts.len()),
+        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.label(), opened.parts.len()),
         Event::EvidenceStart(start) => {
             format!("{}: {}", capital(&start.archetype), start.reproduction.command)
         }

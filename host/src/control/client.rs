@@ -1,14 +1,13 @@
 //! The other end: one request, one reply.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::peer::peer;
 use super::{LONGEST_LINE, Request};
+use crate::platform::socket::{UnixStream, peer};
 
 /// Longer than the other side waits for its driver.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -33,7 +32,7 @@ pub fn send(socket: &Path, request: &Request) -> Result<Value, Error> {
     let mut stream = UnixStream::connect(socket).map_err(Error::Unreachable)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(Error::NoReply)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(Error::NoReply)?;
-    let us = rustix::process::geteuid().as_raw();
+    let us = crate::platform::process::acting_user();
     if peer(&stream).map_err(Error::NoReply)?.user != us {
         return Err(Error::OtherUser);
     }

@@ -5,19 +5,19 @@
 //! messages in the driver's inbox, so a client can at most make the run write a line, never delay it.
 
 pub mod client;
-mod peer;
 mod server;
 mod steer;
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 use archeflow_core::model::Seq;
 use serde_json::{Value, json};
 
+use crate::platform::files as platform;
+use crate::platform::process::acting_user;
 use crate::store::files;
 
 pub use server::{Server, serve};
@@ -192,13 +192,13 @@ pub fn socket(state: &Path, runtime: Option<&Path>, events: &Path, run_id: &str)
 
 /// A folder that only this user can enter.
 fn private_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
+    match platform::private_directory().create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
     let metadata = fs::symlink_metadata(folder)?;
-    let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    if metadata.is_dir() && ours && metadata.mode() & 0o077 == 0 {
+    let ours = platform::owner(&metadata) == acting_user();
+    if metadata.is_dir() && ours && platform::mode(&metadata) & 0o077 == 0 {
         return Ok(());
     }
     let why = format!("{} is not a folder of yours alone (mode 0700)", folder.display());

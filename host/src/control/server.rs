@@ -1,9 +1,7 @@
 //! The end of the socket that the driving process has. Everything is bounded: connections, lines, time.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
@@ -13,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::peer::{Peer, peer};
 use super::{LONGEST_LINE, Refusal, Request, Steering, private_folder, reply_line};
 use crate::executors::Message;
+use crate::platform::files::set_mode;
+use crate::platform::socket::{SocketPeer, UnixListener, UnixStream, peer};
 use crate::proc;
 
 const CONNECTIONS: usize = 8;
@@ -63,7 +62,7 @@ pub fn serve(path: &Path, post: Sender<Message>) -> io::Result<Server> {
     }
     let listener = UnixListener::bind(path)?;
     // Nobody else can enter the folder in between.
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    set_mode(path, 0o600)?;
     let shared = Arc::new(Shared {
         post,
         open: AtomicUsize::new(0),
@@ -147,10 +146,10 @@ fn converse(stream: &mut UnixStream, shared: &Shared) -> io::Result<()> {
 
 fn may_not_steer(stream: &UnixStream) -> Option<Refusal> {
     let Ok(peer) = peer(stream) else { return Some(Refusal::OtherUser) };
-    refusal(&peer, rustix::process::geteuid().as_raw(), proc::is_descendant)
+    refusal(&peer, crate::platform::process::acting_user(), proc::is_descendant)
 }
 
-pub(super) fn refusal(peer: &Peer, us: u32, is_inside: impl Fn(i32) -> bool) -> Option<Refusal> {
+pub(super) fn refusal(peer: &SocketPeer, us: u32, is_inside: impl Fn(i32) -> bool) -> Option<Refusal> {
     if peer.user != us {
         return Some(Refusal::OtherUser);
     }

@@ -1,15 +1,14 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
 use super::client::{self, Error};
-use super::peer::Peer;
 use super::{Refusal, Request, Server, private_folder, serve, server, socket};
 use crate::executors::Message;
+use crate::platform::socket::{SocketPeer, UnixStream};
 
 /// A server whose driver says yes to everything.
 fn served(dir: &Path) -> (Server, PathBuf, Receiver<Request>) {
@@ -157,7 +156,7 @@ fn a_path_fits_into_a_socket_address() {
 
 #[test]
 fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
-    let peer = |user, process| Peer { user, process };
+    let peer = |user, process| SocketPeer { user, process };
     let inside = |pid| pid == 42;
     for (who, refused) in [
         (peer(1000, Some(7)), None),

@@ -15,11 +15,12 @@ use super::{Digests, Error, OpenedRun, Project, RunRequest};
 use crate::config::Settings;
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
+use crate::nonce::nonce;
 use crate::probe::Choice;
 use crate::store::journal::Journal;
 use crate::store::names;
 use crate::world::{World, allowed_env};
-use crate::{clock, costs, executors, memory};
+use crate::{clock, costs, memory};
 
 /// What is configured for a new run, if all of it is approved.
 pub(crate) struct Preparation {
@@ -198,7 +199,7 @@ impl Project {
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
-        let tag = format!("{run_id}.{}", executors::nonce());
+        let tag = format!("{run_id}.{}", nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)

@@ -245,8 +245,7 @@ impl Stage {
             Wish::Stop if self.driver.is_none() => self.steer(&Request::Stop, "The run is being stopped."),
             Wish::Stop => {
                 // The same way as Ctrl-C, which the driver listens to.
-                let _ =
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+                archeflow_host::platform::process::interrupt_self();
             }
             Wish::Pause => {
                 self.steer(&Request::Pause, "The run is paused: running agents finish, nothing new starts.");
