@@ -42,6 +42,7 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
         .zip(&bodies)
         .map(|(entry, (ts, data))| Line {
             ts,
+            ms: Some(clock::millisecond(entry.at)),
             run_id: &run_id,
             seq: entry.seq,
             parent: &entry.parent,
@@ -133,7 +134,7 @@ fn each(text: &Text, decode: Decode, mut take: impl FnMut(&mut Vec<Entry>)) -> R
 pub fn decode(line: &Read<'_>) -> Result<Entry, Error> {
     let event = read_event(line, |json| Event::read(line.kind, json))?;
     let (parent, agent) = (line.parents().collect(), line.agent.map(str::to_owned));
-    Ok(Entry { seq: line.seq, at: clock::read(line.ts), parent, phase: phase(line)?, agent, event })
+    Ok(Entry { seq: line.seq, at: clock::exact(line.ts, line.ms), parent, phase: phase(line)?, agent, event })
 }
 
 /// Only what the fold keeps: it looks at neither parents nor agent, nor at the words of most decisions.
@@ -141,7 +142,7 @@ fn decode_for_fold(line: &Read<'_>) -> Result<Entry, Error> {
     let event = read_event(line, |json| Light::read(line.kind, json))?;
     Ok(Entry {
         seq: line.seq,
-        at: clock::read(line.ts),
+        at: clock::exact(line.ts, line.ms),
         parent: Vec::new(),
         phase: phase(line)?,
         agent: None,

@@ -55,7 +55,7 @@ pub const FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub seq: Seq,
-    /// Milliseconds since 1970, whole seconds; decoration, never compared.
+    /// Milliseconds since 1970; whole seconds in lines of old journals.
     pub at: u64,
     /// The lines that caused this one (AF-161).
     pub parent: Vec<Seq>,

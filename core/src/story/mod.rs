@@ -61,7 +61,7 @@ pub struct Overview {
     pub models: BTreeSet<Tier>,
     /// `None` while the run goes on.
     pub outcome: Option<Outcome>,
-    /// Milliseconds since 1970, whole seconds.
+    /// Milliseconds since 1970.
     pub began: u64,
     pub last: u64,
     /// Time agents worked, all together.
