@@ -59,7 +59,7 @@ pub(crate) fn pass(place: &str) {
         }
     }
     if std::env::var("ARCHEFLOW_FAILPOINT").is_ok_and(|wanted| wanted == format!("{place}:{times}")) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        crate::platform::process::kill_self();
     }
     let panics = std::env::var("ARCHEFLOW_FAILPOINT_PANIC");
     let panics = panics.is_ok_and(|wanted| wanted == format!("{place}:{times}"));

@@ -1,11 +1,13 @@
 //! Does: the journal, git, processes and configuration behind archeflow. It never prints and never decides.
 //!
 //! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`executors`], and
-//! feeds back what the world reports. [`start`] opens runs with the agents that `team` selects;
+//! feeds back what the world reports. [`open`] opens runs;
 //! [`world`] is what the executors reach for. Below are the rooms that know one thing each: [`store`], [`git`],
-//! [`proc`], [`config`], [`backends`], [`client_output`], [`model_agent`].
+//! [`proc`], [`platform`], [`config`], [`backends`], [`client_output`], [`model_agent`].
 
 pub mod drive;
+
+pub mod control;
 
 pub mod open;
 
@@ -49,6 +51,8 @@ pub mod git;
 pub mod store;
 
 pub mod proc;
+
+pub mod platform;
 
 pub mod children;
 

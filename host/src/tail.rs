@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::AgentStart;
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
-use rustix::fs::{Mode, OFlags};
 
 use crate::backends::AgentBackend;
 use crate::backends::cli::Client;
 use crate::client_output::ClientOutput;
 use crate::executors::{ANSWER, STREAM};
+use crate::platform::files::{self as os, Mode, OFlags};
 
 /// The most that is read of the output since the last look: the end of it.
 const AT_MOST: u64 = 256 * 1024;
@@ -79,14 +78,14 @@ impl TailedAgent {
     fn fresh(&mut self) -> Option<Vec<u8>> {
         // The file, whatever its kind, must not keep a viewer waiting.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(&self.file, flags, Mode::empty()).ok()?);
+        let file = File::from(os::open(&self.file, flags, Mode::empty()).ok()?);
         let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         if meta.len() <= self.read {
             return None;
         }
         let from = self.read.max(meta.len().saturating_sub(AT_MOST));
         let mut bytes = vec![0; usize::try_from(meta.len() - from).ok()?];
-        let got = file.read_at(&mut bytes, from).ok()?;
+        let got = os::read_at(&file, &mut bytes, from).ok()?;
         bytes.truncate(got);
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         bytes.truncate(whole);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use archeflow_core::event::{AgentStart, Entry, Event, QuestionAsked};
+use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionAsked, Report};
 use archeflow_core::model::{Phase, Seq, Strategy};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Line};
@@ -158,66 +158,55 @@ impl Lines {
 }
 
 impl Face for Lines {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "most lines of the log are not worth a line on the screen"
-    )]
     fn wrote(&mut self, run: &Run, entry: &Entry) {
         if !self.begun && run.request.is_some() && run.session.is_some() {
             self.begun = true;
             self.header(run);
         }
-        let start = match &entry.event {
-            Event::AgentStart(start) => {
-                let tag = view::tag(run, entry.phase, &start.archetype);
-                let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
-                self.out.insert(entry.seq, out);
-                None
-            }
-            event => event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start),
-        };
-        match &entry.event {
-            Event::PhaseTransition(transition) if transition.cycle > 1 && transition.cycle != self.cycle => {
-                self.cycle = transition.cycle;
-                let (number, all) = (transition.cycle, run.max_cycles);
-                let text = match run.strategy() {
-                    Strategy::Loop => format!("\nStep {number}"),
-                    Strategy::Review => format!("\nPart {number} of {all}"),
-                    Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
-                };
-                let text = self.paint.bold(&text);
-                self.say(&text);
-            }
-            _ => {}
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            let tag = view::tag(run, entry.phase, &start.archetype);
+            let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
+            self.out.insert(entry.seq, out);
+        }
+        let start = entry.event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start);
+        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
+            && transition.cycle > 1
+            && transition.cycle != self.cycle
+        {
+            self.cycle = transition.cycle;
+            let (number, all) = (transition.cycle, run.max_cycles);
+            let text = match run.strategy() {
+                Strategy::Loop => format!("\nStep {number}"),
+                Strategy::Review => format!("\nPart {number} of {all}"),
+                Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
+            };
+            let text = self.paint.bold(&text);
+            self.say(&text);
         }
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
         }
-        match &entry.event {
-            Event::AgentComplete(complete) => {
-                for note in &complete.notes {
-                    let text = self.paint.dim(&format!("         {}", safe_line(note)));
-                    self.say(&text);
-                }
+        if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+            for note in &complete.notes {
+                let text = self.paint.dim(&format!("         {}", safe_line(note)));
+                self.say(&text);
             }
-            Event::ReviewVerdict(verdict) => {
-                for finding in verdict.findings.iter().take(5) {
-                    let text = format!(
-                        "         {} {} {}: {}",
-                        finding.severity.name(),
-                        safe_line(&finding.location),
-                        safe_line(&finding.category),
-                        cut(&safe_line(&finding.description), 90)
-                    );
-                    let text = self.paint.dim(&text);
-                    self.say(&text);
-                }
-                if verdict.findings.len() > 5 {
-                    let text = self.paint.dim(&format!("         … and {} more", verdict.findings.len() - 5));
-                    self.say(&text);
-                }
+        } else if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
+            for finding in verdict.findings.iter().take(5) {
+                let text = format!(
+                    "         {} {} {}: {}",
+                    finding.severity.name(),
+                    safe_line(&finding.location),
+                    safe_line(&finding.category),
+                    cut(&safe_line(&finding.description), 90)
+                );
+                let text = self.paint.dim(&text);
+                self.say(&text);
             }
-            _ => {}
+            if verdict.findings.len() > 5 {
+                let text = self.paint.dim(&format!("         … and {} more", verdict.findings.len() - 5));
+                self.say(&text);
+            }
         }
         self.draw();
     }
@@ -239,7 +228,7 @@ impl Face for Lines {
     }
 
     /// R20: facts computed by the program, drawn last, and everything but a clear yes is a no.
-    fn ask(&mut self, _: &Run, question: &QuestionAsked) -> Asked {
+    fn ask(&mut self, _: &Run, question: &QuestionAsked, elsewhere: &mut dyn FnMut() -> bool) -> Asked {
         self.erase();
         tell!();
         for detail in &question.details {
@@ -247,23 +236,31 @@ impl Face for Lines {
         }
         tell_part!("{} {} ", self.paint.bold(&safe(&question.question)), view::prompt(question.kind));
         let _ = std::io::stderr().flush();
-        read_line(&self.interrupted)
+        read_line(&self.interrupted, elsewhere)
     }
 }
 
-/// A line from the terminal, unless a signal comes first.
-pub(crate) fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+/// A line from the terminal, unless a signal comes first, or a request of another process.
+pub(crate) fn read_line(
+    interrupted: &std::sync::atomic::AtomicBool,
+    elsewhere: &mut dyn FnMut() -> bool,
+) -> Asked {
+    use archeflow_host::platform::Errno;
+    use archeflow_host::platform::poll::{self, PollFd, PollFlags};
     let stdin = std::io::stdin();
-    let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let wait = std::time::Duration::from_millis(100);
     loop {
         if interrupted.load(std::sync::atomic::Ordering::SeqCst) {
             tell!();
             return Asked::Interrupted;
         }
+        if elsewhere() {
+            tell!();
+            return Asked::Elsewhere;
+        }
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut fds, Some(&wait)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+        match poll::wait(&mut fds, Some(wait)) {
+            Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => break,
             Err(_) => return Asked::Left,
         }

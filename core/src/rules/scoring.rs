@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
+use crate::event::{AgentComplete, CycleBoundary, Decision, Entry, Event, Order, Report, Tracked, Unfounded};
+use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
@@ -15,7 +16,7 @@ pub const WEIGHTS: [u128; 5] = [30, 25, 20, 15, 10];
 const _: () =
     assert!(WEIGHTS[0] + WEIGHTS[1] + WEIGHTS[2] + WEIGHTS[3] + WEIGHTS[4] == 100, "weights sum to 1");
 
-/// So many useful findings for a dollar are as good as it gets.
+/// The number of useful findings per dollar that scores highest.
 const USEFUL_PER_DOLLAR: u128 = 100;
 
 /// What one reviewer did in one run, counted.
@@ -148,27 +149,24 @@ impl Facts {
         let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines are about reviews")]
-            match &entry.event {
-                Event::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
-                Event::AgentComplete(complete) => {
-                    let Some(role) = roles.remove(&complete.start_seq) else { continue };
-                    delivered += u32::from(role == Role::Maker);
-                    facts.answer(complete, delivered);
+            if let Event::Order(Order::AgentStart(start)) = &entry.event {
+                roles.insert(entry.seq, start.role);
+            } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+                let Some(role) = roles.remove(&complete.start_seq) else { continue };
+                delivered += u32::from(role == Role::Maker);
+                facts.answer(complete, delivered);
+            } else if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
+                if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
+                    review.approved = verdict.verdict == Verdict::Approved;
                 }
-                Event::ReviewVerdict(verdict) => {
-                    if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
-                        review.approved = verdict.verdict == Verdict::Approved;
-                    }
+            } else if let Event::Decision(Decision::EvidenceDowngrade(down)) = &entry.event {
+                if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
+                    review.downgraded.insert(down.index, down.reason);
                 }
-                Event::EvidenceDowngrade(down) => {
-                    if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
-                        review.downgraded.insert(down.index, down.reason);
-                    }
-                }
-                Event::CycleBoundary(boundary) => facts.boundaries.push((**boundary).clone()),
-                Event::RunContinued(continued) => facts.accepted.extend(continued.accept.iter().cloned()),
-                _ => {}
+            } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+                facts.boundaries.push((**boundary).clone());
+            } else if let Event::Report(Report::RunContinued(continued)) = &entry.event {
+                facts.accepted.extend(continued.accept.iter().cloned());
             }
         }
         facts
@@ -355,11 +353,13 @@ pub struct ScoreSummary {
     pub advice: Option<Advice>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
-    Improving,
-    Steady,
-    Declining,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Course {
+        Improving = "improving",
+        Steady = "steady",
+        Declining = "declining",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,11 +371,13 @@ pub struct Advice {
     pub promote: Option<Tier>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScoreAdvice {
-    Keep,
-    Optimize,
-    ConsiderRemoving,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ScoreAdvice {
+        Keep = "keep",
+        Optimize = "optimize",
+        ConsiderRemoving = "consider_removing",
+    }
 }
 
 /// Runs that are looked at, and that advice needs (AF-171).
@@ -443,24 +445,4 @@ fn advise(model: Tier, mean: Millionths, signal: Millionths) -> Advice {
 fn mean(numbers: impl Iterator<Item = Millionths>) -> Millionths {
     let (sum, n) = numbers.fold((0_u64, 0_u64), |(sum, n), number| (sum + u64::from(number), n + 1));
     u32::try_from(sum.checked_div(n).unwrap_or(0)).unwrap_or(0)
-}
-
-impl Course {
-    pub fn name(self) -> &'static str {
-        match self {
-            Course::Improving => "improving",
-            Course::Steady => "steady",
-            Course::Declining => "declining",
-        }
-    }
-}
-
-impl ScoreAdvice {
-    pub fn name(self) -> &'static str {
-        match self {
-            ScoreAdvice::Keep => "keep",
-            ScoreAdvice::Optimize => "optimize",
-            ScoreAdvice::ConsiderRemoving => "consider_removing",
-        }
-    }
 }

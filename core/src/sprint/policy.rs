@@ -19,12 +19,12 @@ pub struct SprintPolicy {
     pub load_percent: u32,
     /// Nor with less memory than this available, in megabytes.
     pub memory_mb: u64,
-    /// AF-150: a checkpoint after so many tasks, or so much work.
+    /// AF-150: a checkpoint after N tasks, or this much work.
     pub checkpoint_tasks: u32,
     pub checkpoint_minutes: u64,
     /// AF-150: at a checkpoint the last task must be at least so good as the first, in percent.
     pub quality_percent: u64,
-    /// AF-153: so many tasks that fail one after the other are a hard break.
+    /// AF-153: N tasks that fail in a row are a hard break.
     pub failures: u32,
     /// What all runs together may cost.
     pub budget_usd: Option<Money>,
@@ -94,7 +94,7 @@ impl SprintPolicy {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }
 
-    /// Whether so much of the budget is spent, or more.
+    /// Whether at least N percent of the budget is spent.
     pub fn is_spent(&self, spent: Money, percent: u64) -> bool {
         self.budget_usd.is_some_and(|budget| {
             u128::from(spent.0) * 100 >= u128::from(budget.0) * u128::from(percent) && spent > Money::ZERO

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::Failure;
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 use super::talk::{AcpAction, AcpTask, Talk};
@@ -17,6 +16,8 @@ use crate::backends::AgentBackend;
 use crate::children;
 use crate::client_output::own::OwnRecord;
 use crate::client_output::read_line;
+use crate::platform::process::{self, Pid, Signal, kill_process_group};
+use crate::platform::watcher;
 use crate::proc::{self, signals};
 
 /// How long an agent may take to give in when its turn is called off. Less than the supervisor waits for us.
@@ -53,7 +54,7 @@ enum Event {
 /// # Errors
 ///
 /// When our own output can't be written: the reader is gone.
-pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
+pub fn run(command: &str, task: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
     let mut bridge = match Bridge::start(command, out) {
         Ok(bridge) => bridge,
         Err(error) => {
@@ -62,7 +63,7 @@ pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8
             return Ok(1);
         }
     };
-    let code = bridge.converse(errand);
+    let code = bridge.converse(task);
     bridge.end();
     code
 }
@@ -90,13 +91,14 @@ impl Bridge<'_> {
         let invocation = AgentBackend::Cmd(command.to_owned()).invocation(Path::new(""));
         let mut starting = Command::new(invocation.program);
         starting.args(invocation.args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        proc::of_its_own(&mut starting);
+        process::own_session(&mut starting);
         let (post, events) = sync_channel(WAITING);
         let asked = post.clone();
         signals::listen(move |_| {
             let _ = asked.send(Event::Stop);
         })?;
         let mut agent = children::spawn(&mut starting)?;
+        watcher::cover(&agent);
         let (to, sayings) = channel();
         if let (Some(input), Some(output)) = (agent.stdin.take(), agent.stdout.take()) {
             let (post, id) = (post.clone(), agent.id());
@@ -120,8 +122,8 @@ impl Bridge<'_> {
         })
     }
 
-    fn converse(&mut self, errand: AcpTask) -> io::Result<u8> {
-        let (mut talk, begun) = Talk::begin(errand);
+    fn converse(&mut self, task: AcpTask) -> io::Result<u8> {
+        let (mut talk, begun) = Talk::begin(task);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
         let mut until: Option<Instant> = None;
@@ -195,11 +197,10 @@ impl Bridge<'_> {
 
     /// The agent exited before its turn was over. Its last output on standard error is the reason.
     fn left_early(&mut self) -> io::Result<u8> {
-        use std::os::unix::process::ExitStatusExt;
         self.await_end(ENDS);
         let status = if self.gone { children::wait(&mut self.agent).ok() } else { None };
         let code = status.and_then(|status| status.code());
-        let why = match (status, code, status.and_then(|status| status.signal())) {
+        let why = match (status, code, status.and_then(process::killed_by)) {
             (None, ..) => Some((Failure::Exit, "the agent stopped speaking".to_owned())),
             (_, Some(126 | 127), _) => Some((Failure::NotStarted, "its command can't be run".to_owned())),
             (_, None, Some(signal)) => {

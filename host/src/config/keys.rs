@@ -5,7 +5,7 @@ use std::fmt;
 
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
-use crate::backends::cli::Rest;
+use crate::backends::{self, cli::Rest};
 use crate::model_agent::place::ModelEndpoint;
 use crate::nearest::closest;
 
@@ -1647,8 +1647,8 @@ impl Kind {
                              digits, `-`, `_` and single `.` and `/`, at most 64 characters"
                 .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
-            Kind::Agent => AGENTS.to_owned(),
-            Kind::Agents(most) => format!("a list of at most {most}, each {AGENTS}"),
+            Kind::Agent => agents(),
+            Kind::Agents(most) => format!("a list of at most {most}, each {}", agents()),
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
@@ -1914,7 +1914,11 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], gemini[:<model>], opencode[:<provider>/<model>], goose[:<provider>/<model>], acp:<command line>, anthropic[:<model>], openai[:<model>]@<url>, ollama[:<model>], cmd:<command line> or script:<file>";
+/// The specs of all agents, the last one with an "or".
+fn agents() -> String {
+    let forms: Vec<&str> = backends::forms().into_iter().map(|(form, _)| form).collect();
+    forms.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+}
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {

@@ -234,7 +234,7 @@ fn lend(lent: &Lent) -> io::Result<()> {
     let _ = std::fs::remove_file(&lent.to);
     if lent.from.is_file() {
         lent.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        std::os::unix::fs::symlink(&lent.from, &lent.to)?;
+        crate::platform::files::symlink(&lent.from, &lent.to)?;
     }
     Ok(())
 }

@@ -8,24 +8,21 @@
 //! means, retries, sandboxes. The decisions about time are in `clock.rs` and know no system call.
 
 mod clock;
-mod exit;
 mod job;
 mod leader;
 mod leftovers;
 mod pump;
 mod ring;
-mod session;
 pub mod signals;
 mod sink;
 mod sweep;
-mod table;
 mod watch;
 
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
+use crate::platform::process::Signal;
+use crate::platform::watcher;
 use crate::{children, failpoint};
 use clock::{Act, Clock};
 use leader::Leader;
@@ -33,9 +30,9 @@ use pump::Pump;
 use sink::Keeper;
 use sweep::Running;
 
+pub use crate::platform::table::is_descendant;
 pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
-pub use session::own as of_its_own;
 pub use sink::{Sink, SinkReport};
 pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};
 pub use watch::Watch;
@@ -66,6 +63,8 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
         Ok(child) => child,
         Err(error) => return unstarted(Cause::NotStarted(NotStarted::of(&job, &error))),
     };
+    watcher::cover(&child);
+    sweep::remember(&job.tag);
     let stdin = std::mem::take(&mut job.stdin);
     let pump = Pump::new(&mut child, stdin, stdout, stderr);
     supervise(child, pump, &job, watch, on_output)

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::sprint::chronicle::SprintSessionEnd;
-use rustix::fs::OFlags;
 
 use super::drive::Error;
 use super::page::{self, PageFacts};
 use super::queue::QueueFolder;
 use super::reading::SprintReader;
 use crate::clock;
+use crate::platform::files::OFlags;
 use crate::store::dir::Dir;
 use crate::store::files;
 use crate::store::lock::Lock;

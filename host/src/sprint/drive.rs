@@ -1,7 +1,6 @@
 //! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -19,6 +18,7 @@ use super::lookout::Lookout;
 use super::queue::{self, QueueFolder};
 use super::runs::Runs;
 use super::{center, reading};
+use crate::platform::machine;
 use crate::store::journal::{self, Journal};
 use crate::{clock, log, proc};
 
@@ -385,24 +385,9 @@ fn order_item(order: &SprintEvent) -> Option<&String> {
 /// How busy the machine is. Unknown values are taken as idle.
 fn room() -> Room {
     let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
-    let load = read("/proc/loadavg").and_then(|text| hundredths(text.split(' ').next()?));
-    let memory = read("/proc/meminfo").and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
-    });
+    let (load, memory) = (machine::load(), machine::available_memory());
     Room {
         load_percent: load.map_or(0, |load| u32::try_from(load / processors).unwrap_or(u32::MAX)),
         memory_mb: memory.map_or(u64::MAX, |kb| kb / 1024),
     }
-}
-
-fn read(path: &str) -> Option<String> {
-    let text: io::Result<String> = std::fs::read_to_string(path);
-    text.ok()
-}
-
-/// `1.25` as 125.
-fn hundredths(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.')?;
-    Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
 }

@@ -10,15 +10,14 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::sprint::list::{self, ListedTask};
-use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
-use rustix::fs::OFlags;
-use serde::{Deserialize, Serialize};
-
 use super::fields::JsonFields;
+use crate::platform::files::OFlags;
 use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
 use crate::store::{files, names};
+use archeflow_core::sprint::list::{self, ListedTask};
+use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
+use serde::{Deserialize, Serialize};
 
 const FOLDERS: [&str; 2] = ["docs", "orchestra"];
 const NAME: &str = "queue.json";

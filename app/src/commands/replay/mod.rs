@@ -4,7 +4,7 @@ mod compare;
 mod timeline;
 mod whatif;
 
-use std::process::ExitCode;
+use std::io::IsTerminal;
 
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use crate::args::{Place, ReplayCommand};
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
-pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
     match what {
         ReplayCommand::Timeline(args) => timeline::run(args),
         ReplayCommand::Whatif(args) => whatif::run(args),
@@ -35,7 +36,7 @@ fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
 
 /// Colours, where the result goes to a terminal that wants them.
 fn paint() -> Paint {
-    Paint(Paint::for_stderr().0 && rustix::termios::isatty(std::io::stdout()))
+    Paint(Paint::for_stderr().0 && std::io::stdout().is_terminal())
 }
 
 /// Two places, rounded down.

@@ -1,11 +1,10 @@
 //! `archeflow replay timeline`: every decision in order.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
-use archeflow_core::event::{Entry, Event};
+use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::model::Phase;
-use archeflow_core::replay::decision::Decision;
+use archeflow_core::replay::decision::ExplainedDecision;
 use archeflow_core::replay::timeline;
 use archeflow_core::run::Run;
 use archeflow_core::view;
@@ -13,25 +12,23 @@ use archeflow_host::clock;
 use serde_json::json;
 
 use crate::args::ReplayTimeline;
-use crate::commands::print_json;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad, safe_line};
 
 use super::{ended, entries, paint, two_places};
 
-pub(super) fn run(args: &ReplayTimeline) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ReplayTimeline) -> Result<CommandOutput, Failure> {
     let log = entries(&args.place, &args.id)?;
     let decisions = timeline::of(&log);
     if args.place.json {
         let all: Vec<serde_json::Value> = decisions.iter().map(shown).collect();
-        print_json(&json!({ "run_id": args.id, "decisions": all }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(json!({ "run_id": args.id, "decisions": all })));
     }
-    print(&args.id, &log, &decisions);
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(drawn(&args.id, &log, &decisions)))
 }
 
-fn shown(decision: &Decision) -> serde_json::Value {
+fn shown(decision: &ExplainedDecision) -> serde_json::Value {
     json!({
         "seq": decision.seq, "ts": clock::written(decision.at), "cycle": decision.cycle,
         "phase": decision.phase.name(), "rule": decision.rule, "archetype": decision.who,
@@ -42,8 +39,7 @@ fn shown(decision: &Decision) -> serde_json::Value {
 /// Where the words of a decision begin.
 const INDENT: usize = 43;
 
-/// Written at once: a long run has thousands of lines.
-fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
+fn drawn(id: &str, log: &[Entry], decisions: &[ExplainedDecision]) -> String {
     let (paint, run) = (paint(), Run::replay(log));
     let (title, second) = view::header(&run);
     let took = view::seconds(run.last.saturating_sub(run.began));
@@ -64,14 +60,14 @@ fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
     }
     lines.push(String::new());
     lines.push(safe_line(&ended(run.outcome.as_ref())));
-    out!("{}", lines.join("\n"));
+    format!("{}\n", lines.join("\n"))
 }
 
 /// How each cycle's findings moved, from the second one on.
 fn trends(log: &[Entry]) -> BTreeMap<u32, String> {
     let mut trends = BTreeMap::new();
     for entry in log {
-        if let Event::CycleBoundary(boundary) = &entry.event
+        if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event
             && let Some(trend) = &boundary.convergence
         {
             trends.insert(boundary.cycle, format!("{} {}", trend.status.name(), two_places(trend.score)));
@@ -80,7 +76,7 @@ fn trends(log: &[Entry]) -> BTreeMap<u32, String> {
     trends
 }
 
-fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
+fn heading(trends: &BTreeMap<u32, String>, decision: &ExplainedDecision) -> String {
     if decision.cycle == 0 {
         return "Before the first cycle".to_owned();
     }
@@ -89,7 +85,7 @@ fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
     format!("Cycle {}, {}{trend}", decision.cycle, view::capital(decision.phase.name()))
 }
 
-fn line(paint: Paint, decision: &Decision, lines: &mut Vec<String>) {
+fn line(paint: Paint, decision: &ExplainedDecision, lines: &mut Vec<String>) {
     let time = clock::written(decision.at);
     let time = time.get(11..19).unwrap_or_default();
     let sure = decision.confidence.map(two_places).unwrap_or_default();

@@ -5,10 +5,8 @@
 //! all. The same goes for the index: its entry must be old, new or none.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Error;
@@ -18,6 +16,7 @@ use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::{ObjectId, content, files, runner};
+use crate::platform::{files as os, machine};
 
 /// Which side to bring the paths to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,8 +145,8 @@ fn as_shown(
 /// A line that no content can hold, for git does not report the length of filtered content.
 fn fence() -> Result<String, runner::Error> {
     let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| runner::Error::Io { what: "cat-file --batch".to_owned(), source: errno.into() })?;
+    machine::random(&mut random)
+        .map_err(|source| runner::Error::Io { what: "cat-file --batch".to_owned(), source })?;
     Ok(blake3::hash(&random).to_hex().to_string())
 }
 
@@ -215,8 +214,7 @@ fn on_disk(tree: &Path, path: &[u8]) -> OnDisk {
     let file = tree.join(files::path(path));
     let Ok(meta) = fs::symlink_metadata(&file) else { return OnDisk::Nothing };
     if meta.is_symlink() {
-        return fs::read_link(file)
-            .map_or(OnDisk::Other, |to| OnDisk::Link(to.as_os_str().as_bytes().to_vec()));
+        return fs::read_link(file).map_or(OnDisk::Other, |to| OnDisk::Link(os::bytes(&to).to_vec()));
     }
     if meta.is_dir() {
         return OnDisk::Directory;
@@ -224,7 +222,7 @@ fn on_disk(tree: &Path, path: &[u8]) -> OnDisk {
     if !meta.is_file() {
         return OnDisk::Other;
     }
-    let executable = meta.permissions().mode() & 0o100 != 0;
+    let executable = os::mode(&meta) & 0o100 != 0;
     fs::read(file).map_or(OnDisk::Other, |bytes| OnDisk::File { bytes, executable })
 }
 
@@ -328,7 +326,7 @@ fn write(tree: &Path, path: &[u8], side: &Side) -> io::Result<()> {
     }
     let temporary = files::beside(&file);
     if side.mode == "120000" {
-        std::os::unix::fs::symlink(files::path(&side.raw), &temporary)?;
+        os::symlink(files::path(&side.raw), &temporary)?;
     } else {
         // 0666 and 0777 before the user's umask, as git itself does.
         let mode = if side.mode == "100755" { 0o777 } else { 0o666 };
@@ -336,8 +334,8 @@ fn write(tree: &Path, path: &[u8], side: &Side) -> io::Result<()> {
         let written = fs::File::open(&temporary)?;
         written.sync_all()?;
         if side.mode == "100755" {
-            let now = written.metadata()?.permissions().mode();
-            fs::set_permissions(&temporary, Permissions::from_mode(now | 0o100))?;
+            let now = os::mode(&written.metadata()?);
+            os::set_mode(&temporary, now | 0o100)?;
         }
     }
     if files::is_real_dir(&file) {

@@ -125,8 +125,7 @@ impl Pool {
             let io = |source| Error::Io { path: dir.clone(), source };
             match fs::create_dir(&dir) {
                 Ok(()) => {
-                    fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-                        .map_err(io)?;
+                    crate::platform::files::set_mode(&dir, 0o700).map_err(io)?;
                     if let Some(lock) = try_lock(&dir).map_err(io)? {
                         return Ok(Slot::new(kind, dir, &self.repo, lock));
                     }

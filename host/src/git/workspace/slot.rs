@@ -1,8 +1,7 @@
 //! One working copy: bringing it to a commit, handing it out, listing its changes.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{Error, WorkspaceKind};
@@ -10,6 +9,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::side::{self, Layout};
 use crate::git::{ObjectId, files};
+use crate::platform::files as os;
 
 /// Marks a maker's slot whose work is not published yet; holds the commit it was handed out at.
 pub(super) const PENDING: &str = "pending";
@@ -119,7 +119,7 @@ impl Slot {
         files::remove(&self.host_dir())?;
         files::remove(&self.tree())?;
         fs::create_dir(self.tree())?;
-        fs::set_permissions(self.tree(), Permissions::from_mode(0o700))?;
+        os::set_mode(&self.tree(), 0o700)?;
         let shallow = self.shallow();
         let layout = Layout {
             bare: false,
@@ -178,7 +178,7 @@ impl Slot {
             }
         }
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(self.tree(), Permissions::from_mode(0o755))?;
+            os::set_mode(&self.tree(), 0o755)?;
         }
         Ok(())
     }
@@ -271,11 +271,11 @@ impl Slot {
     fn hand_out(&self, owner: &str, commit: &ObjectId) -> io::Result<()> {
         let tree = self.tree();
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(&tree, Permissions::from_mode(0o755))?;
+            os::set_mode(&tree, 0o755)?;
         }
         self.lay_out_for_agent(commit)?;
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(&tree, Permissions::from_mode(0o555))?;
+            os::set_mode(&tree, 0o555)?;
         }
         files::write(&self.dir.join("owner"), owner.as_bytes())?;
         if self.kind == WorkspaceKind::Maker {
@@ -394,11 +394,11 @@ fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {
 fn protect_files(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
-        let mode = meta.permissions().mode();
+        let mode = os::mode(&meta);
         if meta.is_dir() && entry.file_name() != ".git" {
             protect_files(&entry.path());
         } else if meta.is_file() && mode & 0o222 != 0 {
-            drop(fs::set_permissions(entry.path(), Permissions::from_mode(mode & 0o7555)));
+            drop(os::set_mode(&entry.path(), mode & 0o7555));
         }
     }
 }

@@ -6,8 +6,10 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, statat};
-use rustix::io::Errno;
+use crate::platform::Errno;
+use crate::platform::files::{
+    AtFlags, FileType, Listing, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, permissions, statat,
+};
 
 pub(crate) struct ToolTree {
     root: PathBuf,
@@ -63,7 +65,7 @@ impl ToolTree {
         Ok(parts)
     }
 
-    /// The text of a file, or of its first so many bytes.
+    /// The text of a file, or of its first N bytes.
     pub(super) fn read(&self, parts: &[String], most: u64) -> Result<Vec<u8>, String> {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, false)?;
@@ -80,7 +82,7 @@ impl ToolTree {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, true)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | PLAIN;
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = permissions(0o666);
         let fd = openat(&folder, name, flags, mode).map_err(|error| describe_error(parts, error))?;
         let mut file = regular(fd, parts)?;
         ftruncate(&file, 0).map_err(|error| describe_error(parts, error))?;
@@ -90,7 +92,7 @@ impl ToolTree {
     /// The entries of a folder, by name, without git's own. Names that are no text are left out.
     pub(super) fn entries(&self, parts: &[String]) -> Result<Vec<FolderEntry>, String> {
         let folder = self.folder(parts, false)?;
-        let listing = Dir::read_from(&folder).map_err(|error| describe_error(parts, error))?;
+        let listing = Listing::read_from(&folder).map_err(|error| describe_error(parts, error))?;
         let mut entries = Vec::new();
         for entry in listing.flatten() {
             let Ok(name) = entry.file_name().to_str() else { continue };
@@ -121,7 +123,7 @@ impl ToolTree {
         for (n, part) in parts.iter().enumerate() {
             let here = parts.get(..=n).unwrap_or_default();
             if make {
-                match mkdirat(&at, part, Mode::from_raw_mode(0o777)) {
+                match mkdirat(&at, part, permissions(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(describe_error(here, error)),
                 }
