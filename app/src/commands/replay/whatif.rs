@@ -253,7 +253,7 @@ impl Policy {
         self.draw_changes(out, paint);
         match self.result.differences.as_slice() {
             [] => {
-                put!(out, "  No decision differs: {} recorded reports lead to the same.", self.result.facts)
+                put!(out, "  No decision differs: {} recorded reports lead to the same.", self.result.facts);
             }
             [first, more @ ..] => {
                 draw_difference(out, paint, "First difference", first);
