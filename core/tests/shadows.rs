@@ -33,7 +33,7 @@ fn af_130_to_af_137_cl_15_cl_16_cl_17_cl_20_cl_27_archetype_shadows() {
         row.expect("default", found.as_u64().map_or_else(|| found.to_string(), |n| n.to_string()));
     });
     let mut named: BTreeSet<String> = BTreeSet::new();
-    for shadow in Shadow::ALL {
+    for &shadow in Shadow::ALL {
         let heading = title(shadow.name());
         named.extend(
             page.table(&heading).column("trigger").iter().map(|word| format!("{}.{word}", shadow.name())),

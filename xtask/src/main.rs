@@ -8,6 +8,7 @@
 
 mod bench;
 mod clients;
+mod docs;
 mod live;
 #[path = "../../app/tests/e2e/model.rs"]
 #[expect(
@@ -36,6 +37,7 @@ usage: cargo xtask <command>
                                  --without-browser the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
   pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
+  docs                           writes the generated tables of docs: the settings in configuration.md
   tidy                           the rules of the house that no compiler checks
   bench [<name>...]              the goals of the program, measured on a release build
 ";
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::run(&root(), rest),
         ["pictures"] => pictures::draw(&root()),
         ["clients"] => clients::run(&root()),
+        ["docs"] => docs::write(&root()),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),

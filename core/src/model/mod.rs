@@ -16,14 +16,13 @@ mod review;
 mod shadow;
 mod signal;
 mod splitting;
-mod thresholds;
 mod traits;
 mod turns;
 mod workflow;
 
 pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
 pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
-pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
+pub use bounds::{Boundaries, Costs, Memory, Price};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use count::counted;
 pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
@@ -37,18 +36,18 @@ pub use policy::{
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
 pub use review::{Accepted, Part, Reproduction, Reviewing, Scratch, Subject, SubjectKind, Trial};
-pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
+pub use shadow::{SYSTEM, ShadowAction, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
-pub use thresholds::{
-    AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
-    Rogue, ScopeCreep, ScopeLevel, TunnelVision,
-};
 pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, Heard, LoopState, Spoken, StepSize, Word};
 pub use workflow::{
     Domain, Phase, Purpose, Seat, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
 };
+
+/// A shadow and its thresholds are declared in its own file.
+pub use crate::rules::shadows::{Shadow, Shadows};
+pub use crate::rules::system::SystemShadows;
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.
 pub type Millis = u64;

@@ -5,49 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Stands where an archetype would, for a shadow of the process.
 pub const SYSTEM: &str = "system";
 
-/// The shadow of an archetype (AF-001).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shadow {
-    RabbitHole,
-    OverArchitect,
-    Rogue,
-    Paranoid,
-    Paralytic,
-    FalseAlarm,
-    Bureaucrat,
-}
-
-impl Shadow {
-    pub const ALL: [Shadow; 7] = [
-        Shadow::RabbitHole,
-        Shadow::OverArchitect,
-        Shadow::Rogue,
-        Shadow::Paranoid,
-        Shadow::Paralytic,
-        Shadow::FalseAlarm,
-        Shadow::Bureaucrat,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Shadow::RabbitHole => "rabbit_hole",
-            Shadow::OverArchitect => "over_architect",
-            Shadow::Rogue => "rogue",
-            Shadow::Paranoid => "paranoid",
-            Shadow::Paralytic => "paralytic",
-            Shadow::FalseAlarm => "false_alarm",
-            Shadow::Bureaucrat => "bureaucrat",
-        }
-    }
-
-    /// By its name, however it is spelled: `over-architect`, `False Alarm`.
-    pub fn parse(word: &str) -> Option<Shadow> {
-        let plain = word.trim().to_lowercase().replace(['-', ' '], "_");
-        Shadow::ALL.into_iter().find(|shadow| shadow.name() == plain)
-    }
-}
-
 /// A shadow of the process that belongs to no single archetype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -561,7 +561,7 @@ impl Round {
 
 fn shadows() -> BTreeMap<String, Shadow> {
     let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
-    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().copied()).collect()
 }
 
 /// `[reviewer:]<letter>[! or .][?][(category)]`.

@@ -742,7 +742,7 @@ fn request(chance: &mut Chance) -> RunStart {
 
 fn shadows() -> BTreeMap<String, Shadow> {
     let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
-    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().copied()).collect()
 }
 
 fn policy(chance: &mut Chance) -> Policy {

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::event::Verb;
 use archeflow_core::model::{Money, Share, counted};
+use archeflow_core::settings::share_of;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{Entry, Event, RunEnd, Stop};
 use archeflow_core::sprint::policy::Policy;
 use archeflow_core::sprint::queue::{Graph, Status};
 use archeflow_core::sprint::{Known, Sprint};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_host::config::keys::share_of;
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
