@@ -6,9 +6,7 @@
 
 pub mod drive;
 
-pub mod start;
-
-pub mod reenter;
+pub mod open;
 
 pub mod review;
 
@@ -19,7 +17,6 @@ pub mod agent_loop;
 pub mod executors;
 
 pub mod co_landing;
-mod team;
 
 pub mod tail;
 

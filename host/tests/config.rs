@@ -565,7 +565,7 @@ fn unknown_keys_are_named_with_what_is_known() {
         ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks stand in `hooks.yaml`"),
         (
             "models: opus\n",
-            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, provider, mapping, ollama, keys, max_turns, max_tokens, retry_waits_seconds, prices, workflows, one level below",
+            "config.yaml:1: `models` is `opus`; allowed: the keys default, provider, ollama, keys, max_turns, max_tokens, retry_waits_seconds, archetypes, workflows, mapping, prices, one level below",
         ),
         ("git: [a]\n", "`git` is `[a]`; allowed: the keys"),
         (
@@ -1422,7 +1422,7 @@ fn bx_24_prices_and_limits_have_their_layers() {
 /// What the loop around models works with where nobody says otherwise is what the table of keys says.
 #[test]
 fn bx_16_models_without_a_client_are_set_by_keys() {
-    let built_in = archeflow_host::model_agent::Settings::default();
+    let built_in = archeflow_host::model_agent::ModelSettings::default();
     assert_eq!(Test::new().settings().loops(), built_in);
     let settings = Test::new()
         .user(

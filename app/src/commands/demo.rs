@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use archeflow_host::children;
 use archeflow_host::config::Flags;
-use archeflow_host::start::{Project, Wanted};
+use archeflow_host::open::{Project, RunRequest};
 
 use crate::args::{DemoArgs, Place, Session};
 use crate::commands::ground;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     ground.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
     ground.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
     let house = Project::open(ground, &shop, None, true)?;
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task: TASK.to_owned(),
         flags: Flags {
             workflow: Some("standard".to_owned()),
@@ -61,17 +61,17 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
             test_command: Some("sh tests/run.sh".to_owned()),
             ..Flags::default()
         },
-        ..Wanted::default()
+        ..RunRequest::default()
     };
-    let (driver, request) = house.new_run(&wanted)?;
-    let run_id = driver.world.run_id.clone();
+    let opened = house.new_run(&wanted)?;
+    let run_id = opened.driver.world.run_id.clone();
     let session = Session {
         auto_merge: true,
         unattended: true,
         tui: args.tui,
         place: Place { repo: Some(shop.clone()), config: None, json: args.json },
     };
-    let code = drive(driver, "demo", &session, true, request, Vec::new())?;
+    let code = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);
     Ok(code)
 }

@@ -148,7 +148,7 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn eject(house: &archeflow_host::start::Project, name: &str, json: bool) -> Result<ExitCode, Failure> {
+fn eject(house: &archeflow_host::open::Project, name: &str, json: bool) -> Result<ExitCode, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
     house.places.make()?;
     let folder = house.places.root().join(".archeflow/archetypes");

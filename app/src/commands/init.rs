@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use archeflow_host::config::bundle::{self, Bundle, quoted};
 use archeflow_host::config::{self, Part};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;

@@ -7,7 +7,7 @@ use archeflow_core::model::{Outcome, Reason, RunStatus};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
-use archeflow_host::start::{self, Project};
+use archeflow_host::open::{self, Project};
 use archeflow_host::store::{index, journal::Journal, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
@@ -111,8 +111,8 @@ fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     let here = match Project::open(ground.clone(), &dir, None, false) {
         Err(
-            start::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
-            | start::Error::Bare { .. },
+            open::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
+            | open::Error::Bare { .. },
         ) if place.repo.is_none() => None,
         house => Some(house?),
     };
@@ -385,11 +385,11 @@ pub(crate) fn text(house: &Project, id: &str) -> Result<archeflow_host::store::j
 /// The journal of a run there is.
 pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
-        return Err(start::Error::BadId { id: id.to_owned() }.into());
+        return Err(open::Error::BadId { id: id.to_owned() }.into());
     }
     let path = house.places.events().join(format!("{id}.jsonl"));
     if !path.exists() {
-        return Err(start::Error::NoRun { id: id.to_owned() }.into());
+        return Err(open::Error::NoRun { id: id.to_owned() }.into());
     }
     Ok(path)
 }

@@ -6,7 +6,7 @@ use archeflow_core::model::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Po
 use archeflow_core::rules::memory::{GENERAL, plain};
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::memory::{Error, Item, Memory, Shelf};
 use serde_json::{Value, json};
 

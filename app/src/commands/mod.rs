@@ -29,7 +29,7 @@ mod why;
 use std::path::Path;
 use std::process::ExitCode;
 
-use archeflow_host::start::{ProcessEnv, Project};
+use archeflow_host::open::{ProcessEnv, Project};
 
 use crate::args::{Cli, Command, ConfigCommand, Place};
 use crate::failure::Failure;

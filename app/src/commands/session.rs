@@ -8,8 +8,8 @@ use std::time::Instant;
 use archeflow_core::event::Event;
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
+use archeflow_host::open;
 use archeflow_host::proc;
-use archeflow_host::start;
 
 use crate::args::Session;
 use crate::commands::{agent_loop, print_json};
@@ -70,7 +70,7 @@ pub(crate) fn go(
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
     let mut face = face(driver, session, interrupted)?;
-    let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
+    let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let reports = before.into_iter().chain([opened]).chain(after).collect();
     let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
     // The screen is the person's again before anything else is said.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
-use archeflow_host::start;
+use archeflow_host::open;
 
 use crate::args::TrustArgs;
 use crate::commands::{house, print_json};
@@ -14,9 +14,9 @@ use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     let house = house(&args.place, None, true)?;
-    let mut trust = Trust::open(&house.state).map_err(start::Error::from)?;
+    let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&house.offer.root).map_err(start::Error::from)?;
+        let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
         if args.place.json {
             print_json(&serde_json::json!({ "approved": false, "revoked": had }));
             return Ok(ExitCode::SUCCESS);
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
         if !args.show {
-            trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
+            trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
         }
         print_json(&serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }));
         return Ok(ExitCode::SUCCESS);
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
         out!("Not approved.");
         return Ok(ExitCode::from(20));
     }
-    trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
+    trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
     out!("Approved. Any change to these files asks again.");
     Ok(ExitCode::SUCCESS)
 }

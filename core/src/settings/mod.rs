@@ -19,7 +19,7 @@ use crate::model::{
     Retries, Reviewing, Risks, Splitting,
 };
 use crate::rules::{shadows, system};
-use crate::sprint::policy::Policy as SprintPolicy;
+use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
 pub use program::{AgentAccess, GitAccess, ModelAccess, ProgramSettings, StrategyChoice};

@@ -6,7 +6,7 @@ use crate::model::Money;
 use crate::settings::settings;
 
 settings! {
-    pub struct Policy at "sprint." in (sprint) {
+    pub struct SprintPolicy at "sprint." in (sprint) {
         /// BX-22.
         slots: u32 = 4, "slots", Whole(1, 128), GuardedAbove, "Most tasks of a sprint that run at the same time.";
         large: u32 = 2, "large", Whole(0, 128), GuardedAbove, "Most L or XL tasks among them.";
@@ -58,7 +58,7 @@ impl Room {
     pub const PLENTY: Room = Room { load_percent: 0, memory_mb: u64::MAX };
 }
 
-impl Policy {
+impl SprintPolicy {
     pub fn admits(&self, room: Room) -> bool {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }

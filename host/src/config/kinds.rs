@@ -5,7 +5,7 @@ use archeflow_core::persona::check_name;
 use archeflow_core::settings::{SettingKind as Kind, SettingValue, share_of, whole_number};
 
 use crate::backends::cli::Rest;
-use crate::model_agent::place::Place;
+use crate::model_agent::place::ModelEndpoint;
 
 use super::shown;
 use super::yaml::{self, Node};
@@ -111,7 +111,7 @@ impl KindText for Kind {
                 let fits = !text.is_empty() && text.len() <= 200 && Rest::Model.takes(text);
                 fits.then(|| SettingValue::Text(text.to_owned()))
             }
-            Kind::Url => Place::read(text, "").ok().map(|place| SettingValue::Text(place.url)),
+            Kind::Url => ModelEndpoint::read(text, "").ok().map(|place| SettingValue::Text(place.url)),
             Kind::Waits(..)
             | Kind::Variables
             | Kind::Agents(_)
@@ -316,7 +316,7 @@ fn agent(text: &str) -> bool {
 /// `host=VARIABLE`.
 fn host_key(text: &str) -> bool {
     let Some((host, name)) = text.split_once('=') else { return false };
-    let place = Place::read(&format!("https://{host}"), "");
+    let place = ModelEndpoint::read(&format!("https://{host}"), "");
     place.is_ok_and(|place| place.url == format!("https://{}", host.to_lowercase()) && !host.contains('/'))
         && variable(name)
 }

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 
 use archeflow_core::event::Event;
 use archeflow_core::model::Word;
-use archeflow_host::agent_loop::open::{Known, is_open, loops};
+use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{Driver, Ended};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
 use crate::commands::session::stopped;
@@ -47,7 +47,7 @@ fn status(args: &LoopLook) -> Result<ExitCode, Failure> {
 }
 
 /// The loop that is meant: the one that is named, else the one that is open, else the last.
-fn pick(house: &Project, id: Option<&str>) -> Result<Known, Failure> {
+fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
     let mut known = loops(&house.places);
     let at = match id {
         Some(id) => known.iter().position(|known| known.id == id),

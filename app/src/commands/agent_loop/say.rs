@@ -8,9 +8,9 @@ use archeflow_core::model::Word;
 use archeflow_core::run::Run;
 use archeflow_host::agent_loop::cycle::{self, CycleFile, PATH};
 use archeflow_host::agent_loop::hear;
-use archeflow_host::agent_loop::open::{Known, is_open, put_away};
+use archeflow_host::agent_loop::open::{LoopRun, is_open, put_away};
 use archeflow_host::drive::Driver;
-use archeflow_host::start::{self, Project};
+use archeflow_host::open::{self, Project};
 use archeflow_host::store::journal;
 use serde_json::json;
 
@@ -115,12 +115,12 @@ pub(super) fn stop(args: &LoopSay) -> Result<ExitCode, Failure> {
 }
 
 /// Whoever drives it is asked to leave first, as by Ctrl-C.
-fn called_in(known: &Known, session: &LoopSession) -> Result<Driver, Failure> {
+fn called_in(known: &LoopRun, session: &LoopSession) -> Result<Driver, Failure> {
     let begun = Instant::now();
     let mut asked = false;
     loop {
         match again(known, session) {
-            Err(start::Error::Journal(journal::Error::Held { holder: Some(holder), .. }))
+            Err(open::Error::Journal(journal::Error::Held { holder: Some(holder), .. }))
                 if begun.elapsed() < PATIENCE =>
             {
                 if !asked {
@@ -139,8 +139,8 @@ fn called_in(known: &Known, session: &LoopSession) -> Result<Driver, Failure> {
     }
 }
 
-fn again(known: &Known, session: &LoopSession) -> Result<Driver, start::Error> {
-    let ground = crate::commands::ground().map_err(|_| start::Error::NoRun { id: known.id.clone() })?;
+fn again(known: &LoopRun, session: &LoopSession) -> Result<Driver, open::Error> {
+    let ground = crate::commands::ground().map_err(|_| open::Error::NoRun { id: known.id.clone() })?;
     let dir = session.place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     let house = Project::open(ground, &dir, None, false)?;
     house.existing(&known.id, session.place.config.as_deref()).map(|(driver, _)| driver)

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
-use archeflow_host::{log, start};
+use archeflow_host::{log, open};
 use serde_json::{Value, json};
 
 use crate::args::{Place, ReplayCommand};
@@ -28,7 +28,7 @@ pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
 fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
     let entries = log::entries(&list::text(&house(place, None, false)?, id)?)?;
     match entries.is_empty() {
-        true => Err(start::Error::NeverBegan { id: id.to_owned() }.into()),
+        true => Err(open::Error::NeverBegan { id: id.to_owned() }.into()),
         false => Ok(entries),
     }
 }

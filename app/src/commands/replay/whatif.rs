@@ -299,7 +299,7 @@ impl Policy {
 fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
     match log.first().map(|entry| &entry.event) {
         Some(Event::RunStart(start)) => Ok((**start).clone()),
-        _ => Err(archeflow_host::start::Error::NeverBegan { id: id.to_owned() }.into()),
+        _ => Err(archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into()),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod steps;
 pub(crate) use places::{Places, is_code};
 pub(crate) use rogue::outside;
 
-use crate::model::{Answer, Change, Domain, Finding, Proposal, Review, Said, Severity, Sighting};
+use crate::model::{Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, Sighting};
 
 shadows! {
     mod rabbit_hole is RabbitHole;
@@ -102,8 +102,8 @@ pub(crate) fn sighting(trigger: &str, measured: u32, threshold: u32, detail: Str
 /// The review in an answer, where it is one.
 fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
     match &facts.answer.said {
-        Said::Review(review) => Some(review),
-        Said::Prose | Said::Proposal(_) => None,
+        AnswerBody::Review(review) => Some(review),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => None,
     }
 }
 

@@ -288,14 +288,14 @@ impl Settings {
 
     /// The bounds of a sprint. Permission to run without asking is none of them: it is given on the command line alone
     /// (BX-22).
-    pub fn sprint(&self) -> sprint::policy::Policy {
+    pub fn sprint(&self) -> sprint::policy::SprintPolicy {
         self.all().sprint
     }
 
     /// Settings of models without a client of their own.
-    pub fn loops(&self) -> model_agent::Settings {
+    pub fn loops(&self) -> model_agent::ModelSettings {
         let AllSettings { run, program: ProgramSettings { models, .. }, .. } = self.all();
-        let mut settings = model_agent::Settings {
+        let mut settings = model_agent::ModelSettings {
             turns: models.max_turns,
             tokens: models.max_tokens,
             waits_ms: models.retry_waits_ms,
@@ -304,7 +304,7 @@ impl Settings {
             context: models.ollama_context,
             ollama_url: models.ollama_url,
             ollama_remote: models.ollama_remote,
-            ..model_agent::Settings::default()
+            ..model_agent::ModelSettings::default()
         };
         let mapped = models.mapping.into_iter().map(|(tier, model)| (tier.name().to_owned(), model));
         settings.mapping.extend(mapped);

@@ -1,4 +1,4 @@
-//! Who takes part in a new run, and what is laid over them: domain, team or workflow file, lenses, voice profiles.
+//! Selects who takes part in a new run, and what is applied to them: domain, team or workflow file, lenses, voices.
 //!
 //! Everything is checked here before a run is claimed; what comes out is frozen into its first line.
 
@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::Chosen;
 use archeflow_core::model::{
-    Attention, Domain, Lens, Moment, Overlay, Persona, Policy, Seat, Shadow, Strategy, Tier, Workflow,
-    pipeline_team, team,
+    Attention, Domain, FileTiming, Lens, Overlay, Participant, Persona, Policy, Shadow, Strategy, Tier,
+    Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::lens;
 use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::run::PIPELINE;
 
+use super::Error;
 use crate::config::shelf::{DomainFile, LensFile, Team};
 use crate::config::{Fault, Faults, Flags, Settings};
-use crate::git::{Oid, Repo};
-use crate::start::Error;
+use crate::git::{ObjectId, Repo};
 
 /// A longer file is refused when the run begins: a brief has room for more than one.
 pub(crate) const READING_AT_MOST: u64 = 64 * 1024;
 
-pub(crate) struct Lineup {
+pub(crate) struct SelectedTeam {
     pub(crate) strategy: Strategy,
     pub(crate) workflow: Workflow,
     pub(crate) chosen: Chosen,
     pub(crate) domain: Domain,
-    pub(crate) seats: BTreeMap<String, Vec<Seat>>,
+    pub(crate) seats: BTreeMap<String, Vec<Participant>>,
     pub(crate) max_cycles: u32,
     pub(crate) overlay: Overlay,
     pub(crate) lenses: Vec<String>,
@@ -35,16 +35,19 @@ pub(crate) struct Lineup {
     pub(crate) tiers: BTreeMap<String, Tier>,
 }
 
-impl Lineup {
+impl SelectedTeam {
     /// The seats of the workflow the run begins with.
-    pub(crate) fn sitting(&self) -> &[Seat] {
+    pub(crate) fn participants(&self) -> &[Participant] {
         let key = if self.strategy == Strategy::Pipeline { PIPELINE } else { self.workflow.name() };
         self.seats.get(key).map_or(&[], Vec::as_slice)
     }
 }
 
 /// Puts the lenses' thresholds under the settings, so that the policy knows them.
-pub(crate) fn lay_shadows(settings: &mut Settings, shadows: &BTreeMap<String, Shadow>) -> Result<(), Faults> {
+pub(crate) fn apply_shadow_overrides(
+    settings: &mut Settings,
+    shadows: &BTreeMap<String, Shadow>,
+) -> Result<(), Faults> {
     let files: Vec<LensFile> = settings.lenses().into_iter().cloned().collect();
     // The last lens speaks first: what stands already is not replaced.
     for file in files.iter().rev() {
@@ -69,14 +72,14 @@ pub(crate) fn lay_shadows(settings: &mut Settings, shadows: &BTreeMap<String, Sh
     Ok(())
 }
 
-pub(crate) fn line_up(
+pub(crate) fn select(
     settings: &Settings,
     flags: &Flags,
     task: &str,
     policy: &Policy,
     personas: &BTreeMap<String, Persona>,
-    tree: (&Repo, &Oid),
-) -> Result<Lineup, Error> {
+    tree: (&Repo, &ObjectId),
+) -> Result<SelectedTeam, Error> {
     let file = settings.workflow_file().or_else(|| settings.team());
     let wishes = Wishes {
         workflow_flag: flags.workflow.as_deref().and_then(Workflow::parse),
@@ -124,7 +127,18 @@ pub(crate) fn line_up(
     let tiers = tiers(personas, &of_domain, &lens);
     let (lenses, categories) = (lens.names.clone(), lens::categories(&lens));
     let overlay = overlay(settings, file, of_domain, lens, voice);
-    Ok(Lineup { strategy, workflow, chosen, domain, seats, max_cycles, overlay, lenses, categories, tiers })
+    Ok(SelectedTeam {
+        strategy,
+        workflow,
+        chosen,
+        domain,
+        seats,
+        max_cycles,
+        overlay,
+        lenses,
+        categories,
+        tiers,
+    })
 }
 
 fn strategy(word: Option<&str>) -> Option<Strategy> {
@@ -132,8 +146,8 @@ fn strategy(word: Option<&str>) -> Option<Strategy> {
 }
 
 /// A team sits whatever the workflow is or becomes: an escalation brings cycles, not strangers.
-fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Seat>> {
-    let own = |built_in: Vec<Seat>| file.map_or(built_in, |file| file.seats.clone());
+fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Participant>> {
+    let own = |built_in: Vec<Participant>| file.map_or(built_in, |file| file.seats.clone());
     Workflow::ALL
         .into_iter()
         .map(|workflow| (workflow.name().to_owned(), own(team(workflow))))
@@ -145,7 +159,7 @@ fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Seat>> {
 fn tiers(personas: &BTreeMap<String, Persona>, domain: &DomainFile, lens: &Lens) -> BTreeMap<String, Tier> {
     let tier = |persona: &Persona| {
         let archetype = &persona.archetype;
-        let seat = Seat { archetype: archetype.name.clone(), role: archetype.role };
+        let seat = Participant { archetype: archetype.name.clone(), role: archetype.role };
         lens::tier_of(&lens.model_overrides, &seat)
             .or_else(|| lens::tier_of(&domain.model_overrides, &seat))
             .unwrap_or(archetype.tier)
@@ -170,7 +184,7 @@ fn overlay(
     }
     let mut context = lens.context;
     if !domain.context.is_empty() {
-        lens::unite(context.entry(Moment::Always).or_default(), domain.context);
+        lens::unite(context.entry(FileTiming::Always).or_default(), domain.context);
     }
     let named = |found: Option<&Team>| found.map(|file| file.name.clone()).unwrap_or_default();
     Overlay {
@@ -189,14 +203,14 @@ fn overlay(
 }
 
 /// Every path of the base commit. Only names are looked at; nothing of the project is executed.
-fn paths((repo, commit): (&Repo, &Oid)) -> Result<Vec<String>, Error> {
+fn paths((repo, commit): (&Repo, &ObjectId)) -> Result<Vec<String>, Error> {
     let entries = repo.list_dir(commit, b"")?;
     Ok(entries.into_iter().map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect())
 }
 
 /// What is to be put before agents has to be there, as text, and short enough.
 fn readable(
-    (repo, commit): (&Repo, &Oid),
+    (repo, commit): (&Repo, &ObjectId),
     lenses: &[&LensFile],
     domain: &DomainFile,
     voice: &[String],
