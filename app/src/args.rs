@@ -93,6 +93,8 @@ pub(crate) enum Command {
     Acp(AcpArgs),
     #[command(name = "__model", hide = true)]
     Model { task: String },
+    #[command(name = "__watcher", hide = true)]
+    Watcher,
 }
 
 #[derive(Debug, Args)]
@@ -597,9 +599,11 @@ impl Command {
             Command::Memory(args) => args.what.place().json,
             Command::Sprint(args) => args.what.place().json,
             Command::Loop(args) => args.what.place().json,
-            Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) | Command::Model { .. } => {
-                false
-            }
+            Command::Completions { .. }
+            | Command::Play { .. }
+            | Command::Acp(_)
+            | Command::Model { .. }
+            | Command::Watcher => false,
         }
     }
 }

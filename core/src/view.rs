@@ -171,7 +171,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             let parts = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX);
             Some(Line {
                 tag: "[Check]".to_owned(),
-                doing: capital(&opened.subject.said()),
+                doing: capital(&opened.subject.label()),
                 outcome: format!("{}, {}", counted(files, "file"), counted(parts, "part")),
                 tone: Tone::Plain,
             })

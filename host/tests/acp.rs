@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::Failure;
 use archeflow_host::acp::{AcpAction, AcpTask, Permission, Talk};
-use archeflow_host::backends::cli::{ClientOutput, own};
+use archeflow_host::client_output::{ClientOutput, own};
 use serde_json::{Value, json};
 
 #[path = "common/page.rs"]

@@ -10,7 +10,8 @@ use archeflow_core::event::{Failure, Session};
 use archeflow_core::model::{AnswerBody, Money, Role, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_host::backends::cli::{self, Client, ClientOutput, CommandInputs, Start};
+use archeflow_host::backends::cli::{self, Client, CommandInputs, Start};
+use archeflow_host::client_output::ClientOutput;
 
 #[path = "common/page.rs"]
 mod page;

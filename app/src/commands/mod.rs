@@ -24,6 +24,7 @@ mod show;
 pub(crate) mod sprint;
 mod trust;
 mod watch;
+mod watcher;
 mod why;
 
 use std::path::Path;
@@ -77,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),
         Command::Model { task } => model::run(&task),
+        Command::Watcher => Ok(watcher::run()),
     }
 }
 

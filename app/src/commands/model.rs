@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use archeflow_host::backends::cli::own::OwnRecord;
+use archeflow_host::client_output::own::OwnRecord;
 use archeflow_host::model_agent::{self, ModelAgentEnv, Task};
 use archeflow_host::proc;
 

@@ -1,5 +1,6 @@
 //! Driving a run to its end in front of a person or a script, the same way for every command that does.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +25,7 @@ pub(crate) fn attended(session: &Session) -> bool {
 }
 
 fn talks() -> bool {
-    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Tells the run what happened outside, opens a session, and drives.

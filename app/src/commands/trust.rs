@@ -1,6 +1,6 @@
 //! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08).
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use archeflow_host::clock;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     if args.show {
         return Ok(ExitCode::SUCCESS);
     }
-    let terminal = rustix::termios::isatty(std::io::stdin());
+    let terminal = std::io::stdin().is_terminal();
     if terminal && !args.yes && !confirmed() {
         out!("Not approved.");
         return Ok(ExitCode::from(20));

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
 fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
     let cwd = ground()?.cwd;
     let place = sprint::QueueFolder::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
-    let known = reading::known(&place);
+    let known = reading::sprint_ids(&place);
     let meant = match &args.id {
         Some(id) => known.contains(id),
         None => {

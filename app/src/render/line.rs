@@ -253,17 +253,18 @@ impl Face for Lines {
 
 /// A line from the terminal, unless a signal comes first.
 pub(crate) fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use archeflow_host::platform::Errno;
+    use archeflow_host::platform::poll::{self, PollFd, PollFlags};
     let stdin = std::io::stdin();
-    let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let wait = std::time::Duration::from_millis(100);
     loop {
         if interrupted.load(std::sync::atomic::Ordering::SeqCst) {
             tell!();
             return Asked::Interrupted;
         }
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut fds, Some(&wait)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+        match poll::wait(&mut fds, Some(wait)) {
+            Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => break,
             Err(_) => return Asked::Left,
         }

@@ -1,8 +1,11 @@
 //! The one filter between other people's text and the terminal (R14), and our own small palette.
 
+use std::io::IsTerminal;
+
 use archeflow_core::model::Phase;
 use archeflow_core::persona::hides;
 use archeflow_core::view::Tone;
+use archeflow_host::platform::terminal::columns;
 
 /// Text of others without anything that could drive a terminal or hide from the reader: no escapes, no controls
 /// but line breaks and tabs, no direction marks, no invisible characters.
@@ -37,7 +40,7 @@ pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
     pub(crate) fn for_stderr() -> Paint {
-        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stderr()))
+        Paint(Paint::wanted() && std::io::stderr().is_terminal())
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
@@ -79,7 +82,7 @@ impl Paint {
 
 impl Paint {
     pub(crate) fn for_stdout() -> Paint {
-        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stdout()))
+        Paint(Paint::wanted() && std::io::stdout().is_terminal())
     }
 
     fn wanted() -> bool {
@@ -122,15 +125,12 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 
 /// The terminal's width; 80 when nobody knows.
 pub(crate) fn width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stderr())
-        .map_or(80, |size| usize::from(size.ws_col))
-        .clamp(20, 400)
+    columns(std::io::stderr()).unwrap_or(80).clamp(20, 400)
 }
 
 /// The width of standard output, if it is a terminal.
 pub(crate) fn stdout_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col).clamp(20, 400))
+    columns(std::io::stdout()).map(|columns| columns.clamp(20, 400))
 }
 
 #[cfg(test)]

@@ -12,10 +12,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::harness::{TASK, Test, review};
+use crate::harness::{LONG, TASK, Test, review};
 
 const CLEAR: &str = "\x1b[2J";
-const LONG: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
 struct Pty {

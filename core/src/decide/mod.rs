@@ -160,7 +160,7 @@ fn begin(run: &Run) -> Vec<Event> {
         let domain = format!("domain {}", request.domain.name());
         events.push(point(PROGRAM, "AF-004", request.chosen.domain_by.clone(), domain));
     }
-    let lessons = memory::said(&request.past, &request.team, &request.config.boundaries);
+    let lessons = memory::decision_points(&request.past, &request.team, &request.config.boundaries);
     events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
     events.push(enter(run, "start", 1, Phase::Plan));
     events

@@ -1,4 +1,4 @@
-//! What an agent said, once read.
+//! The answer of an agent, once read.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{Finding, Millionths, Traits, TurnSignal};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
-    /// No token, two different ones, or one that is not final: done as far as one can tell (D-02).
+    /// No token, two different ones, or one that is not final: taken as done (D-02).
     #[default]
     Unverified,
     Done,
@@ -61,7 +61,7 @@ pub struct Answer {
     pub said: AnswerBody,
     #[serde(default, skip_serializing_if = "Traits::is_plain")]
     pub traits: Traits,
-    /// The block of a seat in a loop; nobody else has one.
+    /// The block of a role in a loop; other agents have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoken: Option<Box<TurnSignal>>,
     /// Dispositions of earlier findings, from a `Prior issues` section.
@@ -111,7 +111,7 @@ pub struct Confidence {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Review {
-    /// The word; `None` when it is missing or said both ways.
+    /// The word; `None` when it is missing or given both ways.
     pub verdict: Option<Verdict>,
     /// `FINDINGS: n`, when given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ pub struct Review {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prior {
     pub disposition: Disposition,
-    /// The line it stands on: names the finding by id or in words.
+    /// The line it is on: names the finding by id or in words.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! Archetypes are open data; roles are the closed set the machine must tell apart.
+//! Archetypes are open data; roles are the closed set the program distinguishes.
 
 use std::collections::BTreeSet;
 

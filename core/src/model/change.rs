@@ -28,7 +28,7 @@ pub struct ChangedFile {
 pub struct Change {
     pub commit: Oid,
     pub tree: Oid,
-    /// Where the ref that keeps it stands in the user's repository.
+    /// The ref that keeps it in the user's repository.
     pub kept_as: String,
     pub files: Vec<ChangedFile>,
     /// Files beyond the number kept in the log.

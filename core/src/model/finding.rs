@@ -39,7 +39,7 @@ impl Severity {
     }
 }
 
-/// What a Trickster's reliability finding says is wrong: it decides the route (AF-090).
+/// The kind of flaw in a Trickster's reliability finding: it decides the route (AF-090).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flaw {
@@ -47,7 +47,7 @@ pub enum Flaw {
     TestGap,
 }
 
-/// Who gets a finding in the next cycle. The Creator is the higher destination (AF-094).
+/// The role that gets a finding in the next cycle. The Creator is the higher destination (AF-094).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Destination {
@@ -71,7 +71,7 @@ pub struct Citation {
     /// 0 when only the file is named.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub line: u32,
-    /// The code the reviewer says stands there.
+    /// The code that is there according to the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
     /// Filled in by the host, which can look: `None` until then, and when there was no tree to look in.

@@ -1,4 +1,4 @@
-//! The nouns: plain data with public fields. Everything in the log and on the screen is said in these words.
+//! The nouns: plain data with public fields. Everything in the log and on the screen is made of them.
 
 mod answer;
 mod archetype;
@@ -38,7 +38,7 @@ pub use policy::{
 pub use review::{
     AcceptedFinding, Reproduction, ReproductionResult, ReviewPart, Reviewing, Scratch, Subject, SubjectKind,
 };
-pub use shadow::{SYSTEM, ShadowAction, Sighting, SystemShadow};
+pub use shadow::{SYSTEM, ShadowAction, ShadowSet, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
 pub use traits::Traits;

@@ -161,7 +161,7 @@ impl Reason {
     }
 }
 
-/// The end of a run, as its last line says it. A person may open it again: answer, continue, merge.
+/// The end of a run, as recorded in its last line. A person may open it again: answer, continue, merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     pub status: RunStatus,
@@ -171,7 +171,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// D-16. The table stands in `docs/rules/outcomes.md`.
+    /// D-16. The table is in `docs/rules/outcomes.md`.
     pub fn exit_code(&self) -> u8 {
         match (self.status, self.reason) {
             (RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed, _) | (_, Reason::Discarded) => 0,

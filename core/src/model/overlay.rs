@@ -10,7 +10,7 @@ use super::{Phase, Sight, Tier};
 /// Hundredths, so that 1.5 is kept exactly (D-13).
 pub type Hundredths = u32;
 
-/// A set of glasses for everybody who looks at the change (BX-07).
+/// A focus for all reviewers of the change (BX-07).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lens {
     /// One name, or several when lenses are stacked.
@@ -35,7 +35,7 @@ pub struct Attention {
     pub extra_categories: Vec<String>,
 }
 
-/// When a file of the project is put before an agent.
+/// When a file of the project is shown to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileTiming {
@@ -117,13 +117,13 @@ impl ExitWhen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Overlay {
-    /// The team or workflow file that says who sits.
+    /// The team or workflow file that selects the agents.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub team: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub workflow: String,
     pub exit: ExitWhen,
-    /// What the workflow says about a phase.
+    /// The workflow's text for a phase.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<Phase, String>,
     /// Narrows what a phase's archetypes see; a phase that is not named is not narrowed.
@@ -140,7 +140,7 @@ pub struct Overlay {
     /// Paths in the base commit whose content is put before agents, as data.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<FileTiming, Vec<String>>,
-    /// Voice profiles, for those who write and judge prose.
+    /// Voice profiles, for agents that write and review prose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voice: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

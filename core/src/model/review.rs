@@ -1,4 +1,4 @@
-//! A change that somebody brings along to be looked at, and how findings about it are proved and known again.
+//! A change that is brought to be reviewed, and how findings about it are reproduced and recognised again.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl SubjectKind {
 }
 
 impl Subject {
-    pub fn said(&self) -> String {
+    pub fn label(&self) -> String {
         match self.name.as_str() {
             "" => self.kind.name().to_owned(),
             name => format!("{} {name}", self.kind.name()),
@@ -59,14 +59,14 @@ pub struct ReviewPart {
     pub bytes: u64,
 }
 
-/// A finding that people know and live with.
+/// A finding that people know and accept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AcceptedFinding {
     pub fingerprint: String,
     pub reason: String,
 }
 
-/// How a reviewer says its finding can be seen to be true.
+/// How a finding can be reproduced, according to its reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reproduction {
     /// Run by `sh -c` in a scratch copy of the reviewed tree. It fails where the finding is true.
@@ -84,7 +84,7 @@ pub struct Scratch {
     pub content: String,
 }
 
-/// What running a reproduction came to.
+/// The result of running a reproduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReproductionResult {

@@ -1,8 +1,8 @@
-//! The words of the loop between a person, a Planner, an Actor and a Judge: who speaks, what came of it, how risky it is.
+//! The words of the loop between a person, a Planner, an Actor and a Judge: the speaker, the result and the risk.
 
 use serde::{Deserialize, Serialize};
 
-/// Who speaks in the cycle file, and who is next.
+/// The author of a block in the cycle file, and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
@@ -30,7 +30,7 @@ impl Speaker {
     }
 }
 
-/// What a block says came of it. The first seven are the grammar's own (PJ-20), the others are accepted (PC-02, PC-04).
+/// The result of a block. The first seven are the grammar's own (PJ-20), the others are accepted (PC-02, PC-04).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Token {
@@ -95,7 +95,7 @@ impl Token {
         self <= Token::Insufficient
     }
 
-    /// Only a person approves; an agent that says so has said nothing.
+    /// Only a person approves; an agent's approval is ignored.
     pub fn approves(self) -> bool {
         matches!(self, Token::Approved | Token::MergeApproved | Token::DeleteApproved)
     }

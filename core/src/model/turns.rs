@@ -1,5 +1,5 @@
-//! A loop between a person, a Planner, an Actor and a Judge as its log tells it: where it is, what was heard, what was said
-//! and done, and what is told about it.
+//! A loop between a person, a Planner, an Actor and a Judge from its log: its state, the events, the signals and
+//! steps, and the alerts.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub enum LoopState {
     Idle,
     /// The Planner plans.
     Align,
-    /// The Planner asked, or a verdict can't be told; a person answers.
+    /// The Planner asked, or a verdict is unclear; a person answers.
     Waiting,
     /// A plan that a person must approve before anybody acts on it (MX-02, MX-06).
     Gate,
@@ -59,7 +59,7 @@ impl LoopState {
         }
     }
 
-    /// Who has to do something now; nobody while the program itself lands.
+    /// Whose turn it is; `None` while the program itself lands.
     pub fn whose(self) -> Option<Speaker> {
         match self {
             LoopState::Align => Some(Speaker::Planner),
@@ -83,11 +83,11 @@ impl LoopState {
     }
 }
 
-/// What was said or happened.
+/// An event of a loop: a signal of somebody, or something that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnEvent {
-    /// A goal that says something, signed by a person.
+    /// A goal that is not empty, signed by a person.
     Goal,
     Questions,
     Answer,
@@ -102,7 +102,7 @@ pub enum TurnEvent {
     /// A PASS in the middle of a goal that is asked about only at its end (MX-01).
     PassOn,
     Insufficient,
-    /// The verdict can't be told: a person looks.
+    /// The verdict is unclear: a person looks.
     Unclear,
     Approve,
     RequestChanges,
@@ -161,7 +161,7 @@ impl TurnEvent {
     }
 }
 
-/// Told while a loop runs; it stops nothing (PJ-60..PJ-63).
+/// Printed while a loop runs; it stops nothing (PJ-60..PJ-63).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Alert {
@@ -183,7 +183,7 @@ impl Alert {
     }
 }
 
-/// What a person says by a command, where no block has to be read for it (PC-04).
+/// A person's command that needs no block (PC-04).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
@@ -211,19 +211,19 @@ impl Word {
     }
 }
 
-/// The last block of somebody's text as it was read, and what the program itself saw beside it.
+/// The last block of a text as it was read, and what the program itself observed beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TurnSignal {
-    /// In whose name the block speaks.
+    /// The agent the block names as its author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
-    /// What it amounts to; nothing for a result that nobody can tell.
+    /// The result; `None` where it is unclear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Token>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Speaker>,
-    /// Why it routes nobody: there is no block, or one that can't be routed (PJ-22). Empty where it does.
+    /// Why it has no next agent: there is no block, or one that can't be routed (PJ-22). Empty where it does.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fault: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -260,7 +260,7 @@ pub struct StepSize {
     pub docs_only: bool,
 }
 
-/// How one check of the battery ended.
+/// How one of the Judge's checks ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckEnd {

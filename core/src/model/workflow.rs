@@ -1,4 +1,4 @@
-//! Which archetypes sit, in which order, for how many cycles.
+//! Which archetypes take part, in which order, for how many cycles.
 
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +138,7 @@ impl Purpose {
     }
 }
 
-/// An archetype's place in a workflow.
+/// An archetype that takes part in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     pub archetype: String,
@@ -160,12 +160,12 @@ pub fn pipeline_team() -> Vec<Participant> {
     seats(&[CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE])
 }
 
-/// Who looks at a change that is there already, where nobody is named.
+/// The default reviewers of an existing change.
 pub fn review_team() -> Vec<Participant> {
     seats(&[GUARDIAN])
 }
 
-/// The three seats of a loop, in the roles the machine knows.
+/// The three participants of a loop, with their roles.
 pub fn loop_team() -> Vec<Participant> {
     seats(&[("planner", Role::Creator), ("actor", Role::Maker), ("judge", Role::Gatekeeper)])
 }

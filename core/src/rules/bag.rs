@@ -1,4 +1,4 @@
-//! Says quickly that two texts have too few words in common. To compare words exactly costs far more than to rule most
+//! A quick check that two texts have too few words in common. To compare words exactly costs far more than to rule most
 //! pairs out, and most pairs have little in common.
 
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Finds many phrases in one pass over a text, whatever their case. Answers can be long and phrases are many, so a
 //! text must not be read once for each.
 
-/// Phrases in lower case, each with the bit it sets. A phrase begins with a letter, has at least three bytes, and matches
-/// where a word begins.
+/// Phrases in lower case, each with the bit it sets. A phrase begins with a letter, has at least three bytes, and
+/// matches where a word begins.
 pub(crate) struct Phrases {
     /// Sorted by the number of their first three bytes.
     all: Vec<(usize, &'static str, u32)>,
@@ -47,7 +47,7 @@ impl Phrases {
         last.iter_mut().zip(rest).for_each(|(to, byte)| *to = *byte);
         for eight in eights.iter().chain(std::iter::once(&last)) {
             let words = words(u64::from_le_bytes(*eight));
-            // A word begins at a byte of one that does not stand behind another; the last byte of the eight before
+            // A word begins at a byte of one that does not follow another; the last byte of the eight before
             // comes in from below.
             let mut begins = words & !(words << 8 | inside);
             inside = words >> 63 << 7;
@@ -59,7 +59,7 @@ impl Phrases {
         }
     }
 
-    /// The phrases that stand at the beginning of a word.
+    /// The phrases that begin at the beginning of a word.
     fn at(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
         let Some(number) = bytes.get(at..).and_then(number_of) else { return };
         let Some(&[start, end]) = self.starts.get(number..number + 2) else { return };
@@ -82,7 +82,7 @@ impl Phrases {
     }
 }
 
-/// Whether the words right before a place take back what stands there.
+/// Whether the words right before a place negate what is there.
 pub(crate) fn negated(text: &str, at: usize) -> bool {
     const BEFORE: usize = 40;
     const NO: [&str; 15] = [

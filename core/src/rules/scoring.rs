@@ -27,10 +27,10 @@ pub struct Score {
     pub total: u32,
     /// Those that survived the look at their evidence.
     pub standing: u32,
-    /// Of these, those that were fixed, or accepted by whoever had to fix them or by a person.
+    /// Of these, those that were fixed, or accepted by the agent that had to fix them or by a person.
     pub useful: u32,
     pub fixed: u32,
-    /// Of all, those somebody showed to be wrong.
+    /// Of all, those shown to be wrong.
     pub contradicted: u32,
     /// It had a part in the approval the run ended with.
     pub impact: bool,
@@ -89,7 +89,7 @@ impl Ratio {
         Ratio(part / common, (whole / common).max(1))
     }
 
-    /// All of nothing is all: who said nothing said nothing wrong.
+    /// All of nothing is all: without findings there are no wrong ones.
     fn of(part: u32, whole: u32) -> Ratio {
         if whole == 0 { Ratio::ONE } else { Ratio::new(u128::from(part), u128::from(whole)) }
     }
@@ -112,7 +112,7 @@ fn greatest_common(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { greatest_common(b, a % b) }
 }
 
-/// The scores of everybody who reviewed in this run, in alphabetical order.
+/// The scores of all reviewers of this run, in alphabetical order.
 pub fn scores(log: &[Entry]) -> Vec<Score> {
     let run = Run::replay(log);
     let facts = Facts::read(log, run.policy().convergence.line_window);
@@ -128,14 +128,14 @@ struct Reviewed {
     downgraded: BTreeMap<u32, Unfounded>,
 }
 
-/// What the log says about reviews, by archetype and by how often the Maker had delivered. A review that was corrected
+/// The reviews in the log, by archetype and by how often the Maker had delivered. A review that was corrected
 /// takes the place of the one before.
 #[derive(Default)]
 struct Facts {
     reviews: BTreeMap<(String, u32), Reviewed>,
     models: BTreeMap<String, Tier>,
     boundaries: Vec<CycleBoundary>,
-    /// Who says what about earlier findings.
+    /// The statements of each archetype about earlier findings.
     priors: Vec<(String, Prior)>,
     /// Findings a person accepted as they are, by id.
     accepted: BTreeSet<String>,
@@ -148,7 +148,7 @@ impl Facts {
         let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines tell of reviews")]
+            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines are about reviews")]
             match &entry.event {
                 Event::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
                 Event::AgentComplete(complete) => {
@@ -280,7 +280,7 @@ impl Facts {
         self.priors.iter().any(|(_, prior)| said(prior)) || self.accepted.iter().any(by_person)
     }
 
-    /// Somebody else said the opposite: the place it cites is not there; another reviewer of the same delivery
+    /// Something contradicts it: the place it cites is not there; another reviewer of the same delivery
     /// approved and had looked at that very place; or another reviewer disputes it later.
     fn contradicted(&self, name: &str, item: &Item<'_>) -> bool {
         let finding = item.finding;
@@ -317,7 +317,7 @@ impl Facts {
 
 struct Item<'a> {
     finding: &'a Finding,
-    /// The deliveries in whose reviews it stands.
+    /// The deliveries in whose reviews it is.
     first: u32,
     last: u32,
     standing: bool,
@@ -342,7 +342,7 @@ pub struct Record {
     pub signal_to_noise: Millionths,
 }
 
-/// How an archetype on a tier has done lately.
+/// The recent scores of an archetype on a tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreSummary {
     pub archetype: String,

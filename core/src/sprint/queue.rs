@@ -73,7 +73,7 @@ impl TaskSize {
         }
     }
 
-    /// What a workflow that was named says about the size.
+    /// The size that follows from a workflow.
     pub fn of_workflow(name: &str) -> TaskSize {
         match name {
             "fast" => TaskSize::S,
@@ -86,7 +86,7 @@ impl TaskSize {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemStatus {
-    /// Somebody should look at it first.
+    /// A person should look at it first.
     Proposed,
     Pending,
     Running,
@@ -139,7 +139,7 @@ impl ItemStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {
     pub id: String,
-    /// A folder below the one where projects lie.
+    /// A folder below the projects folder.
     pub project: String,
     pub task: String,
     pub priority: Priority,
@@ -150,7 +150,7 @@ pub struct QueueItem {
     /// By the estimate if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
-    /// The paths it will touch, files or folders. Tasks that say so and share none may run side by side.
+    /// The paths it will touch, files or folders. Tasks that declare disjoint paths may run side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
@@ -161,7 +161,7 @@ impl QueueItem {
         self.workflow.as_deref().unwrap_or(self.estimate.workflow().name())
     }
 
-    /// Whether both say what they touch, and that is not the same.
+    /// Whether both declare their paths, and these are disjoint.
     pub fn is_apart_from(&self, other: &QueueItem) -> bool {
         let overlap = |one: &str, two: &str| {
             let (one, two) = (one.trim_end_matches('/'), two.trim_end_matches('/'));
@@ -175,7 +175,7 @@ impl QueueItem {
     }
 }
 
-/// What the dependencies of an item say about it.
+/// The state of an item's dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DependencyState {
     /// Everything it waits for is completed.
@@ -242,7 +242,7 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// What an item's dependencies say. One that names nothing is waited for: it may be added yet.
+    /// The state of an item's dependencies. A missing one is waited for: it may be added yet.
     pub fn standing(&self, item: &QueueItem) -> DependencyState {
         let status = |on: &String| self.items.get(on.as_str()).map(|item| item.status);
         if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(ItemStatus::is_lost)) {

@@ -146,7 +146,7 @@ fn label(event: &Event) -> String {
         Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
         Event::SessionEnd(end) => format!("signal {}", end.signal),
         Event::RunReentered(again) => format!("from {}", again.phase.name()),
-        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.said(), opened.parts.len()),
+        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.label(), opened.parts.len()),
         Event::EvidenceStart(start) => {
             format!("{}: {}", capital(&start.archetype), start.reproduction.command)
         }

@@ -1,4 +1,4 @@
-//! One conversation with an agent, from the greeting to the end of its turn: a machine that is fed lines and says what
+//! One conversation with an agent, from the greeting to the end of its turn: a state machine that is fed lines and returns what
 //! to do. It keeps no time and knows no pipe.
 //!
 //! The turn's answer is the last message. Agents send messages in pieces; a piece belongs to another message when it
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::permission::{AcpMode, AcpToolCall, Permission, PermissionAnswer};
 use super::signs;
-use crate::backends::cli::own::OwnRecord;
-use crate::backends::cli::{ClientFault, first_line, text};
+use crate::client_output::own::OwnRecord;
+use crate::client_output::{ClientFault, first_line, text};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -24,7 +24,7 @@ const LONGEST: usize = 2_000_000;
 /// The longest title that is kept of a tool's use.
 const TITLE: usize = 2_000;
 
-/// The protocol's number for a request nobody here answers.
+/// The protocol's error code for a method that is not implemented.
 const NO_SUCH_METHOD: i64 = -32_601;
 
 /// What the agent is started for.
@@ -33,7 +33,7 @@ pub struct AcpTask {
     pub leave: Permission,
     /// The working copy.
     pub tree: PathBuf,
-    /// The session to take up again.
+    /// The session to resume.
     pub resumes: Option<String>,
     pub brief: String,
 }
@@ -43,9 +43,9 @@ pub struct AcpTask {
 pub enum AcpAction {
     /// To the agent.
     Say(Value),
-    /// To whoever started us.
+    /// To the process that started us.
     Tell(OwnRecord),
-    /// Nothing more is to be said or heard.
+    /// The conversation is over.
     End,
 }
 
@@ -66,7 +66,7 @@ pub struct Talk {
     worked: bool,
     /// What it was refused last, as long as nothing has followed.
     stuck: Option<String>,
-    /// The agent has said of itself that it failed.
+    /// The agent has reported that it failed.
     broken: bool,
     cancelled: bool,
     out: Vec<AcpAction>,
@@ -161,7 +161,7 @@ impl Talk {
             .push(AcpAction::Say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
     }
 
-    fn tell(&mut self, line: OwnRecord) {
+    fn emit(&mut self, line: OwnRecord) {
         self.out.push(AcpAction::Tell(line));
     }
 
@@ -185,7 +185,7 @@ impl Talk {
         let spoken = result.get("protocolVersion").and_then(Value::as_u64);
         if spoken != Some(VERSION) {
             let spoken = spoken.map_or_else(|| "none".to_owned(), |version| version.to_string());
-            let said = format!("the agent speaks version {spoken} of the protocol, not {VERSION}");
+            let said = format!("the agent uses version {spoken} of the protocol, not {VERSION}");
             return self.give_up(ClientFault::new(Failure::Exit, said));
         }
         let info = result.get("agentInfo").unwrap_or(&Value::Null);
@@ -209,7 +209,7 @@ impl Talk {
             text(result, "sessionId").clone_into(&mut self.session);
         }
         if self.resumable {
-            self.tell(OwnRecord::Session { id: self.session.clone() });
+            self.emit(OwnRecord::Session { id: self.session.clone() });
         }
         let model = result.pointer("/models/currentModelId").or_else(|| current(result, "model"));
         self.introduce(model.and_then(Value::as_str).unwrap_or_default().to_owned());
@@ -219,7 +219,7 @@ impl Talk {
         }
     }
 
-    /// Modes are told in two ways: as such, or as one of many settings.
+    /// Agents list modes in two ways: as modes, or as one of many settings.
     fn mode(&self, result: &Value) -> Option<(&'static str, Value)> {
         let (leave, session) = (&self.errand.leave, &self.session);
         if let Some(modes) = result.get("modes").filter(|modes| modes.is_object()) {
@@ -237,7 +237,7 @@ impl Talk {
     fn moded(&mut self, error: Option<&Value>) {
         if let Some(error) = error {
             let text = format!("could not be put into another mode: {}", signs::fault(error).said);
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
         self.prompt();
     }
@@ -248,14 +248,14 @@ impl Talk {
         self.ask(Wait::Turn, "session/prompt", &params);
     }
 
-    /// Some end their turn when they are refused something: what they had said before is no answer.
+    /// Some end their turn when a tool is refused: the text before that is no answer.
     fn closed(&mut self, result: &Value) {
         self.finish_message();
         if let Some(model) = signs::model(result) {
             self.introduce(model);
         }
         if let Some(tokens) = signs::used(result) {
-            self.tell(OwnRecord::Used { tokens, cost_usd: None });
+            self.emit(OwnRecord::Used { tokens, cost_usd: None });
         }
         if self.cancelled {
             self.out.push(AcpAction::End);
@@ -274,21 +274,21 @@ impl Talk {
             return self.give_up(ClientFault::new(Failure::Garbled, said));
         }
         self.work();
-        self.tell(OwnRecord::Answer { text: answer });
+        self.emit(OwnRecord::Answer { text: answer });
         self.out.push(AcpAction::End);
     }
 
     fn give_up(&mut self, fault: ClientFault) {
         let ClientFault { kind, said, reopens } = fault;
-        self.tell(OwnRecord::Fault { kind, said, reopens });
+        self.emit(OwnRecord::Fault { kind, said, reopens });
         self.out.push(AcpAction::End);
     }
 
-    /// Who plays. Told anew when more is known.
+    /// Emits the model; again when more is known.
     fn introduce(&mut self, model: String) {
         if model != self.model || (model.is_empty() && !self.version.is_empty()) {
             self.model.clone_from(&model);
-            self.tell(OwnRecord::Player { model, version: self.version.clone() });
+            self.emit(OwnRecord::Player { model, version: self.version.clone() });
         }
     }
 
@@ -317,7 +317,7 @@ impl Talk {
             PermissionAnswer::Granted(option) => Some(option),
             PermissionAnswer::Refused { option, tool } => {
                 self.stuck = Some(tool.clone());
-                self.tell(OwnRecord::Denied { tool });
+                self.emit(OwnRecord::Denied { tool });
                 option
             }
         };
@@ -327,7 +327,7 @@ impl Talk {
         )
     }
 
-    /// What it does in its turn. Before the turn, agents repeat what was said in a session taken up again.
+    /// What it does in its turn. Before the turn, agents repeat the messages of a resumed session.
     fn update(&mut self, params: Option<&Value>) {
         let Some(update) = params.and_then(|params| params.get("update")) else { return };
         let session = params.map(|params| text(params, "sessionId")).unwrap_or_default();
@@ -363,7 +363,7 @@ impl Talk {
         if self.message.text.is_empty() {
             self.messages += 1;
         }
-        // One message before anything is done may be a fault told in words.
+        // A single message before anything is done may be an error in prose.
         if self.messages > 1 {
             self.work();
         }
@@ -380,11 +380,11 @@ impl Talk {
             return;
         }
         if let Some(text) = first_line(&self.message.text) {
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
     }
 
-    /// A tool that is heard of for the first time ends the message before it.
+    /// A new tool call ends the message before it.
     fn learn(&mut self, about: &Value) {
         let id = text(about, "toolCallId");
         if !self.calls.contains_key(id) {
@@ -399,7 +399,7 @@ impl Talk {
         }
     }
 
-    /// Tells people about a tool, once it is known what for.
+    /// Adds a tool to the live output, once it is known what for.
     fn watch(&mut self, about: &Value) {
         let Some(known) = self.calls.get_mut(text(about, "toolCallId")) else { return };
         let input = about.get("rawInput").and_then(Value::as_object).is_some_and(|input| !input.is_empty());
@@ -410,15 +410,15 @@ impl Talk {
         if begun && !known.told {
             known.told = true;
             let text = note(&known.call);
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
     }
 
-    /// From here on something was used, whether or not it is told how much.
+    /// From here on something was used, whether or not the amount is reported.
     fn work(&mut self) {
         if !self.worked {
             self.worked = true;
-            self.tell(OwnRecord::Worked);
+            self.emit(OwnRecord::Worked);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Translators between an errand and a command line. A backend starts nothing and, beyond a look at the program it
-//! is given, opens nothing: it returns the command as a value, and `hands/agent.rs` does the rest for all of them.
+//! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program it
+//! is given, opens nothing: it returns the command as a value, and `executors/agent.rs` does the rest for all of them.
 //!
 //! One file per client, one line in [`KNOWN`].
 
@@ -23,18 +23,18 @@ pub struct Invocation {
     pub args: Vec<OsString>,
 }
 
-/// Who plays an archetype.
+/// The agent of an archetype, from its spec.
 #[derive(Debug, Clone)]
 pub enum AgentBackend {
     /// Any command line, through the shell.
     Cmd(String),
-    /// A file that plays all roles.
+    /// A file with the answers for all roles.
     Script(PathBuf),
     /// A client with a name of its own, and the model it is to use; empty for what the tier means to it.
     Cli(&'static Client, String),
 }
 
-/// The prefix or name of each backend, and what stands behind it.
+/// The prefix or name of each backend, and what it runs.
 pub const KNOWN: [(&str, &str); 11] = [
     ("claude[:<model>]", "Claude Code"),
     ("codex[:<model>]", "Codex"),
@@ -51,9 +51,9 @@ pub const KNOWN: [(&str, &str); 11] = [
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    #[error("unknown agent '{name}'. Known: {}", known())]
+    #[error("unknown agent '{name}'. Known: {}", known_forms())]
     Unknown { name: String },
-    #[error("'{spec}' names no {what}. Known: {}", known())]
+    #[error("'{spec}' names no {what}. Known: {}", known_forms())]
     Empty { spec: String, what: &'static str },
     #[error("'{model}' is no name of a model for {name}")]
     Model { name: String, model: String },
@@ -63,7 +63,7 @@ pub enum Error {
     NoScript { path: String },
 }
 
-fn known() -> String {
+fn known_forms() -> String {
     KNOWN.iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
 }
 
@@ -89,7 +89,7 @@ impl AgentBackend {
         }
     }
 
-    /// The program this will start, where that can be told beforehand: to say so before anything is spent.
+    /// The program this will start, where that is known beforehand: to report a missing one before anything is spent.
     pub fn missing(&self, path: Option<&std::ffi::OsStr>) -> Option<String> {
         match self {
             AgentBackend::Cmd(command) => cmd::missing(command, path),
@@ -121,7 +121,7 @@ impl AgentBackend {
         }
     }
 
-    /// The provider account this works with, as far as its name tells: agents on one account share its limits (C6).
+    /// The provider account this works with, as far as its name shows: agents on one account share its limits (C6).
     pub fn account(&self) -> String {
         match self {
             AgentBackend::Cmd(_) | AgentBackend::Script(_) => self.spec(),
@@ -133,8 +133,8 @@ impl AgentBackend {
         }
     }
 
-    /// The command to start; `me` is this program, which plays the scripts. What clients need beyond their name is
-    /// said by [`Client::command`].
+    /// The command to start; `me` is this program, which runs the scripts. What clients need beyond their name is
+    /// in [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
         match self {
             AgentBackend::Cmd(command) => cmd::invocation(command),

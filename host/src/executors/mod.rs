@@ -28,10 +28,8 @@ use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
 pub(crate) use citations::resolve as resolve_citations;
-pub(crate) use client::read_line;
 pub(crate) use client::vacate;
 pub use context::Error as DeskError;
-pub(crate) use context::nonce;
 pub use looking::change_of;
 
 /// What reaches the driver.

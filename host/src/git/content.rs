@@ -132,7 +132,7 @@ pub(super) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>
     contents(&output.stdout, oids.len())
 }
 
-/// Hands over the content of blobs as it comes, in the order asked for: the number of the blob, and the next bytes of
+/// Passes on the content of blobs as it comes, in the order asked for: the number of the blob, and the next bytes of
 /// it. An empty blob is not mentioned.
 pub(crate) fn stream_blobs(
     repo: &Repo,

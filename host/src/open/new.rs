@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{Base, FORMAT, Past, RunStart};
-use archeflow_core::model::{Archetype, Participant, Persona, Policy, Role, Shadow};
+use archeflow_core::model::{Participant, Persona, Policy, Role, ShadowSet};
 use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
@@ -15,11 +15,12 @@ use super::{Digests, Error, OpenedRun, Project, RunRequest};
 use crate::config::Settings;
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
+use crate::nonce::nonce;
 use crate::probe::Choice;
 use crate::store::journal::Journal;
 use crate::store::names;
 use crate::world::{World, allowed_env};
-use crate::{clock, costs, executors, memory};
+use crate::{clock, costs, memory};
 
 /// What is configured for a new run, if all of it is approved.
 pub(crate) struct Preparation {
@@ -198,23 +199,15 @@ impl Project {
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
-        let tag = format!("{run_id}.{}", executors::nonce());
+        let tag = format!("{run_id}.{}", nonce());
         let world =
             World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
         Driver::new(world, run, journal)
     }
 }
 
-/// The shadow an archetype names, else the one its role is prone to.
-fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
-    let of = |archetype: &Archetype| {
-        Shadow::parse(&archetype.shadow).or(match archetype.role {
-            Role::Explorer => Some(Shadow::RabbitHole),
-            Role::Creator => Some(Shadow::OverArchitect),
-            Role::Maker => Some(Shadow::Rogue),
-            Role::Gatekeeper => Some(Shadow::Paranoid),
-            Role::Reviewer => None,
-        })
-    };
-    personas.iter().filter_map(|(name, persona)| Some((name.clone(), of(&persona.archetype)?))).collect()
+/// The shadows of each archetype that has some.
+fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, ShadowSet> {
+    let sets = personas.iter().map(|(name, persona)| (name.clone(), ShadowSet::of(&persona.archetype)));
+    sets.filter(|(_, set)| !set.0.is_empty()).collect()
 }

@@ -17,6 +17,7 @@ use archeflow_core::run::REVIEW;
 use crate::executors;
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
+use crate::nonce::nonce;
 use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
 use crate::store::files;
 
@@ -78,7 +79,7 @@ const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 *
 impl Project {
     /// A new review, claimed and ready to be told. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &ReviewRequest) -> Result<OpenedRun, Error> {
-        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", executors::nonce()));
+        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
         let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
@@ -118,7 +119,7 @@ impl Project {
             .collect();
         let subject = subject_of(requested, taken);
         team.seats.insert(REVIEW.to_owned(), sitting.clone());
-        let name = format!("review {}", subject.said());
+        let name = format!("review {}", subject.label());
         let journal = self.claim(&RunName::From(&name))?;
         let artifacts = self.places.artifacts();
         let run_id = journal.run_id().to_owned();

@@ -86,7 +86,7 @@ fn red(root: &Path, name: &str) -> Option<ScannedTask> {
     Some(found(name, task, Priority::P1, TaskSize::M, &format!(".archeflow/events/{}.jsonl", last.run_id)))
 }
 
-/// Marks people leave for later. Few are told one by one, many as one task.
+/// Marks people leave for later. A few become one task each, many become one task.
 fn marks(repo: &Repo, head: &git::ObjectId, name: &str) -> Result<Vec<ScannedTask>, Error> {
     let marks = repo.marks(head)?;
     match marks.first() {

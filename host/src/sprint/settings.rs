@@ -1,4 +1,4 @@
-//! How a sprint is bounded where its queue lies.
+//! The limits of a sprint, from the configuration beside its queue.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! How the house is laid out: nothing forgotten, nothing left lying about.
 
-use super::scan::{self, Line};
+use super::scan::{self, SourceLine};
 use super::{Complaint, Tree, complaint};
 
 const RUST: [&str; 4] = ["core/", "host/", "app/", "xtask/"];
@@ -109,7 +109,7 @@ pub(super) fn tasks(tree: &Tree) -> Vec<Complaint> {
     })
 }
 
-fn code(tree: &Tree, complains: impl Fn(&Line) -> Option<String>) -> Vec<Complaint> {
+fn code(tree: &Tree, complains: impl Fn(&SourceLine) -> Option<String>) -> Vec<Complaint> {
     let mut found = Vec::new();
     for (path, text) in tree.under(&RUST, ".rs") {
         for line in scan::lines(text) {

@@ -4,6 +4,7 @@ mod compare;
 mod timeline;
 mod whatif;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Share};
@@ -35,7 +36,7 @@ fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
 
 /// Colours, where the result goes to a terminal that wants them.
 fn paint() -> Paint {
-    Paint(Paint::for_stderr().0 && rustix::termios::isatty(std::io::stdout()))
+    Paint(Paint::for_stderr().0 && std::io::stdout().is_terminal())
 }
 
 /// Two places, rounded down.

@@ -1,7 +1,7 @@
 //! `archeflow sprint run`: drives a sprint in front of a person, or alone if that was said.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
 }
 
 fn talks() -> bool {
-    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// What was typed wins over what the sprint began with, or what is configured.

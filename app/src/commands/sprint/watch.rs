@@ -46,9 +46,9 @@ pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader
         )
     };
     let id = match id {
-        Some(id) if reading::known(place).iter().any(|known| known == id) => id.to_owned(),
+        Some(id) if reading::sprint_ids(place).iter().any(|known| known == id) => id.to_owned(),
         Some(id) => {
-            let known = reading::known(place).join(", ");
+            let known = reading::sprint_ids(place).join(", ");
             return Err(Failure::usage(
                 format!("there is no sprint '{}' here", safe_line(id)),
                 format!("Known: {}", safe_line(&known)),

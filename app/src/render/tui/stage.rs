@@ -235,8 +235,7 @@ impl Stage {
             Wish::Plain => return Some(Left::Plain),
             Wish::Stop => {
                 // The same way as Ctrl-C, which the driver listens to.
-                let _ =
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+                archeflow_host::platform::process::interrupt_self();
             }
             Wish::Answer(text) => match &self.driver {
                 Some((_, replies)) => {

@@ -22,7 +22,7 @@ impl Scope {
     }
 }
 
-/// A risk that nobody named is not low.
+/// An unnamed risk is not low.
 pub fn scope(size: Size, risk: Option<Risk>, policy: &LoopPolicy) -> Scope {
     let holds = |lines: bool, files: bool| match policy.limit_mode {
         LimitMode::EitherSuffices => lines || files,

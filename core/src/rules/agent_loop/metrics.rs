@@ -1,4 +1,4 @@
-//! What is told about loops: alerts while one runs (PJ-60..PJ-63, PC-11), figures over all of them with their goals
+//! What is reported about loops: alerts while one runs (PJ-60..PJ-63, PC-11), figures over all of them with their goals
 //! (PJ-64..PJ-68). Alerts stop nothing.
 
 use crate::model::{LoopPolicy, Risk};

@@ -65,12 +65,12 @@ pub enum Remedy {
     ToPlanner,
     /// FAIL, and a person decides.
     ToHuman,
-    /// Told, and sent again once; the next agent has nothing to go on without it.
+    /// Reported, and started again once; the next agent can't work without it.
     AskAgain,
 }
 
 impl Remedy {
-    pub fn said(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             Remedy::Retry => "retry".to_owned(),
             Remedy::RetryAfter(ms) => format!("retry after {ms} ms"),

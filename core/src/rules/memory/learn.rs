@@ -13,7 +13,7 @@ use crate::rules::convergence::keywords;
 pub struct LessonUpdate {
     pub lesson: Lesson,
     pub what: LessonChange,
-    /// It is told no more.
+    /// It is injected no more.
     pub archived: Option<Archived>,
 }
 
@@ -25,7 +25,7 @@ pub enum LessonChange {
     Reinforced,
     /// Seen again, and open for several cycles (AF-112).
     DoublyReinforced,
-    /// Told, and the same came back (AF-145).
+    /// It was injected, and the same finding came back (AF-145).
     Ineffective,
     /// Not seen in this run.
     Unseen,
@@ -51,7 +51,7 @@ impl LessonChange {
 pub enum Archived {
     Decayed,
     Ineffective,
-    /// The user said so.
+    /// The user archived it.
     Forgotten,
     /// There were too many.
     CrowdedOut,
@@ -76,7 +76,7 @@ impl Archived {
 }
 
 /// Whether a lesson put away for this reason stays away: what the user forgot, or what never helped, is not learned
-/// anew at its next occasion.
+/// again at its next occasion.
 pub fn retires(why: Archived) -> bool {
     matches!(why, Archived::Forgotten | Archived::Ineffective)
 }
@@ -190,7 +190,7 @@ fn reinforce(
     lived: &Lived,
     policy: &Memory,
 ) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.frequency = lesson.frequency.saturating_add(if lasting { policy.persistent_boost } else { 1 });
     let grave = |name: &str| {
         [Severity::Info, Severity::Warning, Severity::Critical].iter().position(|s| s.name() == name)
@@ -203,7 +203,7 @@ fn reinforce(
 }
 
 fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.ineffective = lesson.ineffective.saturating_add(1);
     lesson.frequency = lesson.frequency.saturating_sub(1);
     let useless = lesson.ineffective >= policy.ineffective_limit || lesson.frequency == 0;
@@ -214,7 +214,7 @@ fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
     }
 }
 
-fn seen(lesson: &Lesson, lived: &Lived) -> Lesson {
+fn seen_again(lesson: &Lesson, lived: &Lived) -> Lesson {
     Lesson { last_seen_run: lived.run_id.clone(), runs_since_last_seen: 0, ..lesson.clone() }
 }
 

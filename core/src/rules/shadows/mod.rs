@@ -19,7 +19,9 @@ pub(crate) mod steps;
 pub(crate) use places::{Places, is_code};
 pub(crate) use rogue::outside;
 
-use crate::model::{Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, Sighting};
+use crate::model::{
+    Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, ShadowSet, Sighting,
+};
 
 shadows! {
     mod rabbit_hole is RabbitHole;
@@ -48,11 +50,6 @@ impl Shadow {
         let plain = word.trim().to_lowercase().replace(['-', ' '], "_");
         Shadow::ALL.iter().copied().find(|shadow| shadow.name() == plain)
     }
-
-    /// All shadows of an archetype, in the order of the list.
-    pub fn of(archetype: &str) -> Vec<Shadow> {
-        Shadow::ALL.iter().copied().filter(|shadow| shadow.about().archetype == archetype).collect()
-    }
 }
 
 /// What a check looks at. All from the log.
@@ -74,6 +71,17 @@ pub struct Facts<'a> {
 /// The triggers of a shadow that fire on an answer, gravest first. None: the answer is healthy.
 pub fn check(shadow: Shadow, facts: &Facts<'_>, policy: &Shadows) -> Vec<Sighting> {
     if policy.enabled { shadow.triggers(facts, policy) } else { Vec::new() }
+}
+
+/// The first of an archetype's shadows that an answer shows. One answer is one strike: an agent is asked to correct one
+/// thing at a time, and its next answer is checked for all of them again.
+pub fn first(
+    ShadowSet(shadows): &ShadowSet,
+    facts: &Facts<'_>,
+    policy: &Shadows,
+) -> Option<(Shadow, Vec<Sighting>)> {
+    let mut seen = shadows.iter().map(|shadow| (*shadow, check(*shadow, facts, policy)));
+    seen.find(|(_, sightings)| !sightings.is_empty())
 }
 
 /// What the agent is told: the shadow by name, what was seen, and what to do now. A fresh agent has said nothing yet and

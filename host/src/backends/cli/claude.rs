@@ -1,7 +1,7 @@
 //! Claude Code: `claude -p` with its stream of JSON lines.
 //!
 //! What to beware of: `subtype` says success even when the provider refused; a run that ends without a `result` line
-//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a conversation taken up again
+//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a resumed conversation
 //! `total_cost_usd` is the sum of all of it.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -49,7 +49,7 @@ fn command(errand: &CommandInputs<'_>) -> Start {
     };
     let mode = if errand.writes { "acceptEdits" } else { "default" };
     let mut args: Vec<&str> = vec!["-p", "--output-format", "stream-json", "--verbose", "--model", model];
-    // The tools it has are those it may use: nobody is there to be asked.
+    // The tools it has are those it may use: there is no user to ask.
     args.extend(["--tools", &tools, "--allowedTools", &tools, "--permission-mode", mode]);
     // Neither the user's nor the repository's settings, hooks and servers; no advertising in commits.
     args.extend(["--setting-sources", "", "--strict-mcp-config"]);
@@ -115,7 +115,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(block: &Value) -> Option<String> {
     let input = block.get("input").unwrap_or(&Value::Null);
     match (text(block, "type"), text(block, "name")) {

@@ -1,7 +1,8 @@
 //! Codex: `codex exec --json` with its stream of events.
 //!
 //! What to beware of: an `error` event is an attempt to get over something, only `turn.failed` is the end; without a
-//! network it never ends by itself; it does not check a schema it was given; it has no prices; in a conversation taken up again it counts all tokens of it.
+//! network it never ends by itself; it does not check a schema it was given; it has no prices; in a resumed
+//! conversation it counts all tokens of it.
 
 use archeflow_core::event::{Failure, Tokens};
 use archeflow_core::model::Tier;
@@ -154,7 +155,7 @@ fn tokens(usage: &Value) -> Tokens {
     }
 }
 
-/// It passes on what the provider said, sometimes with the status in the middle of a sentence.
+/// It passes on the provider's message, sometimes with the status in the middle of a sentence.
 fn kind(said: &str) -> Failure {
     let status = ["unexpected status ", "last status: "].iter().find_map(|before| {
         let (_, rest) = said.split_once(before)?;

@@ -96,7 +96,7 @@ fn settings(errand: &CommandInputs<'_>) -> String {
     )
 }
 
-/// Nobody is there to be asked: what the Maker may do, it may do unasked.
+/// There is no user to ask: the Maker's tools are allowed in advance.
 fn policy(writes: bool) -> String {
     let (which, decision) = if writes { (WRITING, "allow") } else { (WRITING, "deny") };
     let more = if writes { "allowRedirection = true\n" } else { "" };
@@ -125,7 +125,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
                 line.pointer("/error/type").and_then(Value::as_str),
                 Some("tool_not_registered" | "policy_violation")
             );
-            // The name of the tool stands at the beginning of the call's.
+            // The id of the call begins with the name of the tool.
             let tool = text(line, "tool_id").split("__").next().filter(|_| refused)?;
             heard.denied.push(tool.to_owned());
             Some(format!("was refused {tool}"))
@@ -138,7 +138,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(line: &Value) -> Option<String> {
     let input = line.get("parameters").unwrap_or(&Value::Null);
     Some(match text(line, "tool_name") {
@@ -155,7 +155,7 @@ fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     let stats = line.get("stats").unwrap_or(&Value::Null);
     heard.tokens = Some(tokens(stats));
-    // At first it says the name it was given; which model that is, only here.
+    // First it reports the name it was given; the actual model only here.
     let models = stats.get("models").and_then(Value::as_object);
     if let Some(model) = models.and_then(|models| models.keys().next()) {
         model.clone_into(&mut heard.model);
@@ -183,7 +183,7 @@ fn tokens(stats: &Value) -> Tokens {
     }
 }
 
-/// The provider's answer in brackets, as JSON or only its message. Below that may stand the client's own advice.
+/// The provider's answer in brackets, as JSON or only its message. The client's own advice may follow.
 fn fault(message: &str) -> ClientFault {
     let (said, advice) = message.split_once("]\n").unwrap_or((message, ""));
     let said = said.trim_start_matches("[API Error: ").trim_end_matches(']');

@@ -1,7 +1,7 @@
 //! Goose: `goose run --output-format stream-json`.
 //!
 //! What to beware of: it exits with 0 whatever the provider does; a failure is a message without an id, and a closing
-//! line without a number of tokens. In a conversation taken up again it counts all tokens of it. Its own tool for
+//! line without a number of tokens. In a resumed conversation it counts all tokens of it. Its own tool for
 //! working with files is all or nothing, so readers get the one that looks at the structure of code.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -48,7 +48,7 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-/// Every conversation has this name. Whoever goes on goes on with the last one: the home belongs to one archetype.
+/// Every conversation has this name. The last one is resumed: the home belongs to one archetype.
 const CONVERSATION: &str = "archeflow";
 
 fn command(errand: &CommandInputs<'_>) -> Start {
@@ -89,7 +89,7 @@ fn command(errand: &CommandInputs<'_>) -> Start {
     }
 }
 
-/// The file of those who keep their keys in one.
+/// The file with keys, for users who keep them in one.
 fn secrets(errand: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
     let folder = match errand.variable("GOOSE_PATH_ROOT") {
         Some(root) => std::path::Path::new(root).join("config"),
@@ -108,7 +108,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
             let message = line.get("message")?;
             let own_words = message.get("id").is_some_and(Value::is_null);
             let blocks = message.get("content")?.as_array()?;
-            blocks.iter().filter_map(|block| said(block, own_words, heard)).last()
+            blocks.iter().filter_map(|block| read_block(block, own_words, heard)).last()
         }
         "complete" => {
             close(line, heard);
@@ -119,7 +119,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
 }
 
 /// One block of a message. What has no id comes from the client and not from the model.
-fn said(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
+fn read_block(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
     match text(block, "type") {
         "text" if own_words => {
             let said = text(block, "text");
@@ -157,7 +157,7 @@ fn said(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<Stri
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(call: &Value) -> Option<String> {
     let input = call.get("arguments").unwrap_or(&Value::Null);
     Some(match text(call, "name") {
@@ -178,7 +178,7 @@ fn close(line: &Value, heard: &mut ClientOutput) {
         output: number(line, "output_tokens"),
         ..Tokens::default()
     });
-    // What it said last, in its own words, is why it stopped.
+    // Its last message is the reason it stopped.
     let last = heard.hitch.take();
     let silent =
         || (!counted).then(|| ClientFault::new(Failure::Exit, "it closed without having counted a token"));

@@ -1,9 +1,9 @@
 //! OpenCode: `opencode run --format json`.
 //!
 //! What to beware of: there is no closing line, a step that does not end with tool calls is the last one; tokens and
-//! cost stand on each step and are added up; a conversation that is too long is summed up and tried again without end;
-//! without a network it neither ends nor says so. A companion of ours, which it loads as a plugin, tells what the lines
-//! leave out, and ends it where it would go on for ever.
+//! cost are on each step and are added up; a conversation that is too long is summarised and retried without end;
+//! without a network it neither ends nor reports it. Our plugin prints what the lines
+//! leave out, and stops it where it would retry for ever.
 //!
 //! It has no folder of its own but those of the XDG variables. They are the client's while it runs; the commands it
 //! runs get the user's again, from the companion.
@@ -54,7 +54,7 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-/// The name of the one who plays, in its settings.
+/// The name of the agent in its settings.
 const PLAYER: &str = "archeflow";
 const FOLDERS: [(&str, &str, &str); 3] = [
     ("XDG_CONFIG_HOME", "config", ".config"),
@@ -120,7 +120,7 @@ fn files(errand: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
     ]
 }
 
-/// Whoever plays has the tools that are named and no others: helpers of its own would not be counted.
+/// The agent has the listed tools and no others: subagents of its own would not be counted.
 fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
     let mut may = json!({"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"});
     if errand.writes {
@@ -128,7 +128,7 @@ fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
             may[tool] = json!("allow");
         }
     }
-    // Its makers' own provider serves strangers for nothing. Nobody's code goes there unasked.
+    // Its makers' own provider is free without an account. No code is sent there unasked.
     let unasked: &[&str] = if errand.model.starts_with("opencode/") { &[] } else { &["opencode"] };
     json!({
         "autoupdate": false,
@@ -138,13 +138,13 @@ fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
         "lsp": false,
         "disabled_providers": unasked,
         "plugin": [format!("file://{}", companion.display())],
-        // A title would be a question to the model that nobody counts.
+        // Generating a title would be a request to the model that is not counted.
         "agent": {PLAYER: {"mode": "primary", "permission": may}, "title": {"disable": true}},
     })
     .to_string()
 }
 
-/// Ours, inside of it: the user's folders for the commands it runs, and lines about what the others leave out. The note
+/// Our plugin: the user's folders for the commands it runs, and lines about what the others leave out. The note
 /// it leaves in the git directory goes, or a reader would seem to have changed its checkout.
 fn companion_text(errand: &CommandInputs<'_>) -> String {
     let folders = FOLDERS.map(|(name, _, _)| {
@@ -196,7 +196,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
             heard.finished = false;
             None
         }
-        // It has summed up what was too long and goes on.
+        // It has summarised the conversation and continues.
         "text" if part.get("synthetic").is_some() => {
             heard.hitch = None;
             heard.finished = false;
@@ -233,7 +233,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it has done, for people who watch; and what it was refused.
+/// What it has done, for the live output; and what it was refused.
 fn tool(part: &Value, heard: &mut ClientOutput) -> Option<String> {
     let state = part.get("state").unwrap_or(&Value::Null);
     let input = state.get("input").unwrap_or(&Value::Null);
@@ -315,7 +315,7 @@ fn fault(error: &Value, heard: &mut ClientOutput) {
         ("ProviderAuthError", _) => Failure::Auth,
         ("MessageOutputLengthError", _) => Failure::Garbled,
         ("APIError", 0) => Failure::Network,
-        // All it says of a model it does not know, and of none at all.
+        // Its only message for an unknown model, and for none at all.
         ("UnknownError", 0) if !heard.worked => Failure::Refused,
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, &format!("{said} {}", text(data, "responseBody"))),
@@ -354,6 +354,6 @@ mod tests {
             hear(line, &mut heard);
         }
         assert_eq!(heard.fault, Some(ClientFault::new(Failure::ContextTooLong, "too much")));
-        assert!(COMPANION.contains(r#"type: "too_long""#), "the companion says it in these words");
+        assert!(COMPANION.contains(r#"type: "too_long""#), "the plugin prints these words");
     }
 }

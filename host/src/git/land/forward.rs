@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
 use crate::git::{ObjectId, files};
+use crate::platform::files as os;
 
 /// How long the user's own git may hold the index before we give up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -64,7 +64,7 @@ enum Hold {
     Refused(LandAttempt),
 }
 
-/// Locks the ref at its old value: until the conversation ends, nobody else can move it.
+/// Locks the ref at its old value: until the conversation ends, no other process can move it.
 fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
     let began = Instant::now();
     loop {
@@ -83,7 +83,7 @@ fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
     }
 }
 
-/// A git that ended before it was asked says why no better than one that refuses: both are asked again.
+/// A git that exited before it was asked gives no better reason than one that refuses: both are asked again.
 fn prepared(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
     let mut held = open_transaction(repo, step)?;
     held.expect("prepare: ok")?;
@@ -100,7 +100,7 @@ fn open_transaction(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
     Ok(held)
 }
 
-/// The first thing that speaks against touching the user's trees.
+/// The first reason not to touch the user's trees.
 fn reason_not_to(
     repo: &Repo,
     checkouts: &[Checkout],
@@ -157,7 +157,7 @@ fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[ChangedPath]) -> Resu
             found.insert(path.to_vec());
         }
     }
-    // Entries that git was told not to look at: it would overwrite what it did not see.
+    // Entries that git is configured to skip: it would overwrite changes it did not see.
     let flags = in_tree(repo, checkout)?.args(["ls-files", "-v", "-z"]).done()?.stdout;
     for entry in flags.split(|byte| *byte == 0).filter(|entry| entry.len() > 2 && entry[0] != b'H') {
         let path = &entry[2..];
@@ -173,7 +173,7 @@ fn is_beneath(path: &[u8], dir: &[u8]) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
-/// Things on disk, ignored or not, that stand where the new commit has a path and the old one had none.
+/// Things on disk, ignored or not, that are where the new commit has a path and the old one had none.
 fn unknown_in_the_way(tree: &Path, changed: &[ChangedPath]) -> BTreeSet<Vec<u8>> {
     let leaves: BTreeSet<&[u8]> =
         changed.iter().filter(|one| !one.old_oid.is_zero()).map(|one| one.path.as_slice()).collect();
@@ -209,10 +209,10 @@ fn behind_link(tree: &Path, path: &[u8]) -> bool {
     parents.any(|parent| fs::symlink_metadata(parent).is_ok_and(|meta| meta.is_symlink()))
 }
 
-/// Files in a directory that is to become a file, other than those that leave with it.
+/// Files in a directory that is to become a file, other than those that are removed with it.
 fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTreeSet<Vec<u8>>) {
     for entry in fs::read_dir(tree.join(files::path(dir))).into_iter().flatten().flatten() {
-        let path = [dir, b"/", entry.file_name().as_bytes()].concat();
+        let path = [dir, b"/", os::bytes(&entry.file_name())].concat();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             strangers(tree, &path, leaves, found);
         } else if !leaves.contains(path.as_slice()) {
@@ -270,11 +270,11 @@ fn put_back(
     Ok(())
 }
 
-/// The files must be on disk before the branch says they are.
+/// The files must be on disk before the branch moves.
 fn sync(tree: &Path) -> Result<(), runner::Error> {
     let io = |source| runner::Error::Io { what: "read-tree".to_owned(), source };
     let dir = File::open(tree).map_err(io)?;
-    rustix::fs::syncfs(&dir).map_err(|errno| io(errno.into()))
+    os::sync_all_around(&dir).map_err(io)
 }
 
 /// A command on one of the user's working trees, with the user's own configuration but no hooks.

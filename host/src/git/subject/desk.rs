@@ -9,10 +9,10 @@ use crate::git::runner::{self, GitCommand};
 use crate::git::side::{self, Layout};
 use crate::git::{ObjectId, files};
 
-/// Whatever else the user's attributes say, no program changes content on its way from the tree.
+/// Overrides the user's attributes: no filter program changes content on its way from the tree.
 const NO_PROGRAMS: &[u8] = b"\n* -filter !working-tree-encoding\n";
 
-/// Nobody writes more attributes than this by hand.
+/// Larger attribute files are not written by hand.
 const ATTRIBUTES_CAP: u64 = 1024 * 1024;
 
 const MESSAGE: &str = "The change under review\n";

@@ -1,4 +1,4 @@
-//! Pull requests, told by GitHub's own client. It runs as the user would run it, in the repository, with limits; what it
+//! Pull requests, read with GitHub's own client. It runs as the user would run it, in the repository, with limits; what it
 //! prints is data.
 
 use std::ffi::OsString;
@@ -65,7 +65,8 @@ pub(super) fn pull_request(desk: &SubjectStore<'_>, number: u32) -> Result<Resol
         let tree = patch::applied(desk, &onto, &diff, &name, &view.base_ref_name, &remedy)?;
         (onto.clone(), desk.commit(&tree, &onto)?, String::new())
     };
-    let mut said = about::told("What the pull request says", &format!("{}\n\n{}", view.title, view.body));
+    let mut said =
+        about::quoted_section("What the pull request says", &format!("{}\n\n{}", view.title, view.body));
     if !commits.is_empty() {
         said.push_str(&format!("\n{commits}"));
     }

@@ -2,12 +2,12 @@
 
 use super::desk::SubjectStore;
 use super::{Error, ResolvedSubject, about};
-use crate::config::keys::closest;
 use crate::git::repo::{Repo, short_name};
 use crate::git::runner::{self, GitCommand};
 use crate::git::{ObjectId, change, files};
+use crate::nearest::closest;
 
-/// Where a repository keeps its main line when no remote says so.
+/// Where a repository keeps its main line when no remote names one.
 const DEFAULTS: [&str; 3] = ["refs/heads/main", "refs/heads/master", "refs/heads/trunk"];
 
 pub(super) fn branch(
@@ -73,12 +73,12 @@ pub(super) fn head(desk: &SubjectStore<'_>) -> Result<ObjectId, Error> {
     Ok(desk.empty_root()?)
 }
 
-/// The commit somebody means, or HEAD.
+/// The commit of a name, or HEAD.
 pub(super) fn commit_or_head(desk: &SubjectStore<'_>, name: Option<&str>) -> Result<ObjectId, Error> {
     name.map_or_else(|| head(desk), |name| commit(desk.repo, name))
 }
 
-/// The commit somebody means by a name.
+/// The commit a name refers to.
 pub(super) fn commit(repo: &Repo, name: &str) -> Result<ObjectId, Error> {
     lookup(repo, name)?.ok_or_else(|| no_such(repo, name))
 }
@@ -174,7 +174,7 @@ fn first_parent(desk: &SubjectStore<'_>, commit: &ObjectId) -> Result<ObjectId, 
     }
 }
 
-/// Says what there is, for somebody who mistyped.
+/// Lists the existing names, for a name that was mistyped.
 fn no_such(repo: &Repo, name: &str) -> Error {
     const SHOWN: usize = 5;
     let args = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/heads", "refs/remotes"];

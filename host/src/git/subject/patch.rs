@@ -1,5 +1,5 @@
 //! Diffs and mails with diffs, applied to an index of ours. Paths that lead out of the tree or into `.git` are refused
-//! by git itself; what is refused is told in git's own words, which name file and line.
+//! by git itself; refusals are reported with git's own message, which names file and line.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ const MAILS: usize = 500;
 /// Of a mail's own words.
 const LETTER: u64 = 64 * 1024;
 
-/// What the writer of a patch says of it.
+/// The description its author gave a patch.
 #[derive(Default)]
 struct Letters {
     subject: Option<String>,
@@ -47,7 +47,7 @@ pub(super) fn given(
     let said = if letters.words.is_empty() {
         String::new()
     } else {
-        about::told("What the patch says", &letters.words.join("\n\n"))
+        about::quoted_section("What the patch says", &letters.words.join("\n\n"))
     };
     Ok(ResolvedSubject {
         commit: desk.commit(&tree, &onto)?,

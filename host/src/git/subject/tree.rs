@@ -10,16 +10,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{Access, access};
-
 use super::desk::SubjectStore;
 use super::{Error, ResolvedSubject, checked_out, names};
 use crate::git::change::quote_path;
 use crate::git::runner::{self, GitCommand};
 use crate::git::workspace::CollectLimits;
 use crate::git::{ObjectId, Repo, files};
+use crate::platform::files::check_readable;
 
-/// Somebody may be at work in the tree while we look.
+/// The user may be at work in the tree while we look.
 const TRIES: usize = 3;
 
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -64,7 +63,7 @@ struct Copy<'a> {
     settings: Vec<String>,
 }
 
-/// Paths whose content is not what the index says.
+/// Paths whose content differs from the index.
 #[derive(Default)]
 struct Differences {
     gone: Vec<Vec<u8>>,
@@ -127,7 +126,7 @@ impl<'a> Copy<'a> {
         self.update(&["--assume-unchanged"], &marked(|letter| letter.is_ascii_lowercase()))
     }
 
-    /// Brings the copy up to what lies in the tree, and writes that.
+    /// Brings the copy up to the content of the tree, and writes that.
     fn taken_in(&self, notes: &mut BTreeSet<String>) -> Result<ObjectId, Error> {
         let mut tries = 0;
         loop {
@@ -135,7 +134,7 @@ impl<'a> Copy<'a> {
             let found = self.differences(notes)?;
             match self.take_in(&found) {
                 Ok(()) => return Ok(self.desk.write_tree()?),
-                // A file that is gone since we looked is nobody's fault; another look tells.
+                // A file may disappear between two looks; the next look decides.
                 Err(_) if tries < TRIES => {}
                 Err(error) => return Err(error),
             }
@@ -182,8 +181,8 @@ impl<'a> Copy<'a> {
         Ok(touched)
     }
 
-    /// Leaves out files that a program would have to turn into content, as long as nobody touched them: compared as
-    /// they lie there, they would differ although nothing was changed.
+    /// Leaves out files that a program would have to turn into content, as long as they are untouched: compared as
+    /// they are on disk, they would differ although nothing was changed.
     fn without_filtered(
         &self,
         touched: Vec<Vec<u8>>,
@@ -202,7 +201,7 @@ impl<'a> Copy<'a> {
         let really: BTreeSet<Vec<u8>> = self.touched("trusting")?.into_iter().map(|(_, path)| path).collect();
         for path in filtered.intersection(&really) {
             notes.insert(format!(
-                "{} goes through a filter, which is not run here: it is compared as it lies on disk",
+                "{} goes through a filter, which is not run here: it is compared as it is on disk",
                 quote_path(path)
             ));
         }
@@ -229,7 +228,7 @@ impl<'a> Copy<'a> {
         Ok(filtered)
     }
 
-    /// Whether a path has content to take in. What can't be told is an error, what has none (a pipe, a socket) counts
+    /// Whether a path has content to take in. What can't be determined is an error, what has none (a pipe, a socket) counts
     /// as gone.
     fn look(&self, path: &[u8], notes: &mut BTreeSet<String>) -> Result<bool, Error> {
         let file = self.tree.join(files::path(path));
@@ -240,7 +239,7 @@ impl<'a> Copy<'a> {
             Err(error) => return Err(unreadable(error)),
         };
         if meta.is_file() {
-            return match access(&file, Access::READ_OK).map_err(io::Error::from) {
+            return match check_readable(&file) {
                 Ok(()) => Ok(true),
                 Err(error) if gone(&error) => Ok(false),
                 Err(error) => Err(unreadable(error)),
@@ -313,7 +312,7 @@ fn setting(desk: &SubjectStore<'_>, pair: &str) -> Option<String> {
     word.then(|| format!("{name}={value}"))
 }
 
-/// With its time: by it git tells which files it must not trust its knowledge of. What is not there is not copied.
+/// With its time, by which git knows the files whose cached state it must not trust. What is not there is not copied.
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = match File::open(from) {
         Ok(file) => file,
