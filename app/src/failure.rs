@@ -1,12 +1,11 @@
 //! What went wrong, sorted by who must act: one message, one hint, one exit code.
 
-use std::process::ExitCode;
-
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::store::{files, journal};
 use archeflow_host::{config, drive, executors, log, open, review};
 
-use crate::render::text::{safe, safe_json};
+use crate::output::CommandOutput;
+use crate::render::text::safe;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -33,15 +32,14 @@ impl Failure {
         Failure::new(2, "usage", message, hint)
     }
 
-    pub(crate) fn report(&self, json: bool) -> ExitCode {
-        if json {
-            out!("{}", safe_json(&self.object()));
-        }
+    pub(crate) fn report(&self, json: bool) -> u8 {
+        let code =
+            if json { CommandOutput::json(self.object()).with_code(self.code).print() } else { self.code };
         tell!("error: {}", safe(&self.message));
         if !self.hint.is_empty() {
             tell!("  {}", safe(&self.hint));
         }
-        ExitCode::from(self.code)
+        code
     }
 
     fn object(&self) -> serde_json::Value {

@@ -36,6 +36,8 @@ mod briefs;
 mod budget;
 #[path = "e2e/clients.rs"]
 mod clients;
+#[path = "e2e/control.rs"]
+mod control;
 #[path = "e2e/corpus.rs"]
 mod corpus;
 #[path = "e2e/doctor.rs"]
@@ -78,5 +80,7 @@ mod signals;
 mod sprint;
 #[path = "e2e/sprint_landing.rs"]
 mod sprint_landing;
+#[path = "e2e/stdout.rs"]
+mod stdout;
 #[path = "e2e/trust.rs"]
 mod trust;

@@ -164,6 +164,12 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             ),
             tone: Tone::Caution,
         }),
+        Event::RunPaused(_) => act(
+            "Paused",
+            "running agents finish, nothing new starts until the run is resumed".to_owned(),
+            Tone::Caution,
+        ),
+        Event::RunResumed(_) => act("Resumed", "the pause is over".to_owned(), Tone::Plain),
         Event::ReviewOpened(opened) => {
             let change = &opened.change;
             let files =

@@ -7,6 +7,8 @@
 
 pub mod drive;
 
+pub mod control;
+
 pub mod open;
 
 pub mod review;

@@ -258,7 +258,7 @@ fn start_with(
     let variables: Vec<(OsString, OsString)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let (tree, home, tier) = (Path::new("/tree"), Path::new("/its/own"), Tier::Haiku);
-    let errand = CommandInputs {
+    let inputs = CommandInputs {
         writes,
         tier,
         model,
@@ -269,7 +269,7 @@ fn start_with(
         schema,
         variables: &variables,
     };
-    Ok(cli::find(name).ok_or("no such client")?.command(&errand))
+    Ok(cli::find(name).ok_or("no such client")?.command(&inputs))
 }
 
 fn line(start: &Start) -> String {

@@ -21,6 +21,7 @@ mod pictures;
 mod portrait;
 mod schemas;
 mod scratch;
+mod targets;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, schemas, scratch, tidy};
+use crate::{clients, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -52,7 +52,7 @@ struct Count {
     names: Vec<String>,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 17] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
@@ -87,6 +87,8 @@ const STEPS: [Step; 15] = [
     },
     Step { name: "simulation", needs: Needs::Minutes, what: "20,000 made-up runs", run: simulation },
     Step { name: "demo", needs: Needs::Minutes, what: "the release binary plays a whole run", run: demo },
+    Step { name: "macos", needs: Needs::Minutes, what: "linted and linked for macOS", run: macos },
+    Step { name: "musl", needs: Needs::Minutes, what: "a static program plays a whole run", run: musl },
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
@@ -221,7 +223,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn version(words: &[&str]) -> Option<String> {
+pub(crate) fn version(words: &[&str]) -> Option<String> {
     let output =
         command(words).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -344,6 +346,14 @@ fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
     through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
 }
 
+fn macos(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::macos(root)
+}
+
+fn musl(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::musl(root)
+}
+
 /// Licences, bans and sources block; advisories only inform, since they change without us.
 fn deny(root: &Path, _: &mut Count) -> Result<Done, String> {
     if version(&["cargo", "deny", "--version"]).is_none() {
@@ -463,7 +473,18 @@ mod tests {
         let all = STEPS.map(|step| step.name).to_vec();
         let without =
             |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
-        let long = ["crash", "sprint", "browser", "schemas", "clients", "matrix", "simulation", "demo"];
+        let long = [
+            "crash",
+            "sprint",
+            "browser",
+            "schemas",
+            "clients",
+            "matrix",
+            "simulation",
+            "demo",
+            "macos",
+            "musl",
+        ];
         assert_eq!(plan(&[]), Ok(all.clone()));
         assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));
         assert_eq!(plan(&["--quick"]), Ok(without(&long)));

@@ -1,7 +1,7 @@
 //! `archeflow demo`: a whole run on a small real repository, with scripted agents and everything else real.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use archeflow_host::children;
 use archeflow_host::config::Flags;
@@ -11,6 +11,7 @@ use crate::args::{DemoArgs, Place, Session};
 use crate::commands::ground;
 use crate::commands::session::drive;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
 /// The sample: a shop's till in shell, with a bug at exactly 100 euros, and tests that do not cover it.
@@ -22,7 +23,7 @@ const FILES: [(&str, &str); 3] = [
 const PLAY: &str = include_str!("../../demo/demo.play");
 const TASK: &str = "Give the discount from 100 euros on";
 
-pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     let paint = Paint::for_stderr();
     let folder = folder(args)?;
     let shop = folder.join("shop");
@@ -71,9 +72,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
         tui: args.tui,
         place: Place { repo: Some(shop.clone()), config: None, json: args.json },
     };
-    let code = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
+    let output = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);
-    Ok(code)
+    Ok(output)
 }
 
 fn look_around(shop: &Path, run_id: &str, paint: Paint) {

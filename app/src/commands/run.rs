@@ -1,7 +1,5 @@
 //! `archeflow run`: a new run, or one re-entered with `--start-from`.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::{Agents, Phase};
 use archeflow_host::config::Flags;
 use archeflow_host::open::{self, RunRequest};
@@ -11,9 +9,10 @@ use crate::args::RunArgs;
 use crate::commands::house;
 use crate::commands::session::{attended, drive};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe_line;
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     let flags = flags(args)?;
     let house = house(&args.session.place, args.target.as_deref(), true)?;
     if let Some(phase) = &args.start_from {
@@ -39,7 +38,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     drive(opened.driver, "run", &args.session, auto_merge, opened.before, opened.after)
 }
 
-fn reenter(args: &RunArgs, flags: &Flags, house: open::Project, phase: &str) -> Result<ExitCode, Failure> {
+fn reenter(
+    args: &RunArgs,
+    flags: &Flags,
+    house: open::Project,
+    phase: &str,
+) -> Result<CommandOutput, Failure> {
     let phase = Phase::parse(phase).ok_or_else(|| {
         Failure::usage(format!("'{phase}' is no phase to start from"), "Known: plan, do, check, act")
     })?;

@@ -379,6 +379,13 @@ impl Test {
         outcome
     }
 
+    /// A command that reaches into a run which another process drives meanwhile: the journal grows beside it, so the
+    /// auditor, who compares before and after, has no say.
+    pub(crate) fn beside(&self, arguments: &[&str]) -> Outcome {
+        let all = [arguments, &["--json"]].concat();
+        Outcome::read(self, &all, &self.output(&all), false)
+    }
+
     /// Starts the program and does something to it before waiting for its end.
     pub(crate) fn during(&self, arguments: &[&str], act: impl FnOnce(&mut Child)) -> Outcome {
         let mut all: Vec<&str> = arguments.to_vec();

@@ -2,46 +2,30 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{Finding, Millionths, Traits, TurnSignal};
 
-/// The status token on the last line of an answer (AF-040).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
-    /// No token, two different ones, or one that is not final: taken as done (D-02).
-    #[default]
-    Unverified,
-    Done,
-    DoneWithConcerns,
-    NeedsContext,
-    Blocked,
-}
-
-impl Status {
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Unverified => "UNVERIFIED",
-            Status::Done => "DONE",
-            Status::DoneWithConcerns => "DONE_WITH_CONCERNS",
-            Status::NeedsContext => "NEEDS_CONTEXT",
-            Status::Blocked => "BLOCKED",
-        }
+named! {
+    /// The status token on the last line of an answer (AF-040).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Status {
+        /// No token, two different ones, or one that is not final: taken as done (D-02).
+        #[default]
+        Unverified = "UNVERIFIED",
+        Done = "DONE",
+        DoneWithConcerns = "DONE_WITH_CONCERNS",
+        NeedsContext = "NEEDS_CONTEXT",
+        Blocked = "BLOCKED",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    Approved,
-    Rejected,
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Approved => "APPROVED",
-            Verdict::Rejected => "REJECTED",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Verdict {
+        Approved = "APPROVED",
+        Rejected = "REJECTED",
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Reproduction;
+use super::named::named;
 
 /// The source of findings that no model can waive (D-07).
 pub const PROGRAM: &str = "program";
@@ -20,22 +21,14 @@ pub const CATEGORIES: [&str; 9] = [
     "testing",
 ];
 
-/// Graver compares greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Severity {
-    Info,
-    Warning,
-    Critical,
-}
-
-impl Severity {
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Info => "INFO",
-            Severity::Warning => "WARNING",
-            Severity::Critical => "CRITICAL",
-        }
+named! {
+    /// Graver compares greater.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Severity {
+        Info = "INFO",
+        Warning = "WARNING",
+        Critical = "CRITICAL",
     }
 }
 
@@ -47,20 +40,13 @@ pub enum Flaw {
     TestGap,
 }
 
-/// The role that gets a finding in the next cycle. The Creator is the higher destination (AF-094).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Destination {
-    Maker,
-    Creator,
-}
-
-impl Destination {
-    pub fn name(self) -> &'static str {
-        match self {
-            Destination::Maker => "maker",
-            Destination::Creator => "creator",
-        }
+named! {
+    /// The role that gets a finding in the next cycle. The Creator is the higher destination (AF-094).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Destination {
+        Maker = "maker",
+        Creator = "creator",
     }
 }
 

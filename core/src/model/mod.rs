@@ -8,6 +8,7 @@ mod count;
 mod finding;
 mod lesson;
 mod loop_policy;
+pub(crate) mod named;
 mod number;
 mod outcome;
 mod overlay;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Splitting;
+use super::named::named;
 use crate::event::Artifact;
 use crate::settings::settings;
 
@@ -17,27 +18,16 @@ pub struct Subject {
     pub key: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubjectKind {
-    WorkingTree,
-    Staged,
-    Branch,
-    Commits,
-    Patch,
-    PullRequest,
-}
-
-impl SubjectKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            SubjectKind::WorkingTree => "working tree",
-            SubjectKind::Staged => "staged changes",
-            SubjectKind::Branch => "branch",
-            SubjectKind::Commits => "commits",
-            SubjectKind::Patch => "patch",
-            SubjectKind::PullRequest => "pull request",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SubjectKind {
+        WorkingTree = "working tree",
+        Staged = "staged changes",
+        Branch = "branch",
+        Commits = "commits",
+        Patch = "patch",
+        PullRequest = "pull request",
     }
 }
 
@@ -84,25 +74,17 @@ pub struct Scratch {
     pub content: String,
 }
 
-/// The result of running a reproduction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReproductionResult {
-    /// Fails on the change and, for a regression, passes on the base.
-    Confirmed,
-    /// Could not be run, or fails without the change as well.
-    NotReproduced,
-    /// Passes on the change.
-    Refuted,
-}
-
-impl ReproductionResult {
-    pub fn name(self) -> &'static str {
-        match self {
-            ReproductionResult::Confirmed => "confirmed",
-            ReproductionResult::NotReproduced => "not_reproduced",
-            ReproductionResult::Refuted => "refuted",
-        }
+named! {
+    /// The result of running a reproduction.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ReproductionResult {
+        /// Fails on the change and, for a regression, passes on the base.
+        Confirmed = "confirmed",
+        /// Could not be run, or fails without the change as well.
+        NotReproduced = "not_reproduced",
+        /// Passes on the change.
+        Refuted = "refuted",
     }
 }
 

@@ -20,7 +20,7 @@ use crate::model::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
 
-/// So many are read, to find the gravest among them.
+/// The most that are read, to find the gravest among them.
 const MAX_READ: usize = 20_000;
 
 /// What JSON that means to be findings holds.

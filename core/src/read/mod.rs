@@ -130,7 +130,7 @@ impl Problems {
         self.kept.len() + self.more
     }
 
-    /// The first problem after so many, and how many more there are.
+    /// The first problem beyond the limit, and how many more there are.
     pub(crate) fn since(&self, before: usize) -> Option<String> {
         let more = self.count().checked_sub(before + 1)?;
         let first = self.kept.get(before).map_or("more problems than are kept", String::as_str);

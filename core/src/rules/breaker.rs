@@ -1,6 +1,6 @@
 //! How long an account is avoided that has refused a request, and when that is too long to wait for (C6,
 //! M-G3, M-G4). There is no clock and no chance in it: what looks like chance is drawn from the name of the run and how
-//! often it was turned away.
+//! often it was refused.
 
 use crate::model::Retries;
 
@@ -45,7 +45,7 @@ pub fn wait(refusal: AccountRefusal, retries: &Retries, salt: u64) -> u64 {
     refusal.told_ms.unwrap_or(0).max(own)
 }
 
-/// Up to so many percent more.
+/// Up to N percent more.
 fn jittered(wait: u64, percent: u32, salt: u64) -> u64 {
     let most = wait.saturating_mul(u64::from(percent)) / 100;
     wait.saturating_add(if most == 0 { 0 } else { salt % (most + 1) })

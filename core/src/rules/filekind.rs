@@ -7,41 +7,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Splitting;
+use crate::model::named::named;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileKind {
-    Plain,
-    /// The exact versions a package manager chose.
-    Lock,
-    /// Third-party code, copied in.
-    Vendored,
-    /// Written by a tool.
-    Generated,
-    /// Made small for machines, or a map of that.
-    Minified,
-    Binary,
-}
-
-impl FileKind {
-    pub const ALL: [FileKind; 6] = [
-        FileKind::Plain,
-        FileKind::Lock,
-        FileKind::Vendored,
-        FileKind::Generated,
-        FileKind::Minified,
-        FileKind::Binary,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            FileKind::Plain => "plain",
-            FileKind::Lock => "lock",
-            FileKind::Vendored => "vendored",
-            FileKind::Generated => "generated",
-            FileKind::Minified => "minified",
-            FileKind::Binary => "binary",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FileKind {
+        Plain = "plain",
+        /// The exact versions a package manager chose.
+        Lock = "lock",
+        /// Third-party code, copied in.
+        Vendored = "vendored",
+        /// Written by a tool.
+        Generated = "generated",
+        /// Made small for machines, or a map of that.
+        Minified = "minified",
+        Binary = "binary",
     }
 }
 
@@ -49,13 +30,13 @@ impl FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     Whole,
-    /// Only so many changed lines from its beginning.
+    /// Only the first N changed lines.
     Head(u32),
     /// Its name and its counts.
     Summary,
 }
 
-/// What is done with a file of some kind and so many changed lines.
+/// The treatment of a file by its kind and number of changed lines.
 pub fn treatment(kind: FileKind, changed: u64, splitting: &Splitting) -> Treatment {
     match kind {
         FileKind::Plain => Treatment::Whole,

@@ -110,7 +110,7 @@ pub fn admits(committed: Money, reserved: Money, cap: Money) -> bool {
     committed.plus(reserved) <= cap
 }
 
-/// Whether so many percent of a limit are spent (CL-13: at it, not only above it).
+/// Whether N percent of a limit are spent (CL-13: at it, not only above it).
 pub fn reaches(spent: Money, cap: Money, percent: u32) -> bool {
     u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(percent)
 }

@@ -49,7 +49,7 @@ pub fn themes<'a>(open: &[&'a Tracked], policy: &Boundaries) -> (Vec<&'a Tracked
     (single, themes)
 }
 
-/// Whether a brief of so many characters takes more of the window than it should.
+/// Whether a brief of N characters takes more of the window than it should.
 pub fn fills(characters: usize, window_tokens: u64, policy: &Boundaries) -> bool {
     let tokens = u64::try_from(characters).unwrap_or(u64::MAX).div_ceil(CHARS_PER_TOKEN);
     tokens.saturating_mul(100) > window_tokens.saturating_mul(u64::from(policy.prompt_percent))
@@ -64,7 +64,7 @@ pub fn room(too_long_chars: u64, window_tokens: u64, policy: &Boundaries) -> u64
     whole.saturating_mul(u64::from(policy.prompt_percent)) / 100
 }
 
-/// The beginning of a text that is over by so many characters, with a word about the rest; all of it where nothing
+/// The beginning of a text that is over by N characters, with a word about the rest; all of it where nothing
 /// would be gained.
 pub fn cut(text: &str, over: u64, rest: &str) -> String {
     let note = format!("\n[cut here to make room; {rest}]\n");

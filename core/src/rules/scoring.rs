@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
+use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
@@ -15,7 +16,7 @@ pub const WEIGHTS: [u128; 5] = [30, 25, 20, 15, 10];
 const _: () =
     assert!(WEIGHTS[0] + WEIGHTS[1] + WEIGHTS[2] + WEIGHTS[3] + WEIGHTS[4] == 100, "weights sum to 1");
 
-/// So many useful findings for a dollar are as good as it gets.
+/// The number of useful findings per dollar that scores highest.
 const USEFUL_PER_DOLLAR: u128 = 100;
 
 /// What one reviewer did in one run, counted.
@@ -355,11 +356,13 @@ pub struct ScoreSummary {
     pub advice: Option<Advice>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
-    Improving,
-    Steady,
-    Declining,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Course {
+        Improving = "improving",
+        Steady = "steady",
+        Declining = "declining",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,11 +374,13 @@ pub struct Advice {
     pub promote: Option<Tier>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScoreAdvice {
-    Keep,
-    Optimize,
-    ConsiderRemoving,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ScoreAdvice {
+        Keep = "keep",
+        Optimize = "optimize",
+        ConsiderRemoving = "consider_removing",
+    }
 }
 
 /// Runs that are looked at, and that advice needs (AF-171).
@@ -443,24 +448,4 @@ fn advise(model: Tier, mean: Millionths, signal: Millionths) -> Advice {
 fn mean(numbers: impl Iterator<Item = Millionths>) -> Millionths {
     let (sum, n) = numbers.fold((0_u64, 0_u64), |(sum, n), number| (sum + u64::from(number), n + 1));
     u32::try_from(sum.checked_div(n).unwrap_or(0)).unwrap_or(0)
-}
-
-impl Course {
-    pub fn name(self) -> &'static str {
-        match self {
-            Course::Improving => "improving",
-            Course::Steady => "steady",
-            Course::Declining => "declining",
-        }
-    }
-}
-
-impl ScoreAdvice {
-    pub fn name(self) -> &'static str {
-        match self {
-            ScoreAdvice::Keep => "keep",
-            ScoreAdvice::Optimize => "optimize",
-            ScoreAdvice::ConsiderRemoving => "consider_removing",
-        }
-    }
 }

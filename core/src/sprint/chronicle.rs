@@ -142,7 +142,7 @@ impl Chronicle {
                 }
             }
             SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => {
-                self.ended(order.as_ref(), end, at)
+                self.ended(order.as_ref(), end, at);
             }
             SprintEvent::Settle { item, status, note, .. } => {
                 self.notes.insert(item.clone(), note.clone());

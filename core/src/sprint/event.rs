@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::policy::SprintPolicy;
 use super::queue::{ItemStatus, QueueItem};
 use crate::event::Verb;
+use crate::model::named::named;
 use crate::model::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -92,7 +93,7 @@ pub enum SprintEvent {
     Served { account: String },
     #[serde(rename = "sprint.checkpoint")]
     Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
-    /// AF-151: so much of the budget is gone that it is worth a word.
+    /// AF-151: a warning that much of the budget is spent.
     #[serde(rename = "sprint.warning")]
     Warning { spent_usd: Money, percent: u64 },
     #[serde(rename = "sprint.break")]
@@ -103,7 +104,7 @@ pub enum SprintEvent {
     End { why: SprintStop, detail: String },
 }
 
-/// How a run, or its landing, came out. Without a status it left none: it could not be started, or crashed.
+/// The result of a run, or of its landing. Without a status there is none: it could not be started, or crashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     pub run_id: String,
@@ -180,28 +181,18 @@ pub struct ItemEnd {
     pub end: RunEnd,
 }
 
-/// Why a sprint stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SprintStop {
-    /// Nothing is left that could be run.
-    Done,
-    /// A person said no to a batch.
-    Declined,
-    TaskFailures,
-    Budget,
-    Quality,
-}
-
-impl SprintStop {
-    pub fn name(self) -> &'static str {
-        match self {
-            SprintStop::Done => "done",
-            SprintStop::Declined => "declined",
-            SprintStop::TaskFailures => "task_failures",
-            SprintStop::Budget => "budget",
-            SprintStop::Quality => "quality",
-        }
+named! {
+    /// Why a sprint stops.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SprintStop {
+        /// Nothing is left that could be run.
+        Done = "done",
+        /// A person said no to a batch.
+        Declined = "declined",
+        TaskFailures = "task_failures",
+        Budget = "budget",
+        Quality = "quality",
     }
 }
 

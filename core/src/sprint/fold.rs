@@ -16,7 +16,7 @@ pub struct Sprint {
     pub policy: SprintPolicy,
     pub autonomous: bool,
     pub begun: bool,
-    /// How many lives it had.
+    /// The number of sessions.
     pub fence: u64,
     pub tag: String,
     pub items: BTreeMap<String, ItemState>,
@@ -70,7 +70,7 @@ pub struct ItemState {
     pub attempt: u32,
     /// What its last run may spend.
     pub budget: Option<Money>,
-    /// How its last run came out.
+    /// The result of its last run.
     pub end: Option<RunEnd>,
     /// The run of an earlier sprint with which it begins.
     pub left: Option<UnfinishedRun>,
@@ -177,7 +177,7 @@ impl Sprint {
                 self.set_stage(item, ItemStage::Claiming);
             }
             SprintEvent::Claimed { fence, left, .. } => {
-                self.claimed(answered.as_ref(), *fence, left.as_ref())
+                self.claimed(answered.as_ref(), *fence, left.as_ref());
             }
             SprintEvent::Run { item, attempt, budget_usd, .. } => {
                 self.set_stage(item, ItemStage::Running);
@@ -234,7 +234,7 @@ impl Sprint {
             SprintEvent::Settled { .. } => self.settled(answered.as_ref()),
             SprintEvent::Warning { .. } => self.warned = true,
             SprintEvent::Checkpoint { .. } => {
-                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true)
+                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true);
             }
             SprintEvent::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             SprintEvent::End { why, detail } => self.end = Some((*why, detail.clone())),

@@ -63,7 +63,7 @@ impl SprintPolicy {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }
 
-    /// Whether so much of the budget is spent, or more.
+    /// Whether at least N percent of the budget is spent.
     pub fn is_spent(&self, spent: Money, percent: u64) -> bool {
         self.budget_usd.is_some_and(|budget| {
             u128::from(spent.0) * 100 >= u128::from(budget.0) * u128::from(percent) && spent > Money::ZERO

@@ -6,55 +6,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Workflow;
+use crate::model::named::named;
 
-/// Graver compares smaller, so that sorting puts what matters first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Priority {
-    P0,
-    P1,
-    P2,
-    P3,
+named! {
+    /// Graver compares smaller, so that sorting puts what matters first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Priority {
+        P0 = "P0",
+        P1 = "P1",
+        P2 = "P2",
+        P3 = "P3",
+    }
 }
 
 impl Priority {
-    pub const ALL: [Priority; 4] = [Priority::P0, Priority::P1, Priority::P2, Priority::P3];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Priority::P0 => "P0",
-            Priority::P1 => "P1",
-            Priority::P2 => "P2",
-            Priority::P3 => "P3",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<Priority> {
         Priority::ALL.into_iter().find(|priority| priority.name() == name)
     }
 }
 
-/// How large a task is thought to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TaskSize {
-    S,
-    M,
-    L,
-    #[serde(rename = "XL")]
-    Xl,
+named! {
+    /// How large a task is thought to be.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum TaskSize {
+        S = "S",
+        M = "M",
+        L = "L",
+        #[serde(rename = "XL")]
+        Xl = "XL",
+    }
 }
 
 impl TaskSize {
-    pub const ALL: [TaskSize; 4] = [TaskSize::S, TaskSize::M, TaskSize::L, TaskSize::Xl];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            TaskSize::S => "S",
-            TaskSize::M => "M",
-            TaskSize::L => "L",
-            TaskSize::Xl => "XL",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<TaskSize> {
         TaskSize::ALL.into_iter().find(|estimate| estimate.name() == name)
     }
@@ -83,43 +66,23 @@ impl TaskSize {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemStatus {
-    /// A person should look at it first.
-    Proposed,
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    /// Something it depends on can't be completed.
-    Blocked,
-    Cancelled,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ItemStatus {
+        /// A person should look at it first.
+        Proposed = "proposed",
+        Pending = "pending",
+        Running = "running",
+        Completed = "completed",
+        Failed = "failed",
+        /// Something it depends on can't be completed.
+        Blocked = "blocked",
+        Cancelled = "cancelled",
+    }
 }
 
 impl ItemStatus {
-    pub const ALL: [ItemStatus; 7] = [
-        ItemStatus::Proposed,
-        ItemStatus::Pending,
-        ItemStatus::Running,
-        ItemStatus::Completed,
-        ItemStatus::Failed,
-        ItemStatus::Blocked,
-        ItemStatus::Cancelled,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ItemStatus::Proposed => "proposed",
-            ItemStatus::Pending => "pending",
-            ItemStatus::Running => "running",
-            ItemStatus::Completed => "completed",
-            ItemStatus::Failed => "failed",
-            ItemStatus::Blocked => "blocked",
-            ItemStatus::Cancelled => "cancelled",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<ItemStatus> {
         ItemStatus::ALL.into_iter().find(|status| status.name() == name)
     }

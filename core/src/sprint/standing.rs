@@ -5,12 +5,12 @@ use super::fold::ItemState;
 use super::queue::ItemStatus;
 use crate::model::{Reason, RunStatus, Share};
 
-/// What follows from how a run, or a landing, came out.
+/// What follows from the result of a run, or of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Follows {
     /// It is approved and waits to be landed.
     Land,
-    /// The target changed where it did: from the start, on what is there now.
+    /// The target changed the same files: run again, on the current target.
     Rerun,
     Settle(ItemStatus, String),
 }

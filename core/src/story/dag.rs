@@ -82,6 +82,8 @@ fn is_frame(event: &Event) -> bool {
         Event::RunStart(_)
             | Event::SessionStart(_)
             | Event::SessionEnd(_)
+            | Event::RunPaused(_)
+            | Event::RunResumed(_)
             | Event::RunReentered(_)
             | Event::ReviewOpened(_)
             | Event::LoopOpened(_)
@@ -145,6 +147,8 @@ fn label(event: &Event) -> String {
         Event::RunStart(start) => start.task.clone(),
         Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
         Event::SessionEnd(end) => format!("signal {}", end.signal),
+        Event::RunPaused(paused) => format!("by {}", paused.by),
+        Event::RunResumed(resumed) => format!("by {}", resumed.by),
         Event::RunReentered(again) => format!("from {}", again.phase.name()),
         Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.label(), opened.parts.len()),
         Event::EvidenceStart(start) => {

@@ -54,7 +54,7 @@ enum Event {
 /// # Errors
 ///
 /// When our own output can't be written: the reader is gone.
-pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
+pub fn run(command: &str, task: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
     let mut bridge = match Bridge::start(command, out) {
         Ok(bridge) => bridge,
         Err(error) => {
@@ -63,7 +63,7 @@ pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8
             return Ok(1);
         }
     };
-    let code = bridge.converse(errand);
+    let code = bridge.converse(task);
     bridge.end();
     code
 }
@@ -122,8 +122,8 @@ impl Bridge<'_> {
         })
     }
 
-    fn converse(&mut self, errand: AcpTask) -> io::Result<u8> {
-        let (mut talk, begun) = Talk::begin(errand);
+    fn converse(&mut self, task: AcpTask) -> io::Result<u8> {
+        let (mut talk, begun) = Talk::begin(task);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
         let mut until: Option<Instant> = None;

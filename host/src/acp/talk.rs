@@ -1,5 +1,5 @@
-//! One conversation with an agent, from the greeting to the end of its turn: a state machine that is fed lines and returns what
-//! to do. It keeps no time and knows no pipe.
+//! One conversation with an agent, from the greeting to the end of its turn: a state machine that is fed lines and
+//! returns what to do. It keeps no time and knows no pipe.
 //!
 //! The turn's answer is the last message. Agents send messages in pieces; a piece belongs to another message when it
 //! carries another name, or when a tool was used since.
@@ -30,7 +30,7 @@ const NO_SUCH_METHOD: i64 = -32_601;
 /// What the agent is started for.
 #[derive(Debug, Clone)]
 pub struct AcpTask {
-    pub leave: Permission,
+    pub permission: Permission,
     /// The working copy.
     pub tree: PathBuf,
     /// The session to resume.
@@ -51,7 +51,7 @@ pub enum AcpAction {
 
 #[derive(Debug)]
 pub struct Talk {
-    errand: AcpTask,
+    task: AcpTask,
     waits: Wait,
     /// The number of the last request. There is only ever one without an answer.
     asked: u64,
@@ -99,9 +99,9 @@ struct Message {
 
 impl Talk {
     /// No files and no terminals are offered: every agent works on the disk itself, and some get lost otherwise.
-    pub fn begin(errand: AcpTask) -> (Talk, Vec<AcpAction>) {
+    pub fn begin(task: AcpTask) -> (Talk, Vec<AcpAction>) {
         let mut talk = Talk {
-            errand,
+            task,
             waits: Wait::Nothing,
             asked: 0,
             session: String::new(),
@@ -193,8 +193,8 @@ impl Talk {
         format!("{name} {}", text(info, "version")).trim().clone_into(&mut self.version);
         let loads = result.pointer("/agentCapabilities/loadSession").and_then(Value::as_bool);
         self.resumable = loads.unwrap_or(false);
-        let tree = self.errand.tree.display().to_string();
-        match self.errand.resumes.clone() {
+        let tree = self.task.tree.display().to_string();
+        match self.task.resumes.clone() {
             Some(session) => {
                 let params = json!({"sessionId": session, "cwd": tree, "mcpServers": []});
                 self.session = session;
@@ -221,14 +221,14 @@ impl Talk {
 
     /// Agents list modes in two ways: as modes, or as one of many settings.
     fn mode(&self, result: &Value) -> Option<(&'static str, Value)> {
-        let (leave, session) = (&self.errand.leave, &self.session);
+        let (permission, session) = (&self.task.permission, &self.session);
         if let Some(modes) = result.get("modes").filter(|modes| modes.is_object()) {
             let offered = AcpMode::list(modes.get("availableModes"));
-            let mode = leave.mode(text(modes, "currentModeId"), &offered)?;
+            let mode = permission.mode(text(modes, "currentModeId"), &offered)?;
             return Some(("session/set_mode", json!({"sessionId": session, "modeId": mode})));
         }
         let setting = setting(result, "mode")?;
-        let mode = leave.mode(text(setting, "currentValue"), &AcpMode::list(setting.get("options")))?;
+        let mode = permission.mode(text(setting, "currentValue"), &AcpMode::list(setting.get("options")))?;
         let params = json!({"sessionId": session, "configId": text(setting, "id"), "value": mode});
         Some(("session/set_config_option", params))
     }
@@ -243,7 +243,7 @@ impl Talk {
     }
 
     fn prompt(&mut self) {
-        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.errand.brief)}]);
+        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.task.brief)}]);
         let params = json!({"sessionId": self.session, "prompt": prompt});
         self.ask(Wait::Turn, "session/prompt", &params);
     }
@@ -312,7 +312,7 @@ impl Talk {
         self.learn(about);
         let call = self.calls.get(text(about, "toolCallId")).map(|known| known.call.clone());
         let options = params.get("options").unwrap_or(&Value::Null);
-        let chosen = match self.errand.leave.judge(&call.unwrap_or_default(), options) {
+        let chosen = match self.task.permission.judge(&call.unwrap_or_default(), options) {
             _ if self.cancelled => None,
             PermissionAnswer::Granted(option) => Some(option),
             PermissionAnswer::Refused { option, tool } => {

@@ -1,7 +1,7 @@
 //! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program it
 //! is given, opens nothing: it returns the command as a value, and `executors/agent.rs` does the rest for all of them.
 //!
-//! One file per client, one line in [`KNOWN`].
+//! One file per client, one line in [`cli::ALL`]: every other list of agents follows from [`forms`].
 
 pub mod cli;
 mod cmd;
@@ -34,20 +34,15 @@ pub enum AgentBackend {
     Cli(&'static Client, String),
 }
 
-/// The prefix or name of each backend, and what it runs.
-pub const KNOWN: [(&str, &str); 11] = [
-    ("claude[:<model>]", "Claude Code"),
-    ("codex[:<model>]", "Codex"),
-    ("gemini[:<model>]", "Gemini CLI"),
-    ("opencode[:<provider>/<model>]", "OpenCode"),
-    ("goose[:<provider>/<model>]", "Goose"),
-    ("acp:<command line>", "any agent that speaks the Agent Client Protocol"),
-    ("anthropic[:<model>]", "a model of Anthropic's, with a key"),
-    ("openai[:<model>]@<url>", "a model behind an interface like OpenAI's"),
-    ("ollama[:<model>]", "a model on this machine"),
-    ("cmd:<command line>", "any program that reads the brief on standard input"),
-    ("script:<file>", "a play file, for demos and tests"),
-];
+/// How each agent is written as a spec, and what it is: the clients, then what needs none.
+pub fn forms() -> Vec<(&'static str, &'static str)> {
+    let clients = cli::ALL.iter().map(|client| (client.form, client.title));
+    let others = [
+        ("cmd:<command line>", "any program that reads the prompt on standard input"),
+        ("script:<file>", "a play file, for demos and tests"),
+    ];
+    clients.chain(others).collect()
+}
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
@@ -64,7 +59,7 @@ pub enum Error {
 }
 
 fn known_forms() -> String {
-    KNOWN.iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
+    forms().iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
 }
 
 impl AgentBackend {

@@ -4,7 +4,7 @@ use archeflow_core::model::{Tier, Workflow};
 use archeflow_core::persona::check_name;
 use archeflow_core::settings::{SettingKind as Kind, SettingValue, share_of, whole_number};
 
-use crate::backends::cli::Rest;
+use crate::backends::{self, cli::Rest};
 use crate::model_agent::place::ModelEndpoint;
 
 use super::shown;
@@ -45,8 +45,8 @@ impl KindText for Kind {
                              digits, `-`, `_` and single `.` and `/`, at most 64 characters"
                 .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
-            Kind::Agent => AGENTS.to_owned(),
-            Kind::Agents(most) => format!("a list of at most {most}, each {AGENTS}"),
+            Kind::Agent => agents(),
+            Kind::Agents(most) => format!("a list of at most {most}, each {}", agents()),
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
@@ -301,7 +301,11 @@ fn command(text: &str) -> Option<SettingValue> {
     fits.then(|| SettingValue::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], gemini[:<model>], opencode[:<provider>/<model>], goose[:<provider>/<model>], acp:<command line>, anthropic[:<model>], openai[:<model>]@<url>, ollama[:<model>], cmd:<command line> or script:<file>";
+/// The specs of all agents, the last one with an "or".
+fn agents() -> String {
+    let forms: Vec<&str> = backends::forms().into_iter().map(|(form, _)| form).collect();
+    forms.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+}
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {

@@ -24,6 +24,7 @@ use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
 use crate::clock;
+use crate::control::Steering;
 use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
@@ -47,6 +48,8 @@ pub enum Message {
     /// Something the run can't go on with, outside of its own rules.
     Trouble(Trouble),
     Signal(i32),
+    /// Another process asks something of the run.
+    Steer(Steering),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -71,7 +71,7 @@ impl<'a> CommitFiles<'a> {
             match answer {
                 None => drop(self.known.insert(path.to_vec(), FileContent::Missing)),
                 Some((_, size)) if size > self.cap => {
-                    drop(self.known.insert(path.to_vec(), FileContent::TooLarge))
+                    drop(self.known.insert(path.to_vec(), FileContent::TooLarge));
                 }
                 Some((oid, _)) => blobs.push((*path, oid)),
             }

@@ -93,7 +93,7 @@ fn make(folder: &Path) -> Result<(), files::Error> {
     Ok(())
 }
 
-/// The files that are not plain. Only those with so many changes that it matters are looked into.
+/// The files that are not plain. Only those with many changes are looked into.
 fn summarised_files(
     repo: &Repo,
     base: &ObjectId,

@@ -157,7 +157,7 @@ pub struct ModelSettings {
     pub turns: u32,
     /// The most an answer may have.
     pub tokens: Option<u64>,
-    /// What is waited before each further try.
+    /// The waits before each retry.
     pub waits_ms: Vec<u64>,
     /// The longest a provider may be silent.
     pub patience_ms: u64,

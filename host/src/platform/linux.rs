@@ -189,3 +189,10 @@ mod tests {
         );
     }
 }
+
+/// The user and the process at the other end of a socket.
+pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result<(u32, Option<i32>)> {
+    // SO_PEERCRED says 0 for a process that this namespace can't see; the wrapper has no number for that.
+    let credentials = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok((credentials.uid.as_raw(), Some(credentials.pid.as_raw_nonzero().get())))
+}

@@ -129,3 +129,10 @@ pub(super) fn available_memory() -> Option<u64> {
     let percent = calls::number(c"kern.memorystatus_level")?;
     Some(calls::number(c"hw.memsize")? / 1024 * percent.min(100) / 100)
 }
+
+/// The user and the process at the other end of a socket.
+pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result<(u32, Option<i32>)> {
+    use std::os::fd::AsRawFd;
+    let fd = stream.as_raw_fd();
+    Ok((calls::peer_user(fd)?, calls::peer_process(fd)))
+}

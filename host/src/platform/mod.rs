@@ -12,6 +12,7 @@ pub mod files;
 pub mod machine;
 pub mod poll;
 pub mod process;
+pub mod socket;
 pub mod table;
 pub mod terminal;
 pub mod watcher;

@@ -95,3 +95,12 @@ pub fn families(table: &[Process], roots: &[Process]) -> Vec<Process> {
     }
     table.iter().filter(|process| !process.dead && members.contains(&process.number())).copied().collect()
 }
+
+/// Whether this process started the other one, directly or through others. A process that can't be seen was not.
+pub fn is_descendant(pid: i32) -> bool {
+    let me = getpid().as_raw_nonzero().get();
+    let parent = |pid: i32| Some(Process::read(Pid::from_raw(pid)?)?.parent);
+    // Processes may come and go while this climbs, so it is bounded.
+    let climbed = std::iter::successors(parent(pid), |pid| parent(*pid)).take(10_000);
+    climbed.take_while(|pid| *pid > 0).any(|pid| pid == me)
+}

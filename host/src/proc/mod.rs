@@ -30,6 +30,7 @@ use pump::Pump;
 use sink::Keeper;
 use sweep::Running;
 
+pub use crate::platform::table::is_descendant;
 pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};

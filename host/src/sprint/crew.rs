@@ -54,7 +54,7 @@ impl Crew {
         Ok(SprintEvent::Claimed { start_seq: seq, fence, left })
     }
 
-    /// Writes into the queue what became of an item. What is no longer ours is left as it is.
+    /// Writes the result of an item into the queue. An item that is no longer ours is left as it is.
     pub(super) fn settle(
         &self,
         seq: Seq,
@@ -126,7 +126,7 @@ impl Crew {
             Looked::Over(_) | Looked::Nothing => words(["merge", id, "--unattended", "--json"]),
         };
         let stretch = self.start(seq, &dir, id, args, None);
-        // Cut short before the yes was written down, it waits as it did before: nothing has come out yet.
+        // Cut short before the yes was written down, it waits as it did before: there is no result yet.
         if stretch.cut && stretch.end.status == Some(RunStatus::AwaitingMerge) {
             let detail = format!("the landing was cut short; archeflow merge {id}");
             let stopped = self.watch.is_stopping();

@@ -15,7 +15,7 @@ use crate::log;
 use crate::store::journal::Journal;
 use crate::store::places::{self, Places};
 
-/// So many files are named in the log.
+/// The most files that are named in the log.
 const NAMED: usize = 20;
 
 #[derive(Debug, Default)]

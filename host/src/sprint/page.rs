@@ -18,7 +18,7 @@ use crate::clock;
 
 /// The longest quote from an agent or client on the page.
 const SENTENCE: usize = 240;
-/// A person reads so many rows; the rest is counted.
+/// The most rows of a table; the rest is counted.
 const ROWS: usize = 200;
 
 /// What a page is made of.

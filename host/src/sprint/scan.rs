@@ -14,9 +14,9 @@ use crate::log;
 use crate::store::index;
 use crate::store::journal::Journal;
 
-/// A project without a commit for so many days is stale.
+/// A project without a commit for N days is stale.
 pub const STALE_DAYS: u64 = 30;
-/// From so many marks on, clearing them up is proposed.
+/// From N marks on, clearing them up is proposed.
 pub const MANY_MARKS: usize = 5;
 const DAY_MS: u64 = 86_400_000;
 const LONGEST_MARK: usize = 200;

@@ -8,8 +8,8 @@ use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
 use crate::open::{Error, ProcessEnv, Project};
 
-/// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
-/// repository further up has nothing to do with it: many people keep their whole home in one.
+/// The configuration of the repository with the queue at its top, if there is one, and the user's own file, which wins.
+/// A repository further up has nothing to do with it: many people keep their whole home in one.
 pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
     if !root.join(".git").exists() {
         return users(ground, root);

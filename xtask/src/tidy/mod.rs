@@ -30,11 +30,12 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 14] = [
+const CHECKS: [(&str, Check); 15] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
     ("files are written in known places (R14)", writers::file_writes),
+    ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),
     ("every page of rules is tested", docs::rule_pages),
     ("every module is declared", layout::orphans),

@@ -1,7 +1,5 @@
 //! `archeflow loop start`.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::Approval;
 use archeflow_host::agent_loop::cycle::PATH;
 use archeflow_host::agent_loop::open::{Error, LoopRequest, OpenedLoop};
@@ -14,8 +12,9 @@ use crate::commands::house;
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::attended;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(super) fn run(args: &LoopStart) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &LoopStart) -> Result<CommandOutput, Failure> {
     let flags = Flags {
         agent: args.agent.clone(),
         agent_for: pairs(&args.agent_for)?,

@@ -5,7 +5,6 @@ mod timeline;
 mod whatif;
 
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
@@ -15,9 +14,10 @@ use serde_json::{Value, json};
 use crate::args::{Place, ReplayCommand};
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
-pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
     match what {
         ReplayCommand::Timeline(args) => timeline::run(args),
         ReplayCommand::Whatif(args) => whatif::run(args),

@@ -2,7 +2,6 @@
 //! writes, and looks the same from any process.
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -17,8 +16,9 @@ use serde_json::{Value, json};
 use super::board::{Head, Row, head, rows};
 use super::{place, projects};
 use crate::args::SprintLook;
-use crate::commands::{self, print_json};
+use crate::commands;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::render::tui::board::{Board, Wish};
 use crate::render::tui::face::no_screen;
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(300);
 /// The longest a key waits.
 const KEYS: Duration = Duration::from_millis(100);
 
-pub(super) fn run(args: &SprintLook) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &SprintLook) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let projects = projects(&args.place, &place)?;
     let reading = open(&place, args.id.as_deref())?;
@@ -59,10 +59,9 @@ pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader
     Ok(SprintReader::open(place, &id)?)
 }
 
-pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<CommandOutput, Failure> {
     if json || !terminal::is_there() {
-        print(&reading, projects, json);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(once(&reading, projects, json));
     }
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
@@ -76,7 +75,7 @@ pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Resul
     play(reading, projects, &signal)
 }
 
-fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<ExitCode, Failure> {
+fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<CommandOutput, Failure> {
     let mut screen = Screen::enter().map_err(|error| no_screen(&error))?;
     let mut runs = Runs::default();
     let mut board = Board::new(Paint::for_stdout().0);
@@ -84,7 +83,7 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
     loop {
         if signal.load(Ordering::SeqCst) != 0 || terminal::is_broken() {
             let code = 128 + signal.load(Ordering::SeqCst);
-            return Ok(ExitCode::from(u8::try_from(code).unwrap_or(130)));
+            return Ok(CommandOutput::done().with_code(u8::try_from(code).unwrap_or(130)));
         }
         let mut changed = screen.pause().map_err(|error| no_screen(&error))?;
         if looked.is_none_or(|last| last.elapsed() >= LOOK) {
@@ -104,11 +103,11 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
         for key in screen.keys(KEYS).map_err(|error| no_screen(&error))? {
             match board.act(&key) {
                 None => {}
-                Some(Wish::Leave) => return Ok(ExitCode::SUCCESS),
+                Some(Wish::Leave) => return Ok(CommandOutput::done()),
                 Some(Wish::Open(run, repository)) => {
                     drop(screen);
                     if let Left::Signal(signal) = look_into(&run, &repository)? {
-                        return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(130)));
+                        return Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)));
                     }
                     screen = Screen::enter().map_err(|error| no_screen(&error))?;
                     looked = None;
@@ -126,20 +125,20 @@ fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
 }
 
 /// Without a screen: the same once, as a table.
-fn print(reading: &SprintReader, projects: &Path, json: bool) {
+fn once(reading: &SprintReader, projects: &Path, json: bool) -> CommandOutput {
     let now = clock::now();
     let (head, rows) = (head(reading, now), rows(reading, &mut Runs::default(), projects, now));
     if json {
-        print_json(&object(reading, &head, &rows));
-        return;
+        return CommandOutput::json(object(reading, &head, &rows));
     }
-    let paint = Paint::for_stdout();
-    out!("{} {}", paint.bold(&head.id), paint.tone(head.tone, &safe_line(&head.state)));
-    out!("{}", head.counts);
-    table(paint, &rows);
+    let (paint, mut out) = (Paint::for_stdout(), String::new());
+    put!(out, "{} {}", paint.bold(&head.id), paint.tone(head.tone, &safe_line(&head.state)));
+    put!(out, "{}", head.counts);
+    table(&mut out, paint, &rows);
+    CommandOutput::text(out)
 }
 
-fn table(paint: Paint, rows: &[Row]) {
+fn table(out: &mut String, paint: Paint, rows: &[Row]) {
     let widest = |text: fn(&Row) -> &str, least: usize, most: usize| {
         rows.iter().map(|row| safe_line(text(row)).chars().count()).max().unwrap_or(0).clamp(least, most)
     };
@@ -152,10 +151,11 @@ fn table(paint: Paint, rows: &[Row]) {
         pad("PROJECT", project),
         pad("STATE", state)
     );
-    out!("{}", paint.dim(&heading));
+    put!(out, "{}", paint.dim(&heading));
     for row in rows {
         let text = row.run.as_ref().map_or(&row.text, |(run, _)| run);
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}  {}  {}  {}  {}  {}",
             pad(&cut(&safe_line(&row.item), item), item),
             pad(&cut(&safe_line(&row.project), project), project),

@@ -1,6 +1,7 @@
 //! The next agent (PJ-22): a block that names it in a legal combination is routed, everything else is a protocol error.
 
 use super::{How, Signal};
+use crate::model::named::named;
 use crate::model::{Speaker, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,24 +19,14 @@ pub enum Route {
     Refused(RouteFault),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RouteFault {
-    NoAgent,
-    NoNext,
-    Conflict,
-    Illegal,
-    NotStrict,
-}
-
-impl RouteFault {
-    pub fn name(self) -> &'static str {
-        match self {
-            RouteFault::NoAgent => "no_agent",
-            RouteFault::NoNext => "no_next",
-            RouteFault::Conflict => "conflict",
-            RouteFault::Illegal => "illegal",
-            RouteFault::NotStrict => "not_strict",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RouteFault {
+        NoAgent = "no_agent",
+        NoNext = "no_next",
+        Conflict = "conflict",
+        Illegal = "illegal",
+        NotStrict = "not_strict",
     }
 }
 

@@ -1,5 +1,5 @@
 //! Reviewers: what their findings are like. Each finding is looked at once, and only its beginning: what it is about
-//! stands there.
+//! is there.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
 //! Which tests are run once the whole suite has crashed (PJ-50): those that the change touches, where the runner can be
-//! told so.
+//! told that.
 //!
 //! A command is only taken apart if it is plain words: what a shell makes of anything else is not ours to guess. The
 //! same goes for the names of files, which agents choose.

@@ -1,6 +1,7 @@
 //! Leaks in an added line (PJ-44): credentials, and ways around authentication. Both are tables; a
 //! pattern is there if it is rarely wrong, since a finding blocks the step. What was found is shown masked.
 
+use crate::model::named::named;
 use crate::rules::signs;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,18 +12,11 @@ pub struct Leak {
     pub shown: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeakKind {
-    Credential,
-    Bypass,
-}
-
-impl LeakKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            LeakKind::Credential => "credential",
-            LeakKind::Bypass => "authorization bypass",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LeakKind {
+        Credential = "credential",
+        Bypass = "authorization bypass",
     }
 }
 

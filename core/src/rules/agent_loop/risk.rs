@@ -1,22 +1,15 @@
 //! Whether a person must approve before the Actor starts (PJ-21, PJ-61, MX-03, MX-06, PC-13).
 
+use crate::model::named::named;
 use crate::model::{LoopPolicy, Risk};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
-    Open,
-    /// It continues, with a notice.
-    Told,
-    Ask,
-}
-
-impl Gate {
-    pub fn name(self) -> &'static str {
-        match self {
-            Gate::Open => "open",
-            Gate::Told => "told",
-            Gate::Ask => "ask",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Gate {
+        Open = "open",
+        /// It continues, with a notice.
+        Told = "told",
+        Ask = "ask",
     }
 }
 

@@ -41,7 +41,7 @@ pub fn event_of(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
     }
     if said.agent != Speaker::Human && state.whose() != Some(said.agent) {
         let turn = state.whose().map_or("nobody", Speaker::name);
-        return Err(format!("the {} speaks, and it is the turn of {turn}", said.agent.name()));
+        return Err(format!("the {} writes out of turn: it is the turn of {turn}", said.agent.name()));
     }
     let meant = match said.agent {
         Speaker::Human => of_human(state, said),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Lived, Shared, plain};
 use crate::event::Tracked;
+use crate::model::named::named;
 use crate::model::{Lesson, LessonKind, Memory, Severity};
 use crate::rules::convergence::keywords;
 
@@ -17,59 +18,38 @@ pub struct LessonUpdate {
     pub archived: Option<Archived>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LessonChange {
-    /// Seen for the first time.
-    Created,
-    /// Seen in one more run.
-    Reinforced,
-    /// Seen again, and open for several cycles (AF-112).
-    DoublyReinforced,
-    /// It was injected, and the same finding came back (AF-145).
-    Ineffective,
-    /// Not seen in this run.
-    Unseen,
-    /// Not seen for so long that it lost one.
-    Decayed,
-}
-
-impl LessonChange {
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonChange::Created => "created",
-            LessonChange::Reinforced => "reinforced",
-            LessonChange::DoublyReinforced => "doubly_reinforced",
-            LessonChange::Ineffective => "ineffective",
-            LessonChange::Unseen => "unseen",
-            LessonChange::Decayed => "decayed",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LessonChange {
+        /// Seen for the first time.
+        Created = "created",
+        /// Seen in one more run.
+        Reinforced = "reinforced",
+        /// Seen again, and open for several cycles (AF-112).
+        DoublyReinforced = "doubly_reinforced",
+        /// It was injected, and the same finding came back (AF-145).
+        Ineffective = "ineffective",
+        /// Not seen in this run.
+        Unseen = "unseen",
+        /// Not seen for so long that it lost one.
+        Decayed = "decayed",
     }
 }
 
-/// Why a lesson was put away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Archived {
-    Decayed,
-    Ineffective,
-    /// The user archived it.
-    Forgotten,
-    /// There were too many.
-    CrowdedOut,
+named! {
+    /// Why a lesson was put away.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Archived {
+        Decayed = "decayed",
+        Ineffective = "ineffective",
+        /// The user archived it.
+        Forgotten = "forgotten",
+        /// There were too many.
+        CrowdedOut = "crowded_out",
+    }
 }
 
 impl Archived {
-    pub const ALL: [Archived; 4] =
-        [Archived::Decayed, Archived::Ineffective, Archived::Forgotten, Archived::CrowdedOut];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Archived::Decayed => "decayed",
-            Archived::Ineffective => "ineffective",
-            Archived::Forgotten => "forgotten",
-            Archived::CrowdedOut => "crowded_out",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<Archived> {
         Archived::ALL.into_iter().find(|why| why.name() == word)
     }

@@ -72,7 +72,7 @@ pub fn deferred(left: &[u32]) -> u32 {
         .fold(0, |sum, warnings| sum.saturating_add(*warnings))
 }
 
-/// Text of others as it is kept: one line, nothing hidden, at most so many characters.
+/// Text of others as it is kept: one line, nothing hidden, at most N characters.
 pub fn plain(text: &str, at_most: usize) -> String {
     let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     let visible: String = visible.chars().filter(|c| !(c.is_control() || hides(*c))).collect();

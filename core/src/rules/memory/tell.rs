@@ -6,26 +6,19 @@ use std::fmt::Write;
 
 use super::GENERAL;
 use crate::event::Past;
+use crate::model::named::named;
 use crate::model::{Boundaries, Lesson, LessonKind, Memory, Policy};
 
-/// Why a lesson is injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LessonReason {
-    /// The user wants it so.
-    Preference,
-    /// Seen so often that it goes to everybody.
-    Frequent,
-    /// Seen often enough, in this domain, for this archetype.
-    Recurring,
-}
-
-impl LessonReason {
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonReason::Preference => "preference",
-            LessonReason::Frequent => "frequent",
-            LessonReason::Recurring => "recurring",
-        }
+named! {
+    /// Why a lesson is injected.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LessonReason {
+        /// The user wants it so.
+        Preference = "preference",
+        /// Seen so often that it goes to everybody.
+        Frequent = "frequent",
+        /// Seen often enough, in this domain, for this archetype.
+        Recurring = "recurring",
     }
 }
 

@@ -15,6 +15,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "goose",
+    form: "goose[:<provider>/<model>]",
+    title: "Goose",
     vendor: "Goose",
     program: "goose",
     rest: Rest::Model,
@@ -51,19 +53,19 @@ pub(super) const CLIENT: Client = Client {
 /// Every conversation has this name. The last one is resumed: the home belongs to one archetype.
 const CONVERSATION: &str = "archeflow";
 
-fn command(errand: &CommandInputs<'_>) -> Start {
-    let tools = if errand.writes { "developer" } else { "analyze" };
+fn command(inputs: &CommandInputs<'_>) -> Start {
+    let tools = if inputs.writes { "developer" } else { "analyze" };
     let mut args: Vec<&str> = vec!["run", "-q", "--output-format", "stream-json"];
     args.extend(["--no-profile", "--with-builtin", tools]);
-    let (provider, model) = errand.model.split_once('/').unwrap_or(("", errand.model));
+    let (provider, model) = inputs.model.split_once('/').unwrap_or(("", inputs.model));
     for (flag, value) in [("--provider", provider), ("--model", model)] {
         if !value.is_empty() {
             args.extend([flag, value]);
         }
     }
-    let name = errand.resumes.map_or(CONVERSATION, |session| &session.id);
+    let name = inputs.resumes.map_or(CONVERSATION, |session| &session.id);
     args.extend(["-n", name]);
-    if errand.resumes.is_some() {
+    if inputs.resumes.is_some() {
         args.push("-r");
     }
     args.extend(["-i", "-"]);
@@ -75,9 +77,9 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         // No instructions from the repository.
         ("CONTEXT_FILE_NAMES", "[]"),
     ]);
-    env.extend(errand.owned(&CLIENT));
-    env.push(("GOOSE_PATH_ROOT".into(), errand.home.into()));
-    let lent = secrets(errand).map(|from| Lent { from, to: errand.home.join("config/secrets.yaml") });
+    env.extend(inputs.owned(&CLIENT));
+    env.push(("GOOSE_PATH_ROOT".into(), inputs.home.into()));
+    let lent = secrets(inputs).map(|from| Lent { from, to: inputs.home.join("config/secrets.yaml") });
     Start {
         invocation: Invocation {
             program: CLIENT.program.into(),
@@ -90,10 +92,10 @@ fn command(errand: &CommandInputs<'_>) -> Start {
 }
 
 /// The file with keys, for users who keep them in one.
-fn secrets(errand: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
-    let folder = match errand.variable("GOOSE_PATH_ROOT") {
+fn secrets(inputs: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
+    let folder = match inputs.variable("GOOSE_PATH_ROOT") {
         Some(root) => std::path::Path::new(root).join("config"),
-        None => errand.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
+        None => inputs.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
     };
     Some(folder.join("secrets.yaml"))
 }

@@ -31,6 +31,10 @@ use crate::client_output::{
 pub struct Client {
     /// The name it is asked for by.
     pub name: &'static str,
+    /// How it is written as a spec, for people.
+    pub form: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
     /// The vendor, by which agents of different makers are recognised.
     pub vendor: &'static str,
     /// Empty for the clients that are part of this program ([`crate::client_output::own`]).
@@ -154,8 +158,8 @@ pub struct Lent {
 }
 
 impl Client {
-    pub fn command(&self, errand: &CommandInputs<'_>) -> Start {
-        (self.command)(errand)
+    pub fn command(&self, inputs: &CommandInputs<'_>) -> Start {
+        (self.command)(inputs)
     }
 
     /// Reads one line; returns a note for the live output. Unknown lines change nothing.

@@ -117,6 +117,9 @@ fn reason_not_to(
         if !vanishes(&lock, PATIENCE) {
             return Ok(Some(LandAttempt::Busy { what: format!("{} exists", lock.display()) }));
         }
+        if let Some(what) = same_but_for_case(repo, checkout, changed, step)? {
+            return Ok(Some(LandAttempt::Busy { what }));
+        }
         let paths = in_the_way(repo, checkout, changed)?;
         if !paths.is_empty() {
             return Ok(Some(LandAttempt::Dirty { paths: paths.into_iter().collect() }));
@@ -126,6 +129,38 @@ fn reason_not_to(
         }
     }
     Ok(None)
+}
+
+/// A changed path and another one of the new commit that the tree's file system would take for one file.
+fn same_but_for_case(
+    repo: &Repo,
+    checkout: &Checkout,
+    changed: &[ChangedPath],
+    step: &Move,
+) -> Result<Option<String>, Error> {
+    if !os::ignores_case(&checkout.tree) {
+        return Ok(None);
+    }
+    let files = repo.list_dir(&step.new, b"")?;
+    let names = files.iter().map(|file| file.path.as_slice());
+    let changed = changed.iter().map(|one| one.path.as_slice());
+    Ok(clash(names, changed).map(|(one, other)| {
+        let (one, other) = (change::quote_path(one), change::quote_path(other));
+        format!(
+            "{one} and {other} differ only in case, which the file system of {} ignores",
+            checkout.tree.display()
+        )
+    }))
+}
+
+/// Two names for one file, at least one of which changed. Those that were there before are not this change's fault.
+fn clash<'a, 'b>(
+    names: impl Iterator<Item = &'a [u8]>,
+    changed: impl Iterator<Item = &'b [u8]>,
+) -> Option<(&'a [u8], &'a [u8])> {
+    let folded = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
+    let touched: BTreeSet<String> = changed.map(folded).collect();
+    os::differ_only_in_case(names.filter(|name| touched.contains(&folded(name))))
 }
 
 /// Whether a lock file is gone, or goes within the time given.
@@ -287,4 +322,25 @@ pub(super) fn swap(repo: &Repo, branch: &str, new: &ObjectId, old: &ObjectId) ->
     let args = ["update-ref", "-m", "archeflow: land", "-z", "--stdin"];
     let output = repo.refs()?.args(args).input(update(branch, new, old)).run()?;
     Ok(output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clash;
+
+    #[test]
+    fn only_a_change_that_brings_a_second_name_for_a_file_is_held() {
+        let rows: [(&[&str], &[&str], bool); 4] = [
+            (&["README", "src/a"], &["src/a"], false),
+            (&["README", "Readme"], &["Readme"], true),
+            // Renamed to another case: the old name is gone from the new commit.
+            (&["Readme"], &["README", "Readme"], false),
+            // There before this change.
+            (&["README", "Readme", "src/a"], &["src/a"], false),
+        ];
+        for (names, changed, held) in rows {
+            let bytes = |list: &'static [&'static str]| list.iter().map(|name| name.as_bytes());
+            assert_eq!(clash(bytes(names), bytes(changed)).is_some(), held, "{names:?} {changed:?}");
+        }
+    }
 }

@@ -8,10 +8,10 @@
 //! The same content gives the same commit: made-up commits have a fixed author and the dates of their base.
 
 mod about;
-mod desk;
 mod forge;
 mod names;
 mod patch;
+mod store;
 mod tree;
 
 use std::fs;
@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 
 use super::repo::{self, Repo, short_name};
 use super::{ObjectId, change, files, runner};
-use desk::SubjectStore;
+use store::SubjectStore;
 
 /// The change that is to be reviewed, as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,21 +137,23 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<
         return Err(io(io::ErrorKind::AlreadyExists.into()));
     }
     files::remove(making).map_err(io)?;
-    let desk = SubjectStore::lay_out(repo, making).map_err(io)?;
+    let subject_store = SubjectStore::lay_out(repo, making).map_err(io)?;
     let found = match ask {
-        ReviewTarget::WorkingTree => tree::working(&desk)?,
-        ReviewTarget::Staged => tree::staged(&desk)?,
-        ReviewTarget::Branch { branch, base } => names::branch(&desk, branch, base.as_deref())?,
-        ReviewTarget::Commits { range } => names::commits(&desk, range)?,
-        ReviewTarget::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
-        ReviewTarget::PullRequest { number } => forge::pull_request(&desk, *number)?,
+        ReviewTarget::WorkingTree => tree::working(&subject_store)?,
+        ReviewTarget::Staged => tree::staged(&subject_store)?,
+        ReviewTarget::Branch { branch, base } => names::branch(&subject_store, branch, base.as_deref())?,
+        ReviewTarget::Commits { range } => names::commits(&subject_store, range)?,
+        ReviewTarget::Patch { bytes, name, base } => {
+            patch::given(&subject_store, bytes, name, base.as_deref())?
+        }
+        ReviewTarget::PullRequest { number } => forge::pull_request(&subject_store, *number)?,
     };
-    let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
+    let changed = change::changed(&subject_store.lent, &found.base, &found.commit)?;
     if changed.is_empty() {
         return Err(Error::Nothing { what: found.nothing });
     }
     let about = about::whole(&found.said, &found.notes, &changed);
-    desk.clear_up().map_err(io)?;
+    subject_store.clear_up().map_err(io)?;
     fs::rename(making, store).map_err(io)?;
     let repo = repo.lending(store).map_err(io)?;
     let ResolvedSubject { base, commit, title, key, .. } = found;

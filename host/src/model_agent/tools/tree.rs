@@ -65,7 +65,7 @@ impl ToolTree {
         Ok(parts)
     }
 
-    /// The text of a file, or of its first so many bytes.
+    /// The text of a file, or of its first N bytes.
     pub(super) fn read(&self, parts: &[String], most: u64) -> Result<Vec<u8>, String> {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, false)?;

@@ -24,9 +24,12 @@ mod tests {
         [&count.to_ne_bytes(), rest].concat()
     }
 
+    /// The number of arguments, what follows it, and the environment in that.
+    type Row = (i32, &'static [u8], Option<&'static [u8]>);
+
     #[test]
     fn the_environment_follows_the_arguments() {
-        let rows: [(i32, &[u8], Option<&[u8]>); 6] = [
+        let rows: [Row; 6] = [
             (2, b"/bin/sh\0\0\0\0sh\0-c\0A=1\0B=2\0\0", Some(b"A=1\0B=2\0\0")),
             (2, b"/bin/sh\0\0sh\0\0A=1\0", Some(b"A=1\0")),
             (1, b"/bin/sh\0sh\0", Some(b"")),

@@ -143,3 +143,21 @@ fn path_of(pid: i32, fd: i32) -> Option<Vec<u8>> {
     let end = path.iter().position(|&byte| byte == 0)?;
     path.get(..end).map(<[u8]>::to_vec)
 }
+
+/// The user at the other end of a local socket.
+pub(super) fn peer_user(fd: c_int) -> std::io::Result<u32> {
+    let (mut user, mut group) = (0, 0);
+    // SAFETY: both places are ours and live until the call returns.
+    let result = unsafe { libc::getpeereid(fd, &raw mut user, &raw mut group) };
+    if result == 0 { Ok(user) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// The process at the other end of a local socket.
+pub(super) fn peer_process(fd: c_int) -> Option<i32> {
+    let mut pid: c_int = 0;
+    let mut size = libc::socklen_t::try_from(size_of::<c_int>()).ok()?;
+    let to = ptr::from_mut(&mut pid).cast::<c_void>();
+    // SAFETY: `to` points to `size` bytes of ours that live until the call returns.
+    let result = unsafe { libc::getsockopt(fd, libc::SOL_LOCAL, libc::LOCAL_PEERPID, to, &raw mut size) };
+    (result == 0).then_some(pid)
+}

@@ -36,9 +36,9 @@ impl SubjectStore<'_> {
             shallow: None,
         };
         side::lay_out(dir, &layout)?;
-        let desk = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
-        desk.attributes(true)?;
-        Ok(desk)
+        let store = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
+        store.attributes(true)?;
+        Ok(store)
     }
 
     /// The user's own attributes, with or without the line that takes programs out of them.
