@@ -25,8 +25,7 @@ fn every_command_that_takes_an_agent_lists_all_of_them() {
 fn the_readme_names_every_client() {
     let readme = include_str!("../../../README.md");
     for client in backends::cli::ALL {
-        let named =
-            [format!("`{}`", client.name), format!("`{}:", client.name), format!("`{}@", client.name)];
+        let named = ["`", ":", "[", "@"].map(|next| format!("`{}{next}", client.name));
         assert!(named.iter().any(|name| readme.contains(name)), "{}", client.name);
     }
 }
