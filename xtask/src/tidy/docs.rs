@@ -66,7 +66,7 @@ fn resolve(page: &str, target: &str) -> String {
 
 /// Where people keep their files. A test may make one up, under these names.
 const HOMES: [&str; 4] = ["/home/", "/Users/", "/root/", "C:\\Users\\"];
-const MADE_UP: [&str; 4] = ["me/", "you/", "user/", "ada/"];
+const MADE_UP: [&str; 5] = ["me/", "you/", "user/", "ada/", "u/"];
 
 /// A path that exists on the author's machine only.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Complaint> {

@@ -100,7 +100,8 @@ fn is_declared(tree: &Tree, base: &[&str], names: &[&str]) -> bool {
     if in_tests {
         // Test binaries declare their helpers in nested `mod` blocks, each for itself.
         let folder = format!("{base}/");
-        return tree.under(&[&folder], ".rs").any(|(_, text)| declares(text));
+        let by_path = format!("#[path = \"{}.rs\"]", names.join("/"));
+        return tree.under(&[&folder], ".rs").any(|(_, text)| declares(text) || text.contains(&by_path));
     }
     parents.iter().filter_map(|parent| tree.get(parent)).any(declares)
 }
@@ -120,13 +121,18 @@ pub(super) fn skipped_tests(tree: &Tree) -> Vec<Complaint> {
 pub(super) fn tasks(tree: &Tree) -> Vec<Complaint> {
     code(tree, |line| {
         let marks = ["TODO", "FIXME", "XXX", "HACK"];
-        let mark = marks
-            .iter()
-            .find(|mark| line.comment.split(|c: char| !c.is_alphanumeric()).any(|w| w == **mark))?;
+        let mark = marks.iter().find(|mark| is_task(&line.comment, mark))?;
         let issue =
             line.comment.split('#').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         (!issue).then(|| format!("{mark} without the number of an issue"))
     })
+}
+
+/// Whether a comment is a task. One that only speaks of such marks is none.
+fn is_task(comment: &str, mark: &str) -> bool {
+    let begins = comment.trim_start().strip_prefix(mark);
+    begins.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        || [":", "("].iter().any(|sign| comment.contains(&format!("{mark}{sign}")))
 }
 
 fn code(tree: &Tree, complains: impl Fn(&SourceLine) -> Option<String>) -> Vec<Complaint> {
@@ -172,6 +178,8 @@ mod tests {
         let test = ("core/tests/t.rs", "mod common {\n    pub(crate) mod page;\n}");
         complains(orphans, &[test, ("core/tests/common/page.rs", "")], &[]);
         complains(orphans, &[test, ("core/tests/common/word.rs", "")], &["core/tests/common/word.rs:1"]);
+        let named = ("core/tests/u.rs", "#[path = \"harness/run.rs\"]\nmod harness;");
+        complains(orphans, &[named, ("core/tests/harness/run.rs", "")], &[]);
     }
 
     #[test]
@@ -192,6 +200,7 @@ mod tests {
     fn tasks_without_issue() {
         complains(tasks, &[("core/src/a.rs", "x // TODO: later")], &["core/src/a.rs:1"]);
         complains(tasks, &[("core/src/a.rs", "/* FIXME */")], &["core/src/a.rs:1"]);
+        complains(tasks, &[("core/src/a.rs", "/// A line with a mark such as TODO.")], &[]);
         complains(tasks, &[("core/src/a.rs", "// TODO(#12): later\nlet t = \"TODO\";")], &[]);
     }
 

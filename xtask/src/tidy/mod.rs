@@ -128,7 +128,9 @@ impl Tree {
 
     /// Rust files below these folders, taken apart; modules that are only for tests are left out.
     fn sources<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = (&'a str, Vec<scan::SourceLine>)> {
-        self.under(folders, ".rs").map(|(path, text)| (path, scan::without_tests(scan::lines(text))))
+        // A file of this name is declared below `#[cfg(test)]`.
+        let files = self.under(folders, ".rs").filter(|(path, _)| !path.ends_with("/tests.rs"));
+        files.map(|(path, text)| (path, scan::without_tests(scan::lines(text))))
     }
 }
 
