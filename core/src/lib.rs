@@ -5,10 +5,12 @@
 //! [`story`]); a run looked at again ([`replay`]); and many tasks in many places ([`sprint`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
-//! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
-//! `clippy.toml` prove it.
+//! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (libraries that only
+//! compute) and `clippy.toml` prove it.
 
 pub mod digest;
+
+pub mod text;
 
 pub mod model;
 

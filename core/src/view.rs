@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
+use crate::text::one_line;
 
 /// How a line should feel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -523,16 +524,6 @@ pub fn seconds(ms: u64) -> String {
         60_000..=3_599_999 => format!("{}m {}s", ms / 60_000, ms / 1_000 % 60),
         _ => format!("{}h {}m", ms / 3_600_000, ms / 60_000 % 60),
     }
-}
-
-/// Text of others on one line of bounded length.
-pub fn one_line(text: &str) -> String {
-    const AT_MOST: usize = 160;
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() > AT_MOST {
-        line = line.chars().take(AT_MOST - 1).chain(['…']).collect();
-    }
-    line
 }
 
 pub fn capital(word: &str) -> String {

@@ -11,9 +11,10 @@ use std::path::Path;
 use archeflow_core::event::RunStart;
 use archeflow_core::model::{Lesson, LessonKind, Memory as Policy, Resolved};
 use archeflow_core::rules::memory::{
-    self as rules, Archived, Lived, MANUAL, Step, USER, What, crowded_out, deferred, effects, plain, retires,
+    self as rules, Archived, Lived, MANUAL, Step, USER, What, crowded_out, deferred, effects, retires,
 };
 use archeflow_core::run::Run;
+use archeflow_core::text::short_line;
 use serde_json::{Value, json};
 
 use crate::store::journal::{self, Journal};
@@ -70,12 +71,12 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
 
 /// A lesson as it may stand in a log and on a screen. One without a usable name can't be spoken of.
 fn tellable(lesson: &Lesson) -> Option<Lesson> {
-    let word = |text: &str| plain(text, LONGEST_WORD);
+    let word = |text: &str| short_line(text, LONGEST_WORD);
     names::valid_name(&lesson.id).then(|| Lesson {
         ts: word(&lesson.ts),
         run_id: word(&lesson.run_id),
         source: word(&lesson.source),
-        description: plain(&lesson.description, LONGEST_TEXT),
+        description: short_line(&lesson.description, LONGEST_TEXT),
         severity: word(&lesson.severity),
         domain: word(&lesson.domain),
         tags: lesson.tags.iter().take(5).map(|tag| word(tag)).collect(),
@@ -300,7 +301,7 @@ fn remember_resolved(shelf: &mut Shelf, lived: &Lived) {
             file: found.file.clone(),
             line: found.line,
             category: found.category.clone(),
-            description: plain(&found.description, LONGEST_TEXT),
+            description: short_line(&found.description, LONGEST_TEXT),
         };
         let same = |old: &Resolved| Resolved { run_id: lived.run_id.clone(), ..old.clone() } == resolved;
         let _ = shelf.resolved.take(same);
@@ -390,7 +391,7 @@ pub fn add(memory: &Memory, letter: char, written: &Written, policy: &Policy) ->
             run_id: MANUAL.to_owned(),
             kind: written.kind,
             source: USER.to_owned(),
-            description: plain(&written.text, LONGEST_TEXT),
+            description: short_line(&written.text, LONGEST_TEXT),
             frequency: policy.inject_threshold,
             severity: "INFO".to_owned(),
             domain: written.domain.clone(),

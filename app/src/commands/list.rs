@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use archeflow_core::model::{Outcome, Reason, RunStatus};
 use archeflow_core::run::Run;
+use archeflow_core::text::shell_word;
 use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
 use archeflow_host::start::{self, Project};
@@ -196,16 +197,9 @@ fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
         None => format!("archeflow show {id}"),
     };
     if here != Some(seen.root.as_path()) {
-        command.push_str(&format!(" --repo {}", quoted(&seen.root)));
+        command.push_str(&format!(" --repo {}", shell_word(&seen.root.display().to_string())));
     }
     Some(Active { seen, run, command })
-}
-
-/// For the shell, where it needs that.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-'));
-    if plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 impl Seen {
@@ -396,7 +390,7 @@ pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ago, quoted};
+    use super::ago;
 
     #[test]
     fn times_are_told_as_people_say_them() {
@@ -414,6 +408,5 @@ mod tests {
             assert_eq!(ago(now, now - before), told);
         }
         assert_eq!(ago(0, 5_000), "just now", "a clock that went back");
-        assert_eq!(quoted("/a b/it's".as_ref()), "'/a b/it'\\''s'");
     }
 }

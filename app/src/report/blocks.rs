@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::most;
-use super::text::line;
+use archeflow_core::text::{html, short_line};
 
 pub(super) fn draw(page: &str) -> String {
     let mut out = String::new();
@@ -120,7 +120,7 @@ fn inline(text: &str) -> String {
 /// Blanks at the ends matter between pieces of one line.
 fn line_of(text: &str) -> String {
     let ends = |there: bool| if there { " " } else { "" };
-    let inner = line(text, most::PARAGRAPH);
+    let inner = html(&short_line(text, most::PARAGRAPH));
     if inner.is_empty() {
         return ends(!text.is_empty()).to_owned();
     }

@@ -9,8 +9,8 @@ use archeflow_core::view::{self, Tone, capital};
 
 use super::diff::{FileDiff, Kind};
 use super::markdown::split;
-use super::text::{escaped, laid_open, line, lines};
 use super::{Report, blocks, graph, most, svg, words};
+use archeflow_core::text::{html, revealed, short_line, short_text};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -40,7 +40,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
     section(&mut body, "change", "The change", &change(report));
     section(&mut body, "artifacts", "Artifacts", &artifacts(story));
     if let Some(dag) = report.dag {
-        let tree = escaped(&graph::plain(dag));
+        let tree = html(&graph::plain(dag));
         section(&mut body, "events", "Events", &format!("<pre class=\"tree\">{tree}</pre>"));
     }
     page(story, &body)
@@ -438,11 +438,11 @@ fn one_file(out: &mut String, file: &FileDiff, open: &str) {
     let from = file
         .from
         .as_ref()
-        .map(|from| format!(" <span class=\"soft\">from {}</span>", escaped(&laid_open(from, 200))));
+        .map(|from| format!(" <span class=\"soft\">from {}</span>", html(&revealed(from, 200))));
     let _ = write!(
         out,
         "<details class=\"file\"{open}><summary><code>{}</code>{} <span class=\"soft\">{}</span> <span class=\"plus\">+{}</span> <span class=\"minus\">−{}</span></summary><pre class=\"diff\">",
-        escaped(&laid_open(&file.path, 200)),
+        html(&revealed(&file.path, 200)),
         from.unwrap_or_default(),
         file.word,
         file.added,
@@ -456,7 +456,7 @@ fn one_file(out: &mut String, file: &FileDiff, open: &str) {
             Kind::Deleted => "del",
             Kind::Note => "note",
         };
-        let _ = write!(out, "<span class=\"{class}\">{}\n</span>", escaped(&laid_open(text, most::SENTENCE)));
+        let _ = write!(out, "<span class=\"{class}\">{}\n</span>", html(&revealed(text, most::SENTENCE)));
     }
     if file.left_out > 0 {
         let _ = write!(out, "<span class=\"note\">… {} more lines of this file\n</span>", file.left_out);
@@ -491,4 +491,13 @@ fn more(out: &mut String, there: usize, told: usize) {
     if there > told {
         let _ = write!(out, "<p class=\"soft\">… and {} more.</p>", there - told);
     }
+}
+
+/// One line of other people's text, at most N characters.
+pub(super) fn line(text: &str, most: usize) -> String {
+    html(&short_line(text, most))
+}
+
+fn lines(text: &str, most: usize) -> String {
+    html(&short_text(text, most))
 }

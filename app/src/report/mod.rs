@@ -10,7 +10,6 @@ pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
 mod svg;
-mod text;
 mod words;
 
 #[cfg(test)]

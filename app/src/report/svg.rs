@@ -9,8 +9,8 @@ use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::story::{CycleEnd, CycleStory, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
 
+use super::html::line;
 use super::markdown::split;
-use super::text::line;
 use super::{most, words};
 use crate::render::text::cut;
 

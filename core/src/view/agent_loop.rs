@@ -1,9 +1,10 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
-use super::{Line, Tone, one_line};
+use super::{Line, Tone};
 use crate::event::{BatteryDone, Checked, Event, LoopTurn, QuestionKind};
 use crate::model::{CheckEnd, Heard, LoopState, Outcome, Reason, RunStatus, Speaker};
 use crate::run::Run;
+use crate::text::one_line;
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most lines of a log are not shown")]

@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
+use archeflow_core::text::cells;
 use archeflow_core::view::{Tone, seconds};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
 
-use super::draw::{SMALLEST, clean, put};
+use super::draw::{SMALLEST, put};
 use super::keys::Key;
 use crate::commands::sprint::board::{Head, Row};
 use crate::render::text::{cut, pad};
@@ -156,7 +157,7 @@ impl Columns {
     fn of(rows: &[Row], area: Rect) -> Columns {
         let most = usize::from(area.width) / 4;
         let widest = |text: fn(&Row) -> &str, least: usize| {
-            let wide = rows.iter().map(|row| clean(text(row)).chars().count()).max().unwrap_or(0);
+            let wide = rows.iter().map(|row| cells(text(row)).chars().count()).max().unwrap_or(0);
             wide.clamp(least, most.max(least))
         };
         let wide = usize::from(area.width);
@@ -184,9 +185,9 @@ impl Columns {
         ])
     }
 
-    fn laid(&self, cells: [&str; 9]) -> [String; 3] {
-        let [item, project, state, phase, cycle, findings, cost, elapsed, text] = cells;
-        let fixed = |text: &str, wide: usize| pad(&cut(&clean(text), wide), wide);
+    fn laid(&self, row: [&str; 9]) -> [String; 3] {
+        let [item, project, state, phase, cycle, findings, cost, elapsed, text] = row;
+        let fixed = |text: &str, wide: usize| pad(&cut(&cells(text), wide), wide);
         let before = format!(" {}  {}  ", fixed(item, self.item), fixed(project, self.project));
         let behind = format!(
             "  {}  {}  {}  {}  {}  {}",
@@ -195,7 +196,7 @@ impl Columns {
             fixed(findings, 8),
             fixed(cost, 8),
             fixed(elapsed, 8),
-            clean(text)
+            cells(text)
         );
         let used = before.chars().count() + STATE;
         [before, fixed(state, STATE), pad(&behind, self.wide.saturating_sub(used))]
@@ -278,10 +279,7 @@ mod tests {
         board.show(head(), vec![Row { item: hostile.to_owned(), ..row(0, hostile) }]);
         for size in [(100, 14), (40, 10), (10, 3), (1, 1), (300, 100)] {
             let screen = drawn(&mut board, size).concat();
-            assert!(
-                !screen.contains(|c: char| c.is_control() || archeflow_core::persona::hides(c)),
-                "{size:?}"
-            );
+            assert!(!screen.contains(|c: char| archeflow_core::text::is_unsafe(c)), "{size:?}");
         }
     }
 }

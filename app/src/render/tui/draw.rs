@@ -2,16 +2,16 @@
 //! can reach a cell as anything but plain characters.
 
 use archeflow_core::model::{Phase, RunStatus, Severity};
+use archeflow_core::text::{cells, one_line};
 use archeflow_core::view::{self, Tone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::View;
 use super::view::{Agent, Chosen, CycleLine, Driven, Found, Over, Pane};
-use crate::render::text::safe;
 
 /// Below this there is no room for anything but a line that says so.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
@@ -20,8 +20,6 @@ const TWO_COLUMNS: u16 = 100;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long a warning stands in the last row.
 const WARNED_MS: u64 = 20_000;
-/// Marks that may stand on one character; more of them would climb over other rows.
-const MARKS: usize = 2;
 
 /// A run of characters in one style.
 pub(super) type Piece = (Style, String);
@@ -41,7 +39,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
     }
     let (mut x, y, end) = (area.x, area.y + row, area.right());
     for (style, text) in pieces {
-        let text = clean(text);
+        let text = cells(text);
         let room = usize::from(end - x);
         if text.width() > room {
             let last = buffer.set_stringn(x, y, &text, room.saturating_sub(1), *style).0;
@@ -50,21 +48,6 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
         }
         x = buffer.set_stringn(x, y, &text, room, *style).0;
     }
-}
-
-/// The one filter, and what a cell needs beyond it: no line breaks, no piles of marks, nothing that asks a terminal to
-/// show the character before it differently.
-pub(super) fn clean(text: &str) -> String {
-    let mut marks = 0;
-    safe(text)
-        .chars()
-        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
-        .filter(|c| !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'))
-        .filter(|c| {
-            marks = if c.width() == Some(0) { marks + 1 } else { 0 };
-            marks <= MARKS
-        })
-        .collect()
 }
 
 pub(super) struct Ink<'a> {
@@ -139,7 +122,7 @@ impl Ink<'_> {
         let wide = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
         let [left, right] = split_columns(area, area.width - wide);
         let task = view.run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
-        put(buffer, left, 0, &[(self.bold(), format!(" {}", view::one_line(&task)))]);
+        put(buffer, left, 0, &[(self.bold(), format!(" {}", one_line(&task)))]);
         put(buffer, right, 0, &[(self.tone(tone).add_modifier(Modifier::BOLD), state)]);
         let cycle = format!("cycle {} of {}", view.run.number().max(1), view.run.max_cycles.max(1));
         if area.height < 4 {
@@ -464,7 +447,7 @@ impl Ink<'_> {
         }
         if let Some((_, question)) = view.run.question() {
             let style = self.fg(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::REVERSED);
-            let text = format!(" a  answer: {} ", view::one_line(&question.question));
+            let text = format!(" a  answer: {} ", one_line(&question.question));
             put(buffer, area, 0, &[(style, text)]);
             return;
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use archeflow_core::event::{Entry, Event, QuestionAsked, QuestionKind};
 use archeflow_core::model::{Outcome, Phase, Reason, RunStatus};
-use archeflow_core::persona::hides;
+use archeflow_core::text::{cells, is_unsafe};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier};
@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::View;
 use super::act::{Wish, act};
-use super::draw::{clean, draw};
+use super::draw::draw;
 use super::keys::{KEYS, Key};
 use super::view::{Driven, Over, Pane};
 use crate::report::tests::{BREAK, DEMO, entries, poison, values};
@@ -258,10 +258,10 @@ fn r14_hostile_text_is_text_in_every_cell() {
     for hostile in
         ["\u{1b}]0;x\u{7}\u{1b}[2J", "\u{9b}31m\u{202e}abc", "漢字\u{200d}\u{fe0f}👩\u{200d}👩", &flood]
     {
-        let text = clean(hostile);
-        assert!(!text.chars().any(|c| c.is_control() || hides(c)), "{text:?}");
+        let text = cells(hostile);
+        assert!(!text.chars().any(|c| is_unsafe(c)), "{text:?}");
     }
-    assert_eq!(clean(&flood), "e\u{301}\u{301} end");
+    assert_eq!(cells(&flood), "e\u{301}\u{301} end");
     for log in [DEMO, BREAK] {
         let mut lines = values(log);
         lines.iter_mut().for_each(|line| poison(&mut line["data"], ""));
@@ -278,7 +278,7 @@ fn r14_hostile_text_is_text_in_every_cell() {
             for size in SIZES {
                 for cell in drawn(&mut view, size).content() {
                     let symbol = cell.symbol();
-                    assert!(!symbol.chars().any(|c| c.is_control() || hides(c)), "{symbol:?} at {size:?}");
+                    assert!(!symbol.chars().any(|c| is_unsafe(c)), "{symbol:?} at {size:?}");
                     assert!(symbol.chars().count() <= 3, "{symbol:?} piles up");
                 }
             }
