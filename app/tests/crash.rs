@@ -288,9 +288,9 @@ fn m_a12_a_question_is_asked_once() {
     tell(&format!("M-A12: {killed} kill points"));
 }
 
-/// P8: the tail of an unfinished write is set aside and the run goes on; the user is told.
+/// M-B1: the tail of an unfinished write is set aside and the run goes on; the user is told.
 #[test]
-fn p8_a_torn_tail_is_cut_and_told() {
+fn m_b1_a_torn_tail_is_cut_and_told() {
     let batches = 1..=golden().places["recorded"];
     let cuts = [1, 12, usize::MAX].into_iter().cycle();
     let points: Vec<(u64, usize)> =
@@ -316,7 +316,7 @@ fn p8_a_torn_tail_is_cut_and_told() {
         proof::check(&scene, &before, golden()).map_err(named)?;
         Ok(true)
     });
-    tell(&format!("P8: {cut} torn tails"));
+    tell(&format!("M-B1: {cut} torn tails"));
 }
 
 /// Damage that no crash explains stops everything and is left as it is.
@@ -562,9 +562,9 @@ fn m_n2_one_run_has_one_driver() {
     audit::ends(&audit::journal(&scene.journal()).unwrap(), 1).unwrap();
 }
 
-/// P5: a lock that our own dead git left in the user's repository is cleared, however late the run is resumed.
+/// M-E14: a lock that our own dead git left in the user's repository is cleared, however late the run is resumed.
 #[test]
-fn p5_the_lock_of_our_dead_git_is_cleared() {
+fn m_e14_the_lock_of_our_dead_git_is_cleared() {
     for (place, lock) in [("land.prepared:1", "index.lock"), ("land.moved:1", "refs/heads/main.lock")] {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
@@ -579,7 +579,7 @@ fn p5_the_lock_of_our_dead_git_is_cleared() {
 
 /// A lock from before the landing is somebody else's and stays.
 #[test]
-fn p5_the_lock_of_somebody_else_stays() {
+fn m_e14_the_lock_of_somebody_else_stays() {
     let scene = Scene::new();
     assert!(scene.run(Some("recorded:2")).killed);
     let lock = scene.repo().join(".git/index.lock");

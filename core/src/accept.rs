@@ -1,7 +1,7 @@
 //! Whether an answer is one at all. What is not is a failed attempt, never a clean bill (D-02, D-04).
 
 use crate::event::Failure;
-use crate::model::{Answer, Review, Role, Said, Severity, Status, Verdict};
+use crate::model::{Answer, AnswerBody, Review, Role, Severity, Status, Verdict};
 
 /// Looks at what came out of a process that ended well and said something.
 ///
@@ -14,13 +14,13 @@ pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure
         (Role::Maker, _) if !changed => {
             Err((Failure::NoWork, "it says it is done but changed nothing".to_owned()))
         }
-        (Role::Creator, Said::Proposal(proposal)) if proposal.missing.len() >= SECTIONS => {
+        (Role::Creator, AnswerBody::Proposal(proposal)) if proposal.missing.len() >= SECTIONS => {
             Err((Failure::Garbled, "none of the proposal's sections is there".to_owned()))
         }
-        (Role::Gatekeeper | Role::Reviewer, Said::Review(Review { unread: Some(what), .. })) => {
+        (Role::Gatekeeper | Role::Reviewer, AnswerBody::Review(Review { unread: Some(what), .. })) => {
             Err((Failure::Garbled, format!("the review can't be read: {what}")))
         }
-        (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) if contradicts_itself(review) => {
+        (Role::Gatekeeper | Role::Reviewer, AnswerBody::Review(review)) if contradicts_itself(review) => {
             Err((Failure::Garbled, "it rejects, but none of its findings is above INFO".to_owned()))
         }
         (Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper | Role::Reviewer, _) => Ok(()),

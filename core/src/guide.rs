@@ -4,12 +4,12 @@
 use std::fmt::Write;
 
 use crate::event::AgentStart;
-use crate::model::{CATEGORIES, Overlay, Phase, Role, Seat};
+use crate::model::{CATEGORIES, Overlay, Participant, Phase, Role};
 use crate::rules::lens;
 use crate::run::Run;
 
 /// The paragraphs for one seat; empty where nothing was laid over it.
-pub fn paragraphs(overlay: &Overlay, seat: &Seat, phase: Phase, categories: &[String]) -> Vec<String> {
+pub fn paragraphs(overlay: &Overlay, seat: &Participant, phase: Phase, categories: &[String]) -> Vec<String> {
     let mut all = Vec::new();
     if !overlay.concepts.is_empty() {
         let words: Vec<String> =

@@ -10,8 +10,8 @@ use crate::event::{
 };
 use crate::feedback;
 use crate::model::{
-    Domain, Outcome, Phase, Purpose, Reason, Role, RunStatus, SYSTEM, Said, Severity, ShadowAction, Strategy,
-    Trial, Verdict, counted,
+    AnswerBody, Domain, Outcome, Phase, Purpose, Reason, ReproductionResult, Role, RunStatus, SYSTEM,
+    Severity, ShadowAction, Strategy, Verdict, counted,
 };
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
@@ -190,7 +190,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
                 tag: tag(run, phase, "program"),
                 doing: "The reproduction".to_owned(),
                 outcome: format!("{}: {why}", trial.name().replace('_', " ")),
-                tone: if trial == Trial::Confirmed { Tone::Caution } else { Tone::Plain },
+                tone: if trial == ReproductionResult::Confirmed { Tone::Caution } else { Tone::Plain },
             })
         }
         Event::FindingRaised(raised) => Some(Line {
@@ -348,7 +348,7 @@ fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Op
 fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentComplete) -> (String, Tone) {
     let took = seconds(complete.duration_ms);
     match &complete.answer.said {
-        Said::Review(review) => {
+        AnswerBody::Review(review) => {
             let verdict = cycle.verdicts.get(&start.archetype).copied().or(review.verdict);
             let (word, tone) = match verdict {
                 Some(Verdict::Approved) => ("APPROVED", Tone::Good),
@@ -363,7 +363,7 @@ fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentCom
             let counts = if counts.is_empty() { String::new() } else { format!(", {}", counts.join(", ")) };
             (format!("{word} ({took}{counts})"), tone)
         }
-        Said::Proposal(proposal) => {
+        AnswerBody::Proposal(proposal) => {
             let lowest = [
                 proposal.confidence.task_understanding,
                 proposal.confidence.solution_completeness,
@@ -376,7 +376,7 @@ fn answered(cycle: &Cycle, start: &AgentStart, complete: &crate::event::AgentCom
             let hundredths = lowest / 10_000;
             (format!("done ({took}, confidence: {}.{:02})", hundredths / 100, hundredths % 100), Tone::Plain)
         }
-        Said::Prose => match &complete.change {
+        AnswerBody::Prose => match &complete.change {
             Some(change) => {
                 let files = change.files.len() + change.files_left_out as usize;
                 let tests = change.test_files;
@@ -452,7 +452,7 @@ pub(crate) fn why_of(event: &Event) -> Option<Why> {
 pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
     let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
-    let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
+    let merge = || (format!("archeflow merge {run_id}"), "land it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");

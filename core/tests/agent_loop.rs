@@ -12,10 +12,10 @@ use archeflow_core::model::{LimitMode, LoopPolicy, Risk, Speaker, Token};
 use archeflow_core::rules::agent_loop::battery::{Battery, Check, objections};
 use archeflow_core::rules::agent_loop::fewer::fewer;
 use archeflow_core::rules::agent_loop::limits::{Scope, Size, scope};
-use archeflow_core::rules::agent_loop::metrics::{Alert, Moment, Tally, alerts};
-use archeflow_core::rules::agent_loop::recovery::{Trouble, remedy};
-use archeflow_core::rules::agent_loop::states::{Heard, Place, State, after};
-use archeflow_core::rules::agent_loop::turn::{self, Facts, Said};
+use archeflow_core::rules::agent_loop::metrics::{Alert, LoopSnapshot, Tally, alerts};
+use archeflow_core::rules::agent_loop::recovery::{LoopFault, remedy};
+use archeflow_core::rules::agent_loop::states::{LoopPosition, State, TurnEvent, after};
+use archeflow_core::rules::agent_loop::turn::{self, RoutedSignal, TurnFacts};
 use archeflow_core::rules::agent_loop::{commands, diet, goal, risk};
 
 use common::page::{Page, Row};
@@ -24,8 +24,8 @@ fn state(word: &str) -> Option<State> {
     State::ALL.into_iter().find(|state| state.name() == word)
 }
 
-fn heard(word: &str) -> Option<Heard> {
-    Heard::ALL.into_iter().find(|heard| heard.name() == word)
+fn heard(word: &str) -> Option<TurnEvent> {
+    TurnEvent::ALL.into_iter().find(|heard| heard.name() == word)
 }
 
 fn list(text: &str) -> Vec<&str> {
@@ -37,7 +37,7 @@ fn pj_01_to_pj_17_states() {
     let mut page = Page::open("loop");
     let policy = LoopPolicy::default();
     page.check("States", |row| {
-        let place = Place { state: row.word("state", state), insufficient: row.number("in a row") };
+        let place = LoopPosition { state: row.word("state", state), insufficient: row.number("in a row") };
         let Some(then) = after(place, row.word("heard", heard), policy.pause_after) else {
             row.fail("the code refuses this")
         };
@@ -49,8 +49,8 @@ fn pj_01_to_pj_17_states() {
     let told: BTreeSet<(String, String)> =
         table.rows.iter().map(|row| (row.get("state").to_owned(), row.get("heard").to_owned())).collect();
     for state in State::ALL {
-        for heard in Heard::ALL {
-            let legal = after(Place { state, insufficient: 0 }, heard, policy.pause_after).is_some();
+        for heard in TurnEvent::ALL {
+            let legal = after(LoopPosition { state, insufficient: 0 }, heard, policy.pause_after).is_some();
             let row = told.contains(&(state.name().to_owned(), heard.name().to_owned()));
             assert_eq!(legal, row, "{} and {}: the page and the code differ", state.name(), heard.name());
         }
@@ -59,14 +59,14 @@ fn pj_01_to_pj_17_states() {
 }
 
 fn sequence(row: &Row, policy: &LoopPolicy) {
-    let mut place = Place { state: State::Align, insufficient: 0 };
+    let mut place = LoopPosition { state: State::Align, insufficient: 0 };
     let mut seen = Vec::new();
     for word in row.get("said").split_whitespace() {
-        let said: &[Heard] = match word {
-            "I" => &[Heard::Plan, Heard::Success, Heard::Insufficient],
-            "P" => &[Heard::Plan, Heard::Success, Heard::Pass, Heard::RequestChanges],
-            "F" => &[Heard::Plan, Heard::Fail],
-            "R" => &[Heard::Restart],
+        let said: &[TurnEvent] = match word {
+            "I" => &[TurnEvent::Plan, TurnEvent::Success, TurnEvent::Insufficient],
+            "P" => &[TurnEvent::Plan, TurnEvent::Success, TurnEvent::Pass, TurnEvent::RequestChanges],
+            "F" => &[TurnEvent::Plan, TurnEvent::Fail],
+            "R" => &[TurnEvent::Restart],
             other => row.fail(&format!("nobody says '{other}'")),
         };
         for heard in said {
@@ -89,26 +89,29 @@ fn pj_16_nothing_lands_without_a_pass_and_a_yes() {
     };
     let (mut ends, mut landed) = (BTreeSet::new(), 0);
     for _ in 0..1000 {
-        let mut place = Place { state: State::Idle, insufficient: 0 };
+        let mut place = LoopPosition { state: State::Idle, insufficient: 0 };
         let mut story = Vec::new();
         for _ in 0..400 {
-            let said = Heard::ALL[below(Heard::ALL.len())];
+            let said = TurnEvent::ALL[below(TurnEvent::ALL.len())];
             // Or hardly any loop would live to see its end, or be refused five times in a row.
-            if matches!(said, Heard::Stop | Heard::PassOn) && below(20) > 0 {
+            if matches!(said, TurnEvent::Stop | TurnEvent::PassOn) && below(20) > 0 {
                 continue;
             }
             let Some(then) = after(place, said, 5) else { continue };
             story.push(said);
             assert!(then.insufficient <= 5);
             if then.state == State::Execute {
-                let planned = matches!(story.last(), Some(Heard::Plan | Heard::Approve));
+                let planned = matches!(story.last(), Some(TurnEvent::Plan | TurnEvent::Approve));
                 assert!(planned, "{story:?}");
             }
             if then.state == State::Archived {
-                let told = &story[story.iter().rposition(|said| *said == Heard::Goal).unwrap()..];
-                let pass = told.iter().rposition(|said| *said == Heard::Pass).unwrap();
-                assert!(!told[pass..].contains(&Heard::Plan), "work after the PASS was not judged: {told:?}");
-                assert!(told[pass..].contains(&Heard::Approve), "{told:?}");
+                let told = &story[story.iter().rposition(|said| *said == TurnEvent::Goal).unwrap()..];
+                let pass = told.iter().rposition(|said| *said == TurnEvent::Pass).unwrap();
+                assert!(
+                    !told[pass..].contains(&TurnEvent::Plan),
+                    "work after the PASS was not judged: {told:?}"
+                );
+                assert!(told[pass..].contains(&TurnEvent::Approve), "{told:?}");
                 landed += 1;
             }
             if then.state.is_end() {
@@ -129,12 +132,12 @@ fn pj_30_to_pj_68_the_other_tables() {
     let policy = LoopPolicy::default();
     page.check("Turns", |row| {
         let facts = list(row.get("facts"));
-        let said = Said {
+        let said = RoutedSignal {
             by: row.word("by", Speaker::parse),
             agent: row.word("agent", Speaker::parse),
             result: Token::ALL.into_iter().find(|token| token.name() == row.get("result")),
             next: row.word("next", Speaker::parse),
-            facts: Facts {
+            facts: TurnFacts {
                 gated: facts.contains(&"gated"),
                 grave: facts.contains(&"grave"),
                 objections: facts.contains(&"objections"),
@@ -147,7 +150,10 @@ fn pj_30_to_pj_68_the_other_tables() {
         let heard = turn::heard(state, said);
         row.expect("heard", heard.as_ref().map_or("refused", |heard| heard.name()));
         if let Ok(heard) = heard {
-            assert!(after(Place { state, insufficient: 0 }, heard, 5).is_some(), "heard and then refused");
+            assert!(
+                after(LoopPosition { state, insufficient: 0 }, heard, 5).is_some(),
+                "heard and then refused"
+            );
         }
     });
     page.check("Goals", |row| {
@@ -180,11 +186,12 @@ fn pj_30_to_pj_68_the_other_tables() {
     page.check("Troubles", |row| {
         row.expect(
             "remedy",
-            remedy(row.word("trouble", Trouble::parse), row.number("retries"), &LoopPolicy::default()).said(),
+            remedy(row.word("trouble", LoopFault::parse), row.number("retries"), &LoopPolicy::default())
+                .said(),
         );
     });
     let troubles: BTreeSet<String> = page.table("Troubles").column("trouble").into_iter().collect();
-    assert_eq!(troubles.len(), Trouble::ALL.len(), "a trouble without a row");
+    assert_eq!(troubles.len(), LoopFault::ALL.len(), "a trouble without a row");
     page.check("Fewer tests", |row| {
         let told = fewer(row.get("command"), &list(row.get("changed")));
         row.expect("fewer", told.unwrap_or_default());
@@ -208,7 +215,7 @@ fn pj_30_to_pj_68_the_other_tables() {
         row.expect("gate", risk::gate(found, confidence, row.yes("approved"), &policy).name());
     });
     page.check("Alerts", |row| {
-        let moment = Moment {
+        let moment = LoopSnapshot {
             rounds_alone: row.number("rounds alone"),
             risk: row.maybe("risk", Risk::parse),
             approved: row.yes("approved"),

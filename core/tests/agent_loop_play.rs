@@ -3,17 +3,17 @@
 
 use archeflow_core::cyclefile::{append, parse};
 use archeflow_core::model::{LimitMode, LoopPolicy, Speaker};
-use archeflow_core::read::signal::{Mode, Route, Signal, read, route};
+use archeflow_core::read::signal::{Route, RouteMode, Signal, read, route};
 use archeflow_core::rules::agent_loop::battery::{Battery, Check, objections};
 use archeflow_core::rules::agent_loop::limits::{Scope, Size, scope};
-use archeflow_core::rules::agent_loop::states::{Place, State, after};
-use archeflow_core::rules::agent_loop::turn::{Facts, Said, heard};
+use archeflow_core::rules::agent_loop::states::{LoopPosition, State, after};
+use archeflow_core::rules::agent_loop::turn::{RoutedSignal, TurnFacts, heard};
 use archeflow_core::rules::agent_loop::{commands, risk};
 
 /// A loop and its file, with the size of what the Actor changes.
 struct Game {
     file: String,
-    place: Place,
+    place: LoopPosition,
     policy: LoopPolicy,
     size: Size,
     tests: Check,
@@ -26,7 +26,7 @@ impl Game {
         let size = Size { lines: 20, files: 1, docs_only: false };
         Game {
             file: String::new(),
-            place: Place { state: State::Idle, insufficient: 0 },
+            place: LoopPosition { state: State::Idle, insufficient: 0 },
             policy: LoopPolicy::default(),
             size,
             tests: Check::Passed,
@@ -59,11 +59,11 @@ impl Game {
     }
 
     fn take(&mut self, by: Speaker, signal: &Signal, text: &str) {
-        let Route::To(next, result) = route(signal, Mode::Tolerant) else {
+        let Route::To(next, result) = route(signal, RouteMode::Tolerant) else {
             return self.refused.push("not routed".to_owned());
         };
         let facts = self.facts(signal, text);
-        let said = Said { by, agent: signal.agent.unwrap(), result, next, facts };
+        let said = RoutedSignal { by, agent: signal.agent.unwrap(), result, next, facts };
         let then = heard(self.place.state, said).and_then(|heard| {
             after(self.place, heard, self.policy.pause_after).ok_or("no such turn".to_owned())
         });
@@ -73,7 +73,7 @@ impl Game {
         }
     }
 
-    fn facts(&self, signal: &Signal, text: &str) -> Facts {
+    fn facts(&self, signal: &Signal, text: &str) -> TurnFacts {
         let scope = scope(self.size, signal.risk, &self.policy);
         let battery = Battery {
             tests: self.tests,
@@ -83,7 +83,7 @@ impl Game {
             judge: Some(true),
         };
         let risk = risk::of(signal.risk, &[], &self.policy);
-        Facts {
+        TurnFacts {
             gated: risk::gate(risk, signal.confidence, false, &self.policy) == risk::Gate::Ask,
             grave: commands::forbidden(text, &self.policy.forbidden).is_some(),
             objections: !objections(battery, &self.policy).is_empty(),
@@ -149,7 +149,7 @@ fn pj_09_pj_10_pj_13_the_fifth_pauses_and_a_restart_counts_anew() {
         assert_eq!(game.place.state, if n < 5 { State::Align } else { State::Paused });
     }
     game.all(&["human: INIT > Planner: smaller steps", PLAN, DONE, RED]);
-    assert_eq!((game.place, game.refused.len()), (Place { state: State::Align, insufficient: 1 }, 0));
+    assert_eq!((game.place, game.refused.len()), (LoopPosition { state: State::Align, insufficient: 1 }, 0));
 }
 
 /// PC-01: the real diff decides, whatever the Actor says.

@@ -5,7 +5,7 @@ mod common {
     pub(crate) mod page;
 }
 
-use archeflow_core::rules::agent_loop::leaks::{Class, Leak, found};
+use archeflow_core::rules::agent_loop::leaks::{Leak, LeakKind, found};
 
 use common::page::Page;
 
@@ -18,7 +18,7 @@ fn pj_44_what_an_added_line_gives_away() {
         let told = |of: fn(&Leak) -> &str| leaks.iter().map(of).collect::<Vec<_>>().join("; ");
         row.expect("found", told(|leak| leak.kind));
         row.expect("shown", told(|leak| leak.shown.as_str()));
-        for leak in leaks.iter().filter(|leak| leak.class == Class::Credential) {
+        for leak in leaks.iter().filter(|leak| leak.class == LeakKind::Credential) {
             assert!(!leak.shown.contains(&line), "{line} is shown in full");
         }
     });

@@ -16,8 +16,8 @@ use archeflow_core::model::{
 };
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
-    Archived, Lived, Shared, Step, crowded_out, deferred, effects, learn, mark, regressions, retires, said,
-    select, tags, tell, told_text,
+    Archived, LessonUpdate, Lived, Shared, crowded_out, deferred, effects, learn, mark, regressions, retires,
+    said, select, tags, tell, told_text,
 };
 
 use archeflow_core::text::short_line;
@@ -182,14 +182,14 @@ fn teaches(row: &Row) {
     let steps = learn(&lived(findings.clone()), &known, &[], None, 2);
     findings.reverse();
     assert_eq!(steps, learn(&lived(findings), &known, &[], None, 2), "the order of arrival matters");
-    let about = |step: &&Step| Shared::between(&step.lesson.description, SAID).reaches(50);
+    let about = |step: &&LessonUpdate| Shared::between(&step.lesson.description, SAID).reaches(50);
     let Some(step) = steps.iter().find(about) else { row.fail("nothing became of it") };
     row.expect("lesson after", step.lesson.frequency);
     row.expect("what", step.what.name());
     assert_eq!(steps.iter().filter(about).count(), 1, "one run counts once");
 }
 
-fn archived(step: Option<&Step>) -> &'static str {
+fn archived(step: Option<&LessonUpdate>) -> &'static str {
     step.and_then(|step| step.archived).map_or("", Archived::name)
 }
 
@@ -288,7 +288,7 @@ fn af_176_the_weakest_make_room_and_preferences_stay() {
 }
 
 #[test]
-fn r_14_what_is_kept_of_others_is_one_harmless_line() {
+fn r14_what_is_kept_of_others_is_one_harmless_line() {
     assert_eq!(short_line("two\nlines\tand \x1b[31mred \u{202e}back", 99), "two lines and [31mred back");
     assert_eq!(short_line("abcdef", 6), "abcdef");
     assert_eq!(short_line("abcdefg", 6), "abcde…");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::model::{
-    ARCHETYPES, Answer, CATEGORIES, Disposition, Finding, Flaw, Proposal, Review, Role, Said, Severity,
+    ARCHETYPES, Answer, AnswerBody, CATEGORIES, Disposition, Finding, Flaw, Proposal, Review, Role, Severity,
     Status,
 };
 use archeflow_core::read::{answer, section};
@@ -19,27 +19,27 @@ fn read(role: Role, text: &str) -> Answer {
 
 fn review(text: &str) -> (Review, Vec<String>) {
     let answer = read(Role::Reviewer, text);
-    let Said::Review(review) = answer.said else { panic!("not a review") };
+    let AnswerBody::Review(review) = answer.said else { panic!("not a review") };
     (review, answer.problems)
 }
 
 fn proposal(text: &str) -> (Proposal, Vec<String>) {
     let answer = read(Role::Creator, text);
-    let Said::Proposal(proposal) = answer.said else { panic!("not a proposal") };
+    let AnswerBody::Proposal(proposal) = answer.said else { panic!("not a proposal") };
     (proposal, answer.problems)
 }
 
 fn verdict(answer: &Answer) -> &'static str {
     match &answer.said {
-        Said::Review(review) => review.verdict.map_or("none", archeflow_core::model::Verdict::name),
-        Said::Prose | Said::Proposal(_) => "none",
+        AnswerBody::Review(review) => review.verdict.map_or("none", archeflow_core::model::Verdict::name),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => "none",
     }
 }
 
 fn findings(answer: &Answer) -> usize {
     match &answer.said {
-        Said::Review(review) => review.findings.len(),
-        Said::Prose | Said::Proposal(_) => 0,
+        AnswerBody::Review(review) => review.findings.len(),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => 0,
     }
 }
 
@@ -196,7 +196,7 @@ fn d_05_reproductions_table() {
     for row in table(&page(), "Review") {
         for role in [Role::Gatekeeper, Role::Reviewer] {
             let answer = read(role, &with_fences(&row[0]));
-            let Said::Review(review) = &answer.said else { panic!("not a review") };
+            let AnswerBody::Review(review) = &answer.said else { panic!("not a review") };
             let seen = (tried(review), yes_or_no(&answer));
             assert_eq!(seen, (row[1].clone(), row[2].as_str()), "{:?}: {:?}", row[0], answer.problems);
             assert_eq!(review.unread, None, "a reproduction never declines a review: {:?}", row[0]);
@@ -343,7 +343,7 @@ fn bounded(answer: &Answer, name: &str) {
     assert!(answer.remark.chars().count() <= 1000, "{name}");
     assert!(answer.problems.len() <= 101, "{name}");
     assert!(findings(answer) <= 500, "{name}");
-    if let Said::Review(review) = &answer.said {
+    if let AnswerBody::Review(review) = &answer.said {
         for f in &review.findings {
             for text in [&f.location, &f.description, &f.fix, &f.evidence] {
                 assert!(text.chars().count() <= 4100, "{name}");
@@ -611,15 +611,15 @@ fn the_examples_of_the_archetypes_are_read_without_a_problem() {
             answer.problems
         );
         match answer.said {
-            Said::Prose => {}
-            Said::Proposal(proposal) => {
+            AnswerBody::Prose => {}
+            AnswerBody::Proposal(proposal) => {
                 assert_eq!(proposal.files, ["src/http/limit.rs", "tests/http.rs"]);
                 assert_eq!((proposal.alternatives, proposal.has_test_strategy), (2, true));
                 assert_eq!(proposal.missing, Vec::<String>::new());
                 assert_eq!(proposal.confidence.risk_coverage, Some(700_000));
                 assert_eq!(answer.prior[0].disposition, Disposition::Fixed);
             }
-            Said::Review(review) => {
+            AnswerBody::Review(review) => {
                 assert_eq!(review.findings.len(), 1, "{name}");
                 let finding = &review.findings[0];
                 assert!(

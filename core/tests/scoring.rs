@@ -101,7 +101,7 @@ fn record(n: u32, model: Tier, composite: Millionths, signal_to_noise: Millionth
     Record { run_id: format!("run-{n}"), archetype: "sage".to_owned(), model, composite, signal_to_noise }
 }
 
-fn standing(records: &[Record]) -> scoring::Standing {
+fn standing(records: &[Record]) -> scoring::ScoreSummary {
     let report = scoring::report(records);
     assert_eq!(report.len(), 1);
     report[0].clone()

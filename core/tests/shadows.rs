@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use archeflow_core::event::Tracked;
 use archeflow_core::model::{
-    Answer, Change, ChangedFile, Citation, Destination, Disposition, Domain, FileStatus, Finding, Lesson,
-    LessonKind, Prior, Proposal, Review, Role, Said, Severity, Shadow, Shadows, Sighting, Signs, Status,
+    Answer, AnswerBody, Change, ChangedFile, Citation, Destination, Disposition, Domain, FileStatus, Finding,
+    Lesson, LessonKind, Prior, Proposal, Review, Role, Severity, Shadow, Shadows, Sighting, Signs, Status,
     SystemShadow, SystemShadows, Traits, Verdict, Workflow,
 };
 use archeflow_core::read;
@@ -173,7 +173,7 @@ fn numbers(row: &Row) -> Own {
     }
     own.answer.traits = serde_json::from_value(traits).expect("it is there");
     if let Some(review) = review {
-        own.answer.said = Said::Review(review);
+        own.answer.said = AnswerBody::Review(review);
     }
     own
 }
@@ -471,7 +471,7 @@ fn af_137_healthy_answers_show_no_shadow() {
             if !seen.is_empty() {
                 wrong.push(format!("{} fires {seen:?}\n  {:?}", sample.place, own.answer.traits));
             }
-            if let Said::Review(Review { unread: Some(why), .. }) = &own.answer.said {
+            if let AnswerBody::Review(Review { unread: Some(why), .. }) = &own.answer.said {
                 wrong.push(format!("{} can't be read: {why}", sample.place));
             }
         }
@@ -564,8 +564,8 @@ impl Sample {
             ..Proposal::default()
         });
         let own_plan = match &answer.said {
-            Said::Proposal(proposal) => Some(proposal.clone()),
-            Said::Prose | Said::Review(_) => None,
+            AnswerBody::Proposal(proposal) => Some(proposal.clone()),
+            AnswerBody::Prose | AnswerBody::Review(_) => None,
         };
         Own {
             change: changed,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use archeflow_core::cyclefile::{append, parse};
 use archeflow_core::model::{LoopPolicy, Speaker, Token};
 use archeflow_core::read::signal::{
-    Block, How, Mode, Reading, Route, read, read_bytes, render, route, spoken,
+    Block, How, Route, RouteMode, SignalBlocks, read, read_bytes, render, route, spoken,
 };
 
 use common::page::Page;
@@ -23,16 +23,16 @@ fn corpus() -> PathBuf {
 }
 
 /// What the last block comes to, as the table says it.
-fn told(reading: &Reading) -> [String; 5] {
+fn told(reading: &SignalBlocks) -> [String; 5] {
     let Some(signal) = reading.last() else {
         let none = ["-", "-", "nobody", "no", &shown(reading)].map(str::to_owned);
         return none;
     };
-    let (result, next) = match route(signal, Mode::Tolerant) {
+    let (result, next) = match route(signal, RouteMode::Tolerant) {
         Route::To(next, result) => (result.map_or("unclear", Token::name), next.name()),
         Route::Refused(fault) => ("-", fault.name()),
     };
-    let strict = matches!(route(signal, Mode::Strict), Route::To(..));
+    let strict = matches!(route(signal, RouteMode::Strict), Route::To(..));
     let deviations = signal.deviations.iter().map(|found| format!("{} {}", found.how.name(), found.line));
     let mut deviations: Vec<String> = deviations.collect();
     deviations.extend(Some(shown(reading)).filter(|shown| shown != "-"));
@@ -46,7 +46,7 @@ fn told(reading: &Reading) -> [String; 5] {
     ]
 }
 
-fn shown(reading: &Reading) -> String {
+fn shown(reading: &SignalBlocks) -> String {
     let lines: Vec<String> = reading.shown.iter().map(|line| format!("shown {line}")).collect();
     if lines.is_empty() { "-".to_owned() } else { lines.join(", ") }
 }
@@ -157,8 +157,8 @@ fn pj_20_any_text_is_read_and_lines_are_within_it() {
             assert!(signal.first >= 1 && signal.first <= signal.last && signal.last <= lines, "{text:?}");
             assert!(signal.deviations.iter().all(|found| (1..=lines).contains(&found.line)), "{text:?}");
             assert!(signal.summary.chars().count() <= 1000);
-            if matches!(route(signal, Mode::Strict), Route::To(..)) {
-                assert_eq!(route(signal, Mode::Strict), route(signal, Mode::Tolerant), "{text:?}");
+            if matches!(route(signal, RouteMode::Strict), Route::To(..)) {
+                assert_eq!(route(signal, RouteMode::Strict), route(signal, RouteMode::Tolerant), "{text:?}");
             }
         }
     }
@@ -189,11 +189,11 @@ fn pj_20_pj_32_pc_04_spoilt_blocks_of_the_corpus() {
         let text = String::from_utf8_lossy(&bytes);
         let reading = read(&text);
         for signal in &reading.signals {
-            if let Route::To(_, Some(token)) = route(signal, Mode::Tolerant) {
+            if let Route::To(_, Some(token)) = route(signal, RouteMode::Tolerant) {
                 assert!(!token.approves() || signal.agent == Some(Speaker::Human), "{text:?}");
             }
         }
-        let last = reading.last().map(|signal| route(signal, Mode::Tolerant));
+        let last = reading.last().map(|signal| route(signal, RouteMode::Tolerant));
         let routes = matches!(last, Some(Route::To(..)));
         routed += u32::from(routes);
         refused += u32::from(!routes);
@@ -256,7 +256,7 @@ fn pc_04_only_a_person_approves() {
                 let text =
                     format!("- Agent: {agent}\n- Result: {word} {more}\n- Step Summary: x\n- Next: Human\n");
                 for signal in &read(&text).signals {
-                    let Route::To(_, Some(token)) = route(signal, Mode::Tolerant) else { continue };
+                    let Route::To(_, Some(token)) = route(signal, RouteMode::Tolerant) else { continue };
                     assert!(!token.approves() || signal.agent == Some(Speaker::Human), "{text:?}");
                 }
             }
@@ -311,7 +311,7 @@ fn pj_20_pj_21_pc_02_what_we_write_is_the_grammar() {
             let reading = read(&text);
             let [signal] = reading.signals.as_slice() else { panic!("{text:?}: {reading:?}") };
             assert_eq!(signal.deviations, [], "{text:?}");
-            assert_eq!(route(signal, Mode::Strict), Route::To(next, Some(amounts_to)), "{text:?}");
+            assert_eq!(route(signal, RouteMode::Strict), Route::To(next, Some(amounts_to)), "{text:?}");
         }
     }
 }

@@ -8,8 +8,10 @@ mod common {
 use std::collections::BTreeMap;
 
 use archeflow_core::model::Splitting;
-use archeflow_core::rules::filekind::{HEAD, Kind, Treatment, kind, treatment};
-use archeflow_core::split::{Known, Lines, Out, Part, Shown, Splitter, Told};
+use archeflow_core::rules::filekind::{FileKind, HEAD, Treatment, kind, treatment};
+use archeflow_core::split::{
+    DiffPart, FileCoverage, FileSummary, LineChunker, SplitFile, SplitOutput, Splitter,
+};
 
 use common::page::Page;
 
@@ -25,7 +27,7 @@ fn issue_5_kinds_of_files() {
         row.expect("kind", kind(row.get("path"), &head).name());
     });
     page.check("Treatment", |row| {
-        let kind = row.word("kind", |name| Kind::ALL.into_iter().find(|kind| kind.name() == name));
+        let kind = row.word("kind", |name| FileKind::ALL.into_iter().find(|kind| kind.name() == name));
         let shown = match treatment(kind, row.number("changed lines").into(), &Splitting::default()) {
             Treatment::Whole => "whole".to_owned(),
             Treatment::Head(lines) => format!("first {lines}"),
@@ -39,15 +41,15 @@ fn issue_5_kinds_of_files() {
 const SMALL: Splitting =
     Splitting { bytes_per_part: 8_192, shown_lock_lines: 3, summarise_above_lines: 10, longest_line: 300 };
 
-fn split(diff: &[u8], chunk: usize, known: BTreeMap<String, Known>) -> (Vec<Part>, Vec<Told>) {
+fn split(diff: &[u8], chunk: usize, known: BTreeMap<String, FileSummary>) -> (Vec<DiffPart>, Vec<SplitFile>) {
     let mut splitter = Splitter::new(&SMALL, known);
-    let mut out: Vec<Out> = diff.chunks(chunk).flat_map(|bytes| splitter.feed(bytes)).collect();
+    let mut out: Vec<SplitOutput> = diff.chunks(chunk).flat_map(|bytes| splitter.feed(bytes)).collect();
     out.extend(splitter.finish());
     let (mut parts, mut files) = (Vec::new(), Vec::new());
     for one in out {
         match one {
-            Out::Part(part) => parts.push(part),
-            Out::File(told) => files.push(told),
+            SplitOutput::Part(part) => parts.push(part),
+            SplitOutput::File(told) => files.push(told),
         }
     }
     (parts, files)
@@ -112,7 +114,7 @@ fn issue_5_every_form_of_a_file_is_told() {
             let (parts, files) = split(format!("{diff}{after}").as_bytes(), chunk, BTreeMap::new());
             let [first, last] = &files[..] else { panic!("{path}: {files:?}") };
             assert_eq!((first.path.as_str(), first.added, first.deleted), (path, added, deleted));
-            assert_eq!(matches!(first.shown, Shown::Summary { .. }), shown == "summary", "{path}");
+            assert_eq!(matches!(first.shown, FileCoverage::Summary { .. }), shown == "summary", "{path}");
             assert_eq!((last.path.as_str(), last.added, last.deleted), ("x", 1, 1), "after {path}");
             let text = &parts[0].text;
             let body = text.strip_prefix("Part 1.\n\n").unwrap();
@@ -146,8 +148,8 @@ fn issue_5_a_line_longer_than_memory_is_cut_and_told() {
 #[test]
 fn issue_5_pieces_of_a_line_overlap() {
     let mut seen = Vec::new();
-    let mut lines = Lines::new(6, 2);
-    let mut give = |piece: archeflow_core::split::Piece<'_>| {
+    let mut lines = LineChunker::new(6, 2);
+    let mut give = |piece: archeflow_core::split::LineChunk<'_>| {
         seen.push((String::from_utf8_lossy(piece.bytes).into_owned(), piece.again, piece.first, piece.last));
     };
     lines.feed(b"ab\nabcd", &mut give);
@@ -184,10 +186,10 @@ struct Truth {
     remarks: usize,
 }
 
-fn random_file(chance: &mut Chance, n: usize, diff: &mut Vec<u8>) -> (String, Known, Truth) {
+fn random_file(chance: &mut Chance, n: usize, diff: &mut Vec<u8>) -> (String, FileSummary, Truth) {
     let mut truth = Truth::default();
     let path = ["src/f", "vendor/f", "a b/f", "f"][chance.below(4) as usize].to_owned() + &n.to_string();
-    let kinds = [Kind::Plain, Kind::Plain, Kind::Plain, Kind::Lock, Kind::Vendored];
+    let kinds = [FileKind::Plain, FileKind::Plain, FileKind::Plain, FileKind::Lock, FileKind::Vendored];
     let kind = kinds[chance.below(5) as usize];
     diff.extend(
         format!("diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n").bytes(),
@@ -230,7 +232,7 @@ fn random_file(chance: &mut Chance, n: usize, diff: &mut Vec<u8>) -> (String, Kn
         diff.extend(header.bytes());
         diff.extend(body);
     }
-    let known = Known { kind, added: truth.added.len() as u64, deleted: truth.deleted.len() as u64 };
+    let known = FileSummary { kind, added: truth.added.len() as u64, deleted: truth.deleted.len() as u64 };
     (path, known, truth)
 }
 
@@ -253,7 +255,7 @@ fn random_text(chance: &mut Chance) -> Vec<u8> {
 }
 
 /// Reads parts as a reviewer would: by headers and counts.
-fn read_back(parts: &[Part]) -> (BTreeMap<String, Truth>, Vec<u32>) {
+fn read_back(parts: &[DiffPart]) -> (BTreeMap<String, Truth>, Vec<u32>) {
     let mut files: BTreeMap<String, Truth> = BTreeMap::new();
     let mut counts = Vec::new();
     for part in parts {
@@ -363,7 +365,7 @@ fn issue_5_nothing_is_dropped_silently() {
                 lines.iter().map(|(number, text)| (*number, as_shown(text))).collect()
             };
             match (treatment(known.kind, changed, &SMALL), &told.shown) {
-                (Treatment::Whole, Shown::Whole { .. } | Shown::Split { .. }) => {
+                (Treatment::Whole, FileCoverage::Whole { .. } | FileCoverage::Split { .. }) => {
                     let whole = Truth {
                         added: as_shown(&truth.added),
                         deleted: as_shown(&truth.deleted),
@@ -371,9 +373,9 @@ fn issue_5_nothing_is_dropped_silently() {
                         remarks: truth.remarks,
                     };
                     assert_eq!(seen, &whole, "{place}");
-                    splits += u32::from(matches!(told.shown, Shown::Split { .. }));
+                    splits += u32::from(matches!(told.shown, FileCoverage::Split { .. }));
                 }
-                (Treatment::Head(lines), Shown::Head { lines: told_lines, .. }) => {
+                (Treatment::Head(lines), FileCoverage::Head { lines: told_lines, .. }) => {
                     assert_eq!(
                         (seen.added.len() + seen.deleted.len(), lines),
                         (lines as usize, *told_lines),
@@ -389,7 +391,7 @@ fn issue_5_nothing_is_dropped_silently() {
                     assert!(parts.iter().any(|part| part.text.contains(&words)), "{place}");
                     heads += 1;
                 }
-                (Treatment::Summary, Shown::Summary { part }) => {
+                (Treatment::Summary, FileCoverage::Summary { part }) => {
                     assert_eq!(seen.added.len() + seen.deleted.len(), 0, "{place}");
                     let words =
                         format!("vendored file, +{} -{} lines; summarised", known.added, known.deleted);

@@ -15,9 +15,11 @@ mod world;
 use std::collections::BTreeMap;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Workflow};
-use archeflow_core::sprint::event::{Busy, Entry, Event, FORMAT, ItemEnd, Left, RunEnd, Stop, Together};
-use archeflow_core::sprint::policy::{Policy, Room};
-use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
+use archeflow_core::sprint::event::{
+    BatchLanding, Busy, FORMAT, ItemEnd, RunEnd, SprintEntry, SprintEvent, SprintStop, UnfinishedRun,
+};
+use archeflow_core::sprint::policy::{Room, SprintPolicy};
+use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
 use archeflow_core::sprint::standing::{Follows, after};
 use archeflow_core::sprint::{Sprint, budget, decide};
 use audit::audit;
@@ -25,14 +27,14 @@ use world::{Batches, World};
 
 const DOLLAR: u64 = 1_000_000;
 
-fn item(id: &str, project: &str) -> Item {
-    Item {
+fn item(id: &str, project: &str) -> QueueItem {
+    QueueItem {
         id: id.to_owned(),
         project: project.to_owned(),
         task: format!("Do {id}"),
         priority: Priority::P1,
-        estimate: Estimate::S,
-        status: Status::Pending,
+        estimate: TaskSize::S,
+        status: ItemStatus::Pending,
         depends_on: Vec::new(),
         workflow: None,
         files: Vec::new(),
@@ -55,9 +57,9 @@ fn ended(run_id: &str, status: RunStatus, reason: Reason) -> RunEnd {
     }
 }
 
-fn start(policy: Policy) -> Sprint {
+fn start(policy: SprintPolicy) -> Sprint {
     let mut sprint = Sprint::default();
-    sprint.hear(0, Event::Start { policy, autonomous: true, version: "0".to_owned(), format: FORMAT });
+    sprint.hear(0, SprintEvent::Start { policy, autonomous: true, version: "0".to_owned(), format: FORMAT });
     sprint
 }
 
@@ -75,16 +77,16 @@ fn bx_22_what_may_begin_now() {
         ("a p P1 S|b q P1 S", Room { load_percent: 0, memory_mb: 255 }, "a"),
         ("a p P1 S|b q P1 S", Room { load_percent: 300, memory_mb: 256 }, "a b"),
     ] {
-        let mut sprint = start(Policy::default());
+        let mut sprint = start(SprintPolicy::default());
         for row in items.split('|') {
             let words: Vec<&str> = row.split(' ').collect();
-            let seen = Item {
+            let seen = QueueItem {
                 priority: Priority::parse(words[2]).unwrap(),
-                estimate: Estimate::parse(words[3]).unwrap(),
+                estimate: TaskSize::parse(words[3]).unwrap(),
                 files: words[4..].iter().map(|file| (*file).to_owned()).collect(),
                 ..item(words[0], words[1])
             };
-            sprint.hear(0, Event::Seen { item: seen });
+            sprint.hear(0, SprintEvent::Seen { item: seen });
         }
         let next: Vec<&str> = decide::next(&sprint, room).iter().map(|item| &*item.id).collect();
         assert_eq!(next.join(" "), picked, "{items}");
@@ -95,7 +97,7 @@ fn bx_22_what_may_begin_now() {
 /// whether that is worth a word.
 #[test]
 fn bx_28_af_151_with_little_left_less_is_done() {
-    let (small, middle, large) = (Estimate::S, Estimate::M, Estimate::L);
+    let (small, middle, large) = (TaskSize::S, TaskSize::M, TaskSize::L);
     for (budget, spent, estimate, named, begins_as, warned) in [
         (true, 4_999, large, None, None, false),
         (true, 5_000, large, None, None, true),
@@ -109,21 +111,22 @@ fn bx_28_af_151_with_little_left_less_is_done() {
         (false, 7_600, large, None, None, false),
     ] {
         let budget_usd = budget.then_some(Money(10 * DOLLAR));
-        let mut sprint = Sprint { autonomous: true, ..start(Policy { budget_usd, ..Policy::default() }) };
+        let mut sprint =
+            Sprint { autonomous: true, ..start(SprintPolicy { budget_usd, ..SprintPolicy::default() }) };
         let workflow = named.map(str::to_owned);
-        sprint.hear(0, Event::Seen { item: Item { estimate, workflow, ..item("a", "p") } });
+        sprint.hear(0, SprintEvent::Seen { item: QueueItem { estimate, workflow, ..item("a", "p") } });
         sprint.spent.insert("before".to_owned(), Money(spent * DOLLAR / 1_000));
-        let mut events: Vec<Event> =
+        let mut events: Vec<SprintEvent> =
             sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event).collect();
         let start_seq = *sprint.open.keys().next().unwrap();
-        sprint.hear(0, Event::Claimed { start_seq, fence: Some(1), left: None });
+        sprint.hear(0, SprintEvent::Claimed { start_seq, fence: Some(1), left: None });
         events.extend(sprint.settle(0, Room::PLENTY).into_iter().map(|entry| entry.event));
         let run = events.iter().find_map(|event| match event {
-            Event::Run { workflow, .. } => Some(*workflow),
+            SprintEvent::Run { workflow, .. } => Some(*workflow),
             _ => None,
         });
         assert_eq!(run, Some(begins_as), "{spent} of 10,000, {}", estimate.name());
-        let words = events.iter().filter(|event| matches!(event, Event::Warning { .. })).count();
+        let words = events.iter().filter(|event| matches!(event, SprintEvent::Warning { .. })).count();
         assert_eq!(words, usize::from(warned), "{spent} of 10,000 is told once: {events:?}");
     }
 }
@@ -145,9 +148,9 @@ fn bx_23_what_a_project_may_spend() {
         let shares =
             shares.map(|(project, percent)| (project.to_owned(), percent.parse().unwrap())).collect();
         let budget_usd = budget.map(|dollars| Money(dollars * DOLLAR));
-        let mut sprint = start(Policy { budget_usd, shares, ..Policy::default() });
+        let mut sprint = start(SprintPolicy { budget_usd, shares, ..SprintPolicy::default() });
         for (id, project) in [("a", "p"), ("b", "q")] {
-            sprint.hear(0, Event::Seen { item: item(id, project) });
+            sprint.hear(0, SprintEvent::Seen { item: item(id, project) });
         }
         if let Some((id, dollars)) = spent.split_once(' ') {
             let cost = Money(dollars.parse::<u64>().unwrap() * DOLLAR);
@@ -174,18 +177,18 @@ fn bx_22_what_the_end_of_a_run_means_for_its_item() {
     use RunStatus::{AwaitingAnswer, AwaitingMerge, Failed, Merged, Stopped, WiggumBreak};
     let settle = |status| ("settle", Some(status));
     for (status, reason, landing, reruns, follows) in [
-        (Merged, Reason::Approved, false, 0, settle(Status::Completed)),
+        (Merged, Reason::Approved, false, 0, settle(ItemStatus::Completed)),
         (AwaitingMerge, Reason::Approved, false, 0, ("land", None)),
-        (AwaitingMerge, Reason::Approved, true, 0, settle(Status::Failed)),
-        (AwaitingMerge, Reason::NoTestCommand, false, 0, settle(Status::Failed)),
+        (AwaitingMerge, Reason::Approved, true, 0, settle(ItemStatus::Failed)),
+        (AwaitingMerge, Reason::NoTestCommand, false, 0, settle(ItemStatus::Failed)),
         (AwaitingMerge, Reason::MergeConflict, true, 1, ("rerun", None)),
-        (AwaitingMerge, Reason::MergeConflict, true, 0, settle(Status::Failed)),
+        (AwaitingMerge, Reason::MergeConflict, true, 0, settle(ItemStatus::Failed)),
         (Stopped, Reason::BaseMoved, true, 1, ("rerun", None)),
-        (Failed, Reason::TestsFailed, true, 1, settle(Status::Failed)),
-        (AwaitingAnswer, Reason::NeedsContext, false, 1, settle(Status::Pending)),
-        (Stopped, Reason::ProviderBusy, false, 1, settle(Status::Pending)),
-        (WiggumBreak, Reason::Oscillation, false, 1, settle(Status::Failed)),
-        (Stopped, Reason::MaxCycles, false, 1, settle(Status::Failed)),
+        (Failed, Reason::TestsFailed, true, 1, settle(ItemStatus::Failed)),
+        (AwaitingAnswer, Reason::NeedsContext, false, 1, settle(ItemStatus::Pending)),
+        (Stopped, Reason::ProviderBusy, false, 1, settle(ItemStatus::Pending)),
+        (WiggumBreak, Reason::Oscillation, false, 1, settle(ItemStatus::Failed)),
+        (Stopped, Reason::MaxCycles, false, 1, settle(ItemStatus::Failed)),
     ] {
         let found = match after(&ended("r", status, reason), landing, reruns) {
             Follows::Land => ("land", None),
@@ -195,14 +198,14 @@ fn bx_22_what_the_end_of_a_run_means_for_its_item() {
         assert_eq!(found, follows, "{} {} {landing} {reruns}", status.name(), reason.name());
     }
     let crashed = RunEnd { status: None, reason: None, ..ended("r", Failed, Reason::Blocked) };
-    assert!(matches!(after(&crashed, false, 1), Follows::Settle(Status::Failed, _)));
+    assert!(matches!(after(&crashed, false, 1), Follows::Settle(ItemStatus::Failed, _)));
     let called_in = RunEnd { stopped: true, ..crashed };
-    assert!(matches!(after(&called_in, false, 1), Follows::Settle(Status::Pending, _)));
+    assert!(matches!(after(&called_in, false, 1), Follows::Settle(ItemStatus::Pending, _)));
 }
 
 #[test]
 fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
-    let mut ends: BTreeMap<Stop, u32> = BTreeMap::new();
+    let mut ends: BTreeMap<SprintStop, u32> = BTreeMap::new();
     let mut seen = Batches::default();
     let mut taken_up = 0;
     for seed in 0..2_000 {
@@ -215,7 +218,7 @@ fn m_n6_sprints_keep_their_promises_in_a_made_up_world() {
         seen.overlaps += world.batches.overlaps;
         *ends.entry(sprint.end.unwrap().0).or_default() += 1;
     }
-    for stop in [Stop::Done, Stop::TaskFailures, Stop::Budget, Stop::Quality] {
+    for stop in [SprintStop::Done, SprintStop::TaskFailures, SprintStop::Budget, SprintStop::Quality] {
         assert!(ends.get(&stop).is_some_and(|n| *n > 10), "a world that is too tame: {ends:?}");
     }
     let all = [seen.landed, seen.red, seen.left_out, seen.overlaps];
@@ -248,15 +251,20 @@ fn i8_what_is_red_together_is_taken_apart() {
 }
 
 fn taken_apart(items: &str, red: &str, together: &str, most: u32) -> (String, String, u32) {
-    let policy =
-        Policy { slots: 26, landing_batch: most, failures: 100, checkpoint_tasks: 100, ..Policy::default() };
+    let policy = SprintPolicy {
+        slots: 26,
+        landing_batch: most,
+        failures: 100,
+        checkpoint_tasks: 100,
+        ..SprintPolicy::default()
+    };
     let mut sprint = start(policy);
     for name in items.chars() {
         let files = vec![format!("{name}.rs")];
-        sprint.hear(0, Event::Seen { item: Item { files, ..item(&name.to_string(), "p") } });
+        sprint.hear(0, SprintEvent::Seen { item: QueueItem { files, ..item(&name.to_string(), "p") } });
     }
     let (mut landed, mut refused, mut tests) = (String::new(), String::new(), 0);
-    while sprint.settle(0, Room::PLENTY).iter().all(|entry| !matches!(entry.event, Event::End { .. })) {
+    while sprint.settle(0, Room::PLENTY).iter().all(|entry| !matches!(entry.event, SprintEvent::End { .. })) {
         // All runs end before the first of them is landed.
         for (seq, order) in sprint.open.clone() {
             let mut tested = |names: &str| {
@@ -269,33 +277,35 @@ fn taken_apart(items: &str, red: &str, together: &str, most: u32) -> (String, St
             };
             let merged = |item: &str| ended(item, RunStatus::Merged, Reason::Approved);
             let report = match order {
-                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1), left: None },
-                Event::Run { item, .. } => {
+                SprintEvent::Claim { .. } => {
+                    SprintEvent::Claimed { start_seq: seq, fence: Some(1), left: None }
+                }
+                SprintEvent::Run { item, .. } => {
                     let end = ended(&item, RunStatus::AwaitingMerge, Reason::Approved);
-                    Event::Ended { start_seq: seq, end }
+                    SprintEvent::Ended { start_seq: seq, end }
                 }
-                Event::Land { item, .. } if tested(&item) => {
-                    Event::Landed { start_seq: seq, end: merged(&item) }
+                SprintEvent::Land { item, .. } if tested(&item) => {
+                    SprintEvent::Landed { start_seq: seq, end: merged(&item) }
                 }
-                Event::Land { item, .. } => {
+                SprintEvent::Land { item, .. } => {
                     refused.push_str(&item);
-                    Event::Landed {
+                    SprintEvent::Landed {
                         start_seq: seq,
                         end: ended(&item, RunStatus::Stopped, Reason::TestsFailed),
                     }
                 }
-                Event::BatchLand { candidates, .. } => {
+                SprintEvent::BatchLand { candidates, .. } => {
                     let names: Vec<String> = candidates.into_iter().map(|one| one.item).collect();
-                    let mut came = Together::default();
+                    let mut came = BatchLanding::default();
                     if tested(&names.concat()) {
                         let end = |item: &String| ItemEnd { item: item.clone(), end: merged(item) };
                         came.ends = names.iter().map(end).collect();
                     } else {
                         came.red = names;
                     }
-                    Event::BatchLanded { start_seq: seq, came }
+                    SprintEvent::BatchLanded { start_seq: seq, came }
                 }
-                _ => Event::Settled { start_seq: seq },
+                _ => SprintEvent::Settled { start_seq: seq },
             };
             sprint.hear(0, report);
         }
@@ -309,38 +319,38 @@ fn bx_28_who_changes_the_same_waits_and_starts_over() {
     for (first, again) in
         [((RunStatus::Merged, Reason::Approved), true), ((RunStatus::Stopped, Reason::TestsFailed), false)]
     {
-        let mut sprint = start(Policy::default());
+        let mut sprint = start(SprintPolicy::default());
         for name in ["a", "b"] {
             let files = vec![format!("{name}.rs")];
-            sprint.hear(0, Event::Seen { item: Item { files, ..item(name, "p") } });
+            sprint.hear(0, SprintEvent::Seen { item: QueueItem { files, ..item(name, "p") } });
         }
-        let find = |sprint: &Sprint, wanted: fn(&Event) -> bool, item: &str| {
-            let about = |order: &Event| format!("{order:?}").contains(&format!("item: \"{item}\""));
+        let find = |sprint: &Sprint, wanted: fn(&SprintEvent) -> bool, item: &str| {
+            let about = |order: &SprintEvent| format!("{order:?}").contains(&format!("item: \"{item}\""));
             let mut open = sprint.open.iter();
             open.find(|(_, order)| wanted(order) && about(order)).map(|(seq, _)| *seq)
         };
         sprint.settle(0, Room::PLENTY);
         for (seq, _) in sprint.open.clone() {
-            sprint.hear(0, Event::Claimed { start_seq: seq, fence: Some(1), left: None });
+            sprint.hear(0, SprintEvent::Claimed { start_seq: seq, fence: Some(1), left: None });
         }
         sprint.settle(0, Room::PLENTY);
-        let is_run: fn(&Event) -> bool = |order| matches!(order, Event::Run { .. });
-        let is_land: fn(&Event) -> bool = |order| matches!(order, Event::Land { .. });
+        let is_run: fn(&SprintEvent) -> bool = |order| matches!(order, SprintEvent::Run { .. });
+        let is_land: fn(&SprintEvent) -> bool = |order| matches!(order, SprintEvent::Land { .. });
         let files = vec!["price.txt".to_owned()];
-        sprint.hear(0, Event::Overlap { a: "b".to_owned(), b: "a".to_owned(), files });
+        sprint.hear(0, SprintEvent::Overlap { a: "b".to_owned(), b: "a".to_owned(), files });
         let approved = |item: &str| ended(item, RunStatus::AwaitingMerge, Reason::Approved);
         let run_b = find(&sprint, is_run, "b").unwrap();
-        sprint.hear(0, Event::Ended { start_seq: run_b, end: approved("b") });
+        sprint.hear(0, SprintEvent::Ended { start_seq: run_b, end: approved("b") });
         assert!(sprint.settle(0, Room::PLENTY).is_empty(), "b waits for a, which runs");
         let run_a = find(&sprint, is_run, "a").unwrap();
-        sprint.hear(0, Event::Ended { start_seq: run_a, end: approved("a") });
+        sprint.hear(0, SprintEvent::Ended { start_seq: run_a, end: approved("a") });
         sprint.settle(0, Room::PLENTY);
         assert_eq!(find(&sprint, is_land, "b"), None, "b waits for a, which lands");
         let land_a = find(&sprint, is_land, "a").unwrap();
-        sprint.hear(0, Event::Landed { start_seq: land_a, end: ended("a", first.0, first.1) });
+        sprint.hear(0, SprintEvent::Landed { start_seq: land_a, end: ended("a", first.0, first.1) });
         sprint.settle(0, Room::PLENTY);
         let settle = *sprint.open.keys().next().unwrap();
-        sprint.hear(0, Event::Settled { start_seq: settle });
+        sprint.hear(0, SprintEvent::Settled { start_seq: settle });
         sprint.settle(0, Room::PLENTY);
         assert_eq!(find(&sprint, is_run, "b").is_some(), again, "{first:?}");
         assert_eq!(find(&sprint, is_land, "b").is_some(), !again, "{first:?}");
@@ -363,29 +373,35 @@ fn af_153_three_failures_in_a_row_are_a_hard_break() {
     for (outcomes, broke) in
         [("fff", true), ("ffcf", false), ("ffcfff", true), ("fnff", true), ("ffn", false)]
     {
-        let mut sprint = start(Policy { slots: 1, checkpoint_tasks: 100, ..Policy::default() });
+        let mut sprint = start(SprintPolicy { slots: 1, checkpoint_tasks: 100, ..SprintPolicy::default() });
         for n in 0..outcomes.len() + 1 {
-            sprint.hear(0, Event::Seen { item: item(&format!("i{n}"), "p") });
+            sprint.hear(0, SprintEvent::Seen { item: item(&format!("i{n}"), "p") });
         }
         let mut left = outcomes.chars();
-        while sprint.settle(0, Room::PLENTY).iter().all(|entry| !matches!(entry.event, Event::End { .. })) {
+        while sprint
+            .settle(0, Room::PLENTY)
+            .iter()
+            .all(|entry| !matches!(entry.event, SprintEvent::End { .. }))
+        {
             let (seq, order) =
                 sprint.open.first_key_value().map(|(seq, order)| (*seq, order.clone())).unwrap();
             let report = match order {
-                Event::Claim { .. } => Event::Claimed { start_seq: seq, fence: Some(1), left: None },
-                Event::Run { item, .. } => {
+                SprintEvent::Claim { .. } => {
+                    SprintEvent::Claimed { start_seq: seq, fence: Some(1), left: None }
+                }
+                SprintEvent::Run { item, .. } => {
                     let end = match left.next() {
                         Some('f') => ended(&item, RunStatus::Stopped, Reason::MaxCycles),
                         Some('n') => ended(&item, RunStatus::AwaitingAnswer, Reason::NeedsContext),
                         _ => ended(&item, RunStatus::Merged, Reason::Approved),
                     };
-                    Event::Ended { start_seq: seq, end }
+                    SprintEvent::Ended { start_seq: seq, end }
                 }
-                _ => Event::Settled { start_seq: seq },
+                _ => SprintEvent::Settled { start_seq: seq },
             };
             sprint.hear(0, report);
         }
-        let hard = matches!(sprint.broke, Some((Stop::TaskFailures, true, _)));
+        let hard = matches!(sprint.broke, Some((SprintStop::TaskFailures, true, _)));
         assert_eq!(hard, broke, "{outcomes}");
     }
 }
@@ -395,13 +411,13 @@ fn af_153_three_failures_in_a_row_are_a_hard_break() {
 #[test]
 fn bx_22_what_an_earlier_sprint_left_is_gone_on_with() {
     let dollars = |n: u64| Money(n * DOLLAR);
-    let left = |most| Left { run_id: "old.a.1".to_owned(), spent_usd: dollars(3), budget_usd: most };
-    let begun = |budget_usd, share: Option<u64>, left: Option<Left>| {
+    let left = |most| UnfinishedRun { run_id: "old.a.1".to_owned(), spent_usd: dollars(3), budget_usd: most };
+    let begun = |budget_usd, share: Option<u64>, left: Option<UnfinishedRun>| {
         let shares = share.map(|percent| ("p".to_owned(), percent)).into_iter().collect();
-        let mut sprint = start(Policy { budget_usd, shares, ..Policy::default() });
-        sprint.hear(0, Event::Seen { item: item("a", "p") });
+        let mut sprint = start(SprintPolicy { budget_usd, shares, ..SprintPolicy::default() });
+        sprint.hear(0, SprintEvent::Seen { item: item("a", "p") });
         let claim = sprint.settle(0, Room::PLENTY);
-        sprint.hear(0, Event::Claimed { start_seq: claim[0].seq, fence: Some(1), left });
+        sprint.hear(0, SprintEvent::Claimed { start_seq: claim[0].seq, fence: Some(1), left });
         sprint
     };
     for (name, budget, share, found, goes_on) in [
@@ -416,8 +432,8 @@ fn bx_22_what_an_earlier_sprint_left_is_gone_on_with() {
         let mut sprint = begun(budget.map(dollars), share, found);
         let orders = sprint.settle(0, Room::PLENTY);
         let order = &orders[0].event;
-        let resumed = matches!(order, Event::Resume { run_id, .. } if run_id == "old.a.1");
-        let anew = matches!(order, Event::Run { attempt: 1, .. });
+        let resumed = matches!(order, SprintEvent::Resume { run_id, .. } if run_id == "old.a.1");
+        let anew = matches!(order, SprintEvent::Run { attempt: 1, .. });
         assert_eq!((resumed, anew), (goes_on, !goes_on), "{name}: {order:?}");
         assert_eq!(sprint.items["a"].runs(), 1, "{name}");
     }
@@ -439,41 +455,41 @@ fn bx_22_what_an_earlier_sprint_left_is_gone_on_with() {
         let mut sprint = begun(Some(dollars(50)), None, Some(left(Some(dollars(9)))));
         let orders = sprint.settle(0, Room::PLENTY);
         assert_eq!(budget::whole(&sprint).promised, dollars(6), "{name}");
-        sprint.hear(0, Event::Ended { start_seq: orders[0].seq, end: cost(end) });
+        sprint.hear(0, SprintEvent::Ended { start_seq: orders[0].seq, end: cost(end) });
         assert_eq!(sprint.spent(), dollars(2), "{name}: three of five were spent before");
         let next = sprint.settle(0, Room::PLENTY).remove(0).event;
         let told = match &next {
-            Event::Settle { status, run_id, .. } => {
+            SprintEvent::Settle { status, run_id, .. } => {
                 [status.name(), run_id.as_deref().unwrap_or_default()].join(" ").trim().to_owned()
             }
-            Event::Run { attempt: 1, .. } => "anew".to_owned(),
+            SprintEvent::Run { attempt: 1, .. } => "anew".to_owned(),
             other => panic!("{name}: {other:?}"),
         };
         assert_eq!(told, follows, "{name}");
     }
 
     let mut sprint = begun(None, None, Some(left(None)));
-    let event = Event::Break { why: Stop::TaskFailures, hard: true, detail: String::new() };
-    sprint.apply(&Entry { seq: sprint.lines + 1, at: 0, event });
+    let event = SprintEvent::Break { why: SprintStop::TaskFailures, hard: true, detail: String::new() };
+    sprint.apply(&SprintEntry { seq: sprint.lines + 1, at: 0, event });
     let given_back = &sprint.settle(0, Room::PLENTY)[0].event;
-    let told = matches!(given_back, Event::Settle { run_id: Some(run), .. } if run == "old.a.1");
+    let told = matches!(given_back, SprintEvent::Settle { run_id: Some(run), .. } if run == "old.a.1");
     assert!(told, "claimed and not begun: {given_back:?}");
 }
 
 /// A run that its provider turned away goes on when its time has come, alone at first, and is no failure.
 #[test]
 fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
-    let mut sprint = start(Policy::default());
+    let mut sprint = start(SprintPolicy::default());
     for (id, project) in [("a", "p"), ("b", "q"), ("c", "r")] {
-        sprint.hear(0, Event::Seen { item: item(id, project) });
+        sprint.hear(0, SprintEvent::Seen { item: item(id, project) });
     }
-    let orders = |sprint: &mut Sprint| -> Vec<(u64, Event)> {
+    let orders = |sprint: &mut Sprint| -> Vec<(u64, SprintEvent)> {
         let entries = sprint.settle(0, Room::PLENTY);
         entries.into_iter().map(|entry| (entry.seq, entry.event)).collect()
     };
     let claims = orders(&mut sprint);
     for (seq, _) in &claims {
-        sprint.hear(0, Event::Claimed { start_seq: *seq, fence: Some(1), left: None });
+        sprint.hear(0, SprintEvent::Claimed { start_seq: *seq, fence: Some(1), left: None });
     }
     let runs = orders(&mut sprint);
     assert_eq!(runs.len(), 3);
@@ -482,50 +498,56 @@ fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
         busy: Some(Busy { accounts: vec!["claude".to_owned()], until: Some(60_000) }),
         ..ended(run, RunStatus::Stopped, Reason::ProviderBusy)
     };
-    sprint.hear(0, Event::Ended { start_seq: runs[0].0, end: busy("a.1") });
-    sprint.hear(0, Event::Ended { start_seq: runs[1].0, end: busy("b.1") });
-    sprint.hear(0, Event::Seen { item: item("d", "s") });
+    sprint.hear(0, SprintEvent::Ended { start_seq: runs[0].0, end: busy("a.1") });
+    sprint.hear(0, SprintEvent::Ended { start_seq: runs[1].0, end: busy("b.1") });
+    sprint.hear(0, SprintEvent::Seen { item: item("d", "s") });
     assert_eq!(orders(&mut sprint), [], "nobody goes on and nobody begins");
-    sprint.hear(0, Event::Due { account: "claude".to_owned() });
+    sprint.hear(0, SprintEvent::Due { account: "claude".to_owned() });
     let tries = orders(&mut sprint);
-    let resume = |item: &str| Event::Resume { item: item.to_owned(), run_id: format!("{item}.1") };
+    let resume = |item: &str| SprintEvent::Resume { item: item.to_owned(), run_id: format!("{item}.1") };
     assert_eq!(tries.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>(), [resume("a")]);
     let mut refused = sprint.clone();
-    refused.hear(0, Event::Ended { start_seq: tries[0].0, end: busy("a.1") });
+    refused.hear(0, SprintEvent::Ended { start_seq: tries[0].0, end: busy("a.1") });
     assert_eq!(orders(&mut refused), [], "it was too early");
-    sprint.hear(0, Event::Served { account: "claude".to_owned() });
-    let follow: Vec<Event> = orders(&mut sprint).into_iter().map(|(_, event)| event).collect();
+    sprint.hear(0, SprintEvent::Served { account: "claude".to_owned() });
+    let follow: Vec<SprintEvent> = orders(&mut sprint).into_iter().map(|(_, event)| event).collect();
     assert_eq!(follow[0], resume("b"));
-    assert!(matches!(&follow[1], Event::Claim { item } if item == "d"), "{follow:?}");
+    assert!(matches!(&follow[1], SprintEvent::Claim { item } if item == "d"), "{follow:?}");
     assert_eq!(sprint.streak, 0);
 }
 
 #[test]
 fn af_003_a_person_is_asked_about_each_batch() {
     let mut sprint = Sprint::default();
-    let begin = Event::Start {
-        policy: Policy::default(),
+    let begin = SprintEvent::Start {
+        policy: SprintPolicy::default(),
         autonomous: false,
         version: "0".to_owned(),
         format: FORMAT,
     };
     sprint.hear(0, begin);
     for n in 0..5 {
-        sprint.hear(0, Event::Seen { item: item(&format!("i{n}"), &format!("p{n}")) });
+        sprint.hear(0, SprintEvent::Seen { item: item(&format!("i{n}"), &format!("p{n}")) });
     }
     let busy = Room { load_percent: 999, memory_mb: 0 };
     let asked = sprint.settle(0, busy);
-    let [Entry { seq, event: Event::Ask { items }, .. }] = &asked[..] else { panic!("{asked:?}") };
+    let [SprintEntry { seq, event: SprintEvent::Ask { items }, .. }] = &asked[..] else {
+        panic!("{asked:?}")
+    };
     assert_eq!(items.len(), 4);
     assert!(sprint.settle(0, Room::PLENTY).is_empty(), "nothing begins before the answer");
     let mut other = sprint.clone();
-    sprint.hear(0, Event::Answered { start_seq: *seq, yes: true });
-    let claims =
-        |entries: &[Entry]| entries.iter().filter(|entry| matches!(entry.event, Event::Claim { .. })).count();
+    sprint.hear(0, SprintEvent::Answered { start_seq: *seq, yes: true });
+    let claims = |entries: &[SprintEntry]| {
+        entries.iter().filter(|entry| matches!(entry.event, SprintEvent::Claim { .. })).count()
+    };
     assert_eq!(claims(&sprint.settle(0, busy)), 1, "a busy machine takes one");
     assert_eq!(claims(&sprint.settle(0, busy)), 0);
     assert_eq!(claims(&sprint.settle(0, Room::PLENTY)), 3, "and the others when it can");
-    other.hear(0, Event::Answered { start_seq: *seq, yes: false });
+    other.hear(0, SprintEvent::Answered { start_seq: *seq, yes: false });
     let end = other.settle(0, Room::PLENTY);
-    assert!(matches!(&end[..], [Entry { event: Event::End { why: Stop::Declined, .. }, .. }]), "{end:?}");
+    assert!(
+        matches!(&end[..], [SprintEntry { event: SprintEvent::End { why: SprintStop::Declined, .. }, .. }]),
+        "{end:?}"
+    );
 }

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use archeflow_core::model::{Answer, Reproduction, Role, Said, Verdict};
+use archeflow_core::model::{Answer, AnswerBody, Reproduction, Role, Verdict};
 use archeflow_core::read::{answer, render, schema_for, schema_with_reproductions};
 use serde_json::{Value, json};
 
@@ -283,7 +283,7 @@ fn d_04_what_stands_in_a_field_of_a_review_is_never_more_than_content() {
         let (mut value, _) = a_review(&mut dice);
         spoil(&mut value, &mut dice);
         let answer = form(Role::Reviewer, &value);
-        let Said::Review(review) = &answer.said else { panic!("not a review") };
+        let AnswerBody::Review(review) = &answer.said else { panic!("not a review") };
         assert_eq!(answer.status.name(), value["status"], "{n}: {value}");
         assert_eq!(review.verdict.map(Verdict::name), value["verdict"].as_str(), "{n}: {value}");
         // A finding without a place or a category is reported; none appears from nowhere.
@@ -324,7 +324,7 @@ fn af_052_what_stands_in_a_field_of_a_proposal_is_never_more_than_content() {
         spoil(&mut value, &mut dice);
         value["files"] = paths;
         let answer = form(Role::Creator, &value);
-        let (Said::Proposal(said), Said::Proposal(clean)) = (&answer.said, &clean.said) else {
+        let (AnswerBody::Proposal(said), AnswerBody::Proposal(clean)) = (&answer.said, &clean.said) else {
             panic!("no proposal")
         };
         assert_eq!(answer.status.name(), value["status"], "{n}: {value}");
@@ -341,7 +341,7 @@ fn i11_huge_and_deep_forms_are_bounded() {
                          "fix": "", "evidence": ""});
     let many = vec![finding; 5_000];
     let value = json!({"verdict": "APPROVED", "findings": many, "remark": "", "status": "DONE"});
-    let Said::Review(review) = form(Role::Reviewer, &value).said else { panic!("not a review") };
+    let AnswerBody::Review(review) = form(Role::Reviewer, &value).said else { panic!("not a review") };
     assert_eq!(review.findings.len(), 500);
     assert!(review.unread.is_some(), "what is left out is said");
     for deep in ["[".repeat(1_000_000), format!("{{\"verdict\":{}1{}}}", "[".repeat(100), "]".repeat(100))] {

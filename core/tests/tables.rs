@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use archeflow_core::event::{Entry, Event, EvidenceDone, Ran, Tracked, Trend, Unfounded, Verb};
 use archeflow_core::model::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
-    FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Phase, Proposal, Raised, Reason, Role,
-    RunStatus, Seat, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy,
+    FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Participant, Phase, Proposal, Raised,
+    Reason, Role, RunStatus, Severity, Sight, Sign, Signs, Status, Strategy, Tier, Workflow, ZeroPolicy,
     pipeline_team, team,
 };
-use archeflow_core::rules::attention::{Desk, allowed, look};
-use archeflow_core::rules::convergence::{self, Counts};
+use archeflow_core::rules::attention::{ContextSources, allowed, look};
+use archeflow_core::rules::convergence::{self, ConvergenceCounts};
 use archeflow_core::rules::gates::{self, Clearance, TestFirst};
 use archeflow_core::rules::selection::{Wishes, select};
 use archeflow_core::rules::{evidence, pollution, raised, routing, signs, tiers, trial};
@@ -217,7 +217,7 @@ fn af_103_to_af_108_cl_05_to_cl_08_cl_10_cl_19_convergence() {
         page.check(heading, pattern);
     }
     page.check("Bands", |row| {
-        let counts = Counts {
+        let counts = ConvergenceCounts {
             resolved: row.number("resolved"),
             new: row.number("new"),
             regressed: row.number("regressed"),
@@ -378,7 +378,7 @@ fn af_001_af_014_af_023_teams() {
             name => team(Workflow::parse(name).unwrap_or_else(|| row.fail("no such workflow"))),
         };
         let of = |wanted: Phase| {
-            let sits = |seat: &&Seat| phase(seat.role) == wanted;
+            let sits = |seat: &&Participant| phase(seat.role) == wanted;
             seats.iter().filter(sits).map(|seat| seat.archetype.as_str()).collect::<Vec<_>>().join(", ")
         };
         row.expect("plan", of(Phase::Plan));
@@ -463,7 +463,7 @@ fn af_030_to_af_039_d_14_attention() {
     let marker = |thing: &str| format!("marker of the {thing}");
     let desk = |left_out: &str| {
         let some = |thing: &str| (thing != left_out).then(|| marker(thing));
-        Desk {
+        ContextSources {
             task: marker("task"),
             research: some("research"),
             proposal: some("proposal"),
@@ -554,7 +554,7 @@ fn d_07_raised() {
         let line = expanded(row.get("added line"));
         let (old_mode, new_mode) = modes(row);
         let size = row.get("binary bytes");
-        let file = signs::Seen {
+        let file = signs::ScannedFile {
             path: row.get("path"),
             status: row.maybe("status", file_status),
             old_mode,
@@ -574,18 +574,18 @@ fn d_07_raised() {
         let (from_old, from_new, to_new) =
             (text("first, before"), text("first, after"), text("second, after"));
         let status = if from_new.is_empty() { FileStatus::Deleted } else { FileStatus::Modified };
-        let first = signs::Seen {
+        let first = signs::ScannedFile {
             path: "tests/first.rs",
             status: Some(status),
             old: signs::strength(&from_old),
             new: signs::strength(&from_new),
-            ..signs::Seen::default()
+            ..signs::ScannedFile::default()
         };
-        let second = signs::Seen {
+        let second = signs::ScannedFile {
             path: "tests/second.rs",
             status: Some(FileStatus::Added),
             new: signs::strength(&to_new),
-            ..signs::Seen::default()
+            ..signs::ScannedFile::default()
         };
         let seen = signs::look(&[first, second], Raised::default().binary_bytes).seen;
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();

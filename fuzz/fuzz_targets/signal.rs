@@ -2,7 +2,7 @@
 #![no_main]
 
 use archeflow_core::cyclefile;
-use archeflow_core::read::signal::{Mode, Route, answer, read, read_bytes, route, spoken};
+use archeflow_core::read::signal::{RouteMode, Route, answer, read, read_bytes, route, spoken};
 use archeflow_core::model::{LoopPolicy, Speaker};
 use libfuzzer_sys::fuzz_target;
 
@@ -14,12 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     for signal in &reading.signals {
         assert!(signal.first >= 1 && signal.first <= signal.last && signal.last <= lines);
         assert!(signal.deviations.iter().all(|found| (1..=lines).contains(&found.line)));
-        let strict = route(signal, Mode::Strict);
+        let strict = route(signal, RouteMode::Strict);
         if matches!(strict, Route::To(..)) {
-            assert_eq!(strict, route(signal, Mode::Tolerant));
+            assert_eq!(strict, route(signal, RouteMode::Tolerant));
         }
         // Nobody but a person approves (PC-04).
-        if let Route::To(_, Some(token)) = route(signal, Mode::Tolerant) {
+        if let Route::To(_, Some(token)) = route(signal, RouteMode::Tolerant) {
             assert!(!token.approves() || signal.agent == Some(Speaker::Human));
         }
     }
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     let said = spoken(&text, &policy);
     assert_eq!(
         said.fault.is_empty(),
-        reading.last().is_some_and(|last| is_routed(route(last, Mode::Tolerant)))
+        reading.last().is_some_and(|last| is_routed(route(last, RouteMode::Tolerant)))
     );
     for by in [Speaker::Planner, Speaker::Actor, Speaker::Judge] {
         let _ = answer(by, bytes, None, &policy);

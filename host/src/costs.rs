@@ -20,7 +20,7 @@ const FOLDER: &str = "costs";
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct CostLine {
     run: String,
     cost: Money,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub fn write(root: &Path, run_id: &str, run: &Run) -> Result<(), files::Error> {
     let mut models: Vec<String> = accounts.keys().map(|(_, tier)| tier.name().to_owned()).collect();
     models.sort();
     models.dedup();
-    let line = Line {
+    let line = CostLine {
         run: run_id.to_owned(),
         cost: Money(run.spent.0.saturating_sub(before)),
         tokens: tokens.fold(0, |sum, tokens| sum.saturating_add(tokens.input).saturating_add(tokens.output)),
@@ -67,10 +67,10 @@ pub fn write(root: &Path, run_id: &str, run: &Run) -> Result<(), files::Error> {
 }
 
 /// The last line of each run.
-fn read(root: &Path, name: &str) -> BTreeMap<String, Line> {
+fn read(root: &Path, name: &str) -> BTreeMap<String, CostLine> {
     let bytes = files::read_capped(&root.join(STATE).join(FOLDER).join(name), LARGEST).unwrap_or_default();
     let lines =
-        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<CostLine>(line).ok());
     lines.map(|line| (line.run.clone(), line)).collect()
 }
 

@@ -11,7 +11,8 @@ use std::path::Path;
 use archeflow_core::event::RunStart;
 use archeflow_core::model::{Lesson, LessonKind, Memory as Policy, Resolved};
 use archeflow_core::rules::memory::{
-    self as rules, Archived, Lived, MANUAL, Step, USER, What, crowded_out, deferred, effects, retires,
+    self as rules, Archived, LessonChange, LessonUpdate, Lived, MANUAL, USER, crowded_out, deferred, effects,
+    retires,
 };
 use archeflow_core::run::Run;
 use archeflow_core::text::short_line;
@@ -265,10 +266,10 @@ fn retired(shelf: &Shelf) -> Vec<Lesson> {
 const BECAUSE: &str = "archived_because";
 const SINCE: &str = "archived_ts";
 
-fn take_step(shelf: &mut Shelf, step: &Step, ts: &str) {
+fn take_step(shelf: &mut Shelf, step: &LessonUpdate, ts: &str) {
     let same = |lesson: &Lesson| lesson.id == step.lesson.id;
     match (step.what, step.archived) {
-        (What::Created, _) => shelf.lessons.push(step.lesson.clone()),
+        (LessonChange::Created, _) => shelf.lessons.push(step.lesson.clone()),
         (_, Some(why)) => {
             if let Some(item) = shelf.lessons.take(same) {
                 put_away(shelf, item.with(step.lesson.clone()), why, ts);
@@ -344,7 +345,7 @@ fn clean_up(shelf: &Shelf, lived: &Lived, queue: &Path) -> Result<(), files::Err
 fn note_taught(
     shelf: &mut Shelf,
     lived: &Lived,
-    steps: &[Step],
+    steps: &[LessonUpdate],
     before: Option<BTreeSet<String>>,
     tidied: bool,
 ) {
@@ -352,7 +353,7 @@ fn note_taught(
     let ids: Vec<&str> = lived.findings.iter().take(MOST).map(|found| found.id.as_str()).collect();
     let lessons: Vec<Value> = steps
         .iter()
-        .filter(|step| step.what != What::Unseen)
+        .filter(|step| step.what != LessonChange::Unseen)
         .map(|step| {
             json!({
                 "id": step.lesson.id, "what": step.what.name(), "frequency": step.lesson.frequency,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use archeflow_core::model::Tier;
 
-use crate::backends::cli::{ALL, Client, Errand, Start};
+use crate::backends::cli::{ALL, Client, CommandInputs, Start};
 use crate::proc::{self, Cause, Job, Limits, Sink, Watch};
 
 /// A client that is there.
@@ -117,7 +117,7 @@ fn asked(
 }
 
 fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
-    client.command(&Errand {
+    client.command(&CommandInputs {
         writes: false,
         tier: Tier::Sonnet,
         model: "",

@@ -9,7 +9,7 @@ use archeflow_core::read;
 use crate::config::Flags;
 use crate::drive::Driver;
 use crate::executors::change_of;
-use crate::git::Oid;
+use crate::git::ObjectId;
 use crate::start::{Error, Project, Wanted};
 use crate::store::{files, names};
 
@@ -96,7 +96,7 @@ fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Res
         let Some(commit) = driver.world.repo.resolve(&branch)? else {
             return Err(Error::NoArtifact { path: branch, phase: phase.name() });
         };
-        let base = Oid::parse(request.base.commit.as_bytes())
+        let base = ObjectId::parse(request.base.commit.as_bytes())
             .map_err(|error| Error::NoArtifact { path: error.to_string(), phase: phase.name() })?;
         let bytes = request.config.raised.binary_bytes;
         report.change = Some(change_of(&driver.world.repo, &base, &commit, &branch, bytes)?);

@@ -17,7 +17,7 @@ const LARGEST: u64 = 4 << 20;
 
 /// Paths are quoted as git quotes them: a path need not be text.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct RepositoryLine {
     path: String,
 }
 
@@ -27,7 +27,7 @@ pub fn remember(state: &Path, root: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let file = state.join(NAME);
-    let line = Line { path: quote_path(root.as_os_str().as_bytes()) };
+    let line = RepositoryLine { path: quote_path(root.as_os_str().as_bytes()) };
     let line = serde_json::to_string(&line).map_err(|error| Error::io("append to", &file, error))?;
     files::append_line_locked(&file, &line)
 }
@@ -39,8 +39,9 @@ pub fn read(state: &Path) -> Result<Vec<PathBuf>, Error> {
         bytes => bytes?,
     };
     let mut known = BTreeSet::new();
-    let lines =
-        bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    let lines = bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<RepositoryLine>(line).ok());
     let paths =
         lines.filter_map(|line| unquote_path(&line.path)).map(|path| PathBuf::from(OsString::from_vec(path)));
     Ok(paths.filter(|path| path.is_absolute() && known.insert(path.clone())).collect())

@@ -33,7 +33,7 @@ pub enum Error {
 
 /// One line, as SCHEMAS has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ScoreLine {
     pub ts: String,
     pub run_id: String,
     pub archetype: String,
@@ -61,13 +61,13 @@ pub struct Line {
 /// Lines that could be read, oldest run first, one for each run and archetype; and how many could not.
 #[derive(Debug, Default)]
 pub struct Scores {
-    pub lines: Vec<Line>,
+    pub lines: Vec<ScoreLine>,
     pub skipped: usize,
 }
 
 impl Scores {
     pub fn records(&self) -> Vec<Record> {
-        let record = |line: &Line| Record {
+        let record = |line: &ScoreLine| Record {
             run_id: line.run_id.clone(),
             archetype: line.archetype.clone(),
             model: line.model,
@@ -86,7 +86,7 @@ pub fn read(root: &Path) -> Result<Scores, files::Error> {
     };
     let mut scores = Scores::default();
     for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else {
+        let Ok(line) = serde_json::from_slice::<ScoreLine>(line) else {
             scores.skipped += 1;
             continue;
         };
@@ -98,7 +98,7 @@ pub fn read(root: &Path) -> Result<Scores, files::Error> {
     Ok(scores)
 }
 
-fn same(a: &Line, b: &Line) -> bool {
+fn same(a: &ScoreLine, b: &ScoreLine) -> bool {
     (&a.run_id, &a.archetype) == (&b.run_id, &b.archetype)
 }
 
@@ -116,7 +116,7 @@ pub fn write(root: &Path, run_id: &str) -> Result<(), Error> {
     for score in scores {
         let line = line(run_id, &entries, &score);
         // Only when it was written may differ.
-        let says_nothing_new = |old: &Line| *old == Line { ts: old.ts.clone(), ..line.clone() };
+        let says_nothing_new = |old: &ScoreLine| *old == ScoreLine { ts: old.ts.clone(), ..line.clone() };
         if known.lines.iter().any(says_nothing_new) {
             continue;
         }
@@ -127,10 +127,10 @@ pub fn write(root: &Path, run_id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn line(run_id: &str, entries: &[Entry], score: &Score) -> Line {
+fn line(run_id: &str, entries: &[Entry], score: &Score) -> ScoreLine {
     let decimal =
         |n: u128, d: u128| Money(u64::try_from(n.saturating_mul(1_000_000) / d).unwrap_or(u64::MAX));
-    Line {
+    ScoreLine {
         ts: clock::written(entries.last().map_or(0, |entry| entry.at)),
         run_id: run_id.to_owned(),
         archetype: score.archetype.clone(),

@@ -9,10 +9,10 @@ use archeflow_core::event::{Base, Event, FORMAT, Past, RunStart, SessionStart};
 use archeflow_core::model::{ARCHETYPES, Archetype, Money, Persona, Role, Shadow, Strategy};
 use archeflow_core::run::Run;
 
-use crate::backends::{self, Agent};
+use crate::backends::{self, AgentBackend};
 use crate::config::{self, Faults, Part, personas, trust};
 use crate::drive::Driver;
-use crate::git::{self, Oid, Repo, runner};
+use crate::git::{self, ObjectId, Repo, runner};
 use crate::model_agent::place::{self, Wrong};
 use crate::probe::{self, Choice};
 use crate::store::journal::{self, Journal};
@@ -134,7 +134,7 @@ impl Project {
         needs_target: bool,
     ) -> Result<Project, Error> {
         let env = ground.places();
-        let git_env = git::Env::new(ground.variables.clone());
+        let git_env = git::GitEnv::new(ground.variables.clone());
         let root = git::repo::work_tree_of(dir, &git_env)?;
         let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
         let places = places::Places::at(&root)?;
@@ -344,7 +344,8 @@ impl Project {
 
     /// R4: the repository's files as they were when the run began. What was committed since does not judge it.
     fn begun_with(mut self, run: &Run) -> Result<Project, Error> {
-        let base = run.request.as_ref().and_then(|request| Oid::parse(request.base.commit.as_bytes()).ok());
+        let base =
+            run.request.as_ref().and_then(|request| ObjectId::parse(request.base.commit.as_bytes()).ok());
         if let Some(base) = base
             && self.repo.has_commit(&base)?
         {
@@ -355,7 +356,7 @@ impl Project {
     }
 
     /// Takes the repository's configuration from this commit.
-    pub(crate) fn believe(&mut self, repo: &Repo, commit: &Oid) -> Result<(), Error> {
+    pub(crate) fn believe(&mut self, repo: &Repo, commit: &ObjectId) -> Result<(), Error> {
         self.offer.files = repository_files(repo, commit)?;
         self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
         Ok(())
@@ -458,7 +459,7 @@ impl Project {
         let specs = std::iter::once(&agents.default).chain(agents.by_archetype.values());
         let mut told = Vec::new();
         for spec in specs {
-            let Ok(agent) = Agent::parse(spec, &self.ground.cwd) else { continue };
+            let Ok(agent) = AgentBackend::parse(spec, &self.ground.cwd) else { continue };
             if let Some(Ok(settled)) = agent.settled(&own)
                 && settled.elsewhere
                 && !told.contains(&settled.place.url)
@@ -470,7 +471,7 @@ impl Project {
     }
 
     fn checked(&self, spec: &str, settings: &config::Settings) -> Result<String, Error> {
-        let agent = Agent::parse(spec, &self.ground.cwd)?;
+        let agent = AgentBackend::parse(spec, &self.ground.cwd)?;
         match agent.settled(&self.client_variables(settings)) {
             // A key that is missing stops the run like a login that is: with what to do.
             None | Some(Ok(_) | Err(Wrong::NoKey { .. })) => {}
@@ -528,7 +529,7 @@ fn with_accounts(agents: archeflow_core::model::Agents) -> archeflow_core::model
 
 /// The provider accounts behind specs, where a spec does not stand for itself (C6).
 fn accounts<'a>(specs: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
-    let account = |spec: &String| Agent::parse(spec, Path::new("/")).ok().map(|agent| agent.account());
+    let account = |spec: &String| AgentBackend::parse(spec, Path::new("/")).ok().map(|agent| agent.account());
     let known = specs.into_iter().filter_map(|spec| Some((spec.clone(), account(spec)?)));
     known.filter(|(spec, account)| spec != account).collect()
 }
@@ -550,7 +551,7 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
 }
 
 /// Reads the configuration from the base commit, not from the working tree (R4).
-fn repository_files(repo: &Repo, commit: &Oid) -> Result<Vec<Part>, Error> {
+fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<Part>, Error> {
     const AT_MOST: u64 = 1024 * 1024;
     let mut files = Vec::new();
     let mut wanted: Vec<String> =

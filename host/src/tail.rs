@@ -11,29 +11,29 @@ use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 use rustix::fs::{Mode, OFlags};
 
-use crate::backends::Agent;
-use crate::backends::cli::{Client, Heard};
+use crate::backends::AgentBackend;
+use crate::backends::cli::{Client, ClientOutput};
 use crate::executors::{ANSWER, STREAM};
 
 /// Of what was printed since the last glance, at most this much is read: the end of it.
 const AT_MOST: u64 = 256 * 1024;
 
-pub struct Glance {
+pub struct Tail {
     attempts: PathBuf,
-    known: BTreeMap<Seq, Known>,
+    known: BTreeMap<Seq, TailedAgent>,
 }
 
-struct Known {
+struct TailedAgent {
     client: Option<&'static Client>,
     file: PathBuf,
     read: u64,
-    heard: Heard,
+    heard: ClientOutput,
 }
 
-impl Glance {
+impl Tail {
     /// `artifacts` is the folder of the run.
-    pub fn new(artifacts: &Path) -> Glance {
-        Glance { attempts: artifacts.join("attempts"), known: BTreeMap::new() }
+    pub fn new(artifacts: &Path) -> Tail {
+        Tail { attempts: artifacts.join("attempts"), known: BTreeMap::new() }
     }
 
     /// What agents that are out have done since the last time, the latest of each.
@@ -43,22 +43,22 @@ impl Glance {
         let mut seen = Vec::new();
         for (seq, start) in out {
             let attempts = &self.attempts;
-            let known = self.known.entry(seq).or_insert_with(|| Known::new(attempts, seq, start));
+            let known = self.known.entry(seq).or_insert_with(|| TailedAgent::new(attempts, seq, start));
             seen.extend(known.latest().map(|text| (seq, text)));
         }
         seen
     }
 }
 
-impl Known {
-    fn new(attempts: &Path, seq: Seq, start: &AgentStart) -> Known {
-        let client = match Agent::parse(&start.agent, Path::new("/")) {
-            Ok(Agent::Cli(client, _)) => Some(client),
-            Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
+impl TailedAgent {
+    fn new(attempts: &Path, seq: Seq, start: &AgentStart) -> TailedAgent {
+        let client = match AgentBackend::parse(&start.agent, Path::new("/")) {
+            Ok(AgentBackend::Cli(client, _)) => Some(client),
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
         };
         let name = if client.is_some() { STREAM } else { ANSWER };
         let file = attempts.join(format!("{seq}-{}", start.archetype)).join(name);
-        Known { client, file, read: 0, heard: Heard::default() }
+        TailedAgent { client, file, read: 0, heard: ClientOutput::default() }
     }
 
     fn latest(&mut self) -> Option<String> {
@@ -143,7 +143,7 @@ mod tests {
         let mut run = Run::default();
         run.open.insert(7, start("maker", "cmd:x").into());
         run.open.insert(8, start("guardian", "claude").into());
-        let mut glance = Glance::new(temp.path());
+        let mut glance = Tail::new(temp.path());
         assert_eq!(glance.look(&run), []);
 
         let [maker, guardian] = ["7-maker", "8-guardian"].map(|name| temp.path().join("attempts").join(name));

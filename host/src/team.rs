@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::Chosen;
 use archeflow_core::model::{
-    Attention, Domain, Lens, Moment, Overlay, Persona, Policy, Seat, Shadow, Strategy, Tier, Workflow,
-    pipeline_team, team,
+    Attention, Domain, FileTiming, Lens, Overlay, Participant, Persona, Policy, Shadow, Strategy, Tier,
+    Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::lens;
@@ -16,7 +16,7 @@ use archeflow_core::run::PIPELINE;
 
 use crate::config::shelf::{DomainFile, LensFile, Team};
 use crate::config::{Fault, Faults, Flags, Settings};
-use crate::git::{Oid, Repo};
+use crate::git::{ObjectId, Repo};
 use crate::start::Error;
 
 /// A longer file is refused when the run begins: a brief has room for more than one.
@@ -27,7 +27,7 @@ pub(crate) struct Lineup {
     pub(crate) workflow: Workflow,
     pub(crate) chosen: Chosen,
     pub(crate) domain: Domain,
-    pub(crate) seats: BTreeMap<String, Vec<Seat>>,
+    pub(crate) seats: BTreeMap<String, Vec<Participant>>,
     pub(crate) max_cycles: u32,
     pub(crate) overlay: Overlay,
     pub(crate) lenses: Vec<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Lineup {
 
 impl Lineup {
     /// The seats of the workflow the run begins with.
-    pub(crate) fn sitting(&self) -> &[Seat] {
+    pub(crate) fn sitting(&self) -> &[Participant] {
         let key = if self.strategy == Strategy::Pipeline { PIPELINE } else { self.workflow.name() };
         self.seats.get(key).map_or(&[], Vec::as_slice)
     }
@@ -75,7 +75,7 @@ pub(crate) fn line_up(
     task: &str,
     policy: &Policy,
     personas: &BTreeMap<String, Persona>,
-    tree: (&Repo, &Oid),
+    tree: (&Repo, &ObjectId),
 ) -> Result<Lineup, Error> {
     let file = settings.workflow_file().or_else(|| settings.team());
     let wishes = Wishes {
@@ -132,8 +132,8 @@ fn strategy(word: Option<&str>) -> Option<Strategy> {
 }
 
 /// A team sits whatever the workflow is or becomes: an escalation brings cycles, not strangers.
-fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Seat>> {
-    let own = |built_in: Vec<Seat>| file.map_or(built_in, |file| file.seats.clone());
+fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Participant>> {
+    let own = |built_in: Vec<Participant>| file.map_or(built_in, |file| file.seats.clone());
     Workflow::ALL
         .into_iter()
         .map(|workflow| (workflow.name().to_owned(), own(team(workflow))))
@@ -145,7 +145,7 @@ fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Seat>> {
 fn tiers(personas: &BTreeMap<String, Persona>, domain: &DomainFile, lens: &Lens) -> BTreeMap<String, Tier> {
     let tier = |persona: &Persona| {
         let archetype = &persona.archetype;
-        let seat = Seat { archetype: archetype.name.clone(), role: archetype.role };
+        let seat = Participant { archetype: archetype.name.clone(), role: archetype.role };
         lens::tier_of(&lens.model_overrides, &seat)
             .or_else(|| lens::tier_of(&domain.model_overrides, &seat))
             .unwrap_or(archetype.tier)
@@ -170,7 +170,7 @@ fn overlay(
     }
     let mut context = lens.context;
     if !domain.context.is_empty() {
-        lens::unite(context.entry(Moment::Always).or_default(), domain.context);
+        lens::unite(context.entry(FileTiming::Always).or_default(), domain.context);
     }
     let named = |found: Option<&Team>| found.map(|file| file.name.clone()).unwrap_or_default();
     Overlay {
@@ -189,14 +189,14 @@ fn overlay(
 }
 
 /// Every path of the base commit. Only names are looked at; nothing of the project is executed.
-fn paths((repo, commit): (&Repo, &Oid)) -> Result<Vec<String>, Error> {
+fn paths((repo, commit): (&Repo, &ObjectId)) -> Result<Vec<String>, Error> {
     let entries = repo.list_dir(commit, b"")?;
     Ok(entries.into_iter().map(|entry| String::from_utf8_lossy(&entry.path).into_owned()).collect())
 }
 
 /// What is to be put before agents has to be there, as text, and short enough.
 fn readable(
-    (repo, commit): (&Repo, &Oid),
+    (repo, commit): (&Repo, &ObjectId),
     lenses: &[&LensFile],
     domain: &DomainFile,
     voice: &[String],

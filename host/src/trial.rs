@@ -10,8 +10,8 @@ use archeflow_core::event::Failure;
 use archeflow_core::model::{Money, Policy, Tier};
 use archeflow_core::rules::ledger::{self, Usage};
 
-use crate::backends::cli::{Client, Errand, Heard, Start};
-use crate::backends::{Agent, Invocation};
+use crate::backends::cli::{Client, ClientOutput, CommandInputs, Start};
+use crate::backends::{AgentBackend, Invocation};
 use crate::executors::client::{furnish, give_back, listen, told};
 use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
 
@@ -56,19 +56,19 @@ impl Trial {
     }
 }
 
-pub fn ask(agent: &Agent, around: &Around<'_>) -> io::Result<Trial> {
+pub fn ask(agent: &AgentBackend, around: &Around<'_>) -> io::Result<Trial> {
     let folder = around.state.join("tmp").join(format!("try.{}", std::process::id()));
     let asked = ask_in(agent, around, &folder);
     let _ = std::fs::remove_dir_all(&folder);
     asked
 }
 
-fn ask_in(agent: &Agent, around: &Around<'_>, folder: &Path) -> io::Result<Trial> {
+fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Result<Trial> {
     let (tree, home, stream) = (folder.join("tree"), folder.join("home"), folder.join("stream"));
     std::fs::create_dir_all(&tree)?;
     std::fs::create_dir_all(&home)?;
     let start = match agent {
-        Agent::Cli(client, model) => client.command(&Errand {
+        AgentBackend::Cli(client, model) => client.command(&CommandInputs {
             writes: false,
             tier: TIER,
             model,
@@ -79,14 +79,14 @@ fn ask_in(agent: &Agent, around: &Around<'_>, folder: &Path) -> io::Result<Trial
             schema: None,
             variables: around.own,
         }),
-        Agent::Cmd(_) | Agent::Script(_) => bare(agent.invocation(around.me)),
+        AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),
     };
     furnish(&start)?;
     let ended = run(&start, around, &tree, &stream);
     start.lent.iter().for_each(give_back);
     Ok(match agent {
-        Agent::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
-        Agent::Cmd(_) | Agent::Script(_) => of_command(&ended, &stream),
+        AgentBackend::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
+        AgentBackend::Cmd(_) | AgentBackend::Script(_) => of_command(&ended, &stream),
     })
 }
 
@@ -119,7 +119,7 @@ fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> Ended 
     proc::run(job, &Watch::new(), &mut |_, _| {})
 }
 
-fn of_client(client: &'static Client, ended: &Ended, heard: Heard, around: &Around<'_>) -> Trial {
+fn of_client(client: &'static Client, ended: &Ended, heard: ClientOutput, around: &Around<'_>) -> Trial {
     let hitch = heard.hitch.as_ref().filter(|_| !heard.finished);
     let answer = match heard.fault.as_ref().or(hitch) {
         Some(fault) => Err((fault.kind, told(client, fault.kind, &fault.said))),

@@ -10,8 +10,8 @@ use archeflow_core::model::Persona;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
-use crate::git::workspace::{self, Kind, Pool, Slot};
-use crate::git::{Oid, Repo};
+use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
+use crate::git::{ObjectId, Repo};
 use crate::proc::Watch;
 use crate::store::places::Places;
 
@@ -46,7 +46,7 @@ pub struct World {
 /// A reader's checkout that is still as it was handed out.
 struct Reader {
     slot: Slot,
-    commit: Oid,
+    commit: ObjectId,
     print: blake3::Hash,
 }
 
@@ -163,7 +163,7 @@ impl World {
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
     /// Comes with its fingerprint, so that nobody has to walk it twice.
-    pub fn take_reader(&self, commit: &Oid) -> Result<(Slot, blake3::Hash), workspace::Error> {
+    pub fn take_reader(&self, commit: &ObjectId) -> Result<(Slot, blake3::Hash), workspace::Error> {
         let idle = {
             let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
             readers.iter().position(|reader| reader.commit == *commit).map(|at| readers.swap_remove(at))
@@ -173,13 +173,13 @@ impl World {
         {
             return Ok((reader.slot, reader.print));
         }
-        let slot = self.pool.take(Kind::Reader, &self.run_id, commit)?;
+        let slot = self.pool.take(WorkspaceKind::Reader, &self.run_id, commit)?;
         let print = fingerprint(&slot.tree());
         Ok((slot, print))
     }
 
     /// Takes a checkout back. `before` is its fingerprint from when it was handed out; says whether it changed.
-    pub fn return_reader(&self, slot: Slot, commit: &Oid, before: blake3::Hash) -> bool {
+    pub fn return_reader(&self, slot: Slot, commit: &ObjectId, before: blake3::Hash) -> bool {
         let print = fingerprint(&slot.tree());
         let untouched = print == before;
         if untouched {

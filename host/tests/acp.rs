@@ -6,8 +6,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::Failure;
-use archeflow_host::acp::{Errand, Leave, Out, Talk};
-use archeflow_host::backends::cli::{Heard, own};
+use archeflow_host::acp::{AcpAction, AcpTask, Permission, Talk};
+use archeflow_host::backends::cli::{ClientOutput, own};
 use serde_json::{Value, json};
 
 #[path = "common/page.rs"]
@@ -21,9 +21,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/acp")
 }
 
-fn errand(writes: bool, resumes: Option<&str>) -> Errand {
-    Errand {
-        leave: Leave { writes, places: vec!["/repo".into()] },
+fn errand(writes: bool, resumes: Option<&str>) -> AcpTask {
+    AcpTask {
+        leave: Permission { writes, places: vec!["/repo".into()] },
         tree: "/repo".into(),
         resumes: resumes.map(str::to_owned),
         brief: "The brief.".to_owned(),
@@ -35,16 +35,16 @@ struct Played {
     talk: Talk,
     /// What was said to the agent, by method; answers under the empty name.
     said: Vec<(String, Value)>,
-    heard: Heard,
+    heard: ClientOutput,
     notes: Vec<String>,
     over: bool,
 }
 
 impl Played {
-    fn begin(errand: Errand) -> Played {
+    fn begin(errand: AcpTask) -> Played {
         let (talk, out) = Talk::begin(errand);
         let mut played =
-            Played { talk, said: Vec::new(), heard: Heard::default(), notes: Vec::new(), over: false };
+            Played { talk, said: Vec::new(), heard: ClientOutput::default(), notes: Vec::new(), over: false };
         played.act(out);
         played
     }
@@ -56,18 +56,18 @@ impl Played {
         }
     }
 
-    fn act(&mut self, out: Vec<Out>) {
+    fn act(&mut self, out: Vec<AcpAction>) {
         for out in out {
             match out {
-                Out::Say(message) => {
+                AcpAction::Say(message) => {
                     let method = message["method"].as_str().unwrap_or_default().to_owned();
                     self.said.push((method, message));
                 }
-                Out::Tell(line) => {
+                AcpAction::Tell(line) => {
                     let line = serde_json::from_str(&line.print()).unwrap_or_default();
                     self.notes.extend(own::hear(&line, &mut self.heard));
                 }
-                Out::End => self.over = true,
+                AcpAction::End => self.over = true,
             }
         }
     }
@@ -254,7 +254,7 @@ fn greeting(loads: bool) -> Value {
 }
 
 /// A conversation up to where the turn begins.
-fn asked(errand: Errand) -> Result<Played> {
+fn asked(errand: AcpTask) -> Result<Played> {
     let mut played = Played::begin(errand);
     answer(&mut played, "initialize", &greeting(true))?;
     answer(&mut played, "session/new", &json!({"sessionId": "s"}))?;
@@ -381,7 +381,7 @@ fn i11_an_answer_without_end_is_no_answer() -> Result {
 #[test]
 fn issue_4_a_turn_is_called_off_once_and_only_if_there_is_one() -> Result {
     let mut early = Played::begin(errand(true, None));
-    assert_eq!(early.talk.cancel(), [Out::End]);
+    assert_eq!(early.talk.cancel(), [AcpAction::End]);
     let mut played = asked(errand(true, None))?;
     let out = played.talk.cancel();
     played.act(out);

@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Failure, Session};
-use archeflow_core::model::{Money, Role, Said, Tier};
+use archeflow_core::model::{AnswerBody, Money, Role, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_host::backends::cli::{self, Client, Errand, Heard, Start};
+use archeflow_host::backends::cli::{self, Client, ClientOutput, CommandInputs, Start};
 
 #[path = "common/page.rs"]
 mod page;
@@ -23,16 +23,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures")
 }
 
-fn heard(client: &Client, recording: &str) -> Result<(Heard, Vec<String>)> {
+fn heard(client: &Client, recording: &str) -> Result<(ClientOutput, Vec<String>)> {
     let path = root().join(client.name).join(format!("{recording}.jsonl"));
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut heard = Heard::default();
+    let mut heard = ClientOutput::default();
     let notes = text.lines().filter_map(|line| client.hear(line, &mut heard)).collect();
     Ok((heard, notes))
 }
 
 /// The word of the table: what the client gave up for, or was struggling with, or was refused.
-fn fault(client: &Client, heard: &Heard) -> Result<String> {
+fn fault(client: &Client, heard: &ClientOutput) -> Result<String> {
     let named =
         |kind: Failure| serde_json::to_value(kind).map(|name| name.as_str().unwrap_or_default().to_owned());
     let struggled = heard.hitch.as_ref().filter(|_| !heard.finished);
@@ -110,10 +110,12 @@ fn issue_4_an_answer_in_a_form_is_found_and_checked() -> Result {
         let given = heard.form.as_ref().unwrap_or(&heard.answer);
         let found = match read::render(Role::Gatekeeper, given) {
             Ok(markdown) => match read::answer(Role::Gatekeeper, "guardian", markdown.as_bytes()).said {
-                Said::Review(review) if review.unread.is_none() => {
+                AnswerBody::Review(review) if review.unread.is_none() => {
                     format!("{} finding", review.findings.len())
                 }
-                other @ (Said::Prose | Said::Proposal(_) | Said::Review(_)) => format!("{other:?}"),
+                other @ (AnswerBody::Prose | AnswerBody::Proposal(_) | AnswerBody::Review(_)) => {
+                    format!("{other:?}")
+                }
             },
             Err(why) => why,
         };
@@ -255,7 +257,7 @@ fn start_with(
     let variables: Vec<(OsString, OsString)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let (tree, home, tier) = (Path::new("/tree"), Path::new("/its/own"), Tier::Haiku);
-    let errand = Errand {
+    let errand = CommandInputs {
         writes,
         tier,
         model,
@@ -486,7 +488,7 @@ fn issue_4_models_and_sessions_are_passed_on() -> Result {
 }
 
 #[test]
-fn s1_a_model_without_a_client_gets_its_key_and_only_that_by_a_variable() -> Result {
+fn r6_a_model_without_a_client_gets_its_key_and_only_that_by_a_variable() -> Result {
     let variables = [
         ("HOME", "/users/jo"),
         ("ANTHROPIC_API_KEY", "sk-a"),

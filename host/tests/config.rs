@@ -1425,7 +1425,7 @@ fn bx_24_prices_and_limits_have_their_layers() {
 /// What the loop around models works with where nobody says otherwise is what the table of keys says.
 #[test]
 fn bx_16_models_without_a_client_are_set_by_keys() {
-    let built_in = archeflow_host::model_agent::Settings::default();
+    let built_in = archeflow_host::model_agent::ModelSettings::default();
     assert_eq!(Test::new().settings().loops(), built_in);
     let settings = Test::new()
         .user(

@@ -19,7 +19,7 @@ use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
 use archeflow_host::children;
 use archeflow_host::executors::{self, Message, Trouble};
-use archeflow_host::git::{Env, Repo};
+use archeflow_host::git::{GitEnv, Repo};
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
 use archeflow_host::world::{World, allowed_env};
@@ -117,7 +117,7 @@ fn said(command: &mut Command) -> String {
 }
 
 fn world(root: &std::path::Path, home: &std::path::Path, state: PathBuf) -> World {
-    let env = Env::new([("HOME".into(), home.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
+    let env = GitEnv::new([("HOME".into(), home.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
     let repo = Repo::open(root, &state, &env).unwrap();
     let places = Places::open(root).unwrap();
     fs::create_dir_all(places.artifacts().join("r1")).unwrap();
@@ -305,8 +305,12 @@ fn r8_who_reaches_into_the_users_git_configuration_stops_everything() {
 #[test]
 fn d_05_an_order_left_open_is_performed_again() {
     let scene = Scene::new();
-    let commit = archeflow_host::git::Oid::parse(scene.change.as_bytes()).unwrap();
-    let slot = scene.world.pool.take(archeflow_host::git::workspace::Kind::Scratch, "dead", &commit).unwrap();
+    let commit = archeflow_host::git::ObjectId::parse(scene.change.as_bytes()).unwrap();
+    let slot = scene
+        .world
+        .pool
+        .take(archeflow_host::git::workspace::WorkspaceKind::Scratch, "dead", &commit)
+        .unwrap();
     slot.expend().unwrap();
     fs::write(slot.tree().join("left.cache"), "x").unwrap();
     fs::write(slot.tree().join("answer.sh"), "echo 99\n").unwrap();

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use archeflow_host::git::content::Tree;
+use archeflow_host::git::content::CommitFiles;
 use archeflow_host::git::land::{
-    Built, Landed, Move, Recovered, Strategy, Work, build, land, recover, revert, verify,
+    BuildResult, BuildStrategy, LandAttempt, Move, Recovered, Work, build, land, recover, revert, verify,
 };
 use archeflow_host::git::repo::Error as RepoError;
-use archeflow_host::git::runner::{Git, check_version_text};
-use archeflow_host::git::workspace::{Error as WorkError, Kind, Limits, Pool, Slot};
-use archeflow_host::git::{Env, Identity, Oid, Repo, change, quote};
+use archeflow_host::git::runner::{GitCommand, check_version_text};
+use archeflow_host::git::workspace::{CollectLimits, Error as WorkError, Pool, Slot, WorkspaceKind};
+use archeflow_host::git::{GitEnv, Identity, ObjectId, Repo, change, quote};
 use tempfile::TempDir;
 
 /// A user with a home, a repository and a state directory.
@@ -52,10 +52,10 @@ impl World {
         world
     }
 
-    fn env(&self) -> Env {
+    fn env(&self) -> GitEnv {
         let home: OsString = self.dir.path().join("home").into();
         let variables = [("HOME", home), ("GIT_CONFIG_NOSYSTEM", "1".into())];
-        Env::new(variables.map(|(name, value)| (name.into(), value)))
+        GitEnv::new(variables.map(|(name, value)| (name.into(), value)))
     }
 
     fn state(&self) -> PathBuf {
@@ -101,20 +101,20 @@ impl World {
         fs::read_to_string(self.root.join(path)).unwrap()
     }
 
-    fn commit(&self, message: &str) -> Oid {
+    fn commit(&self, message: &str) -> ObjectId {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
         self.oid("HEAD")
     }
 
-    fn oid(&self, name: &str) -> Oid {
-        Oid::parse(self.git(&["rev-parse", "--verify", name]).as_bytes()).unwrap()
+    fn oid(&self, name: &str) -> ObjectId {
+        ObjectId::parse(self.git(&["rev-parse", "--verify", name]).as_bytes()).unwrap()
     }
 
     /// A change made in a maker's slot and published as the run's branch.
-    fn made(&self, change: impl FnOnce(&Path)) -> (Oid, Oid) {
+    fn made(&self, change: impl FnOnce(&Path)) -> (ObjectId, ObjectId) {
         let base = self.oid("main");
-        let mut slot = self.pool().take(Kind::Maker, "run", &base).unwrap();
+        let mut slot = self.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
         change(&slot.tree());
         let made = collect(&mut slot, &base);
         slot.publish(&[(made.commit.clone(), "refs/heads/archeflow/run".to_owned())]).unwrap();
@@ -160,22 +160,28 @@ fn me() -> Identity {
     Identity { name: "Me".to_owned(), email: "me@example.org".to_owned(), configured: true }
 }
 
-fn collect(slot: &mut Slot, base: &Oid) -> archeflow_host::git::workspace::Collected {
-    slot.collect(base, "made", &me(), Limits::default()).unwrap()
+fn collect(slot: &mut Slot, base: &ObjectId) -> archeflow_host::git::workspace::Collected {
+    slot.collect(base, "made", &me(), CollectLimits::default()).unwrap()
 }
 
-fn built(repo: &Repo, strategy: Strategy, target: &Oid, base: &Oid, work: &Oid) -> Built {
+fn built(
+    repo: &Repo,
+    strategy: BuildStrategy,
+    target: &ObjectId,
+    base: &ObjectId,
+    work: &ObjectId,
+) -> BuildResult {
     let (identity, keep) = (me(), "refs/archeflow/keep/run/merge-1");
     build(repo, strategy, &Work { target, work, base, message: "land it\n", identity: &identity, keep })
         .unwrap()
 }
 
-fn commit_of(built: Built) -> (Oid, Oid) {
-    let Built::Commit { oid, tree } = built else { panic!("{built:?}") };
+fn commit_of(built: BuildResult) -> (ObjectId, ObjectId) {
+    let BuildResult::Commit { oid, tree } = built else { panic!("{built:?}") };
     (oid, tree)
 }
 
-fn to_main(old: &Oid, new: &Oid) -> Move {
+fn to_main(old: &ObjectId, new: &ObjectId) -> Move {
     Move { branch: "refs/heads/main".to_owned(), old: old.clone(), new: new.clone() }
 }
 
@@ -184,7 +190,7 @@ fn to_main(old: &Oid, new: &Oid) -> Move {
 #[test]
 fn runner_moves_much_data_both_ways_and_keeps_its_deadline() {
     let world = World::new();
-    let git = || Git::new(&world.root.join(".git")).unwrap();
+    let git = || GitCommand::new(&world.root.join(".git")).unwrap();
     let big = vec![b'x'; 8 << 20];
     let oid = git().args(["hash-object", "-w", "--stdin"]).input(big.clone()).done().unwrap();
     let oid = String::from_utf8(oid.line().to_vec()).unwrap();
@@ -248,7 +254,7 @@ fn odd_names() -> Vec<Vec<u8>> {
 // ---- repository shapes ----
 
 #[test]
-fn m_e1_to_e4_shapes_that_are_refused_say_what_to_do() {
+fn m_e1_to_m_e4_shapes_that_are_refused_say_what_to_do() {
     let world = World::new();
     let open = |path: &Path| Repo::open(path, &world.state(), &world.env());
     assert!(matches!(open(world.dir.path()), Err(RepoError::NotARepository { .. })));
@@ -274,7 +280,7 @@ fn m_e1_to_e4_shapes_that_are_refused_say_what_to_do() {
 
 /// The whole way, from opening to the landed change, in repositories of many shapes.
 #[test]
-fn m_e5_to_e33_shapes_that_work() {
+fn m_e5_to_m_e33_shapes_that_work() {
     let hook = "#!/bin/sh\necho ran >> \"$(dirname \"$0\")/RAN\"\nexit 1\n";
     let shapes: Vec<(&str, World)> = vec![
         ("master only", {
@@ -371,9 +377,9 @@ fn m_e5_to_e33_shapes_that_work() {
             put(tree, "a.txt", "changed\n");
         });
         let repo = world.open();
-        let (merge, tree) = commit_of(built(&repo, Strategy::NoFf, &base, &base, &work));
+        let (merge, tree) = commit_of(built(&repo, BuildStrategy::NoFf, &base, &base, &work));
         let step = to_main(&base, &merge);
-        assert!(matches!(land(&repo, &step).unwrap(), Landed::Moved { .. }), "{name}");
+        assert!(matches!(land(&repo, &step).unwrap(), LandAttempt::Moved { .. }), "{name}");
         verify(&repo, &step, &tree, None).unwrap();
         assert_eq!(world.read("new.txt").trim_end(), "new", "{name}");
         assert_eq!(world.read("a.txt").trim_end(), "changed", "{name}");
@@ -392,9 +398,9 @@ fn m_e4_bare_and_m_e23_linked_worktrees() {
     world.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let (base, work) = world.made(|tree| put(tree, "new.txt", "new\n"));
     let repo = world.open();
-    let (merge, _) = commit_of(built(&repo, Strategy::NoFf, &base, &base, &work));
+    let (merge, _) = commit_of(built(&repo, BuildStrategy::NoFf, &base, &base, &work));
     let landed = land(&repo, &to_main(&base, &merge)).unwrap();
-    assert_eq!(landed, Landed::Moved { trees: vec![fs::canonicalize(&linked).unwrap()] });
+    assert_eq!(landed, LandAttempt::Moved { trees: vec![fs::canonicalize(&linked).unwrap()] });
     assert_eq!(fs::read_to_string(linked.join("new.txt")).unwrap(), "new\n");
     assert!(!world.root.join("new.txt").exists());
     assert_eq!(world.git_in(&linked, &["status", "--porcelain"]), "");
@@ -404,8 +410,8 @@ fn m_e4_bare_and_m_e23_linked_worktrees() {
     let (base, work) = bare.made(|tree| put(tree, "second.txt", "x"));
     let repo = bare.open();
     assert_eq!(repo.work_tree(), None);
-    let (merge, _) = commit_of(built(&repo, Strategy::NoFf, &base, &base, &work));
-    assert_eq!(land(&repo, &to_main(&base, &merge)).unwrap(), Landed::Moved { trees: vec![] });
+    let (merge, _) = commit_of(built(&repo, BuildStrategy::NoFf, &base, &base, &work));
+    assert_eq!(land(&repo, &to_main(&base, &merge)).unwrap(), LandAttempt::Moved { trees: vec![] });
 }
 
 #[test]
@@ -445,7 +451,7 @@ fn d10_workspace_round_trip() {
     world.write("gone.txt", "x").write("run.sh", "#!/bin/sh\n").write("swap", "file");
     let base = world.commit("more");
     let before = world.manifest();
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     let tree = slot.tree();
     assert_eq!(world.git_in(&tree, &["status", "--porcelain"]), "");
     assert_eq!(world.git_in(&tree, &["log", "-1", "--format=%H %an"]), format!("{base} User"));
@@ -523,10 +529,10 @@ fn d10_workspace_round_trip() {
 
 /// The copy at this very place. Another test may be forking right now, and for that moment its child holds every lock
 /// of this process.
-fn take_at(world: &World, run: &str, commit: &Oid, tree: &Path) -> Slot {
+fn take_at(world: &World, run: &str, commit: &ObjectId, tree: &Path) -> Slot {
     let begun = std::time::Instant::now();
     loop {
-        let slot = world.pool().take(Kind::Maker, run, commit).unwrap();
+        let slot = world.pool().take(WorkspaceKind::Maker, run, commit).unwrap();
         if slot.tree() == tree || begun.elapsed().as_secs() > 10 {
             assert_eq!(slot.tree(), tree);
             return slot;
@@ -534,7 +540,7 @@ fn take_at(world: &World, run: &str, commit: &Oid, tree: &Path) -> Slot {
     }
 }
 
-fn drop_unused(mut slot: Slot, base: &Oid) {
+fn drop_unused(mut slot: Slot, base: &ObjectId) {
     let made = collect(&mut slot, base);
     assert_eq!((&made.commit, made.uncommitted), (base, false), "{made:?}");
 }
@@ -543,11 +549,11 @@ fn drop_unused(mut slot: Slot, base: &Oid) {
 fn i2_unpublished_work_is_never_handed_out_again() {
     let world = World::new();
     let base = world.oid("main");
-    let slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     put(&slot.tree(), "precious.txt", "work");
     let tree = slot.tree();
     drop(slot); // the program died here
-    let other = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let other = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     assert_ne!(other.tree(), tree);
     drop_unused(other, &base);
     assert!(world.pool().pending(Some("someone else")).is_empty());
@@ -569,12 +575,18 @@ fn m_c20_deleted_tree_and_replaced_tree() {
     let decoy = world.dir.path().join("decoy");
     put(&decoy, "sentinel", "must stay");
     put(&decoy, ".git/HEAD", "must stay");
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     let tree = slot.tree();
     fs::remove_dir_all(&tree).unwrap();
-    assert!(matches!(slot.collect(&base, "m", &me(), Limits::default()), Err(WorkError::TreeGone { .. })));
+    assert!(matches!(
+        slot.collect(&base, "m", &me(), CollectLimits::default()),
+        Err(WorkError::TreeGone { .. })
+    ));
     symlink(&decoy, &tree).unwrap();
-    assert!(matches!(slot.collect(&base, "m", &me(), Limits::default()), Err(WorkError::TreeGone { .. })));
+    assert!(matches!(
+        slot.collect(&base, "m", &me(), CollectLimits::default()),
+        Err(WorkError::TreeGone { .. })
+    ));
     slot.abandon().unwrap();
     drop(slot);
     let mut slot = take_at(&world, "run", &base, &tree);
@@ -590,7 +602,7 @@ fn m_c20_deleted_tree_and_replaced_tree() {
     assert!(!made.committed_by_agent && made.uncommitted && !made.notes.is_empty(), "{made:?}");
     slot.publish(&[(made.commit, "refs/archeflow/keep/run/do.1".to_owned())]).unwrap();
     drop(slot);
-    let slot = world.pool().take(Kind::Maker, "next", &base).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Maker, "next", &base).unwrap();
     assert_eq!(fs::read_to_string(slot.tree().join("dir/b.txt")).unwrap(), "b\n");
     assert_eq!(fs::read_to_string(decoy.join("sentinel")).unwrap(), "must stay");
     assert_eq!(fs::read_to_string(decoy.join(".git/HEAD")).unwrap(), "must stay");
@@ -600,7 +612,7 @@ fn m_c20_deleted_tree_and_replaced_tree() {
 fn m_c22_rewritten_history_is_kept_aside() {
     let world = World::new();
     let base = world.write("a.txt", "2\n").commit("second");
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     let tree = slot.tree();
     // A branch left behind, then history rewritten from the parent of the base.
     world.git_in(&tree, &["checkout", "-q", "-b", "side"]);
@@ -617,7 +629,7 @@ fn m_c22_rewritten_history_is_kept_aside() {
     world.git_in(&tree, &["pack-refs", "--all"]);
     world.git_in(&tree, &["repack", "-adq"]);
     let made = collect(&mut slot, &base);
-    let strays: BTreeSet<&str> = made.stray_heads.iter().map(Oid::as_str).collect();
+    let strays: BTreeSet<&str> = made.stray_heads.iter().map(ObjectId::as_str).collect();
     assert_eq!(strays, BTreeSet::from([side.as_str(), stray.as_str()]));
     assert!(!made.committed_by_agent && made.uncommitted);
     let mut refs = vec![(made.commit.clone(), "refs/heads/archeflow/run".to_owned())];
@@ -639,7 +651,7 @@ fn m_c22_rewritten_history_is_kept_aside() {
 }
 
 #[test]
-fn p4_hostile_git_config_runs_nothing() {
+fn m_c24_hostile_git_config_runs_nothing() {
     let world = World::new();
     let base = world.oid("main");
     let pwned = world.dir.path().join("PWNED");
@@ -649,7 +661,7 @@ fn p4_hostile_git_config_runs_nothing() {
     let evil = script.to_str().unwrap();
     let secret = World::new();
     secret.write("secret.txt", "secret").commit("secret");
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     let tree = slot.tree();
     put(&tree, "work.txt", "work");
     world.git_in(&tree, &["add", "-A"]);
@@ -693,14 +705,14 @@ fn p4_hostile_git_config_runs_nothing() {
     slot.verify_clean().unwrap();
     slot.publish(&[(made.commit.clone(), "refs/heads/archeflow/run".to_owned())]).unwrap();
     drop(slot);
-    let slot = world.pool().take(Kind::Maker, "run", &made.commit).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Maker, "run", &made.commit).unwrap();
     drop(slot);
     world.write("b2.txt", "meanwhile");
     let target = world.commit("meanwhile");
     let repo = world.open();
     change::changed(&repo, &base, &made.commit).unwrap();
     change::diff_text(&repo, &base, &made.commit, 1 << 20).unwrap();
-    for strategy in [Strategy::NoFf, Strategy::Squash, Strategy::Rebase] {
+    for strategy in [BuildStrategy::NoFf, BuildStrategy::Squash, BuildStrategy::Rebase] {
         commit_of(built(&repo, strategy, &target, &base, &made.commit));
     }
     let seen = fs::read_to_string(&pwned).unwrap_or_default();
@@ -714,7 +726,7 @@ fn m_e24_submodule_slots_and_hidden_leftovers() {
     let url = format!("file://{}", inner.root.display());
     world.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "sub"]);
     let base = world.commit("with submodule");
-    let slot = world.pool().take(Kind::Maker, "one", &base).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Maker, "one", &base).unwrap();
     let tree = slot.tree();
     put(&tree, "sub/left", "hidden from git");
     put(&tree, "dir/.git/config", "hidden too");
@@ -728,10 +740,10 @@ fn m_e24_submodule_slots_and_hidden_leftovers() {
 fn d10_too_much_is_left_out_and_told() {
     let world = World::new();
     let base = world.oid("main");
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     put(&slot.tree(), "huge", vec![0; 4096]);
     put(&slot.tree(), "a.txt", "changed");
-    let made = slot.collect(&base, "m", &me(), Limits { bytes: 1000, files: 10 }).unwrap();
+    let made = slot.collect(&base, "m", &me(), CollectLimits { bytes: 1000, files: 10 }).unwrap();
     assert_eq!(made.skipped, [b"huge".to_vec()]);
     slot.publish(&[(made.commit.clone(), "refs/archeflow/keep/run/1".to_owned())]).unwrap();
     drop(slot);
@@ -743,7 +755,7 @@ fn d10_too_much_is_left_out_and_told() {
 fn d10_readers_cannot_keep_what_they_change() {
     let world = World::new();
     let base = world.oid("main");
-    let slot = world.pool().take(Kind::Reader, "run", &base).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Reader, "run", &base).unwrap();
     let tree = slot.tree();
     assert_eq!(fs::metadata(tree.join("a.txt")).unwrap().permissions().mode() & 0o222, 0);
     assert_eq!(fs::metadata(tree.join("dir")).unwrap().permissions().mode() & 0o222, 0);
@@ -757,7 +769,7 @@ fn d10_readers_cannot_keep_what_they_change() {
     assert_eq!(slot.verify_clean().unwrap(), [b"a.txt".to_vec(), b"dir/new".to_vec()]);
     drop(slot);
     let next = world.write("a.txt", "next\n").commit("next");
-    let slot = world.pool().take(Kind::Reader, "run", &next).unwrap();
+    let slot = world.pool().take(WorkspaceKind::Reader, "run", &next).unwrap();
     assert_eq!((slot.tree(), slot.verify_clean().unwrap().len()), (tree.clone(), 0));
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "next\n");
     assert_eq!(fs::metadata(tree.join("a.txt")).unwrap().permissions().mode() & 0o222, 0);
@@ -772,7 +784,9 @@ fn i7_no_two_holders_share_a_slot() {
         let threads: Vec<_> = (0..6)
             .map(|n| {
                 let (world, base) = (&world, &base);
-                scope.spawn(move || world.pool().take(Kind::Scratch, &format!("run-{n}"), base).unwrap())
+                scope.spawn(move || {
+                    world.pool().take(WorkspaceKind::Scratch, &format!("run-{n}"), base).unwrap()
+                })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -780,7 +794,7 @@ fn i7_no_two_holders_share_a_slot() {
     let trees: BTreeSet<PathBuf> = taken.iter().map(Slot::tree).collect();
     assert_eq!(trees.len(), 6);
     drop(taken);
-    let again = world.pool().take(Kind::Scratch, "run-3", &base).unwrap();
+    let again = world.pool().take(WorkspaceKind::Scratch, "run-3", &base).unwrap();
     assert!(trees.contains(&again.tree()));
     assert_eq!(again.owner(), "run-3");
 }
@@ -810,17 +824,17 @@ fn d10_what_a_slot_costs() {
         let dir = world.dir.path().join(format!("added-{n}"));
         let args = ["worktree", "add", "-q", "--detach", dir.to_str().unwrap(), base.as_str()];
         add = add.min(time(&mut || _ = world.git(&args)));
-        cold = cold.min(time(&mut || held.push(pool.take(Kind::Scratch, "run", &base).unwrap())));
+        cold = cold.min(time(&mut || held.push(pool.take(WorkspaceKind::Scratch, "run", &base).unwrap())));
     }
     drop(held);
     std::thread::sleep(Duration::from_secs(2));
-    let _ = pool.take(Kind::Scratch, "run", &base).unwrap();
-    let warm = best(&mut || _ = pool.take(Kind::Scratch, "run", &base).unwrap());
+    let _ = pool.take(WorkspaceKind::Scratch, "run", &base).unwrap();
+    let warm = best(&mut || _ = pool.take(WorkspaceKind::Scratch, "run", &base).unwrap());
     let status = best(&mut || _ = world.git_in(&added, &["status", "--porcelain", "-uall"]));
-    let other = time(&mut || _ = pool.take(Kind::Scratch, "other", &base).unwrap());
-    let moved = time(&mut || _ = pool.take(Kind::Scratch, "other", &next).unwrap());
-    let reader = time(&mut || _ = pool.take(Kind::Reader, "run", &base).unwrap());
-    let reader_warm = best(&mut || _ = pool.take(Kind::Reader, "run", &base).unwrap());
+    let other = time(&mut || _ = pool.take(WorkspaceKind::Scratch, "other", &base).unwrap());
+    let moved = time(&mut || _ = pool.take(WorkspaceKind::Scratch, "other", &next).unwrap());
+    let reader = time(&mut || _ = pool.take(WorkspaceKind::Reader, "run", &base).unwrap());
+    let reader_warm = best(&mut || _ = pool.take(WorkspaceKind::Reader, "run", &base).unwrap());
     let report = format!(
         "add {add:?} cold {cold:?}; status {status:?} warm {warm:?} other owner {other:?} moved {moved:?}; \
          reader {reader:?} warm {reader_warm:?}"
@@ -833,8 +847,8 @@ fn r9_publishing_refuses_foreign_and_checked_out_refs() {
     let world = World::new();
     let (_, work) = world.made(|tree| put(tree, "x", "x"));
     let base = world.oid("main");
-    let mut slot = world.pool().take(Kind::Maker, "run", &base).unwrap();
-    let mut publish = |commit: &Oid, name: &str| slot.publish(&[(commit.clone(), name.to_owned())]);
+    let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
+    let mut publish = |commit: &ObjectId, name: &str| slot.publish(&[(commit.clone(), name.to_owned())]);
     for name in
         ["refs/heads/main", "refs/tags/v1", "refs/archeflow/../heads/main", "refs/archeflow/keep/a\nb"]
     {
@@ -850,7 +864,7 @@ fn r9_publishing_refuses_foreign_and_checked_out_refs() {
     let taken = World::new();
     taken.git(&["branch", "archeflow"]);
     let base = taken.oid("main");
-    let mut slot = taken.pool().take(Kind::Maker, "run", &base).unwrap();
+    let mut slot = taken.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
     let error = slot.publish(&[(base, "refs/heads/archeflow/run".to_owned())]);
     assert!(matches!(error, Err(WorkError::NameTaken)), "{error:?}");
 }
@@ -895,7 +909,7 @@ fn facts_about_a_change() {
     world.git(&["checkout", "-q", "-b", "elsewhere", base.as_str()]);
     let ahead = world.write("meanwhile", "x").commit("meanwhile");
     assert_eq!(change::diff_text(&repo, &ahead, &commit, 1 << 20).unwrap(), whole);
-    let mut tree = Tree::open(&repo, &commit);
+    let mut tree = CommitFiles::open(&repo, &commit);
     assert_eq!(tree.line_count(b"a.txt").unwrap(), Some(3));
     assert_eq!(tree.line(b"a.txt", 3).unwrap(), Some(b"c".to_vec()));
     assert_eq!(tree.line(b"a.txt", 4).unwrap(), None);
@@ -924,36 +938,37 @@ fn strategies_conflicts_and_moved_bases() {
     });
     let repo = world.open();
     let target = world.write("dir/b.txt", "meanwhile\n").commit("meanwhile");
-    let shape =
-        |oid: &Oid| world.git(&["log", "--format=%an:%cn:%s:%p", "--abbrev=40", &format!("{target}..{oid}")]);
+    let shape = |oid: &ObjectId| {
+        world.git(&["log", "--format=%an:%cn:%s:%p", "--abbrev=40", &format!("{target}..{oid}")])
+    };
     let mut trees = BTreeSet::new();
-    let (merge, tree) = commit_of(built(&repo, Strategy::NoFf, &target, &base, &work));
+    let (merge, tree) = commit_of(built(&repo, BuildStrategy::NoFf, &target, &base, &work));
     assert!(shape(&merge).starts_with(&format!("Me:Me:land it:{target} {work}")), "{}", shape(&merge));
     assert_eq!(world.oid("refs/archeflow/keep/run/merge-1"), merge);
     trees.insert(tree);
-    let (squash, tree) = commit_of(built(&repo, Strategy::Squash, &target, &base, &work));
+    let (squash, tree) = commit_of(built(&repo, BuildStrategy::Squash, &target, &base, &work));
     assert_eq!(shape(&squash), format!("Me:Me:land it:{target}"));
     trees.insert(tree);
-    let (rebase, tree) = commit_of(built(&repo, Strategy::Rebase, &target, &base, &work));
+    let (rebase, tree) = commit_of(built(&repo, BuildStrategy::Rebase, &target, &base, &work));
     let lines: Vec<String> =
         shape(&rebase).lines().map(|line| line.rsplit_once(':').unwrap().0.to_owned()).collect();
     assert_eq!(lines, ["Me:Me:made", "Agent:Me:step one"]);
     trees.insert(tree);
     assert_eq!(trees.len(), 1, "all strategies give the same tree");
-    for strategy in [Strategy::NoFf, Strategy::Squash, Strategy::Rebase] {
+    for strategy in [BuildStrategy::NoFf, BuildStrategy::Squash, BuildStrategy::Rebase] {
         // M-F17
-        assert_eq!(built(&repo, strategy, &target, &base, &base), Built::Nothing);
-        assert_eq!(built(&repo, strategy, &merge, &base, &work), Built::Nothing);
+        assert_eq!(built(&repo, strategy, &target, &base, &base), BuildResult::Nothing);
+        assert_eq!(built(&repo, strategy, &merge, &base, &work), BuildResult::Nothing);
         // M-E20
         world.git(&["checkout", "-q", "--orphan", &format!("rewritten{strategy:?}")]);
         let rewritten = world.commit("rewritten");
         world.git(&["checkout", "-q", "main"]);
-        assert_eq!(built(&repo, strategy, &rewritten, &base, &work), Built::BaseGone);
+        assert_eq!(built(&repo, strategy, &rewritten, &base, &work), BuildResult::BaseGone);
         // M-F1
         world.git(&["checkout", "-q", "-b", &format!("conflict{strategy:?}"), base.as_str()]);
         let conflicting = world.write("a.txt", "by somebody\n").commit("conflict");
         world.git(&["checkout", "-q", "main"]);
-        let conflict = Built::Conflict { paths: vec![b"a.txt".to_vec()] };
+        let conflict = BuildResult::Conflict { paths: vec![b"a.txt".to_vec()] };
         assert_eq!(built(&repo, strategy, &conflicting, &base, &work), conflict);
     }
     let identity = me();
@@ -966,12 +981,12 @@ fn strategies_conflicts_and_moved_bases() {
         keep: "refs/archeflow/x",
     };
     world.git(&["reset", "-q", "--hard", target.as_str()]);
-    let error = build(&repo, Strategy::Rebase, &work).unwrap_err();
+    let error = build(&repo, BuildStrategy::Rebase, &work).unwrap_err();
     assert!(error.to_string().contains("no-ff"), "{error}");
 }
 
 /// A change with every kind of path, landed on a tree that is full of the user's own work.
-fn rich(world: &World) -> (Oid, Oid) {
+fn rich(world: &World) -> (ObjectId, ObjectId) {
     world.write("mod.txt", "old content\n").write("gone.txt", "bye\n").write("deep/er/gone.txt", "bye\n");
     world.write("exec.sh", "#!/bin/sh\n").write("to-dir", "file\n").write("to-file/x", "x\n");
     world.write("to-link", "file\n").write("staged.txt", "s\n").write("edited.txt", "e\n");
@@ -990,7 +1005,7 @@ fn rich(world: &World) -> (Oid, Oid) {
         fs::remove_file(tree.join("to-link")).unwrap();
         symlink("mod.txt", tree.join("to-link")).unwrap();
     });
-    let (merge, _) = commit_of(built(&world.open(), Strategy::NoFf, &base, &base, &work));
+    let (merge, _) = commit_of(built(&world.open(), BuildStrategy::NoFf, &base, &base, &work));
     (base, merge)
 }
 
@@ -1014,7 +1029,7 @@ fn i1_landing_keeps_the_users_other_work() {
     let step = to_main(&base, &merge);
     assert_eq!(
         land(&repo, &step).unwrap(),
-        Landed::Moved { trees: vec![repo.work_tree().unwrap().to_owned()] }
+        LandAttempt::Moved { trees: vec![repo.work_tree().unwrap().to_owned()] }
     );
     assert_eq!(world.oid("main"), merge);
     assert_eq!(world.status(), status, "the same work of the user's, and nothing else");
@@ -1031,7 +1046,7 @@ fn i1_landing_keeps_the_users_other_work() {
         all.into_iter().filter(|(path, _)| !touched.contains(path)).collect()
     };
     assert_eq!(others(world.manifest()), others(before));
-    assert_eq!(land(&repo, &step).unwrap(), Landed::BranchMoved { now: Some(merge.clone()) });
+    assert_eq!(land(&repo, &step).unwrap(), LandAttempt::BranchMoved { now: Some(merge.clone()) });
     assert!(world.git(&["reflog", "-1", "main"]).contains("archeflow: land"));
     // M-F3: and back again, as a new commit through the same door.
     let identity = me();
@@ -1039,14 +1054,14 @@ fn i1_landing_keeps_the_users_other_work() {
         revert(&repo, &merge, &merge, &base, "undo", &identity, "refs/archeflow/keep/run/revert-1").unwrap();
     let (undo, tree) = commit_of(undone);
     assert_eq!(tree, repo.tree_of(&base).unwrap());
-    assert!(matches!(land(&repo, &to_main(&merge, &undo)).unwrap(), Landed::Moved { .. }));
+    assert!(matches!(land(&repo, &to_main(&merge, &undo)).unwrap(), LandAttempt::Moved { .. }));
     assert_eq!(world.status(), status);
     // M-F4: somebody built on it.
     world.git(&["reset", "-q", "--hard", merge.as_str()]);
     let tip = world.write("mod.txt", "built on it\n").commit("built on it");
     let conflict =
         revert(&repo, &tip, &merge, &base, "undo", &identity, "refs/archeflow/keep/run/revert-2").unwrap();
-    assert_eq!(conflict, Built::Conflict { paths: vec![b"mod.txt".to_vec()] });
+    assert_eq!(conflict, BuildResult::Conflict { paths: vec![b"mod.txt".to_vec()] });
 }
 
 #[test]
@@ -1096,7 +1111,7 @@ fn m_e10_dirty_overlap_is_left_alone() {
         let index = world.git(&["ls-files", "-s", "-v"]);
         let before = (world.manifest(), world.status());
         let landed = land(&world.open(), &to_main(&base, &merge)).unwrap();
-        assert_eq!(landed, Landed::Dirty { paths: vec![path.as_bytes().to_vec()] }, "{name}");
+        assert_eq!(landed, LandAttempt::Dirty { paths: vec![path.as_bytes().to_vec()] }, "{name}");
         assert_eq!((world.manifest(), world.status()), before, "{name}");
         assert_eq!(world.git(&["ls-files", "-s", "-v"]), index, "{name}");
         assert_eq!(world.oid("main"), base, "{name}");
@@ -1114,7 +1129,7 @@ fn m_e12_m_e13_busy_repositories_are_left_alone() {
         put(&world.root.join(".git"), mark, format!("{base}\n"));
         let repo = world.open();
         assert_eq!(repo.operations(&repo.target(None).unwrap()).unwrap().len(), 1, "{mark}");
-        assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), Landed::Busy { .. }), "{mark}");
+        assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), LandAttempt::Busy { .. }), "{mark}");
         assert_eq!(world.read("mod.txt"), "old content\n");
     }
     let world = World::new();
@@ -1123,7 +1138,7 @@ fn m_e12_m_e13_busy_repositories_are_left_alone() {
     for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
         world.write(lock, "");
         let before = world.manifest();
-        assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), Landed::Busy { .. }), "{lock}");
+        assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), LandAttempt::Busy { .. }), "{lock}");
         assert!(world.root.join(lock).exists(), "somebody else's lock stays");
         assert_eq!(world.manifest(), before);
         fs::remove_file(world.root.join(lock)).unwrap();
@@ -1131,7 +1146,7 @@ fn m_e12_m_e13_busy_repositories_are_left_alone() {
     // A rebase of the branch, which has HEAD detached meanwhile.
     world.git(&["checkout", "-q", "--detach"]);
     put(&world.root, ".git/rebase-merge/head-name", "refs/heads/main\n");
-    assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), Landed::Busy { .. }));
+    assert!(matches!(land(&repo, &to_main(&base, &merge)).unwrap(), LandAttempt::Busy { .. }));
 }
 
 #[test]
@@ -1158,10 +1173,10 @@ fn r9_a_failing_move_is_put_back() {
         });
         assert_eq!(base, bad);
         let repo = world.open();
-        let (merge, _) = commit_of(built(&repo, Strategy::NoFf, &base, &base, &work));
+        let (merge, _) = commit_of(built(&repo, BuildStrategy::NoFf, &base, &base, &work));
         let before = (world.manifest(), world.git(&["ls-files", "-s"]));
         let landed = land(&repo, &to_main(&base, &merge)).unwrap();
-        assert!(matches!(landed, Landed::Busy { .. }), "{landed:?}");
+        assert!(matches!(landed, LandAttempt::Busy { .. }), "{landed:?}");
         assert_eq!(world.oid("main"), base);
         assert_eq!((world.manifest(), world.git(&["ls-files", "-s"])), before, "{landed:?}");
     }
@@ -1177,7 +1192,7 @@ enum Left {
 }
 
 #[test]
-fn p9_roll_forward_from_every_half_moved_state() {
+fn i1_roll_forward_from_every_half_moved_state() {
     let template = World::new();
     let (base, merge) = rich(&template);
     users_work(&template);
@@ -1245,7 +1260,7 @@ fn p9_roll_forward_from_every_half_moved_state() {
 /// Kills git's own move of the tree at every file system call, then recovers.
 #[test]
 #[ignore = "needs strace"]
-fn p9_kill_sweep() {
+fn i1_kill_sweep() {
     const CALLS: &str = "openat,write,pwrite64,rename,unlink,unlinkat,mkdir,rmdir,close,symlink,chmod,fchmod";
     let template = World::new();
     let (base, merge) = rich(&template);
@@ -1267,7 +1282,7 @@ fn p9_kill_sweep() {
         let step = to_main(&base, &merge);
         let mut recovered = recover(&repo, &step, since).unwrap();
         if recovered == Recovered::NotStarted {
-            assert!(matches!(land(&repo, &step).unwrap(), Landed::Moved { .. }), "{n}");
+            assert!(matches!(land(&repo, &step).unwrap(), LandAttempt::Moved { .. }), "{n}");
             recovered = Recovered::Completed;
         }
         assert_eq!(recovered, Recovered::Completed, "{n}");
@@ -1284,8 +1299,8 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Leaves one path as a crash could have, as far as the paths around it allow.
-fn leave(world: &World, repo: &Repo, base: &Oid, merge: &Oid, path: &[u8], left: Left) {
-    let side = |commit: &Oid| change::blob_at(repo, commit, path).unwrap();
+fn leave(world: &World, repo: &Repo, base: &ObjectId, merge: &ObjectId, path: &[u8], left: Left) {
+    let side = |commit: &ObjectId| change::blob_at(repo, commit, path).unwrap();
     let file = world.root.join(OsStr::from_bytes(path));
     let (old, new) = (side(base), side(merge));
     let bytes = match left {
@@ -1330,7 +1345,7 @@ fn move_index(world: &World, listing: &[u8]) {
 }
 
 #[test]
-fn p9_recovery_stops_at_the_users_work() {
+fn i1_recovery_stops_at_the_users_work() {
     type Mess = fn(&World);
     let cases: &[(&str, &str, Mess)] = &[
         ("edited", "mod.txt", |w| _ = w.write("mod.txt", "MY EDIT\n")),
@@ -1386,7 +1401,7 @@ fn i8_verification_notices_the_wrong_tree() {
     let tree = repo.tree_of(&merge).unwrap();
     let step = to_main(&base, &merge);
     let check =
-        |tree: &Oid, step: &Move, allowed| verify(&repo, step, tree, allowed).map_err(|e| e.to_string());
+        |tree: &ObjectId, step: &Move, allowed| verify(&repo, step, tree, allowed).map_err(|e| e.to_string());
     assert!(check(&tree, &step, None).unwrap_err().contains("does not contain"));
     land(&repo, &step).unwrap();
     check(&tree, &step, None).unwrap();
@@ -1408,7 +1423,7 @@ fn m_f16_a_race_for_the_branch_has_one_winner() {
         let landing = scope.spawn(|| land(&repo, &to_main(&base, &merge)).unwrap());
         let swap = world.try_git(&world.root, &["update-ref", "refs/heads/main", &rival, base.as_str()]);
         let landed = landing.join().unwrap();
-        assert_ne!(swap.status.success(), matches!(landed, Landed::Moved { .. }), "{landed:?}");
+        assert_ne!(swap.status.success(), matches!(landed, LandAttempt::Moved { .. }), "{landed:?}");
     });
     assert!(["M", ""].contains(&world.git(&["diff", "--name-status", "HEAD"]).get(..1).unwrap_or("")));
 }

@@ -8,7 +8,7 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, Base, Chosen, Entry, Event, FORMAT, Failure, RunStart, SessionStart,
 };
 use archeflow_core::model::{
-    Answer, Confidence, Domain, Policy, Proposal, Review, Role, Said, Status, Strategy, Tier, Verdict,
+    Answer, AnswerBody, Confidence, Domain, Policy, Proposal, Review, Role, Status, Strategy, Tier, Verdict,
     Workflow,
 };
 use archeflow_core::run::Run;
@@ -76,10 +76,10 @@ fn complete(start_seq: u64, archetype: String, role: Role) -> AgentComplete {
         risk_coverage: Some(900_000),
     };
     let said = match role {
-        Role::Explorer | Role::Maker => Said::Prose,
-        Role::Creator => Said::Proposal(Proposal { confidence: sure, ..Proposal::default() }),
+        Role::Explorer | Role::Maker => AnswerBody::Prose,
+        Role::Creator => AnswerBody::Proposal(Proposal { confidence: sure, ..Proposal::default() }),
         Role::Gatekeeper | Role::Reviewer => {
-            Said::Review(Review { verdict: Some(Verdict::Approved), ..Review::default() })
+            AnswerBody::Review(Review { verdict: Some(Verdict::Approved), ..Review::default() })
         }
     };
     let change = (role == Role::Maker).then(|| {

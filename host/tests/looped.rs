@@ -15,7 +15,7 @@ use archeflow_host::agent_loop::battery::{self, Report, Wanted};
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
 use archeflow_host::agent_loop::{archive, diet};
 use archeflow_host::children;
-use archeflow_host::git::{Env, Oid, Repo};
+use archeflow_host::git::{GitEnv, ObjectId, Repo};
 use archeflow_host::proc;
 use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
@@ -152,7 +152,7 @@ fn pj_32_whatever_bytes_stand_there_are_told_and_kept() {
 }
 
 #[test]
-fn r_19_no_link_leads_out_of_the_tree() {
+fn r19_no_link_leads_out_of_the_tree() {
     for place in ["docs", "docs/context", PATH, "docs/context/archive"] {
         let tree = Tree::new();
         let outside = tree.dir.path().join("outside");
@@ -281,7 +281,7 @@ fn said(command: &mut Command) -> String {
 }
 
 fn world(root: &Path, home: &Path, state: PathBuf) -> World {
-    let env = Env::new([("HOME".into(), home.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
+    let env = GitEnv::new([("HOME".into(), home.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
     let repo = Repo::open(root, &state, &env).unwrap();
     let places = Places::open(root).unwrap();
     fs::create_dir_all(places.artifacts().join("r1")).unwrap();
@@ -398,7 +398,7 @@ fn pj_31_pj_33_documents_and_references() {
         ("src/till.sh", "x"),
     ];
     let scene = Scene::new(&[], &docs);
-    let commit = Oid::parse(scene.commit.as_bytes()).unwrap();
+    let commit = ObjectId::parse(scene.commit.as_bytes()).unwrap();
     let repo = &scene.world.repo;
     assert_eq!(diet::names(repo, &commit).unwrap(), ["CODEBASE", "DECISIONS", "GOALS", "QUALITY"]);
     assert_eq!(diet::text(repo, &commit, "GOALS").unwrap().as_deref(), Some("g"));

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use archeflow_core::model::{Change, Sign, Splitting};
-use archeflow_core::rules::filekind::Kind;
+use archeflow_core::rules::filekind::FileKind;
 use archeflow_host::executors::change_of;
-use archeflow_host::git::parts::{self, Plan, Shown, Told};
-use archeflow_host::git::{Env, Oid, Repo};
+use archeflow_host::git::parts::{self, FileCoverage, PartPlan, SplitFile};
+use archeflow_host::git::{GitEnv, ObjectId, Repo};
 use archeflow_host::store::{files, journal};
 use tempfile::TempDir;
 
@@ -79,12 +79,12 @@ impl World {
     }
 
     /// The commit before the last, and the last.
-    fn done(&mut self) -> (Oid, Oid) {
+    fn done(&mut self) -> (ObjectId, ObjectId) {
         let mut import = self.command(&["fast-import", "--quiet"]).stdin(Stdio::piped()).spawn().unwrap();
         import.stdin.take().unwrap().write_all(&std::mem::take(&mut self.stream)).unwrap();
         assert!(import.wait().unwrap().success());
         self.begun = true;
-        let oid = |name: &str| Oid::parse(self.git(&["rev-parse", name]).as_bytes()).unwrap();
+        let oid = |name: &str| ObjectId::parse(self.git(&["rev-parse", name]).as_bytes()).unwrap();
         (oid("main^"), oid("main"))
     }
 
@@ -92,7 +92,7 @@ impl World {
         open(self.dir.path())
     }
 
-    fn cut(&self, commits: &(Oid, Oid), splitting: &Splitting) -> (Plan, PathBuf) {
+    fn cut(&self, commits: &(ObjectId, ObjectId), splitting: &Splitting) -> (PartPlan, PathBuf) {
         let folder = self.dir.path().join("parts");
         let plan = parts::cut(&self.open(), &commits.0, &commits.1, &folder, splitting).unwrap();
         (plan, folder)
@@ -100,7 +100,7 @@ impl World {
 }
 
 fn open(dir: &Path) -> Repo {
-    let env = Env::new([("HOME".into(), dir.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
+    let env = GitEnv::new([("HOME".into(), dir.into()), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]);
     Repo::open(&dir.join("repo"), &dir.join("state"), &env).unwrap()
 }
 
@@ -108,7 +108,7 @@ fn numbered(word: &str, lines: u32) -> String {
     (0..lines).map(|n| format!("{word} {n}\n")).collect()
 }
 
-fn told<'a>(plan: &'a Plan, path: &str) -> &'a Told {
+fn told<'a>(plan: &'a PartPlan, path: &str) -> &'a SplitFile {
     plan.files.iter().find(|told| told.path == path).unwrap_or_else(|| panic!("{path}: {:#?}", plan.files))
 }
 
@@ -134,22 +134,22 @@ fn issue_5_a_change_of_every_sort_is_told_in_full() {
     let (plan, folder) = world.cut(&commits, &Splitting::default());
 
     let rows = [
-        ("gone.txt", Kind::Plain, 0, 1, Shown::Whole { part: 1 }),
-        ("new name.rs", Kind::Plain, 0, 0, Shown::Whole { part: 1 }),
-        ("mode.sh", Kind::Plain, 0, 0, Shown::Whole { part: 1 }),
-        ("gen.go", Kind::Generated, 111, 111, Shown::Summary { part: 1 }),
-        ("vendor/new.c", Kind::Vendored, 1, 1, Shown::Whole { part: 1 }),
-        ("vendor/small.c", Kind::Vendored, 1, 0, Shown::Whole { part: 1 }),
-        ("vendor/big.c", Kind::Vendored, 600, 0, Shown::Summary { part: 1 }),
-        ("big.go", Kind::Generated, 601, 0, Shown::Summary { part: 1 }),
-        ("Cargo.lock", Kind::Lock, 100, 0, Shown::Head { lines: 40, part: 1 }),
-        ("pic.png", Kind::Binary, 0, 0, Shown::Summary { part: 1 }),
-        ("empty", Kind::Plain, 0, 0, Shown::Whole { part: 1 }),
-        ("\"\\303\\274|`.txt\"", Kind::Plain, 1, 0, Shown::Whole { part: 1 }),
-        ("crlf.txt", Kind::Plain, 2, 0, Shown::Whole { part: 1 }),
-        ("sub", Kind::Plain, 1, 0, Shown::Whole { part: 1 }),
-        ("src/hidden.rs", Kind::Plain, 1, 0, Shown::Whole { part: 1 }),
-        ("written.rs", Kind::Plain, 301, 0, Shown::Whole { part: 1 }),
+        ("gone.txt", FileKind::Plain, 0, 1, FileCoverage::Whole { part: 1 }),
+        ("new name.rs", FileKind::Plain, 0, 0, FileCoverage::Whole { part: 1 }),
+        ("mode.sh", FileKind::Plain, 0, 0, FileCoverage::Whole { part: 1 }),
+        ("gen.go", FileKind::Generated, 111, 111, FileCoverage::Summary { part: 1 }),
+        ("vendor/new.c", FileKind::Vendored, 1, 1, FileCoverage::Whole { part: 1 }),
+        ("vendor/small.c", FileKind::Vendored, 1, 0, FileCoverage::Whole { part: 1 }),
+        ("vendor/big.c", FileKind::Vendored, 600, 0, FileCoverage::Summary { part: 1 }),
+        ("big.go", FileKind::Generated, 601, 0, FileCoverage::Summary { part: 1 }),
+        ("Cargo.lock", FileKind::Lock, 100, 0, FileCoverage::Head { lines: 40, part: 1 }),
+        ("pic.png", FileKind::Binary, 0, 0, FileCoverage::Summary { part: 1 }),
+        ("empty", FileKind::Plain, 0, 0, FileCoverage::Whole { part: 1 }),
+        ("\"\\303\\274|`.txt\"", FileKind::Plain, 1, 0, FileCoverage::Whole { part: 1 }),
+        ("crlf.txt", FileKind::Plain, 2, 0, FileCoverage::Whole { part: 1 }),
+        ("sub", FileKind::Plain, 1, 0, FileCoverage::Whole { part: 1 }),
+        ("src/hidden.rs", FileKind::Plain, 1, 0, FileCoverage::Whole { part: 1 }),
+        ("written.rs", FileKind::Plain, 301, 0, FileCoverage::Whole { part: 1 }),
     ];
     for (path, kind, added, deleted, shown) in rows {
         let one = told(&plan, path);
@@ -165,7 +165,7 @@ fn issue_5_a_change_of_every_sort_is_told_in_full() {
     let part = &plan.parts[0];
     assert_eq!((part.digest.clone(), part.bytes), (files::digest(text.as_bytes()), text.len() as u64));
     assert_eq!(part.files as usize, plan.files.len());
-    let kept: Plan = serde_json::from_slice(&fs::read(folder.join(parts::PLAN)).unwrap()).unwrap();
+    let kept: PartPlan = serde_json::from_slice(&fs::read(folder.join(parts::PLAN)).unwrap()).unwrap();
     assert_eq!(kept, plan);
     let markdown = parts::markdown(&plan);
     assert!(markdown.contains("| `vendor/big.c` | vendored | 600 | 0 | name and counts, in part 1 |"));
@@ -183,7 +183,7 @@ fn issue_5_parts_of_a_long_file_follow_each_other() {
     let (plan, folder) = world.cut(&commits, &splitting);
     let last = u32::try_from(plan.parts.len()).unwrap();
     assert!(last > 5);
-    assert_eq!(told(&plan, "long.txt").shown, Shown::Split { first: 1, last });
+    assert_eq!(told(&plan, "long.txt").shown, FileCoverage::Split { first: 1, last });
     assert_eq!(plan.parts.iter().map(|part| part.lines).sum::<u64>(), 30_001);
     let second = fs::read_to_string(folder.join("part-0002.diff")).unwrap();
     let start = plan.parts[0].lines + 1;
@@ -199,7 +199,7 @@ fn issue_5_parts_of_a_long_file_follow_each_other() {
     )));
 }
 
-fn looked(world: &World, commits: &(Oid, Oid)) -> Change {
+fn looked(world: &World, commits: &(ObjectId, ObjectId)) -> Change {
     change_of(&world.open(), &commits.0, &commits.1, "refs/keep", 1_000_000).unwrap()
 }
 
@@ -277,7 +277,7 @@ const PLACE: &str = "ARCHEFLOW_TEST_PLACE";
 fn part_cutter() {
     let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
     let [base, commit] =
-        ["base", "commit"].map(|name| Oid::parse(&fs::read(place.join(name)).unwrap()).unwrap());
+        ["base", "commit"].map(|name| ObjectId::parse(&fs::read(place.join(name)).unwrap()).unwrap());
     let repo = open(&place);
     let begun = Instant::now();
     let plan = parts::cut(&repo, &base, &commit, &place.join("parts"), &Splitting::default()).unwrap();
@@ -333,7 +333,7 @@ fn issue_5_a_hundred_megabytes_and_twenty_thousand_files_in_bounded_memory() {
     let peak: u64 = fs::read_to_string(place.join("peak")).unwrap().parse().unwrap();
     assert!(peak < 200 * 1024, "{said}");
 
-    let plan: Plan =
+    let plan: PartPlan =
         serde_json::from_slice(&fs::read(place.join("parts").join(parts::PLAN)).unwrap()).unwrap();
     assert_eq!((plan.files.len(), plan.summarised), (20_000, 400));
     assert!(plan.bytes > 100_000_000, "{}", plan.bytes);

@@ -121,7 +121,7 @@ fn check(rows: &[Row]) {
 }
 
 #[test]
-fn m_c2_c3_c7_the_leader_ends_by_itself() {
+fn m_c2_m_c3_m_c7_the_leader_ends_by_itself() {
     check(&[
         Row { name: "c2", script: "exit 1", cause: Cause::Exited(1), ..ROW },
         Row { name: "c3", script: "exit 0", ..ROW },
@@ -140,7 +140,7 @@ fn m_c2_c3_c7_the_leader_ends_by_itself() {
 }
 
 #[test]
-fn m_c8_c10_c11_c15_limits_strike() {
+fn m_c8_m_c10_m_c11_m_c15_limits_strike() {
     let silent: fn(&mut Job) = |job| job.limits.silence = 300 * MS;
     let short: fn(&mut Job) = |job| {
         job.limits.silence = 300 * MS;
@@ -272,7 +272,7 @@ fn m_c12_nothing_stays_behind_in_a_container_either() {
 
 /// Every member forks its successor and leaves, some into a session of its own, so that every walk comes too late.
 #[test]
-fn m_c13_p3_a_fork_bomb_in_miniature_ends() {
+fn m_c13_a_fork_bomb_in_miniature_ends() {
     let _turn = turn();
     for trial in 0..trials() {
         let script = "
@@ -333,7 +333,7 @@ fn m_c16_input_is_given_and_ends() {
 
 /// Input and output larger than any pipe at the same time: neither side may wait for the other.
 #[test]
-fn m_c16_r2_an_echo_of_any_bytes_is_exact() {
+fn m_c16_an_echo_of_any_bytes_is_exact() {
     let _turn = turn();
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let all: Vec<u8> = (0..=255).collect();
@@ -375,7 +375,7 @@ fn m_c17_there_is_no_terminal_to_ask() {
 
 /// In a process of its own: the peak of this one is that of all its tests together.
 #[test]
-fn m_c18_r1_a_flood_is_counted_and_memory_stays_small() {
+fn m_c18_a_flood_is_counted_and_memory_stays_small() {
     let _turn = turn();
     let mut job = play("part_flooded", "exec");
     job.limits.total = 300_000 * MS;
@@ -412,7 +412,7 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn r1_a_flood_does_not_delay_the_limit() {
+fn m_c18_a_flood_does_not_delay_the_limit() {
     let _turn = turn();
     let mut job = job("yes", "yes");
     job.stdout = Sink::nothing();
@@ -426,7 +426,7 @@ fn r1_a_flood_does_not_delay_the_limit() {
 
 /// What a job adopts and loses while it runs is reaped then, not hours later.
 #[test]
-fn p1_the_dead_do_not_pile_up() {
+fn i5_the_dead_do_not_pile_up() {
     let _turn = turn();
     let script = "for i in 1 2 3; do (setsid true &); done; while :; do echo tick; sleep 0.05; done";
     let watch = Watch::new();
@@ -449,7 +449,7 @@ fn zombies() -> Vec<String> {
 }
 
 #[test]
-fn p2_a_background_process_that_holds_stdout_does_not_keep_us() {
+fn m_c12_a_background_process_that_holds_stdout_does_not_keep_us() {
     check(&[
         Row { name: "holds", script: "sleep 999 & echo x", leftovers: 1, stdout: "x\n", within: 2000, ..ROW },
         Row { name: "floods", script: "yes >&2 & echo x", leftovers: 1, stdout: "x\n", within: 2000, ..ROW },
@@ -508,7 +508,7 @@ fn interrupt(tag: &str, script: &str, grace: Duration, act: impl Fn(&Watch) + Se
 }
 
 #[test]
-fn m_h1_h2_a_watch_ends_a_job_from_another_thread() {
+fn m_h1_m_h2_a_watch_ends_a_job_from_another_thread() {
     let _turn = turn();
     let (short, long) = (200 * MS, 60_000 * MS);
     let polite = "trap 'echo bye; exit 0' TERM; echo ready; sleep 999 & wait";
@@ -656,7 +656,7 @@ impl Drop for Decoy {
 }
 
 #[test]
-fn i5_p5_a_decoy_survives() {
+fn i5_a_decoy_survives() {
     let _turn = turn();
     let tag = unique("decoy");
     let mut decoy = decoy(&tag);
@@ -813,7 +813,7 @@ fn heard_by_listener(before: &str) -> Vec<i32> {
 }
 
 #[test]
-fn m_h3_h4_signals_are_heard_and_an_ignored_hangup_stays_ignored() {
+fn m_h3_m_h4_signals_are_heard_and_an_ignored_hangup_stays_ignored() {
     let _turn = turn();
     assert_eq!(heard_by_listener("exec"), [1, 2, 15]);
     assert_eq!(heard_by_listener("exec nohup"), [2, 15]);

@@ -5,19 +5,19 @@
 use std::fs;
 use std::path::Path;
 
-use archeflow_core::sprint::queue::{Item, Status};
+use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_host::git;
-use archeflow_host::sprint::queue::{Claim, Error, Extra, Place, Queue};
+use archeflow_host::sprint::queue::{Claim, Error, Extra, Queue, QueueFolder};
 use archeflow_host::sprint::scan;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A folder with this queue.
-fn with(text: &str) -> (TempDir, Place) {
+fn with(text: &str) -> (TempDir, QueueFolder) {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("docs/orchestra")).unwrap();
     fs::write(dir.path().join("docs/orchestra/queue.json"), text).unwrap();
-    let place = Place::at(dir.path());
+    let place = QueueFolder::at(dir.path());
     (dir, place)
 }
 
@@ -25,15 +25,15 @@ fn item(id: &str, status: &str) -> Value {
     json!({ "id": id, "project": "shop", "task": format!("Do {id}"), "priority": "P1", "estimate": "S", "status": status })
 }
 
-fn queue_of(items: &[Value]) -> (TempDir, Place) {
+fn queue_of(items: &[Value]) -> (TempDir, QueueFolder) {
     with(&json!({ "items": items }).to_string())
 }
 
-fn read(place: &Place) -> Value {
+fn read(place: &QueueFolder) -> Value {
     serde_json::from_slice(&fs::read(place.file()).unwrap()).unwrap()
 }
 
-fn status(place: &Place, id: &str) -> Status {
+fn status(place: &QueueFolder, id: &str) -> ItemStatus {
     place.read().unwrap().get(id).unwrap().status
 }
 
@@ -127,8 +127,8 @@ fn a_link_in_place_of_the_queue_is_refused() {
         let path = dir.path().join(link);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join("planted"), &path).unwrap();
-        let place = Place::at(dir.path());
-        let item: Item = serde_json::from_value(item("a", "pending")).unwrap();
+        let place = QueueFolder::at(dir.path());
+        let item: QueueItem = serde_json::from_value(item("a", "pending")).unwrap();
         let added = place.change(|queue| queue.add(item, &Extra::default()));
         assert!(added.is_err(), "{link}");
         assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "{link}");
@@ -138,13 +138,13 @@ fn a_link_in_place_of_the_queue_is_refused() {
 #[test]
 fn statuses_move_only_where_they_may() {
     type Move = fn(&mut Queue, &str) -> Result<(), Error>;
-    let moves: [(&str, Move, &[&str], Status); 3] = [
-        ("approve", Queue::approve, &["proposed"], Status::Pending),
-        ("cancel", Queue::cancel, &["proposed", "pending", "blocked", "failed"], Status::Cancelled),
-        ("retry", Queue::retry, &["failed", "blocked", "cancelled"], Status::Pending),
+    let moves: [(&str, Move, &[&str], ItemStatus); 3] = [
+        ("approve", Queue::approve, &["proposed"], ItemStatus::Pending),
+        ("cancel", Queue::cancel, &["proposed", "pending", "blocked", "failed"], ItemStatus::Cancelled),
+        ("retry", Queue::retry, &["failed", "blocked", "cancelled"], ItemStatus::Pending),
     ];
     for (name, change, from, to) in moves {
-        for before in Status::ALL {
+        for before in ItemStatus::ALL {
             let (_dir, place) = queue_of(&[item("a", before.name())]);
             let moved = place.change(|queue| change(queue, "a"));
             assert_eq!(moved.is_ok(), from.contains(&before.name()), "{name} from {}", before.name());
@@ -156,10 +156,10 @@ fn statuses_move_only_where_they_may() {
 
 #[test]
 fn bx_22_only_what_is_pending_can_be_taken_and_only_once() {
-    for before in Status::ALL {
+    for before in ItemStatus::ALL {
         let (_dir, place) = queue_of(&[item("a", before.name())]);
         let claim = place.change(|queue| queue.claim("a", "one")).unwrap();
-        assert_eq!(claim.is_some(), before == Status::Pending, "{}", before.name());
+        assert_eq!(claim.is_some(), before == ItemStatus::Pending, "{}", before.name());
         let other = place.change(|queue| queue.claim("a", "two")).unwrap();
         assert_eq!(other, None);
         let again = place.change(|queue| queue.claim("a", "one")).unwrap();
@@ -173,14 +173,14 @@ fn m_n10_a_claim_that_is_over_settles_nothing() {
     let take = |sprint: &str| place.change(|queue| queue.claim("a", sprint)).unwrap().unwrap();
     let settle = |claim: &Claim, to| place.change(|queue| queue.settle("a", Some(claim), to, "why")).unwrap();
     let old = take("one");
-    assert!(settle(&old, Status::Pending), "it was given back");
+    assert!(settle(&old, ItemStatus::Pending), "it was given back");
     let new = take("two");
     assert_eq!(new.fence, old.fence + 1);
-    assert!(!settle(&old, Status::Completed), "a late word of the first one");
-    assert_eq!(status(&place, "a"), Status::Running);
-    assert!(settle(&new, Status::Completed));
-    assert!(settle(&new, Status::Completed), "said twice after a crash");
-    assert_eq!(status(&place, "a"), Status::Completed);
+    assert!(!settle(&old, ItemStatus::Completed), "a late word of the first one");
+    assert_eq!(status(&place, "a"), ItemStatus::Running);
+    assert!(settle(&new, ItemStatus::Completed));
+    assert!(settle(&new, ItemStatus::Completed), "said twice after a crash");
+    assert_eq!(status(&place, "a"), ItemStatus::Completed);
     assert_eq!(read(&place)["items"][0]["notes"], "why");
 }
 
@@ -193,7 +193,7 @@ fn bx_22_many_takers_never_get_the_same_item() {
         let takers: Vec<_> = ["one", "two", "three", "four"]
             .into_iter()
             .map(|sprint| {
-                let place = Place::at(dir.path());
+                let place = QueueFolder::at(dir.path());
                 scope.spawn(move || {
                     let mut mine = Vec::new();
                     for n in 0..40 {
@@ -209,7 +209,7 @@ fn bx_22_many_takers_never_get_the_same_item() {
         takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
     });
     assert_eq!(taken.len(), 40);
-    let place = Place::at(dir.path());
+    let place = QueueFolder::at(dir.path());
     let queue = place.read().unwrap();
     for (id, sprint) in taken {
         assert_eq!(queue.claim_of(&id).unwrap().sprint, sprint, "{id}");
@@ -224,7 +224,7 @@ fn bx_23_a_circle_is_never_added() {
     let (_dir, place) = queue_of(&[waiting]);
     let mut other = item("b", "pending");
     other["depends_on"] = json!(["a"]);
-    let other: Item = serde_json::from_value(other).unwrap();
+    let other: QueueItem = serde_json::from_value(other).unwrap();
     let added = place.change(|queue| queue.add(other, &Extra::default()));
     let Err(Error::Circle { circle }) = added else { panic!("{added:?}") };
     assert_eq!(circle, ["a", "b"]);
@@ -236,7 +236,7 @@ fn bx_28_a_list_is_taken_over_once() {
     let list = "- [ ] First | fast\n- [x] Before\n- [ ] Second | depends: First, Before | done: it works\n\
                 - [ ] Third | depends: Nobody\n- [?] odd\n";
     let (_dir, place) = queue_of(&[]);
-    let imported = place.change(|queue| queue.import(list, "shop", Status::Proposed)).unwrap();
+    let imported = place.change(|queue| queue.import(list, "shop", ItemStatus::Proposed)).unwrap();
     let told: Vec<(&str, &str, &str)> =
         imported.added.iter().map(|item| (&*item.id, item.status.name(), item.estimate.name())).collect();
     assert_eq!(
@@ -250,7 +250,7 @@ fn bx_28_a_list_is_taken_over_once() {
     assert_eq!(imported.added[2].depends_on, ["shop-first", "shop-before"]);
     assert_eq!(imported.faults.iter().map(|fault| fault.line).collect::<Vec<_>>(), [5, 4]);
     assert_eq!(place.read().unwrap().extra("shop-second").notes.as_deref(), Some("done: it works"));
-    let again = place.change(|queue| queue.import(list, "shop", Status::Proposed)).unwrap();
+    let again = place.change(|queue| queue.import(list, "shop", ItemStatus::Proposed)).unwrap();
     assert_eq!((again.added.len(), again.known.len()), (0, 3), "M-N4: {again:?}");
 }
 
@@ -273,21 +273,21 @@ fn bx_21_a_scan_proposes_marks_and_stale_projects_and_nothing_twice() {
              && GIT_COMMITTER_DATE=2020-01-01T00:00:00Z {COMMIT} -m x"
         ),
     );
-    let env = git::Env::of_process();
+    let env = git::GitEnv::of_process();
     let scan = |now| {
         let look = |name| scan::project(dir.path(), name, state.path(), &env, now).unwrap();
         let found = ["few", "many"].into_iter().flat_map(look).collect();
         place.change(|queue| scan::propose(queue, found)).unwrap()
     };
     let now = archeflow_host::clock::now();
-    let told: Vec<(String, &str, Status)> =
+    let told: Vec<(String, &str, ItemStatus)> =
         scan(now).into_iter().map(|item| (item.id, item.priority.name(), item.status)).collect();
     let expected = [
         ("few-a-c-2-todo-later", "P3"),
         ("many-clear-up-6-todo-and-fixme-marks-the-first", "P2"),
         ("many-look-after-this-project-nothing-was", "P3"),
     ];
-    assert_eq!(told, expected.map(|(id, priority)| (id.to_owned(), priority, Status::Proposed)));
+    assert_eq!(told, expected.map(|(id, priority)| (id.to_owned(), priority, ItemStatus::Proposed)));
     assert_eq!(scan(now), [], "nothing is proposed twice");
     assert!(scan::project(dir.path(), "nowhere", state.path(), &env, now).is_err());
 }

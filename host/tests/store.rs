@@ -209,9 +209,9 @@ fn i7_a_journal_changed_by_another_hand_stops_the_run() {
 
 // ------------------------------------------------------------------------------------------- torn writes
 
-/// P8, L1, M-B1: whatever the cut, the next record is readable and the torn bytes are kept.
+/// M-B1: whatever the cut, the next record is readable and the torn bytes are kept.
 #[test]
-fn p8_cut_at_every_byte() {
+fn m_b1_cut_at_every_byte() {
     let bytes = sample(40);
     let ends: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
@@ -244,7 +244,7 @@ fn p8_cut_at_every_byte() {
 }
 
 #[test]
-fn p8_torn_again_and_again_keeps_every_fragment() {
+fn m_b1_torn_again_and_again_keeps_every_fragment() {
     let bytes = sample(2);
     let desk = Desk::with(&bytes[..bytes.len() - 5]);
     for n in 1..=5 {
@@ -255,9 +255,9 @@ fn p8_torn_again_and_again_keeps_every_fragment() {
     assert_eq!(fs::read(desk.dir().join(format!("{RUN}.torn-3"))).unwrap(), b"{\"ts\":");
 }
 
-/// L3: three kinds of nothing.
+/// M-B1: three kinds of nothing.
 #[test]
-fn l3_missing_empty_and_only_torn() {
+fn m_b1_missing_empty_and_only_torn() {
     let desk = Desk::new();
     assert!(matches!(desk.open(), Err(Error::Missing { .. })));
     assert!(matches!(desk.read(), Err(Error::Missing { .. })));
@@ -276,7 +276,7 @@ fn l3_missing_empty_and_only_torn() {
 
 /// A power loss can leave the length of the last write without its bytes.
 #[test]
-fn l2_nuls_at_the_end_are_a_torn_write() {
+fn m_b1_nuls_at_the_end_are_a_torn_write() {
     let bytes = sample(3);
     for tail in [&[0; 512][..], &[0; 5000], b"\0\0\0\n"] {
         let desk = Desk::with(&[&bytes, tail].concat());
@@ -509,7 +509,7 @@ fn i3_large_journals_are_judged_alike() {
 
 /// Files in a foreign framing: never a panic, never a line, and the bytes still exist afterwards.
 #[test]
-fn l3_strange_files_never_panic() {
+fn m_b3_strange_files_never_panic() {
     let record = r#"{"crc":484516892,"ev":{"seq": 0, "type": "run.start", "task": "x"}}"#;
     let mut files: Vec<Vec<u8>> = [
         "",
@@ -631,9 +631,9 @@ fn i7_locks_wait_and_are_named() {
     assert!(names::valid_name(&name) && name != lock::name_for(Path::new("/r"), "dev"));
 }
 
-/// L4: nobody's line is lost or mixed with another's.
+/// Nobody's line is lost or mixed with another's.
 #[test]
-fn l4_eight_writers_of_one_file() {
+fn eight_writers_of_one_file() {
     let desk = Desk::new();
     let path = desk.dir().join("shared.jsonl");
     fs::write(&path, "{\"torn\":").unwrap();
@@ -786,7 +786,7 @@ fn places_are_made_and_ignored() {
     assert_eq!(fs::read_to_string(&ignore).unwrap(), "mine");
 }
 
-/// X5, R19, M-S11: a prepared repository sends us nowhere.
+/// R19, M-S11: a prepared repository sends us nowhere.
 #[test]
 fn ms11_links_and_files_in_the_way_are_refused() {
     for place in ["", "events", "artifacts", "runs"] {
@@ -922,7 +922,7 @@ fn files_change_in_one_step() {
 }
 
 #[test]
-fn l4_a_reader_sees_old_or_new() {
+fn a_reader_sees_old_or_new() {
     let desk = Desk::new();
     let path = desk.dir().join("f");
     files::write_atomic(&path, &[b'a'; 50_000]).unwrap();

@@ -14,10 +14,10 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use archeflow_host::children::{spawn, wait};
-use archeflow_host::git::change::{self, Status, quote_path};
-use archeflow_host::git::subject::{Ask, Error, Taken, reopen, sweep, take};
-use archeflow_host::git::workspace::{Kind, Pool};
-use archeflow_host::git::{Env, Oid, Repo};
+use archeflow_host::git::change::{self, PathStatus, quote_path};
+use archeflow_host::git::subject::{Error, ReviewSubject, ReviewTarget, reopen, sweep, take};
+use archeflow_host::git::workspace::{Pool, WorkspaceKind};
+use archeflow_host::git::{GitEnv, ObjectId, Repo};
 use tempfile::TempDir;
 
 /// A user with a home, a repository and a state directory.
@@ -57,10 +57,10 @@ impl World {
         path
     }
 
-    fn env(&self) -> Env {
+    fn env(&self) -> GitEnv {
         let home: OsString = self.dir.path().join("home").into();
         let variables = [("HOME", home), ("GIT_CONFIG_NOSYSTEM", "1".into()), ("PATH", self.path())];
-        Env::new(variables.map(|(name, value)| (name.into(), value)))
+        GitEnv::new(variables.map(|(name, value)| (name.into(), value)))
     }
 
     fn state(&self) -> PathBuf {
@@ -98,14 +98,14 @@ impl World {
         self
     }
 
-    fn commit(&self, message: &str) -> Oid {
+    fn commit(&self, message: &str) -> ObjectId {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
         self.oid("HEAD")
     }
 
-    fn oid(&self, name: &str) -> Oid {
-        Oid::parse(self.git(&["rev-parse", "--verify", name]).as_bytes()).unwrap()
+    fn oid(&self, name: &str) -> ObjectId {
+        ObjectId::parse(self.git(&["rev-parse", "--verify", name]).as_bytes()).unwrap()
     }
 
     /// A program that leaves a mark when it runs.
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// Takes a subject and sees that nothing of the user's has moved.
-    fn take(&self, ask: &Ask) -> Result<Taken, Error> {
+    fn take(&self, ask: &ReviewTarget) -> Result<ReviewSubject, Error> {
         let store = self.state().join("reviews").join(format!("run.{}", next_number()));
         let repo = self.open();
         let before = self.fingerprint();
@@ -184,14 +184,14 @@ fn fingerprint(place: &Path, all: &mut BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>
 }
 
 /// What differs from base to commit, one line each: letter, mode where it is not plain, path, new content.
-fn shown(taken: &Taken) -> Vec<String> {
+fn shown(taken: &ReviewSubject) -> Vec<String> {
     let changed = change::changed(&taken.repo, &taken.base, &taken.commit).unwrap();
-    let line = |one: change::Changed| {
+    let line = |one: change::ChangedPath| {
         let letter = match one.status {
-            Status::Added => "A",
-            Status::Modified => "M",
-            Status::Deleted => "D",
-            Status::TypeChanged => "T",
+            PathStatus::Added => "A",
+            PathStatus::Modified => "M",
+            PathStatus::Deleted => "D",
+            PathStatus::TypeChanged => "T",
         };
         let mode = match one.new_mode.as_str() {
             "100644" | "000000" => String::new(),
@@ -209,19 +209,19 @@ fn shown(taken: &Taken) -> Vec<String> {
     changed.into_iter().map(line).collect()
 }
 
-fn branch(name: &str, base: Option<&str>) -> Ask {
-    Ask::Branch { branch: name.to_owned(), base: base.map(str::to_owned) }
+fn branch(name: &str, base: Option<&str>) -> ReviewTarget {
+    ReviewTarget::Branch { branch: name.to_owned(), base: base.map(str::to_owned) }
 }
 
-fn commits(range: &str) -> Ask {
-    Ask::Commits { range: range.to_owned() }
+fn commits(range: &str) -> ReviewTarget {
+    ReviewTarget::Commits { range: range.to_owned() }
 }
 
-fn patch(text: impl Into<Vec<u8>>, base: Option<&str>) -> Ask {
-    Ask::Patch { bytes: text.into(), name: "fix.patch".to_owned(), base: base.map(str::to_owned) }
+fn patch(text: impl Into<Vec<u8>>, base: Option<&str>) -> ReviewTarget {
+    ReviewTarget::Patch { bytes: text.into(), name: "fix.patch".to_owned(), base: base.map(str::to_owned) }
 }
 
-type Row = (&'static str, fn(&World), Ask, &'static [&'static str]);
+type Row = (&'static str, fn(&World), ReviewTarget, &'static [&'static str]);
 
 /// The one door: a state of a repository, a question, and what differs.
 fn check(rows: Vec<Row>) {
@@ -262,7 +262,7 @@ fn issue_5_working_trees() {
                 w.write("dir/b.txt", "changed\n").write("new/c.txt", "new\n").write("x.log", "ignored\n");
                 w.write("build/out", "ignored\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = staged\\n", "M dir/b.txt = changed\\n", "A new/c.txt = new\\n"],
         ),
         (
@@ -271,7 +271,7 @@ fn issue_5_working_trees() {
                 w.write("a.txt", "staged\n").git(&["add", "a.txt"]);
                 w.write("a.txt", "and more\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = and more\\n"],
         ),
         (
@@ -280,7 +280,7 @@ fn issue_5_working_trees() {
                 w.git(&["rm", "-q", "a.txt"]);
                 w.remove("other.txt");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["D a.txt", "D other.txt"],
         ),
         (
@@ -291,7 +291,7 @@ fn issue_5_working_trees() {
                 fs::write(w.root.join(".git/info/exclude"), "*.here\n").unwrap();
                 w.write("x.mine", "").write("x.here", "").write("x.txt", "x\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["A x.txt = x\\n"],
         ),
         (
@@ -303,7 +303,7 @@ fn issue_5_working_trees() {
                 symlink("/etc/passwd", w.root.join("other.txt")).unwrap();
                 symlink("nowhere", w.root.join("link")).unwrap();
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &[
                 "M 100755 a.txt = a\\n",
                 "A later.txt = later\\n",
@@ -318,7 +318,7 @@ fn issue_5_working_trees() {
                 fs::set_permissions(w.root.join("a.txt"), fs::Permissions::from_mode(0o755)).unwrap();
                 w.write("other.txt", "x\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M other.txt = x\\n"],
         ),
         (
@@ -333,7 +333,7 @@ fn issue_5_working_trees() {
                 symlink("linked", w.root.join("deep")).unwrap();
                 w.remove("linked");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &[
                 "D a.txt",
                 "A a.txt/inside = i\\n",
@@ -351,7 +351,7 @@ fn issue_5_working_trees() {
                 w.write(OsStr::from_bytes(b"\xff\xfe.txt"), "bytes\n").write(":(glob)*", "magic\n");
                 w.write("`tick`", "tick\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &[
                 "A  lead = space\\n",
                 "A -rf = dash\\n",
@@ -369,7 +369,7 @@ fn issue_5_working_trees() {
                     assert!(run(Command::new("mkfifo").arg(w.root.join(name))).status.success());
                 }
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["D a.txt", "M other.txt = x\\n"],
         ),
         (
@@ -379,7 +379,7 @@ fn issue_5_working_trees() {
                 w.write(".archeflow/config.yaml", "a: 2\n").write(".archeflow/costs/x", "x\n");
                 w.write("sub/.archeflow/y", "y\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M .archeflow/config.yaml = a: 2\\n", "A sub/.archeflow/y = y\\n"],
         ),
         (
@@ -390,7 +390,7 @@ fn issue_5_working_trees() {
                 w.git(&["config", "core.autocrlf", "true"]);
                 w.write("a.txt", "a\r\nb\r\n").write("x.win", "one\r\n2\r\n").write("other.txt", "other\r\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = a\\nb\\n", "M x.win = one\\n2\\n"],
         ),
         (
@@ -400,7 +400,7 @@ fn issue_5_working_trees() {
                 w.git(&["update-index", "--skip-worktree", "dir/b.txt"]);
                 w.write("a.txt", "hidden\n").remove("dir/b.txt").write("other.txt", "x\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M other.txt = x\\n"],
         ),
         (
@@ -411,7 +411,7 @@ fn issue_5_working_trees() {
                 assert!(!w.root.join("far").exists());
                 w.write("near/y", "changed\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M near/y = changed\\n"],
         ),
         (
@@ -421,7 +421,7 @@ fn issue_5_working_trees() {
                 w.write("a.txt", "x\n").git(&["add", "a.txt"]);
                 w.write("other.txt", "y\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = x\\n", "M other.txt = y\\n"],
         ),
         (
@@ -432,7 +432,7 @@ fn issue_5_working_trees() {
                 w.commit("first");
                 w.write("a.txt", "x\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = x\\n"],
         ),
         (
@@ -441,7 +441,7 @@ fn issue_5_working_trees() {
                 w.git(&["checkout", "-q", "--detach"]);
                 w.write("a.txt", "x\n");
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = x\\n"],
         ),
         (
@@ -452,7 +452,7 @@ fn issue_5_working_trees() {
                     w.write("a.txt", "2\n");
                 }
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["M a.txt = 2\\n"],
         ),
         (
@@ -462,7 +462,7 @@ fn issue_5_working_trees() {
                 w.write("a.txt", "not staged\n").write("new.txt", "new\n").write("later.txt", "later\n");
                 w.git(&["add", "-N", "later.txt"]);
             },
-            Ask::Staged,
+            ReviewTarget::Staged,
             &["M a.txt = staged\\n"],
         ),
     ]);
@@ -476,7 +476,8 @@ fn issue_5_what_cannot_be_read_is_named() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     // Nothing is unreadable to the superuser.
     if fs::read(&secret).is_err() {
-        let error = take(&world.open(), &world.state().join("reviews/run"), &Ask::WorkingTree).unwrap_err();
+        let error =
+            take(&world.open(), &world.state().join("reviews/run"), &ReviewTarget::WorkingTree).unwrap_err();
         assert!(error.to_string().contains("secret.txt"), "{error}");
     }
 }
@@ -628,15 +629,15 @@ fn issue_5_what_patches_say() {
     assert_eq!(taken.about, expected);
 }
 
-fn outside(path: &str) -> Ask {
+fn outside(path: &str) -> ReviewTarget {
     patch(format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"), None)
 }
 
 #[test]
 fn issue_5_refused() {
     refused(vec![
-        ("a clean tree", nothing, Ask::WorkingTree, &["nothing to review", "as it was committed"]),
-        ("nothing staged", |w| _ = w.write("a.txt", "x"), Ask::Staged, &["nothing is staged"]),
+        ("a clean tree", nothing, ReviewTarget::WorkingTree, &["nothing to review", "as it was committed"]),
+        ("nothing staged", |w| _ = w.write("a.txt", "x"), ReviewTarget::Staged, &["nothing is staged"]),
         (
             "conflicts",
             |w| {
@@ -646,7 +647,7 @@ fn issue_5_refused() {
                 w.write("a.txt", "two\n").commit("two");
                 assert!(!w.try_git(&["merge", "-q", "other"]).status.success());
             },
-            Ask::WorkingTree,
+            ReviewTarget::WorkingTree,
             &["conflicts", "a.txt"],
         ),
         (
@@ -694,8 +695,13 @@ fn issue_5_refused() {
 
 #[test]
 fn issue_5_a_hostile_repository_runs_nothing() {
-    let asks =
-        [Ask::WorkingTree, Ask::Staged, branch("work", None), commits("work"), patch(DIFF, Some("work~1"))];
+    let asks = [
+        ReviewTarget::WorkingTree,
+        ReviewTarget::Staged,
+        branch("work", None),
+        commits("work"),
+        patch(DIFF, Some("work~1")),
+    ];
     for ask in asks {
         let world = World::new();
         let trap = world.trap();
@@ -753,7 +759,7 @@ fn issue_5_filtered_files_that_nobody_touched_are_no_change() {
     world.write(".gitattributes", "*.bin filter=x\n").write("one.bin", "one\n").write("two.bin", "two\n");
     world.commit("filtered");
     world.write("two.bin", "changed\n").write("a.txt", "x\n");
-    let taken = world.take(&Ask::WorkingTree).unwrap();
+    let taken = world.take(&ReviewTarget::WorkingTree).unwrap();
     assert_eq!(shown(&taken), ["M a.txt = x\\n", "M two.bin = changed\\n"]);
     assert!(taken.about.contains("two.bin goes through a filter"), "{}", taken.about);
 }
@@ -776,26 +782,26 @@ fn issue_5_submodules_and_nested_repositories_are_not_entered() {
     world.git(&["init", "-q", "full"]);
     world.git(&["-C", "full", "commit", "-q", "--allow-empty", "-m", "one"]);
     world.write("full/file", "x\n");
-    let taken = world.take(&Ask::WorkingTree).unwrap();
+    let taken = world.take(&ReviewTarget::WorkingTree).unwrap();
     assert_eq!(shown(&taken), ["M a.txt = x\\n"]);
     for name in ["nested", "full"] {
         assert!(taken.about.contains(&format!("{name} is a repository of its own")), "{}", taken.about);
     }
     world.git(&["add", "sub"]);
-    assert_eq!(shown(&world.take(&Ask::WorkingTree).unwrap()), ["M a.txt = x\\n", "M 160000 sub"]);
-    assert_eq!(shown(&world.take(&Ask::Staged).unwrap()), ["M 160000 sub"]);
+    assert_eq!(shown(&world.take(&ReviewTarget::WorkingTree).unwrap()), ["M a.txt = x\\n", "M 160000 sub"]);
+    assert_eq!(shown(&world.take(&ReviewTarget::Staged).unwrap()), ["M 160000 sub"]);
     fs::remove_dir_all(world.root.join("sub")).unwrap();
-    assert_eq!(shown(&world.take(&Ask::WorkingTree).unwrap()), ["M a.txt = x\\n", "M 160000 sub"]);
+    assert_eq!(shown(&world.take(&ReviewTarget::WorkingTree).unwrap()), ["M a.txt = x\\n", "M 160000 sub"]);
 }
 
 #[test]
 fn issue_5_a_repository_without_a_commit() {
     let world = World::empty();
     world.write("a.txt", "a\n").write("b.txt", "b\n").git(&["add", "a.txt"]);
-    let taken = world.take(&Ask::WorkingTree).unwrap();
+    let taken = world.take(&ReviewTarget::WorkingTree).unwrap();
     assert_eq!(shown(&taken), ["A a.txt = a\\n", "A b.txt = b\\n"]);
     assert_eq!((taken.title.as_str(), taken.key.as_str()), ("Working tree on main", "working-tree@main"));
-    assert_eq!(shown(&world.take(&Ask::Staged).unwrap()), ["A a.txt = a\\n"]);
+    assert_eq!(shown(&world.take(&ReviewTarget::Staged).unwrap()), ["A a.txt = a\\n"]);
     let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
     assert_eq!(shown(&world.take(&patch(new, None)).unwrap()), ["A x = x\\n"]);
     let Err(error) = world.take(&branch("main", None)) else { panic!("there is none") };
@@ -813,16 +819,16 @@ fn issue_5_bare_and_shallow_and_linked() {
     world.git(&["clone", "-q", "--depth", "2", &source, &at("shallow")]);
     world.git(&["worktree", "add", "-q", "-b", "linked", &at("tree")]);
     let open = |name: &str| Repo::open(Path::new(&at(name)), &world.state(), &world.env()).unwrap();
-    let take = |name: &str, ask: &Ask| {
+    let take = |name: &str, ask: &ReviewTarget| {
         take(&open(name), &world.state().join(format!("{name}.{}", next_number())), ask)
     };
     assert_eq!(shown(&take("bare", &commits("HEAD")).unwrap()), ["M a.txt = third\\n"]);
-    assert!(matches!(take("bare", &Ask::WorkingTree), Err(Error::NoWorkingTree)));
+    assert!(matches!(take("bare", &ReviewTarget::WorkingTree), Err(Error::NoWorkingTree)));
     assert_eq!(shown(&take("shallow", &commits("HEAD")).unwrap()), ["M a.txt = third\\n"]);
     let Err(error) = take("shallow", &commits("HEAD~1")) else { panic!("its parent is not here") };
     assert!(error.to_string().contains("--deepen"), "{error}");
     fs::write(Path::new(&at("tree")).join("a.txt"), "linked\n").unwrap();
-    let taken = take("tree", &Ask::WorkingTree).unwrap();
+    let taken = take("tree", &ReviewTarget::WorkingTree).unwrap();
     assert_eq!(
         (shown(&taken), taken.key.as_str()),
         (vec!["M a.txt = linked\\n".to_owned()], "working-tree@linked")
@@ -839,11 +845,11 @@ fn issue_5_a_split_index_with_marks() {
     let repo = world.open();
     let shared = fs::read_dir(repo.git_dir()).unwrap().flatten();
     let shared = shared.map(|e| e.path()).find(|p| p.display().to_string().contains("sharedindex.")).unwrap();
-    let taken = world.take(&Ask::WorkingTree).unwrap();
+    let taken = world.take(&ReviewTarget::WorkingTree).unwrap();
     assert_eq!(shown(&taken), ["M a.txt = x\\n"]);
     // Without its other half the index is of no use, to git neither.
     fs::remove_file(shared).unwrap();
-    assert!(world.take(&Ask::WorkingTree).is_err());
+    assert!(world.take(&ReviewTarget::WorkingTree).is_err());
 }
 
 /// `git commit <file>` shows its hooks an index that is not the usual one.
@@ -860,10 +866,10 @@ fn issue_5_a_hook_reviews_what_is_about_to_be_committed() {
         ("../state/index", "M other.txt = another time\\n"),
     ] {
         let home: OsString = world.dir.path().join("home").into();
-        let env = Env::new([("HOME".into(), home), ("GIT_INDEX_FILE".into(), named.into())]);
+        let env = GitEnv::new([("HOME".into(), home), ("GIT_INDEX_FILE".into(), named.into())]);
         let repo = Repo::open(&world.root, &world.state(), &env).unwrap();
         let store = world.state().join(format!("reviews/run-{}", next_number()));
-        assert_eq!(shown(&take(&repo, &store, &Ask::Staged).unwrap()), [expected], "{named}");
+        assert_eq!(shown(&take(&repo, &store, &ReviewTarget::Staged).unwrap()), [expected], "{named}");
     }
 }
 
@@ -897,8 +903,9 @@ fn issue_5_stores_lend_to_working_copies_and_are_swept() {
     let mut commits = Vec::new();
     for n in 0..4 {
         world.write("a.txt", format!("{n}\n"));
-        let taken = take(&repo, &reviews.join(format!("run-{n}")), &Ask::WorkingTree).unwrap();
-        let slot = Pool::new(&world.state(), &taken.repo).take(Kind::Reader, "run", &taken.commit).unwrap();
+        let taken = take(&repo, &reviews.join(format!("run-{n}")), &ReviewTarget::WorkingTree).unwrap();
+        let slot =
+            Pool::new(&world.state(), &taken.repo).take(WorkspaceKind::Reader, "run", &taken.commit).unwrap();
         assert_eq!(fs::read_to_string(slot.tree().join("a.txt")).unwrap(), format!("{n}\n"));
         assert!(slot.verify_clean().unwrap().is_empty());
         let log = world.git(&["-C", &slot.tree().display().to_string(), "diff", "--stat", "HEAD~1"]);
@@ -918,7 +925,7 @@ fn issue_5_stores_lend_to_working_copies_and_are_swept() {
     // A copy that was lent what is gone now is made anew.
     sweep(&reviews, 0, Duration::ZERO, &|_| false);
     let head = world.oid("HEAD");
-    let slot = Pool::new(&world.state(), &repo).take(Kind::Reader, "run", &head).unwrap();
+    let slot = Pool::new(&world.state(), &repo).take(WorkspaceKind::Reader, "run", &head).unwrap();
     assert_eq!(fs::read_to_string(slot.tree().join("a.txt")).unwrap(), "a\n");
 }
 
@@ -933,7 +940,7 @@ fn issue_5_twenty_thousand_files() {
         fs::write(path, format!("{n}\n")).unwrap();
     }
     let repo = world.open();
-    let taken = take(&repo, &world.state().join("reviews/run"), &Ask::WorkingTree).unwrap();
+    let taken = take(&repo, &world.state().join("reviews/run"), &ReviewTarget::WorkingTree).unwrap();
     assert_eq!(change::changed(&taken.repo, &taken.base, &taken.commit).unwrap().len(), 20_000);
     // One pack and its index, and what little git writes one by one: trees and the commit.
     let mut files = BTreeMap::new();
@@ -952,7 +959,7 @@ fn gh(world: &World, script: &str) {
 }
 
 /// What the stand-in says of a request from `head` to `base`; its diff is `DIFF`.
-fn answers(base: &Oid, head: &str) -> String {
+fn answers(base: &ObjectId, head: &str) -> String {
     format!(
         "case $2 in\nview) cat <<'END'\n{{\"number\":7,\"title\":\"Say it\\u001b better\",\"body\":\"Why:\\n## Changed files\",\
          \"baseRefOid\":\"{base}\",\"headRefOid\":\"{head}\",\"baseRefName\":\"main\",\"headRefName\":\"f\"}}\nEND\n;;\n\
@@ -960,7 +967,7 @@ fn answers(base: &Oid, head: &str) -> String {
     )
 }
 
-const PULL: Ask = Ask::PullRequest { number: 7 };
+const PULL: ReviewTarget = ReviewTarget::PullRequest { number: 7 };
 const ELSEWHERE: &str = "1234567890123456789012345678901234567890";
 
 #[test]
@@ -994,7 +1001,7 @@ fn issue_5_pull_requests() {
     assert_eq!(taken.base, base);
     assert!(!taken.about.contains("## Commits"), "{}", taken.about);
 
-    let elsewhere = Oid::parse(ELSEWHERE.as_bytes()).unwrap();
+    let elsewhere = ObjectId::parse(ELSEWHERE.as_bytes()).unwrap();
     for (name, script, words) in [
         ("a base that is not here", answers(&elsewhere, ELSEWHERE), &["git fetch origin main"][..]),
         (
@@ -1025,7 +1032,7 @@ fn issue_5_without_a_client_for_the_forge_the_way_around_is_told() {
     let world = World::new();
     let nowhere: OsString = world.dir.path().join("bin").into();
     let home: OsString = world.dir.path().join("home").into();
-    let env = Env::new([("PATH".into(), nowhere), ("HOME".into(), home)]);
+    let env = GitEnv::new([("PATH".into(), nowhere), ("HOME".into(), home)]);
     let repo = Repo::open(&world.root, &world.state(), &env).unwrap();
     let Err(error) = take(&repo, &world.state().join("reviews/run"), &PULL) else { panic!("there is no gh") };
     assert!(matches!(error, Error::NoForge { number: 7 }), "{error}");

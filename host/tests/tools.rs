@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use archeflow_host::model_agent::talk::Call;
+use archeflow_host::model_agent::talk::ToolCall;
 use archeflow_host::model_agent::tools::{Bench, offers};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -53,7 +53,7 @@ impl Scene {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let variables = vec![("PATH".into(), path)];
         let bench = Bench::new(&self.tree(), writes, variables, Duration::from_secs(20));
-        let call = Call { id: "1".to_owned(), name: name.to_owned(), input: input.to_string() };
+        let call = ToolCall { id: "1".to_owned(), name: name.to_owned(), input: input.to_string() };
         let used = bench.work(&call);
         (used.outcome.failed, used.outcome.text)
     }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use archeflow_host::acp::{self, Errand, Leave};
+use archeflow_host::acp::{self, AcpTask, Permission};
 
 use crate::args::AcpArgs;
 use crate::commands::ground;
@@ -15,8 +15,11 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, Failure> {
     std::io::stdin().read_to_end(&mut brief).map_err(lost)?;
     let tree = ground()?.cwd;
     let scratch = std::env::var_os("TMPDIR").map(Into::into);
-    let errand = Errand {
-        leave: Leave { writes: args.writes, places: [tree.clone()].into_iter().chain(scratch).collect() },
+    let errand = AcpTask {
+        leave: Permission {
+            writes: args.writes,
+            places: [tree.clone()].into_iter().chain(scratch).collect(),
+        },
         tree,
         resumes: args.resumes,
         brief: String::from_utf8_lossy(&brief).into_owned(),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_core::event::Failure as Fault;
 use archeflow_core::model::ARCHETYPES;
-use archeflow_host::backends::{Agent, KNOWN};
+use archeflow_host::backends::{AgentBackend, KNOWN};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
 use archeflow_host::probe::{self, Choice, Found};
@@ -134,7 +134,7 @@ fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&Choice>) -> Result<(Str
     let none =
         || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");
     let spec = if spec.is_empty() { chosen.ok_or_else(none)?.spec.as_str() } else { spec };
-    let agent = Agent::parse(spec, &house.ground.cwd).map_err(start::Error::from)?;
+    let agent = AgentBackend::parse(spec, &house.ground.cwd).map_err(start::Error::from)?;
     let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
     let env = allowed_env(std::env::vars_os(), &settings.variables());
     let own = client_env(std::env::vars_os());

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use archeflow_host::backends::cli::own::Line;
-use archeflow_host::model_agent::{self, ProcessEnv, Task};
+use archeflow_host::backends::cli::own::OwnRecord;
+use archeflow_host::model_agent::{self, ModelAgentEnv, Task};
 use archeflow_host::proc;
 
 use crate::failure::Failure;
@@ -17,12 +17,12 @@ pub(crate) fn run(task: &str) -> Result<ExitCode, Failure> {
     std::io::stdin().read_to_string(&mut brief).map_err(|error| wrong(error.to_string()))?;
     // What a command leaves behind comes to us and is ended before the next.
     proc::become_subreaper();
-    let mut print = |line: &Line| {
+    let mut print = |line: &OwnRecord| {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(line.print().as_bytes()).and_then(|()| out.flush());
     };
     let ground =
-        ProcessEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
+        ModelAgentEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
     model_agent::run(&task, ground);
     Ok(ExitCode::SUCCESS)
 }

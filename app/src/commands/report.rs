@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use archeflow_core::story::Story;
 use archeflow_core::story::dag::Dag;
-use archeflow_host::git::{Oid, change};
+use archeflow_host::git::{ObjectId, change};
 use archeflow_host::start::Project;
 use archeflow_host::store::files;
 use archeflow_host::{clock, log};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
 /// What landed, or else what is on the branch.
 fn changed(house: &Project, story: &Story) -> Diff {
     let Some((base, commit)) = story.span() else { return Diff::missing("Nothing was made.") };
-    let (Ok(from), Ok(to)) = (Oid::parse(base.as_bytes()), Oid::parse(commit.as_bytes())) else {
+    let (Ok(from), Ok(to)) = (ObjectId::parse(base.as_bytes()), ObjectId::parse(commit.as_bytes())) else {
         return Diff::missing("The log names no commits for it.");
     };
     match change::diff_text(&house.repo, &from, &to, diff::BYTES) {

@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
-use archeflow_core::model::{Accepted, RunStatus, Severity};
+use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
 use archeflow_core::review::{self, Reviewed};
 use archeflow_host::config::Flags;
 use archeflow_host::drive::Ended;
-use archeflow_host::git::subject::{self, Ask};
+use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
 use archeflow_host::review::{Baseline, Error, Requested, as_reviewed, earlier, frames};
 use archeflow_host::start::{Project, Wanted};
@@ -134,20 +134,20 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
     Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
 }
 
-fn ask(args: &ReviewArgs, home: &Project) -> Result<Ask, Failure> {
+fn ask(args: &ReviewArgs, home: &Project) -> Result<ReviewTarget, Failure> {
     if args.staged {
-        return Ok(Ask::Staged);
+        return Ok(ReviewTarget::Staged);
     }
     if let Some(branch) = &args.branch {
-        return Ok(Ask::Branch { branch: branch.clone(), base: args.base.clone() });
+        return Ok(ReviewTarget::Branch { branch: branch.clone(), base: args.base.clone() });
     }
     if let Some(range) = &args.commit {
-        return Ok(Ask::Commits { range: range.clone() });
+        return Ok(ReviewTarget::Commits { range: range.clone() });
     }
     if let Some(number) = args.pr {
-        return Ok(Ask::PullRequest { number });
+        return Ok(ReviewTarget::PullRequest { number });
     }
-    let Some(path) = &args.patch else { return Ok(Ask::WorkingTree) };
+    let Some(path) = &args.patch else { return Ok(ReviewTarget::WorkingTree) };
     let name = path.display().to_string();
     let unread = |error: std::io::Error| Failure::usage(format!("{name} can't be read: {error}"), "");
     let bytes = if path == Path::new("-") {
@@ -156,7 +156,7 @@ fn ask(args: &ReviewArgs, home: &Project) -> Result<Ask, Failure> {
         std::fs::File::open(home.ground.cwd.join(path)).and_then(whole)
     };
     let bytes = bytes.map_err(unread)?;
-    Ok(Ask::Patch { bytes, name, base: args.base.clone() })
+    Ok(ReviewTarget::Patch { bytes, name, base: args.base.clone() })
 }
 
 /// From a file or a pipe; a patch may come from another command.
@@ -240,7 +240,7 @@ fn told(
         let path = home.ground.cwd.join(path);
         let counted = reviewed.findings.iter().filter(|found| found.counts());
         let accepted = counted
-            .map(|found| Accepted { fingerprint: found.fingerprint.clone(), reason: reason.clone() })
+            .map(|found| AcceptedFinding { fingerprint: found.fingerprint.clone(), reason: reason.clone() })
             .collect();
         let more = Baseline::add(&path, accepted).map_err(Error::from)?;
         tell!("accepted {more} more in {}", safe_line(&path.display().to_string()));

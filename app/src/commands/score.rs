@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use archeflow_core::model::Millionths;
-use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, Standing};
+use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, ScoreSummary};
 use archeflow_host::scores;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
 }
 
 /// CL-29: both readings, and which of them is ours.
-fn advice(standing: &Standing) {
+fn advice(standing: &ScoreSummary) {
     let Some(Advice { value, upgrade, promote }) = standing.advice else {
         out!("            no advice before {LOOKED_AT} runs; {} so far", standing.runs);
         return;
@@ -68,7 +68,7 @@ fn advice(standing: &Standing) {
     }
 }
 
-fn shown(standing: &Standing) -> serde_json::Value {
+fn shown(standing: &ScoreSummary) -> serde_json::Value {
     let advice = standing.advice.map(|advice| {
         json!({
             "recommendation": advice.value.name(),

@@ -59,9 +59,9 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Where a sprint is meant: it was named, it is under way, or there is nothing else here to watch.
-fn sprint(args: &WatchArgs) -> Result<Option<sprint::Place>, Failure> {
+fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
     let cwd = ground()?.cwd;
-    let place = sprint::Place::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
+    let place = sprint::QueueFolder::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
     let known = reading::known(&place);
     let meant = match &args.id {
         Some(id) => known.contains(id),

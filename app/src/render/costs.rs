@@ -1,7 +1,7 @@
 //! What a run cost, by archetype, beside what it was expected to cost and what its tiers saved.
 
 use archeflow_core::model::{Money, counted};
-use archeflow_core::rules::estimate::{self, Estimate};
+use archeflow_core::rules::estimate::{self, CostEstimate};
 use archeflow_core::rules::prices;
 use archeflow_core::run::Run;
 use serde_json::json;
@@ -49,7 +49,7 @@ pub(crate) fn table(run: &Run) -> Vec<String> {
     lines
 }
 
-pub(crate) fn expectation(run: &Run, estimate: &Estimate) -> String {
+pub(crate) fn expectation(run: &Run, estimate: &CostEstimate) -> String {
     format!(
         "{} a cycle, {} for {} (usual token counts, prices of {})",
         estimate.cycle.shown(),
@@ -59,7 +59,7 @@ pub(crate) fn expectation(run: &Run, estimate: &Estimate) -> String {
     )
 }
 
-fn estimate(run: &Run) -> Estimate {
+fn estimate(run: &Run) -> CostEstimate {
     let own = run.request.as_ref().map(|request| request.tiers.clone()).unwrap_or_default();
     estimate::before(run.policy(), &run.seats(), &own, run.current_workflow(), run.max_cycles)
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use archeflow_core::event::{Artifact, Player, Tokens, Unfounded};
 use archeflow_core::model::{
-    Money, Outcome, Part, Reason, RunStatus, Severity, Subject, SubjectKind, Trial, Verdict,
+    Money, Outcome, Reason, ReproductionResult, ReviewPart, RunStatus, Severity, Subject, SubjectKind,
+    Verdict,
 };
 use archeflow_core::review::{Frame, Known, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried};
 use serde_json::Value;
@@ -43,7 +44,7 @@ fn listed(rule: &str, severity: Severity, file: &str, line: u32, description: &s
     }
 }
 
-fn tried(trial: Trial, detail: &str, command: &str) -> Option<Tried> {
+fn tried(trial: ReproductionResult, detail: &str, command: &str) -> Option<Tried> {
     Some(Tried { trial, detail: detail.to_owned(), command: command.to_owned(), tail: String::new() })
 }
 
@@ -66,20 +67,20 @@ fn reviewer(archetype: &str, verdict: Option<Verdict>, findings: u32) -> Reviewe
     }
 }
 
-fn part() -> Part {
+fn part() -> ReviewPart {
     let artifact = Artifact { name: "diff-1.patch".to_owned(), digest: "0".repeat(64) };
-    Part { artifact, files: 3, lines: 40, bytes: 2_000 }
+    ReviewPart { artifact, files: 3, lines: 40, bytes: 2_000 }
 }
 
 /// All standings, all trials, and every kind of place.
 fn findings() -> Vec<Listed> {
     use Severity::{Critical, Info, Warning};
-    let query = "The query is put together from what the caller sent: `{name}` goes into it as it is, so that a name with a quote in it \
+    let query = "The query is put together from what the caller sent: `{name}` goes into it is, so that a name with a quote in it \
                  becomes part of the command.";
     vec![
         Listed {
             trial: Some(Tried {
-                trial: Trial::Confirmed,
+                trial: ReproductionResult::Confirmed,
                 detail: "fails on the change, passes on the base".to_owned(),
                 command: "cargo test injection".to_owned(),
                 tail: "test injection ... FAILED".to_owned(),
@@ -104,7 +105,7 @@ fn findings() -> Vec<Listed> {
         },
         Listed {
             trial: tried(
-                Trial::NotReproduced,
+                ReproductionResult::NotReproduced,
                 "fails without the change as well",
                 "sh -c 'test -f /nowhere'",
             ),
@@ -141,7 +142,7 @@ fn findings() -> Vec<Listed> {
         Listed {
             standing: Standing::Refuted,
             said: Critical,
-            trial: tried(Trial::Refuted, "passes on the change", "cargo test overflow"),
+            trial: tried(ReproductionResult::Refuted, "passes on the change", "cargo test overflow"),
             since: Some(Since::New),
             ..listed("reliability", Info, "src/sum.rs", 7, "The sum overflows.")
         },
@@ -393,7 +394,7 @@ fn poisoned(text: &str) -> Reviewed {
         found.sources = vec![text.to_owned(), "program".to_owned()];
         let brief: String = text.chars().take(1_000).collect();
         found.also = vec![Remark { source: brief.clone(), description: brief }; 9];
-        found.trial = tried(Trial::NotReproduced, text, text);
+        found.trial = tried(ReproductionResult::NotReproduced, text, text);
         if let Some(tried) = &mut found.trial {
             tried.tail = text.to_owned();
         }

@@ -1,7 +1,7 @@
 //! The words that all formats share.
 
 pub(super) use archeflow_core::model::counted as count;
-use archeflow_core::model::{Severity, Trial, Verdict};
+use archeflow_core::model::{ReproductionResult, Severity, Verdict};
 use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
 
 use super::most;
@@ -94,9 +94,9 @@ pub(super) fn why(found: &Listed) -> Option<&str> {
 /// `confirmed: fails on the change, passes on the base ($ cargo test)`.
 pub(super) fn trial(tried: &Tried) -> String {
     let word = match tried.trial {
-        Trial::Confirmed => "confirmed",
-        Trial::NotReproduced => "not reproduced",
-        Trial::Refuted => "refuted",
+        ReproductionResult::Confirmed => "confirmed",
+        ReproductionResult::NotReproduced => "not reproduced",
+        ReproductionResult::Refuted => "refuted",
     };
     let detail = log_line(&tried.detail, most::SENTENCE);
     let command = log_line(&tried.command, most::SENTENCE);

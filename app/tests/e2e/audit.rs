@@ -87,7 +87,7 @@ struct Merge {
     new: String,
 }
 
-/// The merge this start of the program made, if it made one. One that was killed may be on its way to it (P9).
+/// The merge this start of the program made, if it made one. One that was killed may be on its way to it (I1).
 fn fresh_merge(outcome: &Outcome) -> Option<Merge> {
     let intended = outcome.fresh("merge.intent").filter(|_| outcome.killed);
     let merged = outcome.fresh("run.merged").or(intended)?;

@@ -173,7 +173,7 @@ fn interfaces3_attempts_and_purposes_are_counted() {
 }
 
 #[test]
-fn r3_a_relative_command_is_the_file_the_user_sees_and_not_one_the_maker_writes() {
+fn m_s23_a_relative_command_is_the_file_the_user_sees_and_not_one_the_maker_writes() {
     let test = Test::new().unshadowed().cmd(TEN_LINES);
     let folder = test.base().join("agents");
     let script = std::fs::read_to_string(folder.join("agent.sh")).unwrap().replace(

@@ -457,7 +457,7 @@ fn issue_4_a_whole_run_lands_with_each_provider() {
 }
 
 #[test]
-fn t2_s1_a_key_goes_to_its_host_and_is_written_nowhere() {
+fn r5_a_key_goes_to_its_host_and_is_written_nowhere() {
     each(PROVIDERS, |provider| {
         let spill = "env; cat /proc/self/environ";
         let server = Server::new(&[

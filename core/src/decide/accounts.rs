@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use crate::event::{AgentFailed, Event, Failure};
-use crate::model::Seat;
-use crate::rules::breaker::{self, Refusal, Verdict};
+use crate::model::Participant;
+use crate::rules::breaker::{self, AccountRefusal, BreakerAction};
 use crate::run::{Breaker, Cycle, Run};
 use crate::view::seconds;
 
@@ -30,8 +30,8 @@ pub(super) fn admit(run: &Run, events: Vec<Event>) -> Vec<Event> {
             None => {}
             Some(_) if taken.contains(&account) => continue,
             Some(breaker) => match remaining(run, breaker) {
-                Verdict::Wait(wait_ms) => start.wait_ms = wait_ms,
-                Verdict::Park(after_ms) => {
+                BreakerAction::Wait(wait_ms) => start.wait_ms = wait_ms,
+                BreakerAction::Park(after_ms) => {
                     refused = refused.or(Some((start.archetype.clone(), account, after_ms)));
                     continue;
                 }
@@ -55,17 +55,21 @@ pub(super) fn admit(run: &Run, events: Vec<Event>) -> Vec<Event> {
 
 /// What is left of the wait for an account, by the times in the log, which has whole seconds. A clock that was put back
 /// makes it no longer.
-fn remaining(run: &Run, breaker: &Breaker) -> Verdict {
+fn remaining(run: &Run, breaker: &Breaker) -> BreakerAction {
     let whole = breaker::wait(refusal(breaker), &run.policy().retries, salt(run, breaker.times));
     let now = run.last / 1_000 * 1_000;
     let left = whole.saturating_sub(now.saturating_sub(breaker.at));
-    if left > run.policy().retries.park_after_ms { Verdict::Park(Some(whole)) } else { Verdict::Wait(left) }
+    if left > run.policy().retries.park_after_ms {
+        BreakerAction::Park(Some(whole))
+    } else {
+        BreakerAction::Wait(left)
+    }
 }
 
 /// What follows from being turned away so many times in a row.
-pub(super) fn refused(run: &Run, archetype: &str, failed: &AgentFailed, times: u32) -> Verdict {
+pub(super) fn refused(run: &Run, archetype: &str, failed: &AgentFailed, times: u32) -> BreakerAction {
     let breaker = run.accounts.failed.get(archetype).and_then(|account| run.accounts.open.get(account));
-    let refusal = Refusal {
+    let refusal = AccountRefusal {
         quota: failed.kind == Failure::Quota,
         told_ms: failed.reopens_in_ms,
         times,
@@ -74,9 +78,9 @@ pub(super) fn refused(run: &Run, archetype: &str, failed: &AgentFailed, times: u
     breaker::verdict(refusal, &run.policy().retries, salt(run, times))
 }
 
-fn refusal(breaker: &Breaker) -> Refusal {
+fn refusal(breaker: &Breaker) -> AccountRefusal {
     let Breaker { quota, told_ms, times, parked, .. } = *breaker;
-    Refusal { quota, told_ms, times, parked }
+    AccountRefusal { quota, told_ms, times, parked }
 }
 
 /// Nothing a crash changes is part of it, or it would change decisions (I6).
@@ -93,7 +97,7 @@ pub(super) fn is_held(run: &Run, archetype: &str, asked: &mut BTreeSet<String>) 
 
 /// Whoever has to answer anew waits for those on the same account who are still out: if it turns them away, what follows
 /// does not depend on who came back first (D-13). And whoever was turned away is the one who tries again.
-pub(super) fn must_wait(run: &Run, cycle: &Cycle, seat: &Seat) -> bool {
+pub(super) fn must_wait(run: &Run, cycle: &Cycle, seat: &Participant) -> bool {
     let account = run.account_of(&run.agent_for(&seat.archetype));
     let out = || run.open_agents().any(|(_, start)| run.billed(start) == account);
     let turned_away = |(name, failed): (&String, &AgentFailed)| {
@@ -104,9 +108,9 @@ pub(super) fn must_wait(run: &Run, cycle: &Cycle, seat: &Seat) -> bool {
 }
 
 /// The same among those who are about to go together, as after a crash that took some of them.
-pub(super) fn corrections_wait(run: &Run, cycle: &Cycle, going: &mut Vec<Seat>) {
-    let account = |seat: &Seat| run.account_of(&run.agent_for(&seat.archetype));
-    let anew = |seat: &Seat| cycle.shadowed.contains_key(&seat.archetype);
+pub(super) fn corrections_wait(run: &Run, cycle: &Cycle, going: &mut Vec<Participant>) {
+    let account = |seat: &Participant| run.account_of(&run.agent_for(&seat.archetype));
+    let anew = |seat: &Participant| cycle.shadowed.contains_key(&seat.archetype);
     let first: BTreeSet<String> = going.iter().filter(|seat| !anew(seat)).map(account).collect();
     going.retain(|seat| !anew(seat) || !first.contains(&account(seat)));
 }

@@ -8,13 +8,13 @@ use crate::event::{
     BatteryStart, CycleBoundary, Event, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
 };
 use crate::model::{
-    Alert, CheckEnd, FileStatus, Heard, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus,
-    Speaker, Word,
+    Alert, CheckEnd, FileStatus, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker,
+    TurnEvent, Word,
 };
 use crate::rules::agent_loop::fewer::fewer;
-use crate::rules::agent_loop::metrics::{self, Moment};
-use crate::rules::agent_loop::recovery::{Remedy, Trouble, remedy};
-use crate::rules::agent_loop::states::{self, Place};
+use crate::rules::agent_loop::metrics::{self, LoopSnapshot};
+use crate::rules::agent_loop::recovery::{LoopFault, Remedy, remedy};
+use crate::rules::agent_loop::states::{self, LoopPosition};
 use crate::rules::agent_loop::{goal, risk};
 use crate::run::{AgentLoop, Answered, Cycle, Run};
 use crate::text::one_line;
@@ -111,10 +111,10 @@ fn idle(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
     if goal::is_vague(&agent_loop.goal, policy) {
         return asks::vague(agent_loop);
     }
-    let place = states::after(agent_loop.place, Heard::Goal, policy.pause_after);
+    let place = states::after(agent_loop.place, TurnEvent::Goal, policy.pause_after);
     let turn = LoopTurn {
         by: Some(Speaker::Human),
-        heard: Some(Heard::Goal),
+        heard: Some(TurnEvent::Goal),
         summary: one_line(&agent_loop.goal),
         ..turn_to(agent_loop, agent_loop.line, place.unwrap_or(agent_loop.place))
     };
@@ -141,7 +141,7 @@ fn seat(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop, role: Role) -> Vec<Eve
         return asks::alone(agent_loop, &seat.archetype);
     }
     let retries = agent_loop.unread.saturating_sub(1);
-    match (agent_loop.unread, remedy(Trouble::Unparsable, retries, &run.policy().looping)) {
+    match (agent_loop.unread, remedy(LoopFault::Unparsable, retries, &run.policy().looping)) {
         (0, _) => vec![send(run, cycle, &seat, Purpose::Work, String::new())],
         (_, Remedy::AskAgain) => {
             let note = format!(
@@ -175,7 +175,7 @@ fn in_phase(run: &Run, cycle: &Cycle, phase: Phase) -> Option<Vec<Event>> {
 fn battery(run: &Run, agent_loop: &AgentLoop) -> Option<Vec<Event>> {
     let crashed = agent_loop.battery.as_ref().is_some_and(|done| done.tests.end == CheckEnd::Crashed);
     let again = crashed
-        && remedy(Trouble::TestCrash, agent_loop.batteries.saturating_sub(1), &run.policy().looping)
+        && remedy(LoopFault::TestCrash, agent_loop.batteries.saturating_sub(1), &run.policy().looping)
             == Remedy::RetryWithFewer;
     if agent_loop.battery.is_some() && !again {
         return None;
@@ -218,7 +218,7 @@ fn archive(agent_loop: &AgentLoop, ending: Ending) -> Option<Vec<Event>> {
 }
 
 /// PJ-11: what came of a landing, told by the program itself.
-pub(super) fn landing_ended(run: &Run, agent_loop: &AgentLoop, heard: Heard, why: String) -> Vec<Event> {
+pub(super) fn landing_ended(run: &Run, agent_loop: &AgentLoop, heard: TurnEvent, why: String) -> Vec<Event> {
     let place = states::after(agent_loop.place, heard, run.policy().looping.pause_after);
     let why = if why.is_empty() { Vec::new() } else { vec![why] };
     let turn = LoopTurn {
@@ -230,7 +230,7 @@ pub(super) fn landing_ended(run: &Run, agent_loop: &AgentLoop, heard: Heard, why
 }
 
 /// A turn of nobody in particular, from where the loop is to there.
-pub(super) fn turn_to(agent_loop: &AgentLoop, line: u64, to: Place) -> LoopTurn {
+pub(super) fn turn_to(agent_loop: &AgentLoop, line: u64, to: LoopPosition) -> LoopTurn {
     LoopTurn {
         line,
         by: None,
@@ -265,7 +265,7 @@ fn untaken<'a>(cycle: &'a Cycle, agent_loop: &AgentLoop) -> Option<(Speaker, &'a
 /// so that a replay tells the same.
 fn alerts(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
     let plan = agent_loop.plan.as_ref().filter(|_| agent_loop.place.state == LoopState::Gate);
-    let moment = Moment {
+    let moment = LoopSnapshot {
         rounds_alone: agent_loop.rounds_alone,
         risk: plan.map(|plan| plan.risk),
         approved: plan.is_some_and(|plan| plan.approved),

@@ -1,7 +1,9 @@
 //! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
 
 use crate::event::{Event, EvidenceDowngrade, FindingRaised};
-use crate::model::{Phase, Purpose, Role, Seat, Severity, Status, Strategy, Trial, Verdict};
+use crate::model::{
+    Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Strategy, Verdict,
+};
 use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
@@ -18,7 +20,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
     if let Some(seat) = gatekeeper.filter(|seat| !cycle.settled(&seat.archetype)) {
         return vec![send(run, cycle, seat, Purpose::Work, String::new())];
     }
-    let waiting: Vec<&Seat> =
+    let waiting: Vec<&Participant> =
         seats.iter().filter(|seat| seat.role == Role::Reviewer && !cycle.settled(&seat.archetype)).collect();
     if !waiting.is_empty() {
         // Nobody can clear the fast path of a team without a gatekeeper.
@@ -55,7 +57,7 @@ pub(super) fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// A2, then everybody at once.
-fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> Vec<Event> {
+fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Event> {
     let facts = clearance(run, cycle, gatekeeper);
     match gates::fast_path(facts) {
         Ok(()) => {
@@ -82,7 +84,7 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> V
 }
 
 /// AF-190: the Skeptic only when the Guardian has findings, then the Sage.
-fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Seat]) -> Vec<Event> {
+fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Event> {
     let clean =
         cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
     match waiting.first() {
@@ -140,7 +142,7 @@ pub(super) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Event> {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             // What was seen to fail needs no more evidence.
             let tried = cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
-            if tried == Some(Trial::Confirmed) {
+            if tried == Some(ReproductionResult::Confirmed) {
                 continue;
             }
             let Some(reason) = evidence::weigh_by(finding, required) else { continue };

@@ -5,8 +5,8 @@ use crate::event::{
     Tested, TestsStart,
 };
 use crate::model::{
-    Counted, Heard, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity,
-    Sign, counted,
+    Counted, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
+    TurnEvent, counted,
 };
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Merged, Run};
@@ -204,7 +204,7 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
         return events;
     }
     match &run.agent_loop {
-        Some(agent_loop) => landing_ended(run, agent_loop, Heard::Landed, String::new()),
+        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::Landed, String::new()),
         None => landed_for_good(run),
     }
 }
@@ -229,7 +229,7 @@ fn agreed(run: &Run) -> bool {
 /// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
 fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
     match &run.agent_loop {
-        Some(agent_loop) => landing_ended(run, agent_loop, Heard::NotLanded, detail),
+        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::NotLanded, detail),
         None => settle::finish(run, status, reason, detail),
     }
 }
@@ -258,7 +258,7 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
     }
     if let Some(agent_loop) = &run.agent_loop {
         let detail = format!("{detail}; the merge was taken back");
-        return Some(landing_ended(run, agent_loop, Heard::NotLanded, detail));
+        return Some(landing_ended(run, agent_loop, TurnEvent::NotLanded, detail));
     }
     let cycles_left = cycle.number < run.max_cycles;
     let by_default =

@@ -2,7 +2,7 @@
 
 use crate::event::{Event, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
 use crate::model::{
-    Confidence, Millionths, Outcome, Phase, Purpose, Reason, Role, RunStatus, Seat, Strategy, Workflow,
+    Confidence, Millionths, Outcome, Participant, Phase, Purpose, Reason, Role, RunStatus, Strategy, Workflow,
 };
 use crate::rules::{estimate, gates, prices};
 use crate::run::{Cycle, Run};
@@ -102,7 +102,7 @@ fn ask(run: &Run, table: Confidence) -> Vec<Event> {
 }
 
 fn research(run: &Run, cycle: &Cycle) -> Vec<Event> {
-    let seat = Seat { archetype: run.sitting(Role::Explorer), role: Role::Explorer };
+    let seat = Participant { archetype: run.sitting(Role::Explorer), role: Role::Explorer };
     if cycle.last_failure.contains_key(&seat.archetype) {
         return vec![
             skip("mini-explorer", "the mini-Explorer failed; the run goes on without it", true),

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
 use crate::model::{
-    Finding, PROGRAM, Phase, Purpose, Reason, Role, RunStatus, Seat, Severity, Sign, counted,
+    Finding, PROGRAM, Participant, Phase, Purpose, Reason, Role, RunStatus, Severity, Sign, counted,
 };
 use crate::review;
 use crate::rules::convergence;
@@ -40,7 +40,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
         }
     }
     let seats = run.seats();
-    let waiting: Vec<&Seat> = seats.iter().filter(|seat| !cycle.settled(&seat.archetype)).collect();
+    let waiting: Vec<&Participant> = seats.iter().filter(|seat| !cycle.settled(&seat.archetype)).collect();
     if !waiting.is_empty() {
         return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
     }

@@ -1,13 +1,13 @@
 //! Sending an agent out: the order with everything its performer needs.
 
 use crate::event::{AgentStart, Artifact, Event, Session};
-use crate::model::{Purpose, Role, Seat, ShadowAction, Tier};
+use crate::model::{Participant, Purpose, Role, ShadowAction, Tier};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 
 use super::budget;
 
-pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose, note: String) -> Event {
+pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose, note: String) -> Event {
     let policy = run.policy();
     let name = seat.archetype.as_str();
     let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
@@ -73,7 +73,7 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
     }
 }
 
-fn summary(run: &Run, cycle: &Cycle, seat: &Seat, purpose: Purpose) -> String {
+fn summary(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose) -> String {
     let work = match seat.role {
         Role::Creator if run.agent_loop.is_some() => "plan one step, or ask",
         Role::Maker if run.agent_loop.is_some() => "carry out the step",

@@ -7,11 +7,11 @@ use crate::event::{
     Stop, WiggumBreak, fitting,
 };
 use crate::model::{
-    FailAction, Finding, Heard, HookPoint, Outcome, PROGRAM, Purpose, Reason, Role, RunStatus, Seat, Seq,
-    Severity, Status,
+    FailAction, Finding, HookPoint, Outcome, PROGRAM, Participant, Purpose, Reason, Role, RunStatus, Seq,
+    Severity, Status, TurnEvent,
 };
-use crate::rules::agent_loop::recovery::{Remedy, Trouble, remedy};
-use crate::rules::breaker::Verdict;
+use crate::rules::agent_loop::recovery::{LoopFault, Remedy, remedy};
+use crate::rules::breaker::BreakerAction;
 use crate::run::{Cycle, Run};
 
 use super::agent_loop::landing_ended;
@@ -79,7 +79,7 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// What a crash took away is sent as it was.
-pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Seat) -> Event {
+pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Event {
     let Some(failed) = cycle.last_failure.get(&seat.archetype) else {
         return send(run, cycle, seat, Purpose::Work, String::new());
     };
@@ -115,7 +115,7 @@ fn tried_again(failed: &AgentFailed) -> String {
 }
 
 /// What went wrong, and the errand the Maker is still on.
-fn retry_note(cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> String {
+fn retry_note(cycle: &Cycle, seat: &Participant, failed: &AgentFailed) -> String {
     let errand =
         cycle.errand.as_ref().filter(|_| seat.role == Role::Maker).map_or("", |(_, note)| note.as_str());
     if failed.kind.is_busy() {
@@ -127,7 +127,7 @@ fn retry_note(cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> String {
 }
 
 /// A Maker sent back for tests or a fix has an answer already; its failure still counts.
-fn owes(cycle: &Cycle, seat: &Seat) -> bool {
+fn owes(cycle: &Cycle, seat: &Participant) -> bool {
     !cycle.absent.contains_key(&seat.archetype)
         && (!cycle.answers.contains_key(&seat.archetype) || seat.role == Role::Maker)
 }
@@ -140,7 +140,7 @@ enum Next {
     Park(Option<u64>),
 }
 
-fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Next {
+fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed) -> Next {
     let retries = &run.policy().retries;
     let tried = |tally: &BTreeMap<String, u32>| tally.get(&seat.archetype).copied().unwrap_or(0);
     if is_of_account(failed.kind) && accounts::is_replaced(run, &seat.archetype) {
@@ -152,8 +152,8 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Seat, failed: &AgentFailed) -> Ne
     }
     if failed.kind.is_busy() {
         return match accounts::refused(run, &seat.archetype, failed, tried(&cycle.busy)) {
-            Verdict::Wait(_) => Next::Again,
-            Verdict::Park(after_ms) => Next::Park(after_ms),
+            BreakerAction::Wait(_) => Next::Again,
+            BreakerAction::Park(after_ms) => Next::Park(after_ms),
         };
     }
     // The same brief would not fit a third time either (M-G5).
@@ -203,7 +203,7 @@ fn pause_for(run: &Run, failed: &AgentFailed, tried: u32) -> Option<u64> {
     if run.agent_loop.is_none() || failed.kind != Failure::Network {
         return None;
     }
-    match remedy(Trouble::Network, tried.saturating_sub(1), &run.policy().looping) {
+    match remedy(LoopFault::Network, tried.saturating_sub(1), &run.policy().looping) {
         Remedy::RetryAfter(ms) => Some(ms),
         Remedy::Retry | Remedy::RetryWithFewer | Remedy::ToPlanner | Remedy::ToHuman | Remedy::AskAgain => {
             None
@@ -371,7 +371,7 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
     }
     let detail = format!("the {} hook stopped the run: {}", at.name(), done.reason);
     if let Some(agent_loop) = run.agent_loop.as_ref().filter(|_| at == HookPoint::PreMerge) {
-        return Some(landing_ended(run, agent_loop, Heard::NotLanded, detail));
+        return Some(landing_ended(run, agent_loop, TurnEvent::NotLanded, detail));
     }
     Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
 }

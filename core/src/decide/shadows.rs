@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::model::{
-    Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Said, Shadow, ShadowAction, Sighting, Status, Verdict,
-    counted,
+    AnswerBody, Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Shadow, ShadowAction, Sighting, Status,
+    Verdict, counted,
 };
 use crate::persona::phase;
 use crate::rules::shadows::{self, Facts};
@@ -37,10 +37,11 @@ pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) ->
 
 fn facts<'a>(run: &'a Run, cycle: &Cycle, name: &str, answered: &'a Answered) -> Facts<'a> {
     let approves = match &answered.answer.said {
-        Said::Review(review) => review.verdict == Some(Verdict::Approved),
-        Said::Prose | Said::Proposal(_) => false,
+        AnswerBody::Review(review) => review.verdict == Some(Verdict::Approved),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => false,
     };
-    let plans = matches!(answered.answer.said, Said::Proposal(_)) || cycle.phase == crate::model::Phase::Plan;
+    let plans =
+        matches!(answered.answer.said, AnswerBody::Proposal(_)) || cycle.phase == crate::model::Phase::Plan;
     Facts {
         answer: &answered.answer,
         change: run.work.as_ref().filter(|_| !plans),

@@ -3,12 +3,12 @@
 
 use crate::event::{Event, LoopAppend, LoopTurn};
 use crate::model::{
-    Approval, CheckEnd, Heard, LoopState, Risk, Speaker, Spoken, StepSize, Token, Word, counted,
+    Approval, CheckEnd, LoopState, Risk, Speaker, StepSize, Token, TurnEvent, TurnSignal, Word, counted,
 };
 use crate::read::signal::{Block, render};
 use crate::rules::agent_loop::battery::{Battery, Check, objections};
 use crate::rules::agent_loop::limits::{Scope, scope};
-use crate::rules::agent_loop::turn::{self, Facts};
+use crate::rules::agent_loop::turn::{self, TurnFacts};
 use crate::rules::agent_loop::{goal, risk, states};
 use crate::run::{AgentLoop, Answered, Owed, Run, Said, is_yes};
 use crate::text::one_line;
@@ -20,7 +20,7 @@ pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Ev
     let state = agent_loop.place.state;
     let to_an_agent = state.whose().filter(|whose| *whose != Speaker::Human);
     let meant = match (said.word, to_an_agent) {
-        (Some(Word::Stop), _) => Ok(Heard::Stop),
+        (Some(Word::Stop), _) => Ok(TurnEvent::Stop),
         (_, Some(agent)) => Err(format!("told to the {}", agent.name())),
         (Some(Word::Answer), None) if state == LoopState::Idle => read_words(run, agent_loop, said),
         (Some(word), None) => Ok(outright(word)),
@@ -48,30 +48,30 @@ pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Ev
     }
 }
 
-fn outright(word: Word) -> Heard {
+fn outright(word: Word) -> TurnEvent {
     match word {
-        Word::Answer => Heard::Answer,
-        Word::Approve => Heard::Approve,
-        Word::Reject => Heard::RequestChanges,
-        Word::Restart => Heard::Restart,
-        Word::Clear => Heard::Clear,
-        Word::Stop => Heard::Stop,
+        Word::Answer => TurnEvent::Answer,
+        Word::Approve => TurnEvent::Approve,
+        Word::Reject => TurnEvent::RequestChanges,
+        Word::Restart => TurnEvent::Restart,
+        Word::Clear => TurnEvent::Clear,
+        Word::Stop => TurnEvent::Stop,
     }
 }
 
-fn refusal(state: LoopState, heard: Heard) -> String {
+fn refusal(state: LoopState, heard: TurnEvent) -> String {
     format!("{} means nothing in the state {}", heard.name().replace('_', " "), state.name())
 }
 
 /// A block from the file, or free words.
-fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<Heard, String> {
+fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<TurnEvent, String> {
     let state = agent_loop.place.state;
     if state == LoopState::Idle {
         let vague = goal::is_vague(&agent_loop.goal, &run.policy().looping);
-        return if vague { Err("the goal still says too little".to_owned()) } else { Ok(Heard::Goal) };
+        return if vague { Err("the goal still says too little".to_owned()) } else { Ok(TurnEvent::Goal) };
     }
     if let Some(spoken) = &said.spoken {
-        return routed(state, Speaker::Human, spoken, Facts::default());
+        return routed(state, Speaker::Human, spoken, TurnFacts::default());
     }
     let text = said.text.trim();
     if text.is_empty() {
@@ -79,10 +79,10 @@ fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<Heard, S
     }
     let approves = is_yes(text) || matches!(text.to_lowercase().as_str(), "approve" | "approved");
     Ok(match state {
-        LoopState::Gate | LoopState::Approval if approves => Heard::Approve,
-        LoopState::Gate | LoopState::Approval => Heard::RequestChanges,
-        LoopState::Paused if text.eq_ignore_ascii_case("clear") => Heard::Clear,
-        LoopState::Paused => Heard::Restart,
+        LoopState::Gate | LoopState::Approval if approves => TurnEvent::Approve,
+        LoopState::Gate | LoopState::Approval => TurnEvent::RequestChanges,
+        LoopState::Paused if text.eq_ignore_ascii_case("clear") => TurnEvent::Clear,
+        LoopState::Paused => TurnEvent::Restart,
         LoopState::Idle
         | LoopState::Align
         | LoopState::Waiting
@@ -91,13 +91,13 @@ fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<Heard, S
         | LoopState::Landing
         | LoopState::Failed
         | LoopState::Archived
-        | LoopState::Stopped => Heard::Answer,
+        | LoopState::Stopped => TurnEvent::Answer,
     })
 }
 
 /// What an agent's answer comes to (PJ-22): its block, and what the program knows about it.
 pub(super) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answered: &Answered) -> Event {
-    let empty = Spoken { fault: "no block".to_owned(), ..Spoken::default() };
+    let empty = TurnSignal { fault: "no block".to_owned(), ..TurnSignal::default() };
     let spoken = answered.answer.spoken.as_deref().unwrap_or(&empty);
     let (facts, mut why) = facts(run, agent_loop, by, spoken);
     let policy = &run.policy().looping;
@@ -126,22 +126,22 @@ pub(super) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answer
     .into()
 }
 
-fn routed(state: LoopState, by: Speaker, spoken: &Spoken, facts: Facts) -> Result<Heard, String> {
+fn routed(state: LoopState, by: Speaker, spoken: &TurnSignal, facts: TurnFacts) -> Result<TurnEvent, String> {
     if !spoken.fault.is_empty() {
         return Err(spoken.fault.clone());
     }
     let (Some(agent), Some(next)) = (spoken.agent, spoken.next) else {
         return Err("the block names nobody".to_owned());
     };
-    turn::heard(state, turn::Said { by, agent, result: spoken.result, next, facts })
+    turn::heard(state, turn::RoutedSignal { by, agent, result: spoken.result, next, facts })
 }
 
 /// A plan of all loops is shown to a person, whoever the Planner names next (MX-02); only its questions are questions.
-fn as_meant(agent_loop: &AgentLoop, by: Speaker, spoken: &Spoken) -> Spoken {
+fn as_meant(agent_loop: &AgentLoop, by: Speaker, spoken: &TurnSignal) -> TurnSignal {
     let created = matches!(spoken.result, Some(Token::PlanCreated | Token::FinalPlanCreated));
     let shows_all = by == Speaker::Planner && created && plans_all(agent_loop);
     let next = if shows_all { Some(Speaker::Actor) } else { spoken.next };
-    Spoken { next, ..spoken.clone() }
+    TurnSignal { next, ..spoken.clone() }
 }
 
 fn plans_all(agent_loop: &AgentLoop) -> bool {
@@ -149,25 +149,25 @@ fn plans_all(agent_loop: &AgentLoop) -> bool {
 }
 
 /// MX-01, PC-06: before the last step of a goal a PASS goes on, unless the Judge itself is unsure.
-fn midway(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken, heard: Heard) -> Heard {
+fn midway(run: &Run, agent_loop: &AgentLoop, spoken: &TurnSignal, heard: TurnEvent) -> TurnEvent {
     let policy = &run.policy().looping;
     let last = agent_loop.plan.as_ref().is_none_or(|plan| plan.last);
     let unsure = spoken.confidence.is_some_and(|confidence| confidence < policy.confidence_floor);
     let goes_on = policy.approval == Approval::GoalComplete && !last && !unsure;
-    if heard == Heard::Pass && goes_on { Heard::PassOn } else { heard }
+    if heard == TurnEvent::Pass && goes_on { TurnEvent::PassOn } else { heard }
 }
 
 /// What the program holds against a block, and in which words.
-fn facts(run: &Run, agent_loop: &AgentLoop, by: Speaker, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn facts(run: &Run, agent_loop: &AgentLoop, by: Speaker, spoken: &TurnSignal) -> (TurnFacts, Vec<String>) {
     match by {
         Speaker::Planner => of_plan(run, agent_loop, spoken),
         Speaker::Actor => of_step(run, agent_loop, spoken),
         Speaker::Judge => of_verdict(run, agent_loop),
-        Speaker::Human => (Facts::default(), Vec::new()),
+        Speaker::Human => (TurnFacts::default(), Vec::new()),
     }
 }
 
-fn of_plan(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn of_plan(run: &Run, agent_loop: &AgentLoop, spoken: &TurnSignal) -> (TurnFacts, Vec<String>) {
     let policy = &run.policy().looping;
     let (level, mut why) = (plan_risk(run, spoken.risk, &spoken.kinds), Vec::new());
     let asked = risk::gate(level, spoken.confidence, false, policy) == risk::Gate::Ask;
@@ -180,15 +180,15 @@ fn of_plan(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<St
         why.push("the plan of all loops needs a yes".to_owned());
     }
     why.extend(spoken.forbidden.iter().map(|found| format!("forbidden command: {found}")));
-    let facts = Facts {
+    let facts = TurnFacts {
         gated: asked || plans_all(agent_loop),
         grave: spoken.forbidden.is_some(),
-        ..Facts::default()
+        ..TurnFacts::default()
     };
     (facts, why)
 }
 
-fn of_step(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<String>) {
+fn of_step(run: &Run, agent_loop: &AgentLoop, spoken: &TurnSignal) -> (TurnFacts, Vec<String>) {
     let mut why = Vec::new();
     // A person who said yes to a plan with such a command said yes to the command.
     let allowed = agent_loop.plan.as_ref().is_some_and(|plan| plan.approved && plan.forbidden);
@@ -210,7 +210,7 @@ fn of_step(run: &Run, agent_loop: &AgentLoop, spoken: &Spoken) -> (Facts, Vec<St
     if let Some(work) = run.work.as_ref().filter(|work| oversized && !work.kept_as.is_empty()) {
         why.push(format!("what was done is kept as {}", work.kept_as));
     }
-    (Facts { grave: grave.is_some(), oversized, nothing_done, ..Facts::default() }, why)
+    (TurnFacts { grave: grave.is_some(), oversized, nothing_done, ..TurnFacts::default() }, why)
 }
 
 pub(super) fn step_scope(run: &Run, agent_loop: &AgentLoop, size: StepSize) -> Scope {
@@ -218,9 +218,9 @@ pub(super) fn step_scope(run: &Run, agent_loop: &AgentLoop, size: StepSize) -> S
 }
 
 /// PJ-45: the battery's word, whatever the Judge says. Scope was looked at when the Actor came back.
-fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (Facts, Vec<String>) {
+fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (TurnFacts, Vec<String>) {
     let Some(done) = &agent_loop.battery else {
-        return (Facts { objections: true, ..Facts::default() }, vec!["nothing was run".to_owned()]);
+        return (TurnFacts { objections: true, ..TurnFacts::default() }, vec!["nothing was run".to_owned()]);
     };
     let of = |end: CheckEnd, crashed: Check| match end {
         CheckEnd::Passed => Check::Passed,
@@ -237,7 +237,7 @@ fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (Facts, Vec<String>) {
     };
     let why: Vec<String> =
         objections(battery, &run.policy().looping).into_iter().map(str::to_owned).collect();
-    (Facts { objections: !why.is_empty(), ..Facts::default() }, why)
+    (TurnFacts { objections: !why.is_empty(), ..TurnFacts::default() }, why)
 }
 
 /// The block the file gets: an agent's own text, and below it what it amounts to where that is something else; a person's
@@ -262,26 +262,26 @@ pub(super) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Event {
 fn overruled(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let same = match turn.heard {
-        Some(Heard::Fail | Heard::GraveFail) => turn.said == Some(Token::Fail) && turn.why.is_empty(),
-        Some(Heard::Insufficient) => {
+        Some(TurnEvent::Fail | TurnEvent::GraveFail) => turn.said == Some(Token::Fail) && turn.why.is_empty(),
+        Some(TurnEvent::Insufficient) => {
             turn.said == Some(Token::Insufficient) && turn.to != LoopState::Paused && turn.why.is_empty()
         }
-        Some(Heard::GatedPlan | Heard::PassOn) => false,
+        Some(TurnEvent::GatedPlan | TurnEvent::PassOn) => false,
         Some(
-            Heard::Goal
-            | Heard::Questions
-            | Heard::Answer
-            | Heard::Plan
-            | Heard::Success
-            | Heard::Pass
-            | Heard::Unclear
-            | Heard::Approve
-            | Heard::RequestChanges
-            | Heard::Landed
-            | Heard::NotLanded
-            | Heard::Restart
-            | Heard::Clear
-            | Heard::Stop,
+            TurnEvent::Goal
+            | TurnEvent::Questions
+            | TurnEvent::Answer
+            | TurnEvent::Plan
+            | TurnEvent::Success
+            | TurnEvent::Pass
+            | TurnEvent::Unclear
+            | TurnEvent::Approve
+            | TurnEvent::RequestChanges
+            | TurnEvent::Landed
+            | TurnEvent::NotLanded
+            | TurnEvent::Restart
+            | TurnEvent::Clear
+            | TurnEvent::Stop,
         )
         | None => true,
     };
@@ -296,7 +296,7 @@ fn block(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
     let turn = &owed.turn;
     let (result, next) = in_the_grammar(turn);
     let summary = match (turn.summary.as_str(), turn.why.as_slice()) {
-        ("", []) => turn.heard.map_or("told", Heard::name).replace('_', " "),
+        ("", []) => turn.heard.map_or("told", TurnEvent::name).replace('_', " "),
         ("", why) => why.join("; "),
         (summary, _) => summary.to_owned(),
     };
@@ -313,17 +313,19 @@ fn block(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> String {
 fn in_the_grammar(turn: &LoopTurn) -> (Token, Speaker) {
     let next = turn.to.whose().unwrap_or(Speaker::Judge);
     let result = match turn.heard {
-        Some(Heard::Goal | Heard::Restart | Heard::Answer) | None => Token::Init,
-        Some(Heard::Questions) => Token::ClarificationNeeded,
-        Some(Heard::Plan) => Token::PlanCreated,
-        Some(Heard::GatedPlan) => Token::PlanUpdated,
-        Some(Heard::Success) => Token::Success,
-        Some(Heard::Fail | Heard::GraveFail) => Token::Fail,
-        Some(Heard::Pass | Heard::PassOn) => Token::Pass,
-        Some(Heard::Insufficient | Heard::Unclear | Heard::Landed | Heard::NotLanded) => Token::Insufficient,
-        Some(Heard::Approve) => Token::Approved,
-        Some(Heard::RequestChanges) => Token::RevisionRequested,
-        Some(Heard::Clear | Heard::Stop) => Token::GoalCycleComplete,
+        Some(TurnEvent::Goal | TurnEvent::Restart | TurnEvent::Answer) | None => Token::Init,
+        Some(TurnEvent::Questions) => Token::ClarificationNeeded,
+        Some(TurnEvent::Plan) => Token::PlanCreated,
+        Some(TurnEvent::GatedPlan) => Token::PlanUpdated,
+        Some(TurnEvent::Success) => Token::Success,
+        Some(TurnEvent::Fail | TurnEvent::GraveFail) => Token::Fail,
+        Some(TurnEvent::Pass | TurnEvent::PassOn) => Token::Pass,
+        Some(TurnEvent::Insufficient | TurnEvent::Unclear | TurnEvent::Landed | TurnEvent::NotLanded) => {
+            Token::Insufficient
+        }
+        Some(TurnEvent::Approve) => Token::Approved,
+        Some(TurnEvent::RequestChanges) => Token::RevisionRequested,
+        Some(TurnEvent::Clear | TurnEvent::Stop) => Token::GoalCycleComplete,
     };
     (result, next)
 }

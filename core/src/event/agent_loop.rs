@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Artifact;
 use crate::cyclefile::Ending;
-use crate::model::{Alert, CheckEnd, Heard, LoopState, Millis, Oid, Risk, Seq, Speaker, Spoken, Token, Word};
+use crate::model::{
+    Alert, CheckEnd, LoopState, Millis, Oid, Risk, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
+};
 
 /// A loop begins: whose it is, what is wanted, and the file people read and write it in. The host reports it once, after
 /// `session.start`, as `review.opened` is reported for a review.
@@ -45,7 +47,7 @@ pub struct LoopHeard {
     pub word: Option<Word>,
     /// The last block of the text, where it was read from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spoken: Option<Box<Spoken>>,
+    pub spoken: Option<Box<TurnSignal>>,
     /// The person's own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -64,7 +66,7 @@ pub struct LoopTurn {
     pub by: Option<Speaker>,
     /// Nothing where the words were refused: then nothing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<Heard>,
+    pub heard: Option<TurnEvent>,
     pub from: LoopState,
     pub to: LoopState,
     /// INSUFFICIENT in a row, after this.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Artifact;
 use crate::model::{
-    Accepted, Change, Finding, Oid, Part, Reproduction, Seq, Severity, Sign, Subject, Verdict,
+    AcceptedFinding, Change, Finding, Oid, Reproduction, ReviewPart, Seq, Severity, Sign, Subject, Verdict,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ pub struct ReviewOpened {
     /// What the change says of itself. Stands in for the proposal.
     pub about: Artifact,
     /// The diff, in as many parts as it takes: a cycle each.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReviewPart>,
     /// Reviewers who see nothing of the diff: they are asked with the first part, and not again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<String>,
@@ -94,7 +94,7 @@ pub struct ReviewOpened {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Artifact>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedFinding>,
     /// A person allowed reproductions to be run.
     pub verify: bool,
 }

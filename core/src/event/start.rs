@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::landing::{Companion, Together};
 use crate::model::{
-    Answer, Change, Domain, Lesson, Money, Oid, Overlay, Phase, Policy, Resolved, Seat, Shadow, Strategy,
-    Tier, Workflow,
+    Answer, Change, Domain, Lesson, Money, Oid, Overlay, Participant, Phase, Policy, Resolved, Shadow,
+    Strategy, Tier, Workflow,
 };
 
 /// The first line: the request with everything a replay needs.
@@ -20,7 +20,7 @@ pub struct RunStart {
     pub domain: Domain,
     pub team: Vec<String>,
     /// The team with roles, and those an escalation would bring in.
-    pub seats: BTreeMap<String, Vec<Seat>>,
+    pub seats: BTreeMap<String, Vec<Participant>>,
     /// The archetypes' own tiers, from their headers.
     pub tiers: BTreeMap<String, Tier>,
     /// Digest of each persona's text, so that the log says what was used.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Millionths, Spoken, Traits};
+use super::{Finding, Millionths, Traits, TurnSignal};
 
 /// The status token on the last line of an answer (AF-040).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
@@ -58,12 +58,12 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
     #[serde(default, skip_serializing_if = "is_nothing")]
-    pub said: Said,
+    pub said: AnswerBody,
     #[serde(default, skip_serializing_if = "Traits::is_plain")]
     pub traits: Traits,
     /// The block of a seat in a loop; nobody else has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spoken: Option<Box<Spoken>>,
+    pub spoken: Option<Box<TurnSignal>>,
     /// Dispositions of earlier findings, from a `Prior issues` section.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prior: Vec<Prior>,
@@ -72,14 +72,14 @@ pub struct Answer {
     pub problems: Vec<String>,
 }
 
-fn is_nothing(said: &Said) -> bool {
-    *said == Said::Prose
+fn is_nothing(said: &AnswerBody) -> bool {
+    *said == AnswerBody::Prose
 }
 
 /// The part of an answer that depends on the role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
-pub enum Said {
+pub enum AnswerBody {
     /// Explorer and Maker: the text is the answer.
     #[default]
     Prose,

@@ -21,7 +21,7 @@ mod traits;
 mod turns;
 mod workflow;
 
-pub use answer::{Answer, Confidence, Disposition, Prior, Proposal, Review, Said, Status, Verdict};
+pub use answer::{Answer, AnswerBody, Confidence, Disposition, Prior, Proposal, Review, Status, Verdict};
 pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
 pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
@@ -31,12 +31,14 @@ pub use lesson::{Lesson, LessonKind, Resolved};
 pub use loop_policy::{Approval, Goals, LimitMode, LoopPolicy, Risks};
 pub use number::{Money, Share};
 pub use outcome::{Outcome, Reason, RunStatus};
-pub use overlay::{Attention, DOMAINS, ExitWhen, Hundredths, LENSES, Lens, Moment, Overlay, Proof};
+pub use overlay::{Attention, DOMAINS, ExitWhen, FileTiming, Hundredths, LENSES, Lens, Overlay, Proof};
 pub use policy::{
     Agents, ConfidenceFloor, Convergence, FailAction, Git, Hook, HookPoint, Limits, MergeStrategy, Models,
     OnPostMergeFailure, Overlap, Policy, Raised, Retries, WorkflowModels, ZeroPolicy,
 };
-pub use review::{Accepted, Part, Reproduction, Reviewing, Scratch, Subject, SubjectKind, Trial};
+pub use review::{
+    AcceptedFinding, Reproduction, ReproductionResult, ReviewPart, Reviewing, Scratch, Subject, SubjectKind,
+};
 pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
@@ -45,9 +47,9 @@ pub use thresholds::{
     Rogue, ScopeCreep, ScopeLevel, TunnelVision,
 };
 pub use traits::Traits;
-pub use turns::{Alert, CheckEnd, Heard, LoopState, Spoken, StepSize, Word};
+pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
-    Domain, Phase, Purpose, Seat, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
+    Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
 };
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.

@@ -16,7 +16,7 @@ pub struct Lens {
     /// One name, or several when lenses are stacked.
     pub names: Vec<String>,
     pub finding_categories: Vec<String>,
-    pub context: BTreeMap<Moment, Vec<String>>,
+    pub context: BTreeMap<FileTiming, Vec<String>>,
     pub attention: BTreeMap<String, Attention>,
     /// Thresholds of shadows: archetype, parameter, value as written.
     pub shadow_overrides: BTreeMap<(String, String), String>,
@@ -38,28 +38,28 @@ pub struct Attention {
 /// When a file of the project is put before an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Moment {
+pub enum FileTiming {
     Always,
     Plan,
     Check,
 }
 
-impl Moment {
-    pub const ALL: [Moment; 3] = [Moment::Always, Moment::Plan, Moment::Check];
+impl FileTiming {
+    pub const ALL: [FileTiming; 3] = [FileTiming::Always, FileTiming::Plan, FileTiming::Check];
 
     pub fn name(self) -> &'static str {
         match self {
-            Moment::Always => "always",
-            Moment::Plan => "plan",
-            Moment::Check => "check",
+            FileTiming::Always => "always",
+            FileTiming::Plan => "plan",
+            FileTiming::Check => "check",
         }
     }
 
     pub fn holds_in(self, phase: Phase) -> bool {
         match self {
-            Moment::Always => true,
-            Moment::Plan => phase == Phase::Plan,
-            Moment::Check => phase == Phase::Check,
+            FileTiming::Always => true,
+            FileTiming::Plan => phase == Phase::Plan,
+            FileTiming::Check => phase == Phase::Check,
         }
     }
 }
@@ -139,7 +139,7 @@ pub struct Overlay {
     pub attention: BTreeMap<String, Attention>,
     /// Paths in the base commit whose content is put before agents, as data.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub context: BTreeMap<Moment, Vec<String>>,
+    pub context: BTreeMap<FileTiming, Vec<String>>,
     /// Voice profiles, for those who write and judge prose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voice: Vec<String>,

@@ -51,7 +51,7 @@ impl Subject {
 
 /// As much of a diff as one agent is shown at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ReviewPart {
     pub artifact: Artifact,
     pub files: u32,
     pub lines: u64,
@@ -60,7 +60,7 @@ pub struct Part {
 
 /// A finding that people know and live with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedFinding {
     pub fingerprint: String,
     pub reason: String,
 }
@@ -86,7 +86,7 @@ pub struct Scratch {
 /// What running a reproduction came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trial {
+pub enum ReproductionResult {
     /// Fails on the change and, for a regression, passes on the base.
     Confirmed,
     /// Could not be run, or fails without the change as well.
@@ -95,12 +95,12 @@ pub enum Trial {
     Refuted,
 }
 
-impl Trial {
+impl ReproductionResult {
     pub fn name(self) -> &'static str {
         match self {
-            Trial::Confirmed => "confirmed",
-            Trial::NotReproduced => "not_reproduced",
-            Trial::Refuted => "refuted",
+            ReproductionResult::Confirmed => "confirmed",
+            ReproductionResult::NotReproduced => "not_reproduced",
+            ReproductionResult::Refuted => "refuted",
         }
     }
 }

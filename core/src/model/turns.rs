@@ -86,7 +86,7 @@ impl LoopState {
 /// What was said or happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Heard {
+pub enum TurnEvent {
     /// A goal that says something, signed by a person.
     Goal,
     Questions,
@@ -113,50 +113,50 @@ pub enum Heard {
     Stop,
 }
 
-impl Heard {
-    pub const ALL: [Heard; 19] = [
-        Heard::Goal,
-        Heard::Questions,
-        Heard::Answer,
-        Heard::Plan,
-        Heard::GatedPlan,
-        Heard::Success,
-        Heard::Fail,
-        Heard::GraveFail,
-        Heard::Pass,
-        Heard::PassOn,
-        Heard::Insufficient,
-        Heard::Unclear,
-        Heard::Approve,
-        Heard::RequestChanges,
-        Heard::Landed,
-        Heard::NotLanded,
-        Heard::Restart,
-        Heard::Clear,
-        Heard::Stop,
+impl TurnEvent {
+    pub const ALL: [TurnEvent; 19] = [
+        TurnEvent::Goal,
+        TurnEvent::Questions,
+        TurnEvent::Answer,
+        TurnEvent::Plan,
+        TurnEvent::GatedPlan,
+        TurnEvent::Success,
+        TurnEvent::Fail,
+        TurnEvent::GraveFail,
+        TurnEvent::Pass,
+        TurnEvent::PassOn,
+        TurnEvent::Insufficient,
+        TurnEvent::Unclear,
+        TurnEvent::Approve,
+        TurnEvent::RequestChanges,
+        TurnEvent::Landed,
+        TurnEvent::NotLanded,
+        TurnEvent::Restart,
+        TurnEvent::Clear,
+        TurnEvent::Stop,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Heard::Goal => "goal",
-            Heard::Questions => "questions",
-            Heard::Answer => "answer",
-            Heard::Plan => "plan",
-            Heard::GatedPlan => "gated_plan",
-            Heard::Success => "success",
-            Heard::Fail => "fail",
-            Heard::GraveFail => "grave_fail",
-            Heard::Pass => "pass",
-            Heard::PassOn => "pass_on",
-            Heard::Insufficient => "insufficient",
-            Heard::Unclear => "unclear",
-            Heard::Approve => "approve",
-            Heard::RequestChanges => "request_changes",
-            Heard::Landed => "landed",
-            Heard::NotLanded => "not_landed",
-            Heard::Restart => "restart",
-            Heard::Clear => "clear",
-            Heard::Stop => "stop",
+            TurnEvent::Goal => "goal",
+            TurnEvent::Questions => "questions",
+            TurnEvent::Answer => "answer",
+            TurnEvent::Plan => "plan",
+            TurnEvent::GatedPlan => "gated_plan",
+            TurnEvent::Success => "success",
+            TurnEvent::Fail => "fail",
+            TurnEvent::GraveFail => "grave_fail",
+            TurnEvent::Pass => "pass",
+            TurnEvent::PassOn => "pass_on",
+            TurnEvent::Insufficient => "insufficient",
+            TurnEvent::Unclear => "unclear",
+            TurnEvent::Approve => "approve",
+            TurnEvent::RequestChanges => "request_changes",
+            TurnEvent::Landed => "landed",
+            TurnEvent::NotLanded => "not_landed",
+            TurnEvent::Restart => "restart",
+            TurnEvent::Clear => "clear",
+            TurnEvent::Stop => "stop",
         }
     }
 }
@@ -214,7 +214,7 @@ impl Word {
 /// The last block of somebody's text as it was read, and what the program itself saw beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
-pub struct Spoken {
+pub struct TurnSignal {
     /// In whose name the block speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,

@@ -140,13 +140,13 @@ impl Purpose {
 
 /// An archetype's place in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct Participant {
     pub archetype: String,
     pub role: Role,
 }
 
 /// The team of a workflow (AF-023), in the order of the cycle.
-pub fn team(workflow: Workflow) -> Vec<Seat> {
+pub fn team(workflow: Workflow) -> Vec<Participant> {
     let names: &[(&str, Role)] = match workflow {
         Workflow::Fast => &[CREATOR, MAKER, GUARDIAN],
         Workflow::Standard => &[EXPLORER, CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE],
@@ -156,22 +156,22 @@ pub fn team(workflow: Workflow) -> Vec<Seat> {
 }
 
 /// The team of the pipeline strategy (AF-190).
-pub fn pipeline_team() -> Vec<Seat> {
+pub fn pipeline_team() -> Vec<Participant> {
     seats(&[CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE])
 }
 
 /// Who looks at a change that is there already, where nobody is named.
-pub fn review_team() -> Vec<Seat> {
+pub fn review_team() -> Vec<Participant> {
     seats(&[GUARDIAN])
 }
 
 /// The three seats of a loop, in the roles the machine knows.
-pub fn loop_team() -> Vec<Seat> {
+pub fn loop_team() -> Vec<Participant> {
     seats(&[("planner", Role::Creator), ("actor", Role::Maker), ("judge", Role::Gatekeeper)])
 }
 
-fn seats(names: &[(&str, Role)]) -> Vec<Seat> {
-    names.iter().map(|(name, role)| Seat { archetype: (*name).to_owned(), role: *role }).collect()
+fn seats(names: &[(&str, Role)]) -> Vec<Participant> {
+    names.iter().map(|(name, role)| Participant { archetype: (*name).to_owned(), role: *role }).collect()
 }
 
 const EXPLORER: (&str, Role) = ("explorer", Role::Explorer);

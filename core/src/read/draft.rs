@@ -10,7 +10,7 @@ use crate::model::{Finding, Flaw, Severity};
 const MAX_CELL: usize = 4000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Field {
+pub(crate) enum FindingField {
     Location,
     Line,
     Severity,
@@ -20,47 +20,47 @@ pub(crate) enum Field {
     Evidence,
 }
 
-impl Field {
+impl FindingField {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Field::Location => "location",
-            Field::Line => "line",
-            Field::Severity => "severity",
-            Field::Category => "category",
-            Field::Description => "description",
-            Field::Fix => "fix",
-            Field::Evidence => "evidence",
+            FindingField::Location => "location",
+            FindingField::Line => "line",
+            FindingField::Severity => "severity",
+            FindingField::Category => "category",
+            FindingField::Description => "description",
+            FindingField::Fix => "fix",
+            FindingField::Evidence => "evidence",
         }
     }
 
     /// The column or the key of this name.
-    pub(crate) fn of_column(name: &str) -> Option<Field> {
+    pub(crate) fn of_column(name: &str) -> Option<FindingField> {
         Some(match name {
             "location" | "file" | "files" | "file:line" | "file/line" | "where" | "path" | "place" => {
-                Field::Location
+                FindingField::Location
             }
-            "line" | "lines" => Field::Line,
-            "severity" | "sev" => Field::Severity,
-            "category" | "type" => Field::Category,
+            "line" | "lines" => FindingField::Line,
+            "severity" | "sev" => FindingField::Severity,
+            "category" | "type" => FindingField::Category,
             "description" | "issue" | "finding" | "problem" | "details" | "title" | "message" => {
-                Field::Description
+                FindingField::Description
             }
             "fix" | "suggestion" | "suggested fix" | "recommendation" | "recommended fix"
-            | "proposed fix" | "suggested_fix" | "remedy" => Field::Fix,
+            | "proposed fix" | "suggested_fix" | "remedy" => FindingField::Fix,
             "evidence" | "proof" | "reproduction" | "reproduction steps" | "repro" | "steps" => {
-                Field::Evidence
+                FindingField::Evidence
             }
             _ => return None,
         })
     }
 
     /// The label of this name. Fewer than columns: in running text more words mean something else.
-    pub(crate) fn of_label(name: &str) -> Option<Field> {
+    pub(crate) fn of_label(name: &str) -> Option<FindingField> {
         match name {
             "type" | "title" | "message" | "details" | "steps" | "line" | "lines" | "files" | "sev" => None,
-            "impact" => Some(Field::Description),
-            "steps to reproduce" => Some(Field::Evidence),
-            _ => Field::of_column(name),
+            "impact" => Some(FindingField::Description),
+            "steps to reproduce" => Some(FindingField::Evidence),
+            _ => FindingField::of_column(name),
         }
     }
 }
@@ -68,10 +68,10 @@ impl Field {
 /// A finding while it is being collected.
 #[derive(Default)]
 pub(crate) struct Draft {
-    pub fields: BTreeMap<Field, String>,
+    pub fields: BTreeMap<FindingField, String>,
     pub severity: Option<Severity>,
     /// What later lines add to.
-    pub current: Option<Field>,
+    pub current: Option<FindingField>,
     /// A severity that is none, or a second one.
     pub unclear: Option<String>,
 }
@@ -81,23 +81,24 @@ impl Draft {
         Draft { severity: Some(severity), ..Draft::default() }
     }
 
-    pub(crate) fn get(&self, field: Field) -> &str {
+    pub(crate) fn get(&self, field: FindingField) -> &str {
         self.fields.get(&field).map_or("", String::as_str)
     }
 
-    pub(crate) fn add(&mut self, field: Field, text: &str) {
+    pub(crate) fn add(&mut self, field: FindingField, text: &str) {
         let value = self.fields.entry(field).or_default();
         if !value.is_empty() && !text.is_empty() {
-            value.push_str(if field == Field::Location { ", " } else { "\n" });
+            value.push_str(if field == FindingField::Location { ", " } else { "\n" });
         }
         value.push_str(text);
         self.current = Some(field);
     }
 
     pub(crate) fn more(&mut self, text: &str) {
-        let field =
-            self.current.filter(|f| !matches!(f, Field::Location | Field::Category | Field::Severity));
-        self.add(field.unwrap_or(Field::Description), text);
+        let field = self.current.filter(|f| {
+            !matches!(f, FindingField::Location | FindingField::Category | FindingField::Severity)
+        });
+        self.add(field.unwrap_or(FindingField::Description), text);
     }
 
     pub(crate) fn set_severity(&mut self, text: &str) {
@@ -108,7 +109,7 @@ impl Draft {
             }
             (Some(said), _) => self.severity = Some(said),
         }
-        self.current = Some(Field::Severity);
+        self.current = Some(FindingField::Severity);
     }
 
     /// The finding, if it says all it has to.
@@ -117,21 +118,21 @@ impl Draft {
             return Err(problem);
         }
         let severity = self.severity.ok_or("a finding without a severity")?;
-        if self.get(Field::Location).is_empty() {
-            let place = place_in(self.get(Field::Description));
-            self.add(Field::Location, &place);
+        if self.get(FindingField::Location).is_empty() {
+            let place = place_in(self.get(FindingField::Description));
+            self.add(FindingField::Location, &place);
         }
-        for field in [Field::Location, Field::Category, Field::Description] {
+        for field in [FindingField::Location, FindingField::Category, FindingField::Description] {
             let value = self.get(field);
-            if value.trim().is_empty() || field == Field::Category && is_none(value) {
+            if value.trim().is_empty() || field == FindingField::Category && is_none(value) {
                 return Err(format!("a {} finding without a {}", severity.name(), field.name()));
             }
         }
         let location = self.location();
         let (file, line) = place::place(&location);
-        let (category, flaw) = category(self.get(Field::Category));
+        let (category, flaw) = category(self.get(FindingField::Category));
         let (description, evidence) =
-            (cap(self.get(Field::Description), MAX_CELL), self.stated(Field::Evidence));
+            (cap(self.get(FindingField::Description), MAX_CELL), self.stated(FindingField::Evidence));
         let citations = place::citations(&file, line, &description, &evidence);
         Ok(Finding {
             source: source.to_owned(),
@@ -142,7 +143,7 @@ impl Draft {
             category,
             flaw,
             description,
-            fix: self.stated(Field::Fix),
+            fix: self.stated(FindingField::Fix),
             evidence,
             citations,
             anchor: String::new(),
@@ -151,15 +152,15 @@ impl Draft {
     }
 
     /// A lone dash states nothing.
-    fn stated(&self, field: Field) -> String {
+    fn stated(&self, field: FindingField) -> String {
         let value = self.get(field);
         if value.chars().any(char::is_alphanumeric) { cap(value, MAX_CELL) } else { String::new() }
     }
 
     /// File and line may come in two columns.
     fn location(&self) -> String {
-        let location = cap(self.get(Field::Location), MAX_CELL);
-        let line = cap(self.get(Field::Line), 20);
+        let location = cap(self.get(FindingField::Location), MAX_CELL);
+        let line = cap(self.get(FindingField::Line), 20);
         if is_none(&line) || place::place(&location).1 > 0 {
             return location;
         }

@@ -5,10 +5,10 @@
 //! description; a table has a column for the fix as well.
 
 use super::Problems;
-use super::draft::{Draft, Field};
+use super::draft::{Draft, FindingField};
 use super::heads::{fill, label, opening, unprefixed};
 use super::json::{self, Json};
-use super::lines::{self, Kind, Line};
+use super::lines::{self, LineKind, TextLine};
 use super::naming;
 use super::review;
 use super::sections;
@@ -26,7 +26,7 @@ const MAX_READ: usize = 20_000;
 /// What JSON that means to be findings holds.
 const SEVERITY_KEY: &str = "\"severity\"";
 
-pub(crate) struct Found {
+pub(crate) struct ParsedFindings {
     pub findings: Vec<Finding>,
     /// Also those beyond the bound.
     pub accepted: usize,
@@ -36,11 +36,11 @@ pub(crate) struct Found {
 
 pub(crate) fn findings(
     source: &str,
-    lines: &[Line],
+    lines: &[TextLine],
     categories: &[String],
     problems: &mut Problems,
-) -> Found {
-    let found = Found { findings: Vec::new(), accepted: 0, verdicts: Vec::new() };
+) -> ParsedFindings {
+    let found = ParsedFindings { findings: Vec::new(), accepted: 0, verdicts: Vec::new() };
     let mut reader =
         Reader { source, lines, categories, problems, found, rejected: 0, title: String::new(), group: None };
     let mut at = 0;
@@ -77,11 +77,11 @@ enum Form {
 
 struct Reader<'r, 'a> {
     source: &'r str,
-    lines: &'r [Line<'a>],
+    lines: &'r [TextLine<'a>],
     /// Beside the built-in ones.
     categories: &'r [String],
     problems: &'r mut Problems,
-    found: Found,
+    found: ParsedFindings,
     rejected: usize,
     /// The last heading: what a block of labels without a description is about.
     title: String,
@@ -95,21 +95,21 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
         let Some(line) = self.lines.get(at) else { return at };
         match line.kind {
-            Kind::Open => self.fence(at),
-            Kind::Plain => self.plain(at, line),
-            Kind::Indented => {
+            LineKind::Open => self.fence(at),
+            LineKind::Plain => self.plain(at, line),
+            LineKind::Indented => {
                 self.note_shown_row(at, at + 1);
                 at
             }
-            Kind::Comment => {
+            LineKind::Comment => {
                 self.note_naming(at);
                 at
             }
-            Kind::Blank | Kind::Fenced | Kind::Close | Kind::Quote | Kind::Diff => at,
+            LineKind::Blank | LineKind::Fenced | LineKind::Close | LineKind::Quote | LineKind::Diff => at,
         }
     }
 
-    fn plain(&mut self, at: usize, line: &Line<'a>) -> usize {
+    fn plain(&mut self, at: usize, line: &TextLine<'a>) -> usize {
         if status::looks_like_one(line.text) || review::is_control(line.text) {
             return at;
         }
@@ -139,7 +139,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     // Tables.
 
-    fn rows(&mut self, at: usize, line: &Line<'a>) -> usize {
+    fn rows(&mut self, at: usize, line: &TextLine<'a>) -> usize {
         let header = table::cells(line.text, None);
         if let Some(columns) = columns(&header) {
             return self.table(at, &columns);
@@ -153,7 +153,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         at
     }
 
-    fn table(&mut self, at: usize, columns: &[Option<Field>]) -> usize {
+    fn table(&mut self, at: usize, columns: &[Option<FindingField>]) -> usize {
         let end = self.end_of_table(at);
         for (row, line) in self.lines.iter().enumerate().take(end).skip(at + 1) {
             if table::is_rule(line.text) {
@@ -174,7 +174,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn end_of_table(&self, at: usize) -> usize {
         let rest = self.lines.iter().enumerate().skip(at + 1);
-        let mut after = rest.filter(|(_, line)| line.kind != Kind::Plain || !table::is_row(line.text));
+        let mut after = rest.filter(|(_, line)| line.kind != LineKind::Plain || !table::is_row(line.text));
         after.next().map_or(self.lines.len(), |(row, _)| row)
     }
 
@@ -203,9 +203,9 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn heading(&mut self, at: usize, level: usize, title: &str) -> usize {
         let title = unprefixed(sections::unnumber(title));
-        let next = self.next_said(at + 1).filter(|line| line.kind == Kind::Plain);
+        let next = self.next_said(at + 1).filter(|line| line.kind == LineKind::Plain);
         let labelled =
-            next.and_then(|line| label(line.text)).is_some_and(|(field, _)| field != Field::Severity);
+            next.and_then(|line| label(line.text)).is_some_and(|(field, _)| field != FindingField::Severity);
         if let Some(severity) = naming::over_group(title) {
             if labelled {
                 return self.block(at, Draft::of(severity), Form::Heading);
@@ -231,16 +231,16 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn leave_group(&mut self) {
         let Some(group) = self.group.take() else { return };
         let body = self.lines.get(group.line + 1..group.end).unwrap_or(&[]);
-        let about_all = |line: &&Line| status::looks_like_one(line.text) || review::is_control(line.text);
-        let mut body = body.iter().filter(|line| line.kind != Kind::Blank && !about_all(line)).peekable();
+        let about_all = |line: &&TextLine| status::looks_like_one(line.text) || review::is_control(line.text);
+        let mut body = body.iter().filter(|line| line.kind != LineKind::Blank && !about_all(line)).peekable();
         let rows = self.found.accepted + self.rejected - group.rows_before;
         if rows == 0 && (body.peek().is_none() || body.any(|line| !is_none(unbullet(line.text.trim())))) {
             self.unreadable(group.line);
         }
     }
 
-    fn next_said(&self, at: usize) -> Option<&Line<'a>> {
-        self.lines.iter().skip(at).find(|line| line.kind != Kind::Blank)
+    fn next_said(&self, at: usize) -> Option<&TextLine<'a>> {
+        self.lines.iter().skip(at).find(|line| line.kind != LineKind::Blank)
     }
 
     /// Reads a finding that goes on below its first line. Gives the line it ends at.
@@ -248,22 +248,27 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut at = if form == Form::Labels { start } else { start + 1 };
         while let Some(line) = self.lines.get(at) {
             let goes_on = match line.kind {
-                Kind::Blank => {
-                    let Some(next) = (at..self.lines.len()).find(|i| self.kind(*i) != Some(Kind::Blank))
+                LineKind::Blank => {
+                    let Some(next) = (at..self.lines.len()).find(|i| self.kind(*i) != Some(LineKind::Blank))
                     else {
                         break;
                     };
                     at = next;
                     self.resumes(next, &draft, form)
                 }
-                Kind::Plain => self.take(at, line, &mut draft, form),
-                Kind::Open if self.holds_findings(at) => false,
-                Kind::Open | Kind::Fenced | Kind::Close | Kind::Quote | Kind::Indented | Kind::Diff => {
+                LineKind::Plain => self.take(at, line, &mut draft, form),
+                LineKind::Open if self.holds_findings(at) => false,
+                LineKind::Open
+                | LineKind::Fenced
+                | LineKind::Close
+                | LineKind::Quote
+                | LineKind::Indented
+                | LineKind::Diff => {
                     draft.more(line.text.trim_end());
                     at += 1;
                     continue;
                 }
-                Kind::Comment => {
+                LineKind::Comment => {
                     self.note_naming(at);
                     true
                 }
@@ -271,7 +276,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             if !goes_on {
                 break;
             }
-            if line.kind != Kind::Blank {
+            if line.kind != LineKind::Blank {
                 at += 1;
             }
         }
@@ -279,15 +284,16 @@ impl<'r, 'a> Reader<'r, 'a> {
         at
     }
 
-    fn kind(&self, at: usize) -> Option<Kind> {
+    fn kind(&self, at: usize) -> Option<LineKind> {
         self.lines.get(at).map(|line| line.kind)
     }
 
     /// Whether a finding goes on at this line, after blank ones.
     fn resumes(&self, at: usize, draft: &Draft, form: Form) -> bool {
         let Some(line) = self.lines.get(at) else { return false };
-        let labelled = line.kind == Kind::Plain && label(line.text).is_some();
-        let shown = line.kind == Kind::Open && matches!(draft.current, Some(Field::Evidence | Field::Fix));
+        let labelled = line.kind == LineKind::Plain && label(line.text).is_some();
+        let shown = line.kind == LineKind::Open
+            && matches!(draft.current, Some(FindingField::Evidence | FindingField::Fix));
         match form {
             Form::Heading => true,
             Form::Item { indent } => line.indent > indent,
@@ -296,7 +302,7 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 
     /// Adds a line to a finding, or says that it belongs to something else.
-    fn take(&mut self, at: usize, line: &Line<'a>, draft: &mut Draft, form: Form) -> bool {
+    fn take(&mut self, at: usize, line: &TextLine<'a>, draft: &mut Draft, form: Form) -> bool {
         let text = line.text.trim();
         let starts_other = status::looks_like_one(line.text)
             || review::is_control(line.text)
@@ -319,7 +325,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         true
     }
 
-    fn is_table(&self, at: usize, line: &Line<'a>) -> bool {
+    fn is_table(&self, at: usize, line: &TextLine<'a>) -> bool {
         let cells = table::cells(line.text, None);
         let severe = cells.iter().any(|cell| naming::severity(cell).is_some());
         severe || columns(&cells).is_some() || table::begins(self.lines, at)
@@ -333,14 +339,15 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn close(&mut self, start: usize, mut draft: Draft, form: Form) {
         if form == Form::Labels {
-            if draft.get(Field::Description).is_empty() && !self.title.is_empty() {
+            if draft.get(FindingField::Description).is_empty() && !self.title.is_empty() {
                 let title = std::mem::take(&mut self.title);
-                draft.add(Field::Description, &title);
+                draft.add(FindingField::Description, &title);
             }
             if draft.severity.is_none() && draft.unclear.is_none() {
                 draft.severity = self.group.as_ref().map(|group| group.severity);
             }
-            let placed = !draft.get(Field::Location).is_empty() && !draft.get(Field::Category).is_empty();
+            let placed = !draft.get(FindingField::Location).is_empty()
+                && !draft.get(FindingField::Category).is_empty();
             if draft.severity.is_none() && draft.unclear.is_none() {
                 if placed {
                     self.reject(start, "a finding without a severity".to_owned());
@@ -364,8 +371,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         end
     }
 
-    fn fenced(&self, open: usize) -> impl Iterator<Item = (usize, &'r Line<'a>)> + use<'r, 'a> {
-        self.lines.iter().enumerate().skip(open + 1).take_while(|(_, line)| line.kind == Kind::Fenced)
+    fn fenced(&self, open: usize) -> impl Iterator<Item = (usize, &'r TextLine<'a>)> + use<'r, 'a> {
+        self.lines.iter().enumerate().skip(open + 1).take_while(|(_, line)| line.kind == LineKind::Fenced)
     }
 
     /// A table that is merely shown is not read. If it looks like one of findings the reviewer may have meant it.
@@ -424,20 +431,28 @@ impl<'r, 'a> Reader<'r, 'a> {
 }
 
 /// The columns of a header of findings: it has a severity, and a location or a description.
-fn columns(header: &[String]) -> Option<Vec<Option<Field>>> {
+fn columns(header: &[String]) -> Option<Vec<Option<FindingField>>> {
     if header.len() > 32 || header.len() < 2 {
         return None;
     }
-    let columns: Vec<_> = header.iter().map(|cell| Field::of_column(&plain(cell).to_lowercase())).collect();
+    let columns: Vec<_> =
+        header.iter().map(|cell| FindingField::of_column(&plain(cell).to_lowercase())).collect();
     let has = |field| columns.contains(&Some(field));
-    (has(Field::Severity) && (has(Field::Location) || has(Field::Description))).then_some(columns)
+    (has(FindingField::Severity) && (has(FindingField::Location) || has(FindingField::Description)))
+        .then_some(columns)
 }
 
-fn draft_of_row(columns: &[Option<Field>], cells: &[String]) -> Result<Draft, String> {
+fn draft_of_row(columns: &[Option<FindingField>], cells: &[String]) -> Result<Draft, String> {
     if cells.len() > columns.len() {
         return Err(format!("a row of {} cells under {} columns", cells.len(), columns.len()));
     }
-    let required = [Field::Location, Field::Severity, Field::Category, Field::Description, Field::Fix];
+    let required = [
+        FindingField::Location,
+        FindingField::Severity,
+        FindingField::Category,
+        FindingField::Description,
+        FindingField::Fix,
+    ];
     for field in required {
         let column = columns.iter().position(|column| *column == Some(field));
         if column.is_none_or(|column| column >= cells.len()) {
@@ -447,7 +462,7 @@ fn draft_of_row(columns: &[Option<Field>], cells: &[String]) -> Result<Draft, St
     let mut draft = Draft::default();
     for (column, cell) in columns.iter().zip(cells) {
         match column {
-            Some(Field::Severity) => draft.set_severity(cell),
+            Some(FindingField::Severity) => draft.set_severity(cell),
             Some(field) => draft.add(*field, cell),
             None => {}
         }
@@ -491,17 +506,17 @@ fn draft_of_json(item: &Json) -> Draft {
     let mut draft = Draft::default();
     let Json::Map(entries) = item else { return draft };
     for (key, value) in entries {
-        let (Some(field), Some(text)) = (Field::of_column(&key.to_lowercase()), value.scalar()) else {
+        let (Some(field), Some(text)) = (FindingField::of_column(&key.to_lowercase()), value.scalar()) else {
             continue;
         };
         match field {
-            Field::Severity => draft.set_severity(text),
-            Field::Location
-            | Field::Line
-            | Field::Category
-            | Field::Description
-            | Field::Fix
-            | Field::Evidence => {
+            FindingField::Severity => draft.set_severity(text),
+            FindingField::Location
+            | FindingField::Line
+            | FindingField::Category
+            | FindingField::Description
+            | FindingField::Fix
+            | FindingField::Evidence => {
                 draft.add(field, text.trim());
             }
         }
@@ -518,16 +533,19 @@ fn verdict_of(said: &Json) -> Option<Verdict> {
 }
 
 /// Adds a labelled line. `false`: the label begins the next finding.
-fn add_label(draft: &mut Draft, form: Form, field: Field, value: &str) -> bool {
-    if field == Field::Severity {
-        let repeated = draft.fields.contains_key(&Field::Severity);
+fn add_label(draft: &mut Draft, form: Form, field: FindingField, value: &str) -> bool {
+    if field == FindingField::Severity {
+        let repeated = draft.fields.contains_key(&FindingField::Severity);
         if !repeated {
             draft.set_severity(value);
-            draft.add(Field::Severity, value);
+            draft.add(FindingField::Severity, value);
         }
         return !repeated;
     }
-    if form == Form::Labels && field == Field::Location && !draft.get(Field::Location).is_empty() {
+    if form == Form::Labels
+        && field == FindingField::Location
+        && !draft.get(FindingField::Location).is_empty()
+    {
         return false;
     }
     draft.add(field, value);

@@ -1,17 +1,17 @@
 //! The lines a finding begins with: severity, place and category in the orders people put them, and labels.
 
-use super::draft::{Draft, Field, category, category_flaw};
+use super::draft::{Draft, FindingField, category, category_flaw};
 use super::naming;
 use super::place;
 use super::text::{head, is_dash, is_emoji, is_markup, tail, unbullet};
 use crate::model::CATEGORIES;
 
 /// `**Fix:** bind parameters` and its variants.
-pub(crate) fn label(text: &str) -> Option<(Field, &str)> {
+pub(crate) fn label(text: &str) -> Option<(FindingField, &str)> {
     let text = unbullet(text.trim()).trim_start_matches(['*', '_', '`']);
     let colon = text.char_indices().take(30).find(|(_, c)| *c == ':')?.0;
     let name = head(text, colon).trim_end_matches(['*', '_', '`', ' ']);
-    let field = Field::of_label(&name.to_ascii_lowercase())?;
+    let field = FindingField::of_label(&name.to_ascii_lowercase())?;
     Some((field, tail(text, colon + 1).trim_start_matches(['*', '_']).trim()))
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn opening(text: &str, categories: &[String]) -> Option<Draft> {
     let (place, lead) = naming::opening(text)?;
     let mut draft = Draft::of(lead.severity);
     if let Some(place) = place {
-        draft.add(Field::Location, place);
+        draft.add(FindingField::Location, place);
     }
     fill(&mut draft, lead.rest, categories);
     Some(draft)
@@ -35,22 +35,22 @@ pub(crate) fn fill(draft: &mut Draft, text: &str, categories: &[String]) {
     let mut rest = text;
     for _ in 0..3 {
         rest = rest.trim_start_matches(is_separator);
-        if draft.get(Field::Location).is_empty()
+        if draft.get(FindingField::Location).is_empty()
             && let Some((place, behind)) = place::leading(rest)
         {
-            draft.add(Field::Location, place);
+            draft.add(FindingField::Location, place);
             rest = behind.trim_start_matches('*');
         } else if let Some((place, category, behind)) = leading_pair(rest)
-            && draft.get(Field::Location).is_empty()
-            && draft.get(Field::Category).is_empty()
+            && draft.get(FindingField::Location).is_empty()
+            && draft.get(FindingField::Category).is_empty()
         {
-            draft.add(Field::Location, place);
-            draft.add(Field::Category, category);
+            draft.add(FindingField::Location, place);
+            draft.add(FindingField::Category, category);
             rest = behind;
-        } else if draft.get(Field::Category).is_empty()
+        } else if draft.get(FindingField::Category).is_empty()
             && let Some((category, behind)) = leading_category(rest, categories)
         {
-            draft.add(Field::Category, category);
+            draft.add(FindingField::Category, category);
             rest = behind;
         } else {
             break;
@@ -59,13 +59,13 @@ pub(crate) fn fill(draft: &mut Draft, text: &str, categories: &[String]) {
     let rest = rest.trim_start_matches(is_separator);
     for (field, part) in labelled_parts(rest) {
         match field {
-            Field::Severity => draft.set_severity(part),
-            Field::Location
-            | Field::Line
-            | Field::Category
-            | Field::Description
-            | Field::Fix
-            | Field::Evidence => {
+            FindingField::Severity => draft.set_severity(part),
+            FindingField::Location
+            | FindingField::Line
+            | FindingField::Category
+            | FindingField::Description
+            | FindingField::Fix
+            | FindingField::Evidence => {
                 draft.add(field, part);
             }
         }
@@ -134,9 +134,9 @@ fn matching(text: &str, open: char, close: char) -> Option<usize> {
 }
 
 /// Cuts a text at labels inside it: `it leaks. Fix: close it. Evidence: …`.
-fn labelled_parts(text: &str) -> Vec<(Field, &str)> {
+fn labelled_parts(text: &str) -> Vec<(FindingField, &str)> {
     let mut parts = Vec::new();
-    let mut field = Field::Description;
+    let mut field = FindingField::Description;
     let mut start = 0;
     for (colon, _) in text.char_indices().filter(|(_, c)| *c == ':') {
         let before = text.get(start..colon).unwrap_or("").trim_end_matches(['*', '_', '`']);
@@ -149,12 +149,12 @@ fn labelled_parts(text: &str) -> Vec<(Field, &str)> {
             + (tail(text, colon + 1).len() - tail(text, colon + 1).trim_start_matches(['*', '_']).len());
     }
     parts.push((field, tail(text, start).trim().trim_end_matches("**")));
-    parts.retain(|(field, part)| !part.is_empty() || *field == Field::Fix);
+    parts.retain(|(field, part)| !part.is_empty() || *field == FindingField::Fix);
     parts
 }
 
 /// The label a text ends with, and its length.
-fn inline_label(text: &str) -> Option<(Field, usize)> {
+fn inline_label(text: &str) -> Option<(FindingField, usize)> {
     let labels = [
         "Suggested fix",
         "Fix",
@@ -171,7 +171,7 @@ fn inline_label(text: &str) -> Option<(Field, usize)> {
         let before = text.strip_suffix(label)?;
         let free = before.is_empty()
             || before.ends_with(|c: char| is_markup(c) || matches!(c, '(' | '[' | '—' | '–'));
-        free.then_some((Field::of_label(&label.to_ascii_lowercase())?, label.len()))
+        free.then_some((FindingField::of_label(&label.to_ascii_lowercase())?, label.len()))
     })
 }
 

@@ -7,7 +7,7 @@
 use super::text::{bullet, head, tail};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineKind {
     Plain,
     Blank,
     /// The line that opens a fence; its info string is still on it.
@@ -21,18 +21,18 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct TextLine<'a> {
     /// Where the line begins in the scanned text.
     pub start: usize,
     /// Without its line end.
     pub text: &'a str,
     /// In columns, a tab reaching to the next multiple of four.
     pub indent: u32,
-    pub kind: Kind,
+    pub kind: LineKind,
 }
 
 /// The lines of a text. `\n`, `\r\n` and a lone `\r` end one.
-pub(crate) fn scan(text: &str) -> Vec<Line<'_>> {
+pub(crate) fn scan(text: &str) -> Vec<TextLine<'_>> {
     let mut scanner = Scanner::default();
     let mut lines = Vec::new();
     let mut start = 0;
@@ -42,7 +42,7 @@ pub(crate) fn scan(text: &str) -> Vec<Line<'_>> {
         let content = head(rest, end);
         let ending = if tail(rest, end).starts_with("\r\n") { 2 } else { 1 };
         let indent = indent(content);
-        lines.push(Line { start, text: content, indent, kind: scanner.kind(content, indent) });
+        lines.push(TextLine { start, text: content, indent, kind: scanner.kind(content, indent) });
         start += end + ending;
     }
     lines
@@ -78,36 +78,36 @@ struct Scanner {
 }
 
 impl Scanner {
-    fn kind(&mut self, text: &str, indent: u32) -> Kind {
+    fn kind(&mut self, text: &str, indent: u32) -> LineKind {
         let kind = self.judge(text, indent);
-        self.paragraph = matches!(kind, Kind::Plain | Kind::Quote);
+        self.paragraph = matches!(kind, LineKind::Plain | LineKind::Quote);
         kind
     }
 
-    fn judge(&mut self, text: &str, indent: u32) -> Kind {
+    fn judge(&mut self, text: &str, indent: u32) -> LineKind {
         let bare = text.trim();
         if let Some(fence) = &self.fence {
             let closed = closes(fence, bare, indent);
             if closed {
                 self.fence = None;
             }
-            return if closed { Kind::Close } else { Kind::Fenced };
+            return if closed { LineKind::Close } else { LineKind::Fenced };
         }
         if self.comment {
             self.comment = !text.contains("-->");
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         if bare.is_empty() {
             // Ends a hunk too: what follows may be the reviewer speaking again.
             self.hunk = false;
-            return Kind::Blank;
+            return LineKind::Blank;
         }
         if self.is_diff(text) {
-            return Kind::Diff;
+            return LineKind::Diff;
         }
         let base = self.list.unwrap_or(0);
         if indent >= base.saturating_add(4) && !self.paragraph {
-            return Kind::Indented;
+            return LineKind::Indented;
         }
         self.judge_said(bare, indent)
     }
@@ -122,7 +122,7 @@ impl Scanner {
         self.hunk || added || text.starts_with("diff --git ")
     }
 
-    fn judge_said(&mut self, bare: &str, indent: u32) -> Kind {
+    fn judge_said(&mut self, bare: &str, indent: u32) -> LineKind {
         let width = bullet(bare);
         match width {
             Some(width) => self.list = Some(indent.saturating_add(u32::try_from(width).unwrap_or(4))),
@@ -131,14 +131,14 @@ impl Scanner {
         }
         let inner = width.map_or(bare, |width| tail(bare, width));
         if inner.starts_with('>') {
-            return Kind::Quote;
+            return LineKind::Quote;
         }
         if let Some(comment) = inner.strip_prefix("<!--") {
             self.comment = !comment.contains("-->");
-            return Kind::Comment;
+            return LineKind::Comment;
         }
         self.fence = opens(inner, indent);
-        if self.fence.is_some() { Kind::Open } else { Kind::Plain }
+        if self.fence.is_some() { LineKind::Open } else { LineKind::Plain }
     }
 }
 

@@ -30,9 +30,9 @@ pub use structured::{render, schema_for, schema_with_reproductions};
 #[doc(hidden)]
 pub use traits::Untold;
 
-use crate::model::{Answer, Role, Said};
-use lines::{Kind, Line};
-use sections::Page;
+use crate::model::{Answer, AnswerBody, Role};
+use lines::{LineKind, TextLine};
+use sections::SectionedText;
 
 /// A hostile answer can hold a million unreadable rows; nobody reads more than this many complaints about it.
 const MAX_PROBLEMS: usize = 100;
@@ -45,16 +45,16 @@ pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
 /// The same in a run whose lenses brought categories of their own.
 pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String]) -> Answer {
     let text = text::decode(bytes);
-    let page = Page::new(&text);
+    let page = SectionedText::new(&text);
     let lines = &page.lines;
     let mut problems = Problems::default();
 
     let (status, last) = status::status(lines, &mut problems);
     let said = match role {
-        Role::Explorer | Role::Maker => Said::Prose,
-        Role::Creator => Said::Proposal(proposal::proposal(&page, &mut problems)),
+        Role::Explorer | Role::Maker => AnswerBody::Prose,
+        Role::Creator => AnswerBody::Proposal(proposal::proposal(&page, &mut problems)),
         Role::Gatekeeper | Role::Reviewer => {
-            Said::Review(review::review(archetype, lines, categories, &mut problems))
+            AnswerBody::Review(review::review(archetype, lines, categories, &mut problems))
         }
     };
     Answer {
@@ -83,20 +83,20 @@ fn words(line: &str) -> u32 {
 }
 
 /// The first line of prose, without its markup. A review without prose is summed up by its first finding.
-fn summary(lines: &[Line], said: &Said) -> String {
-    let prose = lines.iter().filter(|line| line.kind == Kind::Plain).find(|line| is_prose(line));
+fn summary(lines: &[TextLine], said: &AnswerBody) -> String {
+    let prose = lines.iter().filter(|line| line.kind == LineKind::Plain).find(|line| is_prose(line));
     if let Some(line) = prose {
         return text::cap(&text::plain(text::unbullet(line.text.trim())), 160);
     }
     match said {
-        Said::Review(review) => {
+        AnswerBody::Review(review) => {
             review.findings.first().map_or_else(String::new, |f| text::cap(&text::plain(&f.description), 160))
         }
-        Said::Prose | Said::Proposal(_) => String::new(),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => String::new(),
     }
 }
 
-fn is_prose(line: &Line) -> bool {
+fn is_prose(line: &TextLine) -> bool {
     sections::heading(line).is_none()
         && !table::is_row(line.text)
         && !status::looks_like_one(line.text)

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Problems;
-use super::lines::{Kind, Line};
+use super::lines::{LineKind, TextLine};
 use super::place;
-use super::sections::{self, Page};
+use super::sections::{self, SectionedText};
 use super::table;
 use super::text::{between, bullet, cap, is_dash, is_emoji, is_none, plain, spans, tail, unbullet};
 use crate::model::{Confidence, Disposition, Millionths, Prior, Proposal};
@@ -17,7 +17,7 @@ pub(crate) const HEADINGS: [&str; 6] =
 const MAX_FILES: usize = 1000;
 const MAX_PRIOR: usize = 500;
 
-pub(crate) fn proposal(page: &Page, problems: &mut Problems) -> Proposal {
+pub(crate) fn proposal(page: &SectionedText, problems: &mut Problems) -> Proposal {
     let missing = HEADINGS.iter().filter(|heading| page.range(heading).is_none());
     Proposal {
         files: files(page, problems),
@@ -29,14 +29,14 @@ pub(crate) fn proposal(page: &Page, problems: &mut Problems) -> Proposal {
 }
 
 /// One path per list item, row or sub-heading. The items below one with a path describe it and are passed over.
-fn files(page: &Page, problems: &mut Problems) -> Vec<String> {
+fn files(page: &SectionedText, problems: &mut Problems) -> Vec<String> {
     let Some((start, end)) = page.range("Files") else { return Vec::new() };
     let lines = &page.lines;
     let mut files = Vec::new();
     let mut seen = BTreeSet::new();
     let mut described: Option<u32> = None;
     for (at, line) in
-        lines.iter().enumerate().take(end).skip(start).filter(|(_, line)| line.kind == Kind::Plain)
+        lines.iter().enumerate().take(end).skip(start).filter(|(_, line)| line.kind == LineKind::Plain)
     {
         let listed = bullet(line.text.trim()).is_some() && !table::is_row(line.text);
         if described.is_some_and(|indent| line.indent > indent) {
@@ -62,7 +62,7 @@ fn files(page: &Page, problems: &mut Problems) -> Vec<String> {
 }
 
 /// The text in which a line would name a file.
-fn entry(lines: &[Line], at: usize, line: &Line, listed: bool) -> Option<String> {
+fn entry(lines: &[TextLine], at: usize, line: &TextLine, listed: bool) -> Option<String> {
     let text = line.text.trim();
     if listed {
         return Some(unbullet(text).to_owned());
@@ -107,8 +107,8 @@ fn unlined(path: &str) -> &str {
 }
 
 /// The larger of the ways to list them, so that a table under a sub-heading is not counted twice.
-fn alternatives(lines: &[Line]) -> u32 {
-    let said = || lines.iter().enumerate().filter(|(_, line)| line.kind == Kind::Plain);
+fn alternatives(lines: &[TextLine]) -> u32 {
+    let said = || lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Plain);
     let items: Vec<u32> =
         said().filter(|(_, l)| bullet(l.text.trim()).is_some()).map(|(_, l)| l.indent).collect();
     let outer = items.iter().min().copied().unwrap_or(0);
@@ -120,7 +120,7 @@ fn alternatives(lines: &[Line]) -> u32 {
     if none { 0 } else { u32::try_from(most).unwrap_or(u32::MAX) }
 }
 
-fn is_body_row(lines: &[Line], at: usize, line: &Line) -> bool {
+fn is_body_row(lines: &[TextLine], at: usize, line: &TextLine) -> bool {
     table::is_row(line.text) && !table::is_rule(line.text) && !table::begins(lines, at)
 }
 
@@ -136,7 +136,7 @@ enum Score {
     Read(Millionths),
 }
 
-fn confidence(page: &Page, problems: &mut Problems) -> Confidence {
+fn confidence(page: &SectionedText, problems: &mut Problems) -> Confidence {
     let mut scores = [Score::Missing; 3];
     if let Some((start, end)) = page.range("Confidence") {
         for (line, axis, text) in stated_scores(&page.lines, start, end) {
@@ -164,11 +164,11 @@ fn confidence(page: &Page, problems: &mut Problems) -> Confidence {
 }
 
 /// Line, axis and score as written, from rows, list items and lines.
-fn stated_scores(lines: &[Line], start: usize, end: usize) -> Vec<(usize, usize, String)> {
+fn stated_scores(lines: &[TextLine], start: usize, end: usize) -> Vec<(usize, usize, String)> {
     let mut stated = Vec::new();
     let mut header: Vec<String> = Vec::new();
     for (at, line) in
-        lines.iter().enumerate().take(end).skip(start).filter(|(_, line)| line.kind == Kind::Plain)
+        lines.iter().enumerate().take(end).skip(start).filter(|(_, line)| line.kind == LineKind::Plain)
     {
         if !table::is_row(line.text) {
             header.clear();
@@ -256,18 +256,18 @@ pub(crate) fn millionths(cell: &str) -> Option<Millionths> {
 // Prior issues.
 
 /// What became of earlier findings: each line or row under `Prior issues` that says so in one of four words.
-pub(crate) fn prior(page: &Page, problems: &mut Problems) -> Vec<Prior> {
+pub(crate) fn prior(page: &SectionedText, problems: &mut Problems) -> Vec<Prior> {
     let Some((start, end)) = page.range("Prior issues") else { return Vec::new() };
     let lines = &page.lines;
     let mut prior = Vec::new();
     for (at, line) in lines.iter().enumerate().take(end).skip(start) {
         let is_head = table::is_rule(line.text) || table::begins(lines, at);
-        if line.kind != Kind::Plain || is_head || prior.len() >= MAX_PRIOR {
+        if line.kind != LineKind::Plain || is_head || prior.len() >= MAX_PRIOR {
             continue;
         }
         match disposition(line.text) {
-            Said::Nothing => {}
-            Said::One(disposition) => {
+            DispositionChoice::Nothing => {}
+            DispositionChoice::One(disposition) => {
                 let text = if table::is_row(line.text) {
                     table::cells(line.text, None).join(" | ")
                 } else {
@@ -275,13 +275,13 @@ pub(crate) fn prior(page: &Page, problems: &mut Problems) -> Vec<Prior> {
                 };
                 prior.push(Prior { disposition, text: cap(&text, 1000) });
             }
-            Said::Several => problems.at(at, "more than one disposition"),
+            DispositionChoice::Several => problems.at(at, "more than one disposition"),
         }
     }
     prior
 }
 
-enum Said {
+enum DispositionChoice {
     Nothing,
     One(Disposition),
     Several,
@@ -289,15 +289,15 @@ enum Said {
 
 /// The disposition a line states. Of several words the one that stands as a label counts: alone in a cell, or right
 /// after a colon or a dash.
-fn disposition(text: &str) -> Said {
+fn disposition(text: &str) -> DispositionChoice {
     if table::is_row(text) {
         let cells = table::cells(text, None);
         let mut alone = cells.iter().filter_map(|cell| word(&plain(cell)));
         if let Some(disposition) = alone.next() {
             return if alone.all(|other| other == disposition) {
-                Said::One(disposition)
+                DispositionChoice::One(disposition)
             } else {
-                Said::Several
+                DispositionChoice::Several
             };
         }
     }
@@ -324,9 +324,9 @@ fn disposition(text: &str) -> Said {
     let chosen = if labels.is_empty() { any } else { labels };
     let mut chosen = chosen.into_iter();
     match (chosen.next(), chosen.next()) {
-        (None, _) => Said::Nothing,
-        (Some(one), None) => Said::One(one),
-        (Some(_), Some(_)) => Said::Several,
+        (None, _) => DispositionChoice::Nothing,
+        (Some(one), None) => DispositionChoice::One(one),
+        (Some(_), Some(_)) => DispositionChoice::Several,
     }
 }
 

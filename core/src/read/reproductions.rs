@@ -5,7 +5,7 @@
 //! a problem and never declines the review: its findings are worth as much as they would be without.
 
 use super::Problems;
-use super::lines::{Kind, Line};
+use super::lines::{LineKind, TextLine};
 use super::place;
 use super::sections;
 use super::text::{bullet, cap, head, is_dash, is_markup, tail};
@@ -21,7 +21,7 @@ const MAX_WRITTEN: usize = 60_000;
 const MAX_HEAD: usize = 200;
 
 /// Where the section stands: its heading, and the line that ends it.
-pub(crate) fn range(lines: &[Line]) -> Option<(usize, usize)> {
+pub(crate) fn range(lines: &[TextLine]) -> Option<(usize, usize)> {
     let (start, level) = lines.iter().enumerate().find_map(|(at, line)| {
         let (level, title) = sections::heading(line)?;
         let title = sections::unnumber(title).trim_end_matches([':', '*', '_', ' ']);
@@ -39,23 +39,24 @@ pub(crate) fn range(lines: &[Line]) -> Option<(usize, usize)> {
 }
 
 /// The lines without what is read here: a command or a test that is shown is no finding, whatever stands in it.
-pub(crate) fn without<'a>(lines: &[Line<'a>], (start, end): (usize, usize)) -> Vec<Line<'a>> {
+pub(crate) fn without<'a>(lines: &[TextLine<'a>], (start, end): (usize, usize)) -> Vec<TextLine<'a>> {
     let mut left = lines.to_vec();
     for line in left.iter_mut().take(end).skip(start) {
-        let ours = matches!(line.kind, Kind::Open | Kind::Fenced | Kind::Close) || named(line).is_some();
+        let ours =
+            matches!(line.kind, LineKind::Open | LineKind::Fenced | LineKind::Close) || named(line).is_some();
         if ours {
-            line.kind = Kind::Blank;
+            line.kind = LineKind::Blank;
         }
     }
     if let Some(heading) = left.get_mut(start) {
-        heading.kind = Kind::Blank;
+        heading.kind = LineKind::Blank;
     }
     left
 }
 
 /// Gives findings the reproductions that name them.
 pub(crate) fn attach(
-    lines: &[Line],
+    lines: &[TextLine],
     (start, end): (usize, usize),
     findings: &mut [Finding],
     problems: &mut Problems,
@@ -64,18 +65,18 @@ pub(crate) fn attach(
     let mut at = start + 1;
     while let Some(line) = lines.get(at).filter(|_| at < end) {
         at = match line.kind {
-            Kind::Open => reader.fence(lines, at),
-            Kind::Plain => {
+            LineKind::Open => reader.fence(lines, at),
+            LineKind::Plain => {
                 reader.plain(at, line);
                 at + 1
             }
-            Kind::Blank
-            | Kind::Fenced
-            | Kind::Close
-            | Kind::Quote
-            | Kind::Indented
-            | Kind::Diff
-            | Kind::Comment => at + 1,
+            LineKind::Blank
+            | LineKind::Fenced
+            | LineKind::Close
+            | LineKind::Quote
+            | LineKind::Indented
+            | LineKind::Diff
+            | LineKind::Comment => at + 1,
         };
     }
     reader.close();
@@ -101,7 +102,7 @@ struct Entry {
 }
 
 impl Reader<'_> {
-    fn plain(&mut self, at: usize, line: &Line) {
+    fn plain(&mut self, at: usize, line: &TextLine) {
         if let Some(named) = named(line) {
             self.close();
             let finding = self.look_up(at, &named.which);
@@ -151,11 +152,11 @@ impl Reader<'_> {
     }
 
     /// Takes in what a fence shows. Gives the line behind it.
-    fn fence(&mut self, lines: &[Line], open: usize) -> usize {
-        let body: Vec<&Line> =
-            lines.iter().skip(open + 1).take_while(|line| line.kind == Kind::Fenced).collect();
+    fn fence(&mut self, lines: &[TextLine], open: usize) -> usize {
+        let body: Vec<&TextLine> =
+            lines.iter().skip(open + 1).take_while(|line| line.kind == LineKind::Fenced).collect();
         let close = open + 1 + body.len();
-        let closed = lines.get(close).is_some_and(|line| line.kind == Kind::Close);
+        let closed = lines.get(close).is_some_and(|line| line.kind == LineKind::Close);
         let Some(line) = lines.get(open) else { return close + 1 };
         let shown = shown(line.text);
         match (&mut self.entry, shown) {
@@ -242,8 +243,8 @@ enum Which {
 }
 
 /// `Finding 2`, `### Finding 2 (regression)`, `src/a.rs:12 (new)`: a line with nothing else on it.
-fn named(line: &Line) -> Option<Named> {
-    if line.kind != Kind::Plain || line.text.len() > MAX_HEAD {
+fn named(line: &TextLine) -> Option<Named> {
+    if line.kind != LineKind::Plain || line.text.len() > MAX_HEAD {
         return None;
     }
     let text = line.text.trim().trim_start_matches('#').trim_start();
@@ -311,7 +312,7 @@ fn shown(open: &str) -> Shown {
 }
 
 /// The lines of a fence, without as much indentation as the fence itself has.
-fn content(open: &Line, body: &[&Line]) -> String {
+fn content(open: &TextLine, body: &[&TextLine]) -> String {
     let indent = open.text.bytes().take_while(|b| *b == b' ').count();
     let mut text = String::new();
     for line in body {

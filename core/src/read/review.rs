@@ -2,7 +2,7 @@
 
 use super::Problems;
 use super::findings;
-use super::lines::{Kind, Line};
+use super::lines::{LineKind, TextLine};
 use super::reproductions;
 use super::table;
 use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
@@ -11,12 +11,17 @@ use crate::model::{Review, Verdict};
 /// A line that speaks about the whole review is short.
 const MAX_LINE: usize = 2000;
 
-pub(crate) fn review(source: &str, lines: &[Line], categories: &[String], problems: &mut Problems) -> Review {
+pub(crate) fn review(
+    source: &str,
+    lines: &[TextLine],
+    categories: &[String],
+    problems: &mut Problems,
+) -> Review {
     let before = problems.count();
     let said: Vec<(usize, &str)> = lines
         .iter()
         .enumerate()
-        .filter(|(_, line)| line.kind == Kind::Plain)
+        .filter(|(_, line)| line.kind == LineKind::Plain)
         .map(|(at, line)| (at, line.text))
         .collect();
     let section = reproductions::range(lines);

@@ -1,6 +1,6 @@
 //! Headings and what stands under them.
 
-use super::lines::{Kind, Line, scan};
+use super::lines::{LineKind, TextLine, scan};
 use super::text::{between, bullet, is_emoji, is_none, tail};
 
 /// Bold lines and `Risks:` on a line of its own rank below every heading made with `#`.
@@ -12,7 +12,7 @@ const WEAKEST: usize = 7;
 /// behind them. It matches if its text, without numbering and punctuation, begins with the wanted words in any case:
 /// `6. Risks and mitigations` is `Risks`, `Filesystem` is not `Files`. A heading with `#` is preferred to the others.
 pub fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
-    let page = Page::new(text);
+    let page = SectionedText::new(text);
     let (first, after) = page.range(heading)?;
     let start = page.lines.get(first).map_or(text.len(), |line| line.start);
     let end = page.lines.get(after).map_or(text.len(), |line| line.start);
@@ -20,8 +20,8 @@ pub fn section<'a>(text: &'a str, heading: &str) -> Option<&'a str> {
 }
 
 /// A text in lines, with its headings.
-pub(crate) struct Page<'a> {
-    pub lines: Vec<Line<'a>>,
+pub(crate) struct SectionedText<'a> {
+    pub lines: Vec<TextLine<'a>>,
     heads: Vec<Head>,
 }
 
@@ -32,14 +32,14 @@ struct Head {
     title: String,
 }
 
-impl<'a> Page<'a> {
-    pub(crate) fn new(text: &'a str) -> Page<'a> {
+impl<'a> SectionedText<'a> {
+    pub(crate) fn new(text: &'a str) -> SectionedText<'a> {
         let lines = scan(text);
         let heads = lines.iter().enumerate().filter_map(|(line, text)| {
             let (level, title) = heading(text)?;
             Some(Head { line, level, title: key(unnumber(title)) })
         });
-        Page { heads: heads.collect(), lines }
+        SectionedText { heads: heads.collect(), lines }
     }
 
     /// Every heading in order: its line, its level and its first words in lower case.
@@ -48,7 +48,7 @@ impl<'a> Page<'a> {
     }
 
     /// The same as [`section`], in lines.
-    pub(crate) fn body(&self, heading: &str) -> Option<&[Line<'a>]> {
+    pub(crate) fn body(&self, heading: &str) -> Option<&[TextLine<'a>]> {
         let (first, after) = self.range(heading)?;
         self.lines.get(first..after)
     }
@@ -67,15 +67,15 @@ impl<'a> Page<'a> {
 }
 
 /// The line that ends the section of the heading at `at`.
-pub(crate) fn end_of(lines: &[Line], at: usize, level: usize) -> usize {
+pub(crate) fn end_of(lines: &[TextLine], at: usize, level: usize) -> usize {
     let rest = lines.iter().enumerate().skip(at + 1);
     let next = rest.filter_map(|(i, line)| heading(line).map(|(other, _)| (i, other)));
     next.into_iter().find(|(_, other)| *other <= level).map_or(lines.len(), |(i, _)| i)
 }
 
 /// The level and the text of a heading.
-pub(crate) fn heading<'a>(line: &Line<'a>) -> Option<(usize, &'a str)> {
-    if line.kind != Kind::Plain || line.indent > 3 || !may_be_heading(line.text) {
+pub(crate) fn heading<'a>(line: &TextLine<'a>) -> Option<(usize, &'a str)> {
+    if line.kind != LineKind::Plain || line.indent > 3 || !may_be_heading(line.text) {
         return None;
     }
     let text = line.text.trim();
@@ -140,6 +140,6 @@ pub(crate) fn unnumber(title: &str) -> &str {
 }
 
 /// Whether anything stands in these lines besides white space and "none".
-pub(crate) fn says_something(lines: &[Line]) -> bool {
-    lines.iter().any(|line| line.kind != Kind::Blank && !is_none(super::text::unbullet(line.text.trim())))
+pub(crate) fn says_something(lines: &[TextLine]) -> bool {
+    lines.iter().any(|line| line.kind != LineKind::Blank && !is_none(super::text::unbullet(line.text.trim())))
 }

@@ -5,23 +5,24 @@
 //! The last token counts. Text after it makes the answer [`Status::Unverified`]; a different one before it is a problem.
 
 use super::Problems;
-use super::lines::{Kind, Line};
+use super::lines::{LineKind, TextLine};
 use super::reproductions;
-use super::sections::{self, Page};
+use super::sections::{self, SectionedText};
 use super::text::{bullet, cap, is_markup};
 use crate::model::Status;
 
 const MAX_REMARK: usize = 1000;
 
 /// The status, and the line of the token that counts.
-pub(crate) fn status(lines: &[Line], problems: &mut Problems) -> (Status, Option<usize>) {
-    let Some(final_line) = lines.iter().rposition(|line| line.kind != Kind::Blank) else {
+pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Option<usize>) {
+    let Some(final_line) = lines.iter().rposition(|line| line.kind != LineKind::Blank) else {
         return (Status::Unverified, None);
     };
-    let said = lines.iter().enumerate().filter(|(_, line)| line.kind == Kind::Plain);
+    let said = lines.iter().enumerate().filter(|(_, line)| line.kind == LineKind::Plain);
     let tokens: Vec<(usize, Status)> = said.filter_map(|(at, line)| Some((at, token(line.text)?))).collect();
     let Some((at, status)) = tokens.last().copied() else {
-        if lines.get(final_line).is_some_and(|line| line.kind == Kind::Plain && looks_like_one(line.text)) {
+        if lines.get(final_line).is_some_and(|line| line.kind == LineKind::Plain && looks_like_one(line.text))
+        {
             problems.at(final_line, "not a status token");
         }
         return (Status::Unverified, None);
@@ -76,7 +77,7 @@ fn after_keyword(text: &str) -> Option<&str> {
 
 /// What a person has to know beside a status other than done: the section that says so, or else the paragraph before
 /// the token.
-pub(crate) fn remark(status: Status, token: Option<usize>, page: &Page) -> String {
+pub(crate) fn remark(status: Status, token: Option<usize>, page: &SectionedText) -> String {
     let headings: &[&str] = match status {
         Status::Unverified | Status::Done => return String::new(),
         Status::DoneWithConcerns => &["Concern", "Concerns"],
@@ -100,12 +101,12 @@ pub(crate) fn remark(status: Status, token: Option<usize>, page: &Page) -> Strin
 }
 
 /// The last paragraph; of a list all of it, with the line that introduces it.
-fn last_paragraph<'s, 'a>(lines: &'s [Line<'a>]) -> &'s [Line<'a>] {
-    let end = lines.iter().rposition(|line| line.kind != Kind::Blank).map_or(0, |at| at + 1);
+fn last_paragraph<'s, 'a>(lines: &'s [TextLine<'a>]) -> &'s [TextLine<'a>] {
+    let end = lines.iter().rposition(|line| line.kind != LineKind::Blank).map_or(0, |at| at + 1);
     let mut start = end;
     let mut blank = false;
     for (at, line) in lines.iter().enumerate().take(end).rev() {
-        if line.kind == Kind::Blank {
+        if line.kind == LineKind::Blank {
             blank = true;
             continue;
         }

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use super::heads::{label, opening};
 use super::json::{self, Json};
-use super::lines::{Kind, Line, scan};
+use super::lines::{LineKind, TextLine, scan};
 use super::proposal::HEADINGS;
 use super::text::cap;
 use super::{naming, review, sections, status, table};
@@ -171,8 +171,8 @@ fn shown(page: &mut String, info: &str, text: &str) {
 }
 
 /// Whether the reader of reviews could take this line for more than a remark.
-fn speaks_of_findings(line: &Line<'_>) -> bool {
-    !matches!(line.kind, Kind::Plain | Kind::Blank)
+fn speaks_of_findings(line: &TextLine<'_>) -> bool {
+    !matches!(line.kind, LineKind::Plain | LineKind::Blank)
         || sections::heading(line).is_some()
         || status::looks_like_one(line.text)
         || review::is_control(line.text)
@@ -265,9 +265,9 @@ fn items(texts: impl Iterator<Item = String>) -> String {
 
 /// What becomes of a line in a proposal's prose that could be taken for one of its parts: a known heading and a status
 /// are quoted, other headings go below ours.
-fn kept_apart(line: &Line<'_>) -> Option<String> {
-    let is_status = line.kind == Kind::Plain && status::looks_like_one(line.text);
-    if line.kind == Kind::Comment || is_status {
+fn kept_apart(line: &TextLine<'_>) -> Option<String> {
+    let is_status = line.kind == LineKind::Plain && status::looks_like_one(line.text);
+    if line.kind == LineKind::Comment || is_status {
         return Some(quoted(line));
     }
     let (level, title) = sections::heading(line)?;
@@ -290,7 +290,7 @@ const OTHERS: [&str; 7] =
 // Both.
 
 /// The remark below the heading its status has, and the status.
-fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&Line<'_>) -> Option<String>) {
+fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&TextLine<'_>) -> Option<String>) {
     let (remark, status) = (form.text("remark"), form.text("status"));
     if !remark.trim().is_empty() {
         let heading = match status {
@@ -306,10 +306,10 @@ fn close(page: &mut String, form: Form<'_>, instead: &dyn Fn(&Line<'_>) -> Optio
 
 /// Several lines, with something else in place of those that must not be read as more than content. A fence that is
 /// never closed would swallow what follows and is quoted to its end.
-fn prose(text: &str, instead: &dyn Fn(&Line<'_>) -> Option<String>) -> String {
+fn prose(text: &str, instead: &dyn Fn(&TextLine<'_>) -> Option<String>) -> String {
     let lines = scan(text.trim());
-    let in_fence = lines.last().is_some_and(|last| matches!(last.kind, Kind::Open | Kind::Fenced));
-    let open = lines.iter().rposition(|line| line.kind == Kind::Open).filter(|_| in_fence);
+    let in_fence = lines.last().is_some_and(|last| matches!(last.kind, LineKind::Open | LineKind::Fenced));
+    let open = lines.iter().rposition(|line| line.kind == LineKind::Open).filter(|_| in_fence);
     let mut out = String::with_capacity(text.len() + 16);
     for (at, line) in lines.iter().enumerate() {
         let swallowed = open.is_some_and(|open| at >= open).then(|| quoted(line));
@@ -319,7 +319,7 @@ fn prose(text: &str, instead: &dyn Fn(&Line<'_>) -> Option<String>) -> String {
     out
 }
 
-fn quoted(line: &Line<'_>) -> String {
+fn quoted(line: &TextLine<'_>) -> String {
     format!("> {}", line.text)
 }
 

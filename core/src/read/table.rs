@@ -1,6 +1,6 @@
 //! Rows of pipes.
 
-use super::lines::Line;
+use super::lines::TextLine;
 use super::text::{Span, bullet, spans, tail};
 
 /// Whether a line has a pipe that could divide cells.
@@ -79,7 +79,7 @@ fn split(text: &str, code: &[Span]) -> Vec<String> {
 }
 
 /// Whether a table with a rule under its header begins at this line.
-pub(crate) fn begins(lines: &[Line], at: usize) -> bool {
+pub(crate) fn begins(lines: &[TextLine], at: usize) -> bool {
     lines.get(at).is_some_and(|line| is_row(line.text))
         && lines.get(at + 1).is_some_and(|line| is_rule(line.text))
 }

@@ -1,7 +1,7 @@
 //! A line of the log in words: who decided or ordered what, by which rule, on what.
 
 use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
-use crate::model::{Heard, PROGRAM, Phase, Seq, Severity, Speaker, Verdict, counted};
+use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
 use crate::view;
 
 /// A choice of the program, as people read it.
@@ -154,23 +154,23 @@ pub fn told(event: &Event) -> Told {
 }
 
 /// The transition behind a turn of a loop.
-fn turn_rule(heard: Option<Heard>) -> &'static str {
+fn turn_rule(heard: Option<TurnEvent>) -> &'static str {
     match heard {
-        None | Some(Heard::Unclear) => "PJ-22",
-        Some(Heard::Goal) => "PJ-01",
-        Some(Heard::Questions | Heard::Answer) => "PJ-02",
-        Some(Heard::Plan) => "PJ-04",
-        Some(Heard::GatedPlan) => "MX-06",
-        Some(Heard::Success) => "PJ-05",
-        Some(Heard::Fail) => "PJ-06",
-        Some(Heard::GraveFail) => "PJ-07",
-        Some(Heard::Pass) => "PJ-08",
-        Some(Heard::PassOn) => "MX-01",
-        Some(Heard::Insufficient) => "PJ-09",
-        Some(Heard::Approve | Heard::Landed | Heard::NotLanded) => "PJ-11",
-        Some(Heard::RequestChanges) => "PJ-12",
-        Some(Heard::Restart | Heard::Clear) => "PJ-13",
-        Some(Heard::Stop) => "PJ-14",
+        None | Some(TurnEvent::Unclear) => "PJ-22",
+        Some(TurnEvent::Goal) => "PJ-01",
+        Some(TurnEvent::Questions | TurnEvent::Answer) => "PJ-02",
+        Some(TurnEvent::Plan) => "PJ-04",
+        Some(TurnEvent::GatedPlan) => "MX-06",
+        Some(TurnEvent::Success) => "PJ-05",
+        Some(TurnEvent::Fail) => "PJ-06",
+        Some(TurnEvent::GraveFail) => "PJ-07",
+        Some(TurnEvent::Pass) => "PJ-08",
+        Some(TurnEvent::PassOn) => "MX-01",
+        Some(TurnEvent::Insufficient) => "PJ-09",
+        Some(TurnEvent::Approve | TurnEvent::Landed | TurnEvent::NotLanded) => "PJ-11",
+        Some(TurnEvent::RequestChanges) => "PJ-12",
+        Some(TurnEvent::Restart | TurnEvent::Clear) => "PJ-13",
+        Some(TurnEvent::Stop) => "PJ-14",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Entry, Event, ReviewOpened};
-use crate::model::{Finding, PROGRAM, Proof, Severity, Sign, Trial, Verdict};
+use crate::model::{Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
 
@@ -156,13 +156,13 @@ fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
                 command: finding.reproduction.as_ref().map(|it| it.command.clone()).unwrap_or_default(),
                 tail: tail.clone(),
             });
-            let confirmed = trial.as_ref().is_some_and(|tried| tried.trial == Trial::Confirmed);
+            let confirmed = trial.as_ref().is_some_and(|tried| tried.trial == ReproductionResult::Confirmed);
             let weighed = || evidence::weigh_by(finding, required).filter(|_| !confirmed);
             let early = cycle.boundary.is_none().then(weighed).flatten();
             let unfounded = cycle.downgrades.get(&key).copied().or(early);
             let mut one = list(finding, None, name);
             one.standing = match (&trial, unfounded) {
-                (Some(Tried { trial: Trial::Refuted, .. }), _) => Standing::Refuted,
+                (Some(Tried { trial: ReproductionResult::Refuted, .. }), _) => Standing::Refuted,
                 (_, Some(why)) => Standing::Unfounded(why),
                 (_, None) => Standing::Yes,
             };

@@ -6,12 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Accepted, Convergence};
+use crate::model::{AcceptedFinding, Convergence};
 use crate::rules::convergence::keywords;
 
 use super::{Listed, Remark, Standing};
 
-pub(super) fn merge(found: Vec<Listed>, accepted: &[Accepted], policy: &Convergence) -> Vec<Listed> {
+pub(super) fn merge(found: Vec<Listed>, accepted: &[AcceptedFinding], policy: &Convergence) -> Vec<Listed> {
     let mut places: BTreeMap<(String, String), Vec<Listed>> = BTreeMap::new();
     for one in found {
         places.entry((one.file.clone(), one.rule.clone())).or_default().push(one);
@@ -24,7 +24,7 @@ pub(super) fn merge(found: Vec<Listed>, accepted: &[Accepted], policy: &Converge
 
 /// People accept what they see in the list, so this comes after the merging: whoever else said the same is accepted
 /// with it.
-fn accept(merged: &mut [Listed], accepted: &[Accepted]) {
+fn accept(merged: &mut [Listed], accepted: &[AcceptedFinding]) {
     let known: BTreeMap<&str, &str> =
         accepted.iter().map(|known| (known.fingerprint.as_str(), known.reason.as_str())).collect();
     for one in merged.iter_mut().filter(|one| one.standing != Standing::Refuted) {
@@ -123,7 +123,7 @@ fn rank(found: &Listed) -> impl Ord + use<> {
         Standing::Accepted(_) => 2,
         Standing::Refuted => 3,
     };
-    let confirmed = tried != Some(crate::model::Trial::Confirmed);
+    let confirmed = tried != Some(crate::model::ReproductionResult::Confirmed);
     let words = (found.rule.clone(), found.description.clone(), found.sources.clone());
     (standing, confirmed, Reverse(found.severity), found.file.clone(), found.line, words)
 }

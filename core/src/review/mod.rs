@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest;
 use crate::event::{Player, Tokens, Unfounded};
-use crate::model::{Money, Oid, Outcome, Part, Severity, Subject, Trial, Verdict};
+use crate::model::{Money, Oid, Outcome, ReproductionResult, ReviewPart, Severity, Subject, Verdict};
 
 pub use collect::of;
 pub(crate) use collect::of_finding;
@@ -26,7 +26,7 @@ pub struct Reviewed {
     pub files: u32,
     pub added: u64,
     pub deleted: u64,
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReviewPart>,
     /// How many of them were looked at to the end.
     pub parts_done: u32,
     /// Files that are told in a line instead of being shown.
@@ -130,7 +130,7 @@ pub enum Standing {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tried {
-    pub trial: Trial,
+    pub trial: ReproductionResult,
     pub detail: String,
     pub command: String,
     /// The end of what it printed on the change.

@@ -9,7 +9,7 @@ use crate::model::{Role, Sight};
 
 /// Everything that could be shown to somebody in this cycle. Filled by the host from artifacts and git.
 #[derive(Debug, Clone, Default)]
-pub struct Desk {
+pub struct ContextSources {
     pub task: String,
     pub research: Option<String>,
     pub proposal: Option<String>,
@@ -22,7 +22,7 @@ pub struct Desk {
 
 /// What one agent is shown, each with the heading it stands under.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct AgentContext {
     pub sections: Vec<(&'static str, String)>,
     /// Things this agent must have and the desk does not (AF-039).
     pub missing: Vec<&'static str>,
@@ -41,8 +41,8 @@ pub fn allowed(role: Role) -> BTreeSet<Sight> {
 }
 
 /// Picks from the desk what this role, with these sights, may see.
-pub fn look(role: Role, sees: &BTreeSet<Sight>, desk: &Desk) -> Seen {
-    let mut seen = Seen::default();
+pub fn look(role: Role, sees: &BTreeSet<Sight>, desk: &ContextSources) -> AgentContext {
+    let mut seen = AgentContext::default();
     for sight in allowed(role).intersection(sees) {
         let (heading, text, required) = match sight {
             Sight::Task => ("Task", Some(&desk.task), true),

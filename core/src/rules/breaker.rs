@@ -6,7 +6,7 @@ use crate::model::Retries;
 
 /// What an account's refusal comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BreakerAction {
     /// Somebody tries again after so many milliseconds.
     Wait(u64),
     /// The run ends, and can go on after so long, where that is known.
@@ -15,7 +15,7 @@ pub enum Verdict {
 
 /// What is known of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
+pub struct AccountRefusal {
     /// The account has nothing left, rather than no time.
     pub quota: bool,
     /// In which time the provider says it will serve again.
@@ -26,20 +26,20 @@ pub struct Refusal {
     pub parked: bool,
 }
 
-pub fn verdict(refusal: Refusal, retries: &Retries, salt: u64) -> Verdict {
+pub fn verdict(refusal: AccountRefusal, retries: &Retries, salt: u64) -> BreakerAction {
     let waits = u32::try_from(retries.busy_waits_ms.len()).unwrap_or(u32::MAX);
     // Who comes back from a break gets one more chance, not the whole ramp again.
     let patience = if refusal.parked { waits.min(1) } else { waits };
     if refusal.quota || refusal.times > patience {
-        return Verdict::Park(refusal.told_ms);
+        return BreakerAction::Park(refusal.told_ms);
     }
     let wait = wait(refusal, retries, salt);
-    if wait > retries.park_after_ms { Verdict::Park(Some(wait)) } else { Verdict::Wait(wait) }
+    if wait > retries.park_after_ms { BreakerAction::Park(Some(wait)) } else { BreakerAction::Wait(wait) }
 }
 
 /// The provider's word, but never less than our own ramp: a provider that says "at once" again and again is not to be
 /// believed.
-pub fn wait(refusal: Refusal, retries: &Retries, salt: u64) -> u64 {
+pub fn wait(refusal: AccountRefusal, retries: &Retries, salt: u64) -> u64 {
     let step = refusal.times.saturating_sub(1) as usize;
     let own = retries.busy_waits_ms.get(step).map_or(0, |wait| jittered(*wait, retries.jitter_percent, salt));
     refusal.told_ms.unwrap_or(0).max(own)

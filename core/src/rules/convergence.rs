@@ -151,7 +151,7 @@ pub fn follow(
     let resolved_findings: Vec<Tracked> =
         previous.iter().filter(|old| !persistent_ids.contains(&old.id)).cloned().collect();
 
-    let counts = Counts {
+    let counts = ConvergenceCounts {
         resolved: count(resolved_findings.len()),
         new: count(new_ids.len()),
         regressed: count(regressed_ids.len()),
@@ -192,7 +192,7 @@ enum Class {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct ConvergenceCounts {
     pub resolved: u32,
     pub new: u32,
     pub regressed: u32,
@@ -200,7 +200,7 @@ pub struct Counts {
 }
 
 /// Score and band (AF-104..AF-106, CL-05, CL-07).
-pub fn judge(counts: Counts, policy: &Convergence) -> (Share, TrendStatus) {
+pub fn judge(counts: ConvergenceCounts, policy: &Convergence) -> (Share, TrendStatus) {
     let moved = counts.resolved + counts.new + counts.regressed;
     let open = counts.new + counts.regressed + counts.persistent;
     if open == 0 {

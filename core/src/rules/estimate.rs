@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Costs, Money, Policy, Seat, Tier, Workflow};
+use crate::model::{Costs, Money, Participant, Policy, Tier, Workflow};
 use crate::run::Account;
 
 use super::{ledger, tiers};
 
 /// What a run will cost if every attempt is a usual one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Estimate {
+pub struct CostEstimate {
     /// Everybody of a cycle, with tier and cost.
     pub agents: Vec<(String, Tier, Money)>,
     pub cycle: Money,
@@ -21,12 +21,12 @@ pub struct Estimate {
 /// From the team alone. Nobody fails, everybody is sent once a cycle, play files cost nothing.
 pub fn before(
     policy: &Policy,
-    seats: &[Seat],
+    seats: &[Participant],
     own: &BTreeMap<String, Tier>,
     workflow: Workflow,
     cycles: u32,
-) -> Estimate {
-    let expected = |seat: &Seat| {
+) -> CostEstimate {
+    let expected = |seat: &Participant| {
         let name = seat.archetype.as_str();
         let own = own.get(name).copied().unwrap_or(Tier::Sonnet);
         let tier = tiers::resolve(&policy.models, workflow, name, own);
@@ -37,7 +37,7 @@ pub fn before(
     let agents: Vec<(String, Tier, Money)> = seats.iter().map(expected).collect();
     let cycle: Money = agents.iter().map(|(_, _, cost)| *cost).sum();
     let most = Money(cycle.0.saturating_mul(u64::from(cycles)));
-    Estimate { agents, cycle, most }
+    CostEstimate { agents, cycle, most }
 }
 
 /// The run's own tokens at the tiers that were used, and the same tokens all at the premium tier. Only attempts whose

@@ -10,7 +10,7 @@ use crate::model::Splitting;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FileKind {
     Plain,
     /// The exact versions a package manager chose.
     Lock,
@@ -23,18 +23,24 @@ pub enum Kind {
     Binary,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] =
-        [Kind::Plain, Kind::Lock, Kind::Vendored, Kind::Generated, Kind::Minified, Kind::Binary];
+impl FileKind {
+    pub const ALL: [FileKind; 6] = [
+        FileKind::Plain,
+        FileKind::Lock,
+        FileKind::Vendored,
+        FileKind::Generated,
+        FileKind::Minified,
+        FileKind::Binary,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Plain => "plain",
-            Kind::Lock => "lock",
-            Kind::Vendored => "vendored",
-            Kind::Generated => "generated",
-            Kind::Minified => "minified",
-            Kind::Binary => "binary",
+            FileKind::Plain => "plain",
+            FileKind::Lock => "lock",
+            FileKind::Vendored => "vendored",
+            FileKind::Generated => "generated",
+            FileKind::Minified => "minified",
+            FileKind::Binary => "binary",
         }
     }
 }
@@ -50,19 +56,19 @@ pub enum Treatment {
 }
 
 /// What is done with a file of some kind and so many changed lines.
-pub fn treatment(kind: Kind, changed: u64, splitting: &Splitting) -> Treatment {
+pub fn treatment(kind: FileKind, changed: u64, splitting: &Splitting) -> Treatment {
     match kind {
-        Kind::Plain => Treatment::Whole,
-        Kind::Binary => Treatment::Summary,
-        Kind::Lock if changed > u64::from(splitting.shown_lock_lines) => {
+        FileKind::Plain => Treatment::Whole,
+        FileKind::Binary => Treatment::Summary,
+        FileKind::Lock if changed > u64::from(splitting.shown_lock_lines) => {
             Treatment::Head(splitting.shown_lock_lines)
         }
-        Kind::Vendored | Kind::Generated | Kind::Minified
+        FileKind::Vendored | FileKind::Generated | FileKind::Minified
             if changed > u64::from(splitting.summarise_above_lines) =>
         {
             Treatment::Summary
         }
-        Kind::Lock | Kind::Vendored | Kind::Generated | Kind::Minified => Treatment::Whole,
+        FileKind::Lock | FileKind::Vendored | FileKind::Generated | FileKind::Minified => Treatment::Whole,
     }
 }
 
@@ -71,22 +77,22 @@ pub const HEAD: usize = 8 * 1024;
 
 /// The kind of a file, by its path (quoted or not) and the beginning of its *new* content. Without content, as for a
 /// deleted file, only the path counts.
-pub fn kind(path: &str, head: &str) -> Kind {
+pub fn kind(path: &str, head: &str) -> FileKind {
     let path = path.trim_matches('"');
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     if head.contains('\0') {
-        Kind::Binary
+        FileKind::Binary
     } else if LOCKS.contains(&name) {
-        Kind::Lock
+        FileKind::Lock
     } else if is_vendored(&folders) {
-        Kind::Vendored
+        FileKind::Vendored
     } else if is_minified(name, head) {
-        Kind::Minified
+        FileKind::Minified
     } else if is_named_generated(&folders, name) || says_generated(head) {
-        Kind::Generated
+        FileKind::Generated
     } else {
-        Kind::Plain
+        FileKind::Plain
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Attention, Lens, Role, Seat, Tier};
+use crate::model::{Attention, Lens, Participant, Role, Tier};
 use crate::persona::{first_of, role_name};
 
 /// One lens that does what all of them do.
@@ -36,7 +36,7 @@ pub fn add(below: &mut Attention, above: Attention) {
 }
 
 /// What the entries of a table say about one seat: those for its role first, then those for its own name.
-pub fn attention_of(table: &BTreeMap<String, Attention>, seat: &Seat) -> Attention {
+pub fn attention_of(table: &BTreeMap<String, Attention>, seat: &Participant) -> Attention {
     let mut all = Attention::default();
     for (_, attention) in addressed(table, seat) {
         add(&mut all, attention.clone());
@@ -45,13 +45,13 @@ pub fn attention_of(table: &BTreeMap<String, Attention>, seat: &Seat) -> Attenti
 }
 
 /// The tier a table gives a seat, if any; its own name counts more than its role.
-pub fn tier_of(table: &BTreeMap<String, Tier>, seat: &Seat) -> Option<Tier> {
+pub fn tier_of(table: &BTreeMap<String, Tier>, seat: &Participant) -> Option<Tier> {
     addressed(table, seat).last().map(|(_, tier)| **tier)
 }
 
 /// The entries that mean this seat, the most exact last. Whoever sits as gatekeeper is meant by `gatekeeper` and by
 /// `guardian`: a table written for the built-in team holds for a team with other names.
-pub fn addressed<'a, T>(table: &'a BTreeMap<String, T>, seat: &Seat) -> Vec<(&'a String, &'a T)> {
+pub fn addressed<'a, T>(table: &'a BTreeMap<String, T>, seat: &Participant) -> Vec<(&'a String, &'a T)> {
     let mut names = vec![role_name(seat.role)];
     if seat.role != Role::Reviewer {
         names.push(first_of(seat.role));

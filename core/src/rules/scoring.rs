@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
 use crate::model::{
-    Disposition, Finding, Millionths, Money, Prior, Role, Said, Seq, Severity, Tier, Verdict,
+    AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
 use crate::rules::convergence;
 use crate::run::Run;
@@ -177,7 +177,7 @@ impl Facts {
     fn answer(&mut self, complete: &AgentComplete, delivered: u32) {
         let name = &complete.archetype;
         self.priors.extend(complete.answer.prior.iter().map(|prior| (name.clone(), prior.clone())));
-        let Said::Review(review) = &complete.answer.said else { return };
+        let AnswerBody::Review(review) = &complete.answer.said else { return };
         self.models.insert(name.clone(), complete.model);
         let reviewed = Reviewed { findings: review.findings.clone(), ..Reviewed::default() };
         self.reviews.insert((name.clone(), delivered), reviewed);
@@ -344,7 +344,7 @@ pub struct Record {
 
 /// How an archetype on a tier has done lately.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct ScoreSummary {
     pub archetype: String,
     pub model: Tier,
     pub runs: usize,
@@ -364,7 +364,7 @@ pub enum Course {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Advice {
-    pub value: Value,
+    pub value: ScoreAdvice,
     /// CL-29, the reading we recommend: a low score on a cheaper tier asks for the next dearer one.
     pub upgrade: Option<Tier>,
     /// CL-29, the founding text's wording: a cheap reviewer with a high signal has earned the next dearer one.
@@ -372,7 +372,7 @@ pub struct Advice {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
+pub enum ScoreAdvice {
     Keep,
     Optimize,
     ConsiderRemoving,
@@ -387,7 +387,7 @@ const OPTIMIZE_FROM: Millionths = 400_000;
 const TREND_ABOVE: u64 = 50_000;
 
 /// The records come oldest first, one for each run and archetype.
-pub fn report(records: &[Record]) -> Vec<Standing> {
+pub fn report(records: &[Record]) -> Vec<ScoreSummary> {
     let mut groups: BTreeMap<(&str, Tier), Vec<&Record>> = BTreeMap::new();
     for record in records {
         groups.entry((&record.archetype, record.model)).or_default().push(record);
@@ -395,12 +395,12 @@ pub fn report(records: &[Record]) -> Vec<Standing> {
     groups.into_iter().map(|((archetype, model), records)| standing(archetype, model, &records)).collect()
 }
 
-fn standing(archetype: &str, model: Tier, records: &[&Record]) -> Standing {
+fn standing(archetype: &str, model: Tier, records: &[&Record]) -> ScoreSummary {
     let last = records.get(records.len().saturating_sub(LOOKED_AT)..).unwrap_or_default();
     let mean = mean(last.iter().map(|record| record.composite));
     let signal = self::mean(last.iter().map(|record| record.signal_to_noise));
     let enough = last.len() >= LOOKED_AT;
-    Standing {
+    ScoreSummary {
         archetype: archetype.to_owned(),
         model,
         runs: records.len(),
@@ -431,9 +431,9 @@ fn advise(model: Tier, mean: Millionths, signal: Millionths) -> Advice {
         Tier::Opus => None,
     };
     let value = match mean {
-        KEEP_FROM.. => Value::Keep,
-        OPTIMIZE_FROM.. => Value::Optimize,
-        _ => Value::ConsiderRemoving,
+        KEEP_FROM.. => ScoreAdvice::Keep,
+        OPTIMIZE_FROM.. => ScoreAdvice::Optimize,
+        _ => ScoreAdvice::ConsiderRemoving,
     };
     let promote = dearer.filter(|_| model == Tier::Haiku && signal >= KEEP_FROM);
     Advice { value, upgrade: dearer.filter(|_| mean < KEEP_FROM), promote }
@@ -455,12 +455,12 @@ impl Course {
     }
 }
 
-impl Value {
+impl ScoreAdvice {
     pub fn name(self) -> &'static str {
         match self {
-            Value::Keep => "keep",
-            Value::Optimize => "optimize",
-            Value::ConsiderRemoving => "consider_removing",
+            ScoreAdvice::Keep => "keep",
+            ScoreAdvice::Optimize => "optimize",
+            ScoreAdvice::ConsiderRemoving => "consider_removing",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{Counted, FileStatus, Sign, Signs};
 
 /// What the scan is given of one changed file.
 #[derive(Debug, Clone, Default)]
-pub struct Seen<'a> {
+pub struct ScannedFile<'a> {
     /// Quoted as git quotes.
     pub path: &'a str,
     pub status: Option<FileStatus>,
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
 const SYMLINK: u32 = 0o120_000;
 const GITLINK: u32 = 0o160_000;
 
-pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
+pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
     let mut seen = Vec::new();
     for file in files {
         let mut note = |sign, line, detail: String| {
@@ -58,8 +58,8 @@ pub fn look(files: &[Seen<'_>], binary_bytes: u64) -> Signs {
 
 /// Test files removed, and cases or assertions taken out. Moving tests between files is not weakening them, so a
 /// loss counts only when the whole change has fewer than before.
-fn weaker_tests(files: &[Seen<'_>]) -> Vec<Counted> {
-    let tests: Vec<&Seen<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
+fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
+    let tests: Vec<&ScannedFile<'_>> = files.iter().filter(|file| is_test_path(file.path)).collect();
     let before = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.old));
     let after = tests.iter().fold(Strength::default(), |sum, file| sum.plus(file.new));
     let mut seen = Vec::new();

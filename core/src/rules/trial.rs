@@ -1,7 +1,7 @@
 //! What running a reviewer's reproduction proves (D-05). The table stands in `docs/rules/trials.md`.
 
 use crate::event::{EvidenceDone, Ran};
-use crate::model::Trial;
+use crate::model::ReproductionResult;
 
 /// A shell says with these that it found no command, or one it may not run.
 const NOT_RUN: [i32; 2] = [126, 127];
@@ -11,26 +11,33 @@ const NOT_RUN: [i32; 2] = [126, 127];
 const ENDED: [i32; 2] = [128 + 9, 128 + 15];
 
 /// The verdict and a sentence for people.
-pub fn judge(regression: bool, done: &EvidenceDone) -> (Trial, String) {
+pub fn judge(regression: bool, done: &EvidenceDone) -> (ReproductionResult, String) {
     match (outcome(&done.change), done.base.as_ref().map(outcome)) {
-        (Run::Neither, _) => (Trial::NotReproduced, format!("it could not be run: {}", why(&done.change))),
-        (Run::Passed, _) => (Trial::Refuted, "it passes on the change".to_owned()),
+        (Run::Neither, _) => {
+            (ReproductionResult::NotReproduced, format!("it could not be run: {}", why(&done.change)))
+        }
+        (Run::Passed, _) => (ReproductionResult::Refuted, "it passes on the change".to_owned()),
         (Run::Failed(code), _) if !regression => {
-            (Trial::Confirmed, format!("it fails on the change (exit {code})"))
+            (ReproductionResult::Confirmed, format!("it fails on the change (exit {code})"))
         }
-        (Run::Failed(code), Some(Run::Passed)) => {
-            (Trial::Confirmed, format!("it fails on the change (exit {code}) and passes on the base"))
-        }
+        (Run::Failed(code), Some(Run::Passed)) => (
+            ReproductionResult::Confirmed,
+            format!("it fails on the change (exit {code}) and passes on the base"),
+        ),
         (Run::Failed(_), Some(Run::Failed(_))) => {
-            (Trial::NotReproduced, "it fails without the change as well".to_owned())
+            (ReproductionResult::NotReproduced, "it fails without the change as well".to_owned())
         }
         (Run::Failed(_), Some(Run::Neither)) => {
             let why = done.base.as_ref().map(why).unwrap_or_default();
-            (Trial::NotReproduced, format!("it fails on the change, but could not be run on the base: {why}"))
+            (
+                ReproductionResult::NotReproduced,
+                format!("it fails on the change, but could not be run on the base: {why}"),
+            )
         }
-        (Run::Failed(_), None) => {
-            (Trial::NotReproduced, "it fails on the change, but was not run on the base".to_owned())
-        }
+        (Run::Failed(_), None) => (
+            ReproductionResult::NotReproduced,
+            "it fails on the change, but was not run on the base".to_owned(),
+        ),
     }
 }
 

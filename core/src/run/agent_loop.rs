@@ -7,9 +7,9 @@ use crate::event::{
     LoopTurn, QuestionAsked,
 };
 use crate::model::{
-    Alert, Change, Heard, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Spoken, Token, Word,
+    Alert, Change, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
 };
-use crate::rules::agent_loop::states::Place;
+use crate::rules::agent_loop::states::LoopPosition;
 
 use super::{Landing, Run};
 
@@ -27,7 +27,7 @@ pub struct AgentLoop {
     pub line: Seq,
     /// The goal, with what a person added to it before anybody began.
     pub goal: String,
-    pub place: Place,
+    pub place: LoopPosition,
     /// The goal was taken up; idle after that is over.
     pub begun: bool,
     /// The last line a turn was written about.
@@ -79,7 +79,7 @@ pub struct AgentLoop {
 pub struct Said {
     pub line: Seq,
     pub word: Option<Word>,
-    pub spoken: Option<Box<Spoken>>,
+    pub spoken: Option<Box<TurnSignal>>,
     pub text: String,
     /// They stand in the cycle file already.
     pub in_file: bool,
@@ -122,7 +122,7 @@ impl AgentLoop {
         AgentLoop {
             line,
             goal: opened.goal.clone(),
-            place: Place { state: LoopState::Idle, insufficient: 0 },
+            place: LoopPosition { state: LoopState::Idle, insufficient: 0 },
             begun: false,
             taken: 0,
             said: None,
@@ -358,8 +358,8 @@ impl Run {
             self.apply_unheard(turn, said.as_ref(), answered.map(|(name, ..)| name));
             return;
         };
-        agent_loop.place = Place { state: turn.to, insufficient: turn.insufficient };
-        agent_loop.begun |= heard == Heard::Goal;
+        agent_loop.place = LoopPosition { state: turn.to, insufficient: turn.insufficient };
+        agent_loop.begun |= heard == TurnEvent::Goal;
         agent_loop.unread = 0;
         agent_loop.refused.clear();
         agent_loop.owed =
@@ -367,7 +367,7 @@ impl Run {
         let words = said.as_ref().map_or_else(|| turn.summary.clone(), |said| bounded(&said.text));
         let told = std::iter::once(words).chain(turn.why.iter().cloned());
         let told: Vec<String> = told.filter(|text| !text.is_empty()).collect();
-        if heard != Heard::Goal {
+        if heard != TurnEvent::Goal {
             agent_loop.note(turn.by, number, told.join("; "));
         }
         if turn.by == Some(Speaker::Human) {
@@ -377,12 +377,12 @@ impl Run {
             agent_loop.keep(heard, turn, artifact, &spoken);
         }
         match heard {
-            Heard::Fail | Heard::GraveFail | Heard::Insufficient => {
+            TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::Insufficient => {
                 agent_loop.rounds_alone += 1;
                 agent_loop.blockers.push(format!("step {number}: {}", told.join("; ")));
             }
-            Heard::PassOn => agent_loop.rounds_alone += 1,
-            Heard::Approve if turn.from == LoopState::Gate => {
+            TurnEvent::PassOn => agent_loop.rounds_alone += 1,
+            TurnEvent::Approve if turn.from == LoopState::Gate => {
                 if let Some(plan) = &mut agent_loop.plan {
                     plan.approved = true;
                     if agent_loop.opened.upfront && agent_loop.whole_plan.is_none() {
@@ -390,57 +390,57 @@ impl Run {
                     }
                 }
             }
-            Heard::Restart => {
+            TurnEvent::Restart => {
                 agent_loop.blockers.clear();
                 agent_loop.archived = None;
             }
-            Heard::NotLanded => agent_loop.not_landed = turn.why.join("; "),
-            Heard::Goal
-            | Heard::Questions
-            | Heard::Answer
-            | Heard::Plan
-            | Heard::GatedPlan
-            | Heard::Success
-            | Heard::Pass
-            | Heard::Unclear
-            | Heard::Approve
-            | Heard::RequestChanges
-            | Heard::Landed
-            | Heard::Clear
-            | Heard::Stop => {}
+            TurnEvent::NotLanded => agent_loop.not_landed = turn.why.join("; "),
+            TurnEvent::Goal
+            | TurnEvent::Questions
+            | TurnEvent::Answer
+            | TurnEvent::Plan
+            | TurnEvent::GatedPlan
+            | TurnEvent::Success
+            | TurnEvent::Pass
+            | TurnEvent::Unclear
+            | TurnEvent::Approve
+            | TurnEvent::RequestChanges
+            | TurnEvent::Landed
+            | TurnEvent::Clear
+            | TurnEvent::Stop => {}
         }
         self.follow_turn(heard, turn, &planner);
     }
 
     /// What a turn means for the rest of the run.
-    fn follow_turn(&mut self, heard: Heard, turn: &LoopTurn, planner: &str) {
+    fn follow_turn(&mut self, heard: TurnEvent, turn: &LoopTurn, planner: &str) {
         match heard {
             // The work of a step that failed is kept under its ref and is no part of what lands.
-            Heard::Fail | Heard::GraveFail => {
+            TurnEvent::Fail | TurnEvent::GraveFail => {
                 self.work = self.agent_loop.as_ref().and_then(|agent_loop| agent_loop.before.clone());
             }
-            Heard::Approve if turn.to == LoopState::Landing => {
+            TurnEvent::Approve if turn.to == LoopState::Landing => {
                 self.landing = Landing { agreed: true, ..Landing::default() };
                 self.hooks.remove(&HookPoint::PreMerge);
                 self.hooks.remove(&HookPoint::PostMerge);
             }
-            Heard::NotLanded => self.landing = Landing::default(),
-            Heard::Goal
-            | Heard::Questions
-            | Heard::Answer
-            | Heard::Plan
-            | Heard::GatedPlan
-            | Heard::Success
-            | Heard::Pass
-            | Heard::PassOn
-            | Heard::Insufficient
-            | Heard::Unclear
-            | Heard::Approve
-            | Heard::RequestChanges
-            | Heard::Landed
-            | Heard::Restart
-            | Heard::Clear
-            | Heard::Stop => {}
+            TurnEvent::NotLanded => self.landing = Landing::default(),
+            TurnEvent::Goal
+            | TurnEvent::Questions
+            | TurnEvent::Answer
+            | TurnEvent::Plan
+            | TurnEvent::GatedPlan
+            | TurnEvent::Success
+            | TurnEvent::Pass
+            | TurnEvent::PassOn
+            | TurnEvent::Insufficient
+            | TurnEvent::Unclear
+            | TurnEvent::Approve
+            | TurnEvent::RequestChanges
+            | TurnEvent::Landed
+            | TurnEvent::Restart
+            | TurnEvent::Clear
+            | TurnEvent::Stop => {}
         }
         let over = self.agent_loop.as_ref().is_some_and(|agent_loop| agent_loop.step_over);
         if turn.to == LoopState::Align && !over && !self.cycles.is_empty() {
@@ -482,9 +482,9 @@ impl Run {
 
 impl AgentLoop {
     /// What an agent's turn leaves behind.
-    fn keep(&mut self, heard: Heard, turn: &LoopTurn, artifact: Artifact, spoken: &Spoken) {
+    fn keep(&mut self, heard: TurnEvent, turn: &LoopTurn, artifact: Artifact, spoken: &TurnSignal) {
         match turn.by {
-            Some(Speaker::Planner) if matches!(heard, Heard::Plan | Heard::GatedPlan) => {
+            Some(Speaker::Planner) if matches!(heard, TurnEvent::Plan | TurnEvent::GatedPlan) => {
                 self.plan = Some(Plan {
                     artifact,
                     summary: turn.summary.clone(),
@@ -495,12 +495,12 @@ impl AgentLoop {
                     why: turn.why.clone(),
                 });
             }
-            Some(Speaker::Planner) if heard == Heard::Questions => {
+            Some(Speaker::Planner) if heard == TurnEvent::Questions => {
                 self.questions.clone_from(&spoken.questions);
             }
             Some(Speaker::Actor) => {
                 self.actor = Some(artifact);
-                self.step_over = heard != Heard::Success;
+                self.step_over = heard != TurnEvent::Success;
             }
             Some(Speaker::Judge) => {
                 self.judge = Some(artifact);
@@ -518,7 +518,7 @@ fn owed(
     artifact: Option<&Artifact>,
 ) -> Option<Owed> {
     let speaker = turn.by?;
-    let goal = turn.heard == Some(Heard::Goal);
+    let goal = turn.heard == Some(TurnEvent::Goal);
     let in_file = match (goal, said) {
         (true, None) => agent_loop.opened.in_file,
         (true, Some(said)) => agent_loop.opened.in_file && said.in_file,
@@ -533,7 +533,7 @@ fn owed(
 }
 
 /// For a block whose words are known already.
-fn quiet_turn(place: Place) -> LoopTurn {
+fn quiet_turn(place: LoopPosition) -> LoopTurn {
     LoopTurn {
         line: 0,
         by: None,

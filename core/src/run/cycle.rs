@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentFailed, Artifact, CycleBoundary, Session, Unfounded};
 use crate::model::{
-    Answer, Finding, Phase, Proposal, Purpose, Reason, Review, Role, SYSTEM, Said, Seq, Severity, Sign,
-    Trial, Verdict,
+    Answer, AnswerBody, Finding, Phase, Proposal, Purpose, Reason, ReproductionResult, Review, Role, SYSTEM,
+    Seq, Severity, Sign, Verdict,
 };
 
 use super::{Author, Key, Shadowed};
@@ -36,7 +36,7 @@ pub struct Cycle {
     pub downgrades: BTreeMap<(String, u32), Unfounded>,
     pub raised: Vec<(Sign, Finding)>,
     /// What running a reproduction came to, in words, and the end of what it printed.
-    pub trials: BTreeMap<(String, u32), (Trial, String, String)>,
+    pub trials: BTreeMap<(String, u32), (ReproductionResult, String, String)>,
     pub tests_asked: bool,
     pub tests_warned: bool,
     pub fix_asked: bool,
@@ -149,15 +149,15 @@ impl Cycle {
 
     pub fn proposal(&self) -> Option<&Proposal> {
         match self.answer_of(Role::Creator).map(|answered| &answered.answer.said) {
-            Some(Said::Proposal(proposal)) => Some(proposal),
-            Some(Said::Prose | Said::Review(_)) | None => None,
+            Some(AnswerBody::Proposal(proposal)) => Some(proposal),
+            Some(AnswerBody::Prose | AnswerBody::Review(_)) | None => None,
         }
     }
 
     pub fn review(&self, archetype: &str) -> Option<&Review> {
         match self.answers.get(archetype).map(|answered| &answered.answer.said) {
-            Some(Said::Review(review)) => Some(review),
-            Some(Said::Prose | Said::Proposal(_)) | None => None,
+            Some(AnswerBody::Review(review)) => Some(review),
+            Some(AnswerBody::Prose | AnswerBody::Proposal(_)) | None => None,
         }
     }
 
@@ -185,7 +185,7 @@ impl Cycle {
 
     fn refuted<'a>(&'a self, archetype: &'a str) -> impl Iterator<Item = u32> + 'a {
         let of_name = self.trials.iter().filter(move |((name, _), _)| name == archetype);
-        of_name.filter(|(_, (trial, ..))| *trial == Trial::Refuted).map(|((_, index), _)| *index)
+        of_name.filter(|(_, (trial, ..))| *trial == ReproductionResult::Refuted).map(|((_, index), _)| *index)
     }
 
     /// Every finding of this cycle with the severity it counts with: downgraded ones as INFO, the program's own too.
@@ -195,7 +195,8 @@ impl Cycle {
             for (index, finding) in review.findings.iter().enumerate() {
                 let mut finding = finding.clone();
                 let key = (name.to_owned(), u32::try_from(index).unwrap_or(u32::MAX));
-                let refuted = self.trials.get(&key).is_some_and(|(trial, ..)| *trial == Trial::Refuted);
+                let refuted =
+                    self.trials.get(&key).is_some_and(|(trial, ..)| *trial == ReproductionResult::Refuted);
                 if self.downgrades.contains_key(&key) || refuted {
                     finding.severity = Severity::Info;
                 }

@@ -16,8 +16,8 @@ use crate::event::{
     Trend, Verb,
 };
 use crate::model::{
-    Change, HookPoint, Oid, Outcome, Overlay, Phase, Policy, Role, Seat, Seq, Strategy, Workflow, loop_team,
-    pipeline_team, review_team, team,
+    Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
+    loop_team, pipeline_team, review_team, team,
 };
 use crate::persona;
 
@@ -198,7 +198,7 @@ impl Run {
     }
 
     /// The seats of the present workflow, as frozen in the first line.
-    pub fn seats(&self) -> Vec<Seat> {
+    pub fn seats(&self) -> Vec<Participant> {
         let workflow = self.current_workflow();
         let (key, default) = match self.strategy() {
             Strategy::Pdca => (workflow.name(), team(workflow)),
@@ -215,7 +215,7 @@ impl Run {
     }
 
     /// Whoever sits in a role of which there is one at most.
-    pub fn seat(&self, role: Role) -> Option<Seat> {
+    pub fn seat(&self, role: Role) -> Option<Participant> {
         self.seats().into_iter().find(|seat| seat.role == role)
     }
 
@@ -230,7 +230,7 @@ impl Run {
     }
 
     /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.
-    pub fn stragglers(&self) -> Vec<Seat> {
+    pub fn stragglers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
         if self.strategy() == Strategy::Pipeline {
             return Vec::new();
@@ -241,20 +241,20 @@ impl Run {
         }
         seats.retain(|seat| seat.role == Role::Reviewer && !self.waits(&seat.archetype));
         let out: BTreeSet<&str> = self.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
-        let sent = |seat: &Seat| {
+        let sent = |seat: &Participant| {
             let name = seat.archetype.as_str();
             out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
         };
         // A review that a person brought along was never beside anybody.
         let brought = |name: &str| cycle.answers.get(name).is_some_and(Answered::is_imported);
-        let begun = |seat: &Seat| {
+        let begun = |seat: &Participant| {
             let name = &seat.archetype;
             (sent(seat) && !brought(name)) || cycle.lost.contains(name) || cycle.shadowed.contains_key(name)
         };
         if !seats.iter().any(begun) {
             return Vec::new();
         }
-        let lost = |seat: &Seat| {
+        let lost = |seat: &Participant| {
             let name = &seat.archetype;
             cycle.lost.contains(name) || (!out.is_empty() && cycle.owed.contains(name))
         };
@@ -279,10 +279,10 @@ impl Run {
     }
 
     /// Reviewers who were sent beside one another in this cycle and have neither answered for good nor been given up.
-    pub fn unheard_reviewers(&self) -> Vec<Seat> {
+    pub fn unheard_reviewers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
         let mut seats = self.seats();
-        let gate = |seat: &Seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
+        let gate = |seat: &Participant| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
         if self.strategy() == Strategy::Pipeline || seats.iter().any(gate) {
             return Vec::new();
         }

@@ -12,7 +12,7 @@ pub struct Walk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum PatchSide {
     Added,
     Deleted,
     Both,
@@ -36,19 +36,19 @@ impl Walk {
     }
 
     /// Which side a line of the hunk belongs to, and on past it.
-    pub fn step(&mut self, line: &[u8]) -> Side {
+    pub fn step(&mut self, line: &[u8]) -> PatchSide {
         let side = match line.first() {
-            Some(b'+') => Side::Added,
-            Some(b'-') => Side::Deleted,
-            Some(b'\\') => Side::Remark,
+            Some(b'+') => PatchSide::Added,
+            Some(b'-') => PatchSide::Deleted,
+            Some(b'\\') => PatchSide::Remark,
             // Some tools leave the space off an empty line.
-            _ => Side::Both,
+            _ => PatchSide::Both,
         };
-        if matches!(side, Side::Added | Side::Both) {
+        if matches!(side, PatchSide::Added | PatchSide::Both) {
             self.new += 1;
             self.new_left = self.new_left.saturating_sub(1);
         }
-        if matches!(side, Side::Deleted | Side::Both) {
+        if matches!(side, PatchSide::Deleted | PatchSide::Both) {
             self.old += 1;
             self.old_left = self.old_left.saturating_sub(1);
         }

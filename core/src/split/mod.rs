@@ -16,31 +16,31 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Splitting;
-use crate::rules::filekind::{Kind, Treatment, treatment};
+use crate::rules::filekind::{FileKind, Treatment, treatment};
 
-pub use hunk::{Side, Walk};
-pub use pieces::{Lines, Piece};
+pub use hunk::{PatchSide, Walk};
+pub use pieces::{LineChunk, LineChunker};
 
 use part::Open;
 use text::{Shortened, shortened};
 
 /// What is known of a file before its diff is read. Files that are not named are plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    pub kind: Kind,
+pub struct FileSummary {
+    pub kind: FileKind,
     pub added: u64,
     pub deleted: u64,
 }
 
 /// What comes out, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Out {
-    Part(Part),
-    File(Told),
+pub enum SplitOutput {
+    Part(DiffPart),
+    File(SplitFile),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct DiffPart {
     /// Counted from 1.
     pub number: u32,
     pub text: String,
@@ -52,13 +52,13 @@ pub struct Part {
 
 /// One file of the change and what reviewers get to see of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct SplitFile {
     /// Quoted as git quotes.
     pub path: String,
-    pub kind: Kind,
+    pub kind: FileKind,
     pub added: u64,
     pub deleted: u64,
-    pub shown: Shown,
+    pub shown: FileCoverage,
     /// Lines that are shown only in part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_lines: u32,
@@ -66,7 +66,7 @@ pub struct Told {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum FileCoverage {
     Whole {
         part: u32,
     },
@@ -95,17 +95,17 @@ const HEADER_SHARE: usize = 64;
 #[derive(Debug)]
 pub struct Splitter {
     splitting: Splitting,
-    known: BTreeMap<String, Known>,
-    lines: Option<Lines>,
-    line: Line,
+    known: BTreeMap<String, FileSummary>,
+    lines: Option<LineChunker>,
+    line: PendingLine,
     open: Open,
     file: Option<File>,
-    out: Vec<Out>,
+    out: Vec<SplitOutput>,
 }
 
 /// The line that is being read: its beginning, and how long it is.
 #[derive(Debug, Clone, Default)]
-struct Line {
+struct PendingLine {
     kept: Vec<u8>,
     bytes: u64,
 }
@@ -113,13 +113,13 @@ struct Line {
 /// The file whose diff is being read.
 #[derive(Debug, Default)]
 struct File {
-    header: Vec<Line>,
+    header: Vec<PendingLine>,
     /// Known once its header is read.
     treatment: Option<Treatment>,
     walk: Walk,
     hidden_now: bool,
     path: String,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
     added: u64,
     deleted: u64,
     hidden: u64,
@@ -128,7 +128,7 @@ struct File {
 
 impl Splitter {
     /// `known` by path, quoted as git quotes.
-    pub fn new(splitting: &Splitting, known: BTreeMap<String, Known>) -> Splitter {
+    pub fn new(splitting: &Splitting, known: BTreeMap<String, FileSummary>) -> Splitter {
         let summarised: Vec<String> = known
             .iter()
             .filter(|(_, file)| is_not_whole(file, splitting))
@@ -136,8 +136,8 @@ impl Splitter {
             .collect();
         Splitter {
             splitting: splitting.clone(),
-            lines: Some(Lines::new(splitting.line().max(text::LONGEST_HEADER), 0)),
-            line: Line::default(),
+            lines: Some(LineChunker::new(splitting.line().max(text::LONGEST_HEADER), 0)),
+            line: PendingLine::default(),
             open: Open::new(splitting.part(), summarised),
             file: None,
             known,
@@ -145,7 +145,7 @@ impl Splitter {
         }
     }
 
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Out> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<SplitOutput> {
         if let Some(mut lines) = self.lines.take() {
             lines.feed(bytes, &mut |piece| self.piece(piece));
             self.lines = Some(lines);
@@ -153,7 +153,7 @@ impl Splitter {
         std::mem::take(&mut self.out)
     }
 
-    pub fn finish(mut self) -> Vec<Out> {
+    pub fn finish(mut self) -> Vec<SplitOutput> {
         if let Some(mut lines) = self.lines.take() {
             lines.finish(&mut |piece| self.piece(piece));
         }
@@ -162,7 +162,7 @@ impl Splitter {
         self.out
     }
 
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn piece(&mut self, piece: LineChunk<'_>) {
         if piece.first {
             self.line.kept.clear();
             self.line.kept.extend_from_slice(piece.bytes);
@@ -176,7 +176,7 @@ impl Splitter {
         }
     }
 
-    fn whole_line(&mut self, line: &Line) {
+    fn whole_line(&mut self, line: &PendingLine) {
         let in_hunk = self.file.as_ref().is_some_and(|file| !file.walk.is_over());
         let remark = line.kept.starts_with(b"\\");
         if in_hunk || (remark && self.file.as_ref().is_some_and(|file| file.treatment.is_some())) {
@@ -204,7 +204,7 @@ impl Splitter {
         file.path = text::path(&file.header);
         let known = self.known.get(&file.path);
         let binary = file.header.iter().any(|line| line.kept.starts_with(b"Binary files "));
-        let kind = if binary { Kind::Binary } else { known.map_or(Kind::Plain, |known| known.kind) };
+        let kind = if binary { FileKind::Binary } else { known.map_or(FileKind::Plain, |known| known.kind) };
         let changed = known.map_or(0, |known| known.added.saturating_add(known.deleted));
         (file.kind, file.treatment) = (Some(kind), Some(treatment(kind, changed, &self.splitting)));
         let most = self.splitting.part() / HEADER_SHARE;
@@ -227,26 +227,26 @@ impl Splitter {
         }
     }
 
-    fn hunk_line(&mut self, line: &Line) {
+    fn hunk_line(&mut self, line: &PendingLine) {
         let Some(file) = &mut self.file else { return };
         let side = file.walk.step(&line.kept);
-        if side == Side::Remark {
+        if side == PatchSide::Remark {
             if !file.hidden_now {
                 self.open.remark(&line.kept);
             }
             return;
         }
-        if side != Side::Both && file.shows_no_more() && !file.hidden_now {
+        if side != PatchSide::Both && file.shows_no_more() && !file.hidden_now {
             file.hidden_now = true;
             self.open.end_hunk();
         }
         match side {
-            Side::Added => file.added += 1,
-            Side::Deleted => file.deleted += 1,
-            Side::Both | Side::Remark => {}
+            PatchSide::Added => file.added += 1,
+            PatchSide::Deleted => file.deleted += 1,
+            PatchSide::Both | PatchSide::Remark => {}
         }
         if file.hidden_now {
-            file.hidden += u64::from(side != Side::Both);
+            file.hidden += u64::from(side != PatchSide::Both);
             return;
         }
         let shown = line.shortened(self.splitting.line());
@@ -256,7 +256,7 @@ impl Splitter {
     }
 
     /// Text that belongs to no hunk and no header. Git writes none; it is shown all the same.
-    fn loose_line(&mut self, line: &Line) {
+    fn loose_line(&mut self, line: &PendingLine) {
         self.end_header();
         let shown = line.shortened(self.splitting.line());
         if let Some(file) = &mut self.file {
@@ -270,24 +270,24 @@ impl Splitter {
         self.end_header();
         let Some(file) = self.file.take() else { return };
         self.open.end_hunk();
-        let kind = file.kind.unwrap_or(Kind::Plain);
+        let kind = file.kind.unwrap_or(FileKind::Plain);
         if file.is_not_whole() {
             let line = text::not_shown(kind, &file);
             self.open.line(&line, &mut self.out);
         }
         let (first, last) = self.open.end_file();
         let shown = match file.treatment {
-            Some(Treatment::Summary) => Shown::Summary { part: last },
-            Some(Treatment::Head(lines)) if file.hidden > 0 => Shown::Head { lines, part: first },
-            _ if first == last => Shown::Whole { part: first },
-            _ => Shown::Split { first, last },
+            Some(Treatment::Summary) => FileCoverage::Summary { part: last },
+            Some(Treatment::Head(lines)) if file.hidden > 0 => FileCoverage::Head { lines, part: first },
+            _ if first == last => FileCoverage::Whole { part: first },
+            _ => FileCoverage::Split { first, last },
         };
         let File { path, added, deleted, cut_lines, .. } = file;
-        self.out.push(Out::File(Told { path, kind, added, deleted, shown, cut_lines }));
+        self.out.push(SplitOutput::File(SplitFile { path, kind, added, deleted, shown, cut_lines }));
     }
 }
 
-impl Line {
+impl PendingLine {
     fn shortened(&self, most: usize) -> Shortened {
         shortened(&self.kept, most, self.beyond())
     }
@@ -312,7 +312,7 @@ impl File {
     }
 }
 
-fn is_not_whole(file: &Known, splitting: &Splitting) -> bool {
+fn is_not_whole(file: &FileSummary, splitting: &Splitting) -> bool {
     treatment(file.kind, file.added.saturating_add(file.deleted), splitting) != Treatment::Whole
 }
 

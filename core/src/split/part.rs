@@ -2,7 +2,7 @@
 //! unit that keeps things together.
 
 use super::hunk::{self, Walk};
-use super::{Out, Part, text};
+use super::{DiffPart, SplitOutput, text};
 
 /// Room that lines leave for a remark after them, and for a header whose numbers grow when it is rewritten.
 const SLACK: usize = 160;
@@ -60,7 +60,7 @@ impl Open {
         open
     }
 
-    pub(super) fn begin_file(&mut self, header: Vec<String>, out: &mut Vec<Out>) {
+    pub(super) fn begin_file(&mut self, header: Vec<String>, out: &mut Vec<SplitOutput>) {
         let bytes: usize = header.iter().map(|line| line.len() + 1).sum();
         if self.text.len() + bytes > self.room() && self.text.len() > self.body {
             self.end_part(out);
@@ -79,7 +79,7 @@ impl Open {
         (first, self.number)
     }
 
-    pub(super) fn begin_hunk(&mut self, walk: Walk, section: String, out: &mut Vec<Out>) {
+    pub(super) fn begin_hunk(&mut self, walk: Walk, section: String, out: &mut Vec<SplitOutput>) {
         self.end_hunk();
         let header = hunk::header(&walk, &walk, &section);
         self.make_room(header.len() + 1, out);
@@ -97,7 +97,7 @@ impl Open {
         self.text.replace_range(piece.at..piece.body, &header);
     }
 
-    pub(super) fn hunk_line(&mut self, line: &str, walk: Walk, out: &mut Vec<Out>) {
+    pub(super) fn hunk_line(&mut self, line: &str, walk: Walk, out: &mut Vec<SplitOutput>) {
         self.make_room(line.len() + 1, out);
         self.push(line);
         self.lines += 1;
@@ -112,12 +112,12 @@ impl Open {
         self.push(&remark.text);
     }
 
-    pub(super) fn line(&mut self, line: &str, out: &mut Vec<Out>) {
+    pub(super) fn line(&mut self, line: &str, out: &mut Vec<SplitOutput>) {
         self.make_room(line.len() + 1, out);
         self.push(line);
     }
 
-    pub(super) fn close(&mut self, out: &mut Vec<Out>) {
+    pub(super) fn close(&mut self, out: &mut Vec<SplitOutput>) {
         self.end_hunk();
         self.file = None;
         if self.text.len() > self.body {
@@ -125,7 +125,7 @@ impl Open {
         }
     }
 
-    fn make_room(&mut self, bytes: usize, out: &mut Vec<Out>) {
+    fn make_room(&mut self, bytes: usize, out: &mut Vec<SplitOutput>) {
         let fits = |open: &Open| open.text.len() + bytes <= open.room();
         if !fits(self) {
             self.move_file(out);
@@ -139,7 +139,7 @@ impl Open {
     }
 
     /// The file goes to a part of its own, if it is not alone here.
-    fn move_file(&mut self, out: &mut Vec<Out>) {
+    fn move_file(&mut self, out: &mut Vec<SplitOutput>) {
         let Some(mut file) = self.file.take() else { return };
         if file.at > self.body {
             let tail = self.text.split_off(file.at);
@@ -159,7 +159,7 @@ impl Open {
     }
 
     /// The hunk goes to the next part, if others of its file came before it here. The file is alone in this part.
-    fn move_hunk(&mut self, out: &mut Vec<Out>) {
+    fn move_hunk(&mut self, out: &mut Vec<SplitOutput>) {
         let Some(mut piece) = self.hunk.take() else { return };
         if piece.lines_before > 0 {
             let tail = self.text.split_off(piece.at);
@@ -176,7 +176,7 @@ impl Open {
     }
 
     /// Between two lines.
-    fn break_here(&mut self, out: &mut Vec<Out>) {
+    fn break_here(&mut self, out: &mut Vec<SplitOutput>) {
         let rest = self.hunk.as_ref().map(|piece| (piece.to, piece.section.clone()));
         self.end_hunk();
         self.end_part(out);
@@ -220,9 +220,14 @@ impl Open {
         (self.files, self.lines) = (0, 0);
     }
 
-    fn end_part(&mut self, out: &mut Vec<Out>) {
+    fn end_part(&mut self, out: &mut Vec<SplitOutput>) {
         let text = std::mem::take(&mut self.text);
-        out.push(Out::Part(Part { number: self.number, text, files: self.files, lines: self.lines }));
+        out.push(SplitOutput::Part(DiffPart {
+            number: self.number,
+            text,
+            files: self.files,
+            lines: self.lines,
+        }));
         self.begin_part();
     }
 }

@@ -2,7 +2,7 @@
 
 /// A line, or a piece of one that is too long to be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece<'a> {
+pub struct LineChunk<'a> {
     /// Without the newline. A piece that is not the first begins with the end of the one before.
     pub bytes: &'a [u8],
     /// How many of the bytes have been in the piece before.
@@ -13,7 +13,7 @@ pub struct Piece<'a> {
 
 /// Puts lines together and gives them out, a long one in pieces that overlap.
 #[derive(Debug, Clone)]
-pub struct Lines {
+pub struct LineChunker {
     held: Vec<u8>,
     again: usize,
     begun: bool,
@@ -21,13 +21,13 @@ pub struct Lines {
     overlap: usize,
 }
 
-impl Lines {
+impl LineChunker {
     /// At most `most` bytes are held. What spans at most `overlap` bytes is whole in one of the pieces.
-    pub fn new(most: usize, overlap: usize) -> Lines {
-        Lines { held: Vec::new(), again: 0, begun: false, most: most.max(overlap + 1), overlap }
+    pub fn new(most: usize, overlap: usize) -> LineChunker {
+        LineChunker { held: Vec::new(), again: 0, begun: false, most: most.max(overlap + 1), overlap }
     }
 
-    pub fn feed(&mut self, mut bytes: &[u8], give: &mut dyn FnMut(Piece<'_>)) {
+    pub fn feed(&mut self, mut bytes: &[u8], give: &mut dyn FnMut(LineChunk<'_>)) {
         while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
             self.hold(&bytes[..at], give);
             self.end_line(give);
@@ -37,25 +37,25 @@ impl Lines {
     }
 
     /// The last line, when no newline ended it.
-    pub fn finish(&mut self, give: &mut dyn FnMut(Piece<'_>)) {
+    pub fn finish(&mut self, give: &mut dyn FnMut(LineChunk<'_>)) {
         if self.begun || self.held.len() > self.again {
             self.end_line(give);
         }
     }
 
-    fn hold(&mut self, mut bytes: &[u8], give: &mut dyn FnMut(Piece<'_>)) {
+    fn hold(&mut self, mut bytes: &[u8], give: &mut dyn FnMut(LineChunk<'_>)) {
         while self.held.len() + bytes.len() > self.most {
             let (now, later) = bytes.split_at(self.most - self.held.len());
             self.held.extend_from_slice(now);
-            give(Piece { bytes: &self.held, again: self.again, first: !self.begun, last: false });
+            give(LineChunk { bytes: &self.held, again: self.again, first: !self.begun, last: false });
             self.held.drain(..self.held.len() - self.overlap);
             (self.begun, self.again, bytes) = (true, self.overlap, later);
         }
         self.held.extend_from_slice(bytes);
     }
 
-    fn end_line(&mut self, give: &mut dyn FnMut(Piece<'_>)) {
-        give(Piece { bytes: &self.held, again: self.again, first: !self.begun, last: true });
+    fn end_line(&mut self, give: &mut dyn FnMut(LineChunk<'_>)) {
+        give(LineChunk { bytes: &self.held, again: self.again, first: !self.begun, last: true });
         self.held.clear();
         (self.begun, self.again) = (false, 0);
     }

@@ -1,7 +1,7 @@
 //! The words in a part that are the program's own, and other people's lines made short and readable.
 
-use super::{File, Known, Line};
-use crate::rules::filekind::{Kind, Treatment};
+use super::{File, FileSummary, PendingLine};
+use crate::rules::filekind::{FileKind, Treatment};
 
 /// Bytes of a header line that are read, for the path in it.
 pub(super) const LONGEST_HEADER: usize = 20_000;
@@ -44,7 +44,7 @@ fn cut(mut text: String, hidden: u64) -> Shortened {
 }
 
 /// The path a header is about, quoted as git quotes: the new one, or the old one of a deleted file.
-pub(super) fn path(header: &[Line]) -> String {
+pub(super) fn path(header: &[PendingLine]) -> String {
     let named = |prefix: &[u8]| header.iter().find_map(|line| line.kept.strip_prefix(prefix));
     if let Some(name) = named(b"rename to ").or_else(|| named(b"copy to ")) {
         return lossy(name);
@@ -72,7 +72,7 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// What stands in the place of lines that are not shown.
-pub(super) fn not_shown(kind: Kind, file: &File) -> String {
+pub(super) fn not_shown(kind: FileKind, file: &File) -> String {
     let counts = format!("+{} -{} lines", file.added, file.deleted);
     match file.treatment {
         Some(Treatment::Head(lines)) => format!(
@@ -80,7 +80,7 @@ pub(super) fn not_shown(kind: Kind, file: &File) -> String {
             kind.name(),
             file.hidden
         ),
-        Some(Treatment::Summary) if kind == Kind::Binary => {
+        Some(Treatment::Summary) if kind == FileKind::Binary => {
             "[archeflow: binary file; its content is not shown]".to_owned()
         }
         Some(Treatment::Summary | Treatment::Whole) | None => {
@@ -90,10 +90,10 @@ pub(super) fn not_shown(kind: Kind, file: &File) -> String {
 }
 
 /// A file in the list of those that are not shown in full.
-pub(super) fn one_line(path: &str, file: &Known) -> String {
+pub(super) fn one_line(path: &str, file: &FileSummary) -> String {
     match file.kind {
-        Kind::Binary => format!("  {path} (binary)"),
-        Kind::Plain | Kind::Lock | Kind::Vendored | Kind::Generated | Kind::Minified => {
+        FileKind::Binary => format!("  {path} (binary)"),
+        FileKind::Plain | FileKind::Lock | FileKind::Vendored | FileKind::Generated | FileKind::Minified => {
             format!("  {path} ({}, +{} -{})", file.kind.name(), file.added, file.deleted)
         }
     }

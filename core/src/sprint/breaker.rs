@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::event::RunEnd;
-use super::fold::{Known, Sprint, Stand};
+use super::fold::{ItemStage, ItemState, Sprint};
 
 /// An account that turned a run of the sprint away, and has served none since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Breaker {
+pub struct SprintBreaker {
     /// When it is to be tried, in milliseconds since 1970.
     pub until: u64,
     /// That time has come.
@@ -20,17 +20,17 @@ pub struct Breaker {
     pub trial: Option<String>,
 }
 
-impl Breaker {
+impl SprintBreaker {
     fn may_be_tried(&self) -> bool {
         self.due && self.trial.is_none()
     }
 }
 
 /// A parked run whose accounts serve again, or that may find out.
-pub fn may_go_on(sprint: &Sprint, known: &Known) -> bool {
+pub fn may_go_on(sprint: &Sprint, known: &ItemState) -> bool {
     let accounts = known.end.as_ref().and_then(|end| end.busy.as_ref()).map(|busy| &busy.accounts);
-    let open = |account: &String| sprint.breakers.get(account).is_none_or(Breaker::may_be_tried);
-    known.stand == Stand::Parked && accounts.is_some_and(|accounts| accounts.iter().all(open))
+    let open = |account: &String| sprint.breakers.get(account).is_none_or(SprintBreaker::may_be_tried);
+    known.stand == ItemStage::Parked && accounts.is_some_and(|accounts| accounts.iter().all(open))
 }
 
 /// The accounts that keep a project from beginning anything. `trials` are those that somebody else is about to try.
@@ -40,7 +40,7 @@ pub fn is_held(sprint: &Sprint, project: &str, trials: &BTreeSet<&String>) -> bo
         sprint
             .items
             .values()
-            .any(|known| known.stand == Stand::Parked && known.end.as_ref().is_some_and(busy))
+            .any(|known| known.stand == ItemStage::Parked && known.end.as_ref().is_some_and(busy))
     };
     sprint.breakers.iter().any(|(account, breaker)| {
         let free = breaker.may_be_tried() && !trials.contains(account) && !parked(account);
@@ -69,7 +69,7 @@ impl Sprint {
         if !end.accounts.is_empty() {
             self.accounts.insert(project, end.accounts.iter().cloned().collect());
         }
-        let tried = |breaker: &Breaker| breaker.trial.as_deref() == Some(item);
+        let tried = |breaker: &SprintBreaker| breaker.trial.as_deref() == Some(item);
         let told = end.status.is_some() && !end.stopped;
         // Who was called in, crashed, or worked with somebody else, found out nothing.
         self.breakers.retain(|account, breaker| !(told && tried(breaker) && end.accounts.contains(account)));
@@ -78,7 +78,7 @@ impl Sprint {
         let until = self.reopens(busy.until, at);
         for account in &busy.accounts {
             let known = self.breakers.get(account).map_or(0, |known| known.until);
-            let breaker = Breaker { until: until.max(known), due: false, trial: None };
+            let breaker = SprintBreaker { until: until.max(known), due: false, trial: None };
             self.breakers.insert(account.clone(), breaker);
         }
     }

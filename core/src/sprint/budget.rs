@@ -5,21 +5,21 @@
 
 use std::collections::BTreeMap;
 
-use super::event::Left;
-use super::fold::{Known, Sprint, Stand};
-use super::queue::Item;
+use super::event::UnfinishedRun;
+use super::fold::{ItemStage, ItemState, Sprint};
+use super::queue::QueueItem;
 use crate::model::{Money, Workflow};
 
 /// The money of one project, or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Purse {
+pub struct SprintBudget {
     pub spent: Money,
     /// To runs that are under way, beyond what they have spent.
     pub promised: Money,
     pub most: Option<Money>,
 }
 
-impl Purse {
+impl SprintBudget {
     /// Nothing if there is no bound.
     pub fn left(&self) -> Option<Money> {
         let most = self.most?;
@@ -33,16 +33,16 @@ impl Purse {
     }
 }
 
-pub fn whole(sprint: &Sprint) -> Purse {
-    Purse { most: sprint.policy.budget_usd, ..add_up(sprint, |_| true) }
+pub fn whole(sprint: &Sprint) -> SprintBudget {
+    SprintBudget { most: sprint.policy.budget_usd, ..add_up(sprint, |_| true) }
 }
 
-pub fn of_project(sprint: &Sprint, project: &str) -> Purse {
-    Purse { most: share(sprint, project), ..add_up(sprint, |other| other == project) }
+pub fn of_project(sprint: &Sprint, project: &str) -> SprintBudget {
+    SprintBudget { most: share(sprint, project), ..add_up(sprint, |other| other == project) }
 }
 
 /// Every project in which something was spent or promised, or that has a share.
-pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, Purse> {
+pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, SprintBudget> {
     let spent = sprint.projects.values();
     let running = sprint.ours().map(|known| &known.item.project);
     let names = spent.chain(running).chain(sprint.policy.shares.keys());
@@ -53,14 +53,14 @@ pub fn by_project(sprint: &Sprint) -> BTreeMap<&str, Purse> {
 /// than is left of the project's share.
 pub fn allowance(sprint: &Sprint, project: &str) -> Option<Money> {
     let left = whole(sprint).left()?;
-    let running = sprint.items.values().filter(|known| known.stand == Stand::Running).count() as u64;
+    let running = sprint.items.values().filter(|known| known.stand == ItemStage::Running).count() as u64;
     let part = left.0 / u64::from(sprint.policy.slots).saturating_sub(running).max(1);
     let bound = of_project(sprint, project).left().map_or(u64::MAX, |left| left.0);
     Some(Money(part.min(bound)))
 }
 
 /// BX-28: what an item's run is taken down to while little of the budget is left. What a person named stays as it is.
-pub fn smaller(sprint: &Sprint, item: &Item) -> Option<Workflow> {
+pub fn smaller(sprint: &Sprint, item: &QueueItem) -> Option<Workflow> {
     let left = 100_u64.saturating_sub(whole(sprint).percent()?);
     let most = if left < sprint.policy.fast_below_percent {
         Workflow::Fast
@@ -79,10 +79,10 @@ pub fn is_short(sprint: &Sprint, project: &str) -> bool {
 
 /// What a run that was left may still spend was decided by an earlier sprint. If it is more than there is now, the task
 /// begins anew with less.
-pub fn bears(sprint: &Sprint, project: &str, left: &Left) -> bool {
+pub fn bears(sprint: &Sprint, project: &str, left: &UnfinishedRun) -> bool {
     let purses = [whole(sprint), of_project(sprint, project)];
     let within = |most: Money| left.promised().is_some_and(|promised| promised <= most);
-    purses.iter().filter_map(Purse::left).all(within)
+    purses.iter().filter_map(SprintBudget::left).all(within)
 }
 
 /// The project has spent what it may, whatever comes back from runs under way.
@@ -97,16 +97,17 @@ fn share(sprint: &Sprint, project: &str) -> Option<Money> {
     u64::try_from(u128::from(budget.0) * u128::from(*percent) / 100).ok().map(Money)
 }
 
-fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> Purse {
+fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> SprintBudget {
     let project = |run_id: &str| sprint.projects.get(run_id).map_or("", String::as_str);
     let spent = sprint.spent.iter().filter(|(run_id, _)| counts(project(run_id)));
-    let out = sprint.items.values().filter(|known| matches!(known.stand, Stand::Running | Stand::Parked));
+    let out =
+        sprint.items.values().filter(|known| matches!(known.stand, ItemStage::Running | ItemStage::Parked));
     let promised = out.filter(|known| counts(&known.item.project)).filter_map(|known| promise(sprint, known));
-    Purse { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
+    SprintBudget { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
 }
 
 /// What a run under way, or parked, may still spend. One that goes on has spent some of it.
-fn promise(sprint: &Sprint, known: &Known) -> Option<Money> {
+fn promise(sprint: &Sprint, known: &ItemState) -> Option<Money> {
     let gone =
         known.end.as_ref().filter(|end| end.busy.is_some()).and_then(|end| sprint.spent.get(&end.run_id));
     Some(Money(known.budget?.0.saturating_sub(gone.map_or(0, |gone| gone.0))))

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Entry, Event, Left, RunEnd, Stop};
+use super::event::{RunEnd, SprintEntry, SprintEvent, SprintStop, UnfinishedRun};
 use super::fold::run_id;
-use super::queue::Status;
+use super::queue::ItemStatus;
 use crate::model::{Money, Seq, Share};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,50 +13,50 @@ pub struct Chronicle {
     pub began: u64,
     /// When the last line was written.
     pub last: u64,
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SprintSession>,
     /// In the order in which they began.
-    pub runs: Vec<Told>,
+    pub runs: Vec<RunRecord>,
     /// What was last noted about an item when it was settled.
     pub notes: BTreeMap<String, String>,
     pub checkpoints: Vec<Checkpoint>,
-    pub breaks: Vec<Broke>,
-    orders: BTreeMap<Seq, Event>,
+    pub breaks: Vec<SprintBreak>,
+    orders: BTreeMap<Seq, SprintEvent>,
     /// What was found with an item that was claimed.
-    left: BTreeMap<String, Left>,
+    left: BTreeMap<String, UnfinishedRun>,
     autonomous: bool,
 }
 
 /// One life of the sprint's process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Session {
+pub struct SprintSession {
     pub number: u64,
     pub autonomous: bool,
     pub began: u64,
     pub last: u64,
     /// What became of items in it.
-    pub settled: Vec<(String, Status)>,
+    pub settled: Vec<(String, ItemStatus)>,
     /// By run, what it had cost when this session last heard of it, beyond what it had cost before.
     pub spent: BTreeMap<String, Money>,
-    pub over: Over,
+    pub over: SprintSessionEnd,
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Over {
+pub enum SprintSessionEnd {
     /// The log says nothing: it goes on, or was killed.
     #[default]
     Open,
     Interrupted(i32),
-    Ended(Stop, String),
+    Ended(SprintStop, String),
 }
 
 /// A run of the sprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct RunRecord {
     pub item: String,
     /// 0 for one that an earlier sprint left.
     pub attempt: u32,
-    pub left: Option<Left>,
+    pub left: Option<UnfinishedRun>,
     pub budget: Option<Money>,
     pub began: u64,
     /// When it ended, or landed, for the last time.
@@ -76,14 +76,14 @@ pub struct Checkpoint {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broke {
+pub struct SprintBreak {
     pub at: u64,
-    pub why: Stop,
+    pub why: SprintStop,
     pub hard: bool,
     pub detail: String,
 }
 
-impl Told {
+impl RunRecord {
     pub fn run_id(&self, sprint_id: &str) -> String {
         let end = self.end.as_ref().map(|end| &end.run_id);
         let known = end.or(self.left.as_ref().map(|left| &left.run_id));
@@ -92,19 +92,19 @@ impl Told {
 }
 
 impl Chronicle {
-    pub fn of<'a>(log: impl IntoIterator<Item = &'a Entry>) -> Chronicle {
+    pub fn of<'a>(log: impl IntoIterator<Item = &'a SprintEntry>) -> Chronicle {
         let mut chronicle = Chronicle::default();
         log.into_iter().for_each(|entry| chronicle.apply(entry));
         chronicle
     }
 
     /// The last run of an item.
-    pub fn run_of(&self, item: &str) -> Option<&Told> {
+    pub fn run_of(&self, item: &str) -> Option<&RunRecord> {
         self.runs.iter().rev().find(|told| told.item == item)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is told by the sprint itself")]
-    pub fn apply(&mut self, entry: &Entry) {
+    pub fn apply(&mut self, entry: &SprintEntry) {
         let (at, event) = (entry.at, &entry.event);
         self.last = at;
         if self.began == 0 {
@@ -112,61 +112,76 @@ impl Chronicle {
         }
         let order = event.answers().and_then(|seq| self.orders.remove(&seq));
         match event {
-            Event::Start { autonomous, .. } => self.autonomous = *autonomous,
-            Event::Session { fence, .. } => {
-                let session =
-                    Session { number: *fence, autonomous: self.autonomous, began: at, ..Session::default() };
+            SprintEvent::Start { autonomous, .. } => self.autonomous = *autonomous,
+            SprintEvent::Session { fence, .. } => {
+                let session = SprintSession {
+                    number: *fence,
+                    autonomous: self.autonomous,
+                    began: at,
+                    ..SprintSession::default()
+                };
                 self.sessions.push(session);
             }
-            Event::Run { item, attempt, budget_usd, .. } => {
+            SprintEvent::Run { item, attempt, budget_usd, .. } => {
                 self.begin(item, *attempt, None, *budget_usd, at);
                 self.orders.insert(entry.seq, event.clone());
             }
-            Event::Claim { .. } | Event::Land { .. } => {
+            SprintEvent::Claim { .. } | SprintEvent::Land { .. } => {
                 self.orders.insert(entry.seq, event.clone());
             }
-            Event::Claimed { left: Some(left), .. } => {
-                if let Some(Event::Claim { item }) = order {
+            SprintEvent::Claimed { left: Some(left), .. } => {
+                if let Some(SprintEvent::Claim { item }) = order {
                     self.left.insert(item, left.clone());
                 }
             }
-            Event::Resume { item, .. } => {
+            SprintEvent::Resume { item, .. } => {
                 self.orders.insert(entry.seq, event.clone());
                 if let Some(left) = self.left.remove(item).filter(|_| self.run_of(item).is_none()) {
                     let promised = left.promised();
                     self.begin(item, 0, Some(left), promised, at);
                 }
             }
-            Event::Ended { end, .. } | Event::Landed { end, .. } => self.ended(order.as_ref(), end, at),
-            Event::Settle { item, status, note, .. } => {
+            SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => {
+                self.ended(order.as_ref(), end, at)
+            }
+            SprintEvent::Settle { item, status, note, .. } => {
                 self.notes.insert(item.clone(), note.clone());
                 self.session(|session| session.settled.push((item.clone(), *status)));
             }
-            Event::Checkpoint { tasks, work_ms, spent_usd, first, last } => {
+            SprintEvent::Checkpoint { tasks, work_ms, spent_usd, first, last } => {
                 let (tasks, work_ms, spent, first, last) = (*tasks, *work_ms, *spent_usd, *first, *last);
                 self.checkpoints.push(Checkpoint { at, tasks, work_ms, spent, first, last });
             }
-            Event::Break { why, hard, detail } => {
-                self.breaks.push(Broke { at, why: *why, hard: *hard, detail: detail.clone() });
+            SprintEvent::Break { why, hard, detail } => {
+                self.breaks.push(SprintBreak { at, why: *why, hard: *hard, detail: detail.clone() });
             }
-            Event::Interrupted { signal } => {
-                self.session(|session| session.over = Over::Interrupted(*signal));
+            SprintEvent::Interrupted { signal } => {
+                self.session(|session| session.over = SprintSessionEnd::Interrupted(*signal));
             }
-            Event::End { why, detail } => {
-                self.session(|session| session.over = Over::Ended(*why, detail.clone()));
+            SprintEvent::End { why, detail } => {
+                self.session(|session| session.over = SprintSessionEnd::Ended(*why, detail.clone()));
             }
             _ => {}
         }
         self.session(|session| session.last = at);
     }
 
-    fn begin(&mut self, item: &str, attempt: u32, left: Option<Left>, budget: Option<Money>, began: u64) {
+    fn begin(
+        &mut self,
+        item: &str,
+        attempt: u32,
+        left: Option<UnfinishedRun>,
+        budget: Option<Money>,
+        began: u64,
+    ) {
         let item = item.to_owned();
-        self.runs.push(Told { item, attempt, left, budget, began, ended: None, end: None, took_ms: 0 });
+        self.runs.push(RunRecord { item, attempt, left, budget, began, ended: None, end: None, took_ms: 0 });
     }
 
-    fn ended(&mut self, order: Option<&Event>, end: &RunEnd, at: u64) {
-        let Some(Event::Run { item, .. } | Event::Resume { item, .. } | Event::Land { item, .. }) = order
+    fn ended(&mut self, order: Option<&SprintEvent>, end: &RunEnd, at: u64) {
+        let Some(
+            SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. } | SprintEvent::Land { item, .. },
+        ) = order
         else {
             return;
         };
@@ -183,7 +198,7 @@ impl Chronicle {
         self.session(|session| session.spent.entry(end.run_id.clone()).or_default().0 += more);
     }
 
-    fn session(&mut self, change: impl FnOnce(&mut Session)) {
+    fn session(&mut self, change: impl FnOnce(&mut SprintSession)) {
         if let Some(session) = self.sessions.last_mut() {
             change(session);
         }

@@ -3,20 +3,21 @@
 
 use std::collections::BTreeSet;
 
-use super::event::{Event, Stop};
-use super::fold::{Known, Sprint, Stand};
+use super::event::{SprintEvent, SprintStop};
+use super::fold::{ItemStage, ItemState, Sprint};
 use super::landing;
 use super::policy::Room;
-use super::queue::{Graph, Item, Priority, Standing, Status};
+use super::queue::{DependencyState, Graph, ItemStatus, Priority, QueueItem};
 use super::standing::{self, Follows};
 use super::{breaker, budget};
 use crate::model::{Money, Share};
 
-pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
+pub fn decide(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
     if !sprint.begun || sprint.end.is_some() {
         return Vec::new();
     }
-    let stages: [fn(&Sprint) -> Vec<Event>; 6] = [follow_up, landing::land, block, boundaries, resume, run];
+    let stages: [fn(&Sprint) -> Vec<SprintEvent>; 6] =
+        [follow_up, landing::land, block, boundaries, resume, run];
     if let Some(events) = stages.iter().map(|stage| stage(sprint)).find(|events| !events.is_empty()) {
         return events;
     }
@@ -25,25 +26,26 @@ pub fn decide(sprint: &Sprint, room: Room) -> Vec<Event> {
 }
 
 /// What ended is settled, run again, or left for the landing.
-fn follow_up(sprint: &Sprint) -> Vec<Event> {
-    let over = sprint.items.values().filter(|known| matches!(known.stand, Stand::Ended | Stand::Landed));
+fn follow_up(sprint: &Sprint) -> Vec<SprintEvent> {
+    let over =
+        sprint.items.values().filter(|known| matches!(known.stand, ItemStage::Ended | ItemStage::Landed));
     over.filter_map(|known| match follows(sprint, known)? {
         Follows::Land => None,
         Follows::Rerun => run_if_possible(sprint, known),
         Follows::Settle(status, note) => {
             let (item, fence) = (known.item.id.clone(), known.fence);
-            let run_id = if status == Status::Pending { standing::goes_on(known) } else { None };
-            Some(Event::Settle { item, fence, status, note, run_id })
+            let run_id = if status == ItemStatus::Pending { standing::goes_on(known) } else { None };
+            Some(SprintEvent::Settle { item, fence, status, note, run_id })
         }
     })
     .take(1)
     .collect()
 }
 
-pub(super) fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
+pub(super) fn follows(sprint: &Sprint, known: &ItemState) -> Option<Follows> {
     let reruns =
         if sprint.broke.is_some() { 0 } else { (sprint.policy.reruns + 1).saturating_sub(known.attempt) };
-    let follows = standing::after(known.end.as_ref()?, known.stand == Stand::Landed, reruns);
+    let follows = standing::after(known.end.as_ref()?, known.stand == ItemStage::Landed, reruns);
     let in_vain = follows == Follows::Land && reruns > 0 && landing::is_overtaken(sprint, known);
     let follows = if in_vain { Follows::Rerun } else { follows };
     // It begins again when nobody runs whom it got in the way of before.
@@ -52,16 +54,15 @@ pub(super) fn follows(sprint: &Sprint, known: &Known) -> Option<Follows> {
 }
 
 /// What waits for something that will not come is told so, and needs nobody to run it.
-fn block(sprint: &Sprint) -> Vec<Event> {
+fn block(sprint: &Sprint) -> Vec<SprintEvent> {
     let graph = Graph::of(sprint.items.values().map(|known| &known.item));
-    let lost = graph
-        .downstream_of_lost()
-        .into_iter()
-        .filter(|(id, _)| sprint.items.get(*id).is_some_and(|known| matches!(known.stand, Stand::Waiting)));
-    lost.map(|(id, on)| Event::Settle {
+    let lost = graph.downstream_of_lost().into_iter().filter(|(id, _)| {
+        sprint.items.get(*id).is_some_and(|known| matches!(known.stand, ItemStage::Waiting))
+    });
+    lost.map(|(id, on)| SprintEvent::Settle {
         item: id.to_owned(),
         fence: None,
-        status: Status::Blocked,
+        status: ItemStatus::Blocked,
         note: format!("waits for {on}, which can't be completed"),
         run_id: None,
     })
@@ -70,60 +71,69 @@ fn block(sprint: &Sprint) -> Vec<Event> {
 }
 
 /// AF-150, AF-151, AF-153.
-fn boundaries(sprint: &Sprint) -> Vec<Event> {
+fn boundaries(sprint: &Sprint) -> Vec<SprintEvent> {
     if sprint.broke.is_some() {
         return Vec::new();
     }
     let (policy, spent) = (&sprint.policy, sprint.spent());
-    let breaks = |why, hard, detail: String| vec![Event::Break { why, hard, detail }];
+    let breaks = |why, hard, detail: String| vec![SprintEvent::Break { why, hard, detail }];
     if sprint.streak >= policy.failures {
         return breaks(
-            Stop::TaskFailures,
+            SprintStop::TaskFailures,
             true,
             format!("{} tasks failed one after the other", sprint.streak),
         );
     }
     if policy.is_spent(spent, 100) {
-        return breaks(Stop::Budget, true, format!("{} are spent", spent.shown()));
+        return breaks(SprintStop::Budget, true, format!("{} are spent", spent.shown()));
     }
     if policy.is_spent(spent, policy.last_budget_percent) {
-        return breaks(Stop::Budget, false, format!("{} are spent, nearly all there is", spent.shown()));
+        return breaks(
+            SprintStop::Budget,
+            false,
+            format!("{} are spent, nearly all there is", spent.shown()),
+        );
     }
     if !sprint.warned && policy.is_spent(spent, policy.warn_budget_percent) {
         let percent = budget::whole(sprint).percent().unwrap_or(100);
-        return vec![Event::Warning { spent_usd: spent, percent }];
+        return vec![SprintEvent::Warning { spent_usd: spent, percent }];
     }
     checkpoint(sprint, spent)
 }
 
-fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<Event> {
+fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<SprintEvent> {
     let (policy, since) = (&sprint.policy, sprint.since);
     let due = since.tasks >= policy.checkpoint_tasks || since.work_ms >= policy.checkpoint_minutes * 60_000;
     if !due {
         return Vec::new();
     }
     let (first, last) = (sprint.first.unwrap_or(Share::ONE), sprint.last.unwrap_or(Share::ONE));
-    let mut events =
-        vec![Event::Checkpoint { tasks: since.tasks, work_ms: since.work_ms, spent_usd: spent, first, last }];
+    let mut events = vec![SprintEvent::Checkpoint {
+        tasks: since.tasks,
+        work_ms: since.work_ms,
+        spent_usd: spent,
+        first,
+        last,
+    }];
     if policy.is_spent(spent, policy.checkpoint_budget_percent) {
         let detail = format!("{} are spent at a checkpoint", spent.shown());
-        events.push(Event::Break { why: Stop::Budget, hard: false, detail });
+        events.push(SprintEvent::Break { why: SprintStop::Budget, hard: false, detail });
     } else if u64::from(last.0) * 100 < u64::from(first.0) * policy.quality_percent {
         let detail = "the last task went worse than the first".to_owned();
-        events.push(Event::Break { why: Stop::Quality, hard: false, detail });
+        events.push(SprintEvent::Break { why: SprintStop::Quality, hard: false, detail });
     }
     events
 }
 
 /// What waited for a provider goes on where it was; it is neither begun anew nor a failure.
-fn resume(sprint: &Sprint) -> Vec<Event> {
-    let mut parked = in_order(sprint, |known| known.stand == Stand::Parked).into_iter();
+fn resume(sprint: &Sprint) -> Vec<SprintEvent> {
+    let mut parked = in_order(sprint, |known| known.stand == ItemStage::Parked).into_iter();
     let event = parked.find_map(|known| {
         let run_id = &known.end.as_ref()?.run_id;
         match &sprint.broke {
             Some(_) => Some(give_back(known, format!("waits for a provider; archeflow resume {run_id}"))),
             None if breaker::may_go_on(sprint, known) => {
-                Some(Event::Resume { item: known.item.id.clone(), run_id: run_id.clone() })
+                Some(SprintEvent::Resume { item: known.item.id.clone(), run_id: run_id.clone() })
             }
             None => None,
         }
@@ -132,8 +142,8 @@ fn resume(sprint: &Sprint) -> Vec<Event> {
 }
 
 /// What is ours begins. After a break it is given back instead.
-fn run(sprint: &Sprint) -> Vec<Event> {
-    let mut claimed = sprint.items.values().filter(|known| known.stand == Stand::Claimed);
+fn run(sprint: &Sprint) -> Vec<SprintEvent> {
+    let mut claimed = sprint.items.values().filter(|known| known.stand == ItemStage::Claimed);
     let event = claimed.find_map(|known| match &sprint.broke {
         None => run_if_possible(sprint, known),
         Some((why, _, _)) => {
@@ -145,17 +155,17 @@ fn run(sprint: &Sprint) -> Vec<Event> {
 
 /// It waits while its provider is busy, and while the money it needs is promised to others. If neither will come in a
 /// reasonable time, it is given back.
-fn run_if_possible(sprint: &Sprint, known: &Known) -> Option<Event> {
+fn run_if_possible(sprint: &Sprint, known: &ItemState) -> Option<SprintEvent> {
     let project = &known.item.project;
     if breaker::is_held(sprint, project, &BTreeSet::new()) {
-        let finds_out = |other: &Known| matches!(other.stand, Stand::Running | Stand::Parked);
+        let finds_out = |other: &ItemState| matches!(other.stand, ItemStage::Running | ItemStage::Parked);
         let hope = sprint.items.values().any(finds_out);
         return (!hope).then(|| give_back(known, "given back: its provider is busy".to_owned()));
     }
     if let Some(left) =
         known.left.as_ref().filter(|left| known.end.is_none() && budget::bears(sprint, project, left))
     {
-        return Some(Event::Resume { item: known.item.id.clone(), run_id: left.run_id.clone() });
+        return Some(SprintEvent::Resume { item: known.item.id.clone(), run_id: left.run_id.clone() });
     }
     if !budget::is_short(sprint, project) {
         return Some(run_of(sprint, known, known.attempt + 1));
@@ -164,13 +174,13 @@ fn run_if_possible(sprint: &Sprint, known: &Known) -> Option<Event> {
     (!may_come_back).then(|| give_back(known, "given back: no money is left for its project".to_owned()))
 }
 
-fn give_back(known: &Known, note: String) -> Event {
-    let (item, fence, status) = (known.item.id.clone(), known.fence, Status::Pending);
-    Event::Settle { item, fence, status, note, run_id: standing::goes_on(known) }
+fn give_back(known: &ItemState, note: String) -> SprintEvent {
+    let (item, fence, status) = (known.item.id.clone(), known.fence, ItemStatus::Pending);
+    SprintEvent::Settle { item, fence, status, note, run_id: standing::goes_on(known) }
 }
 
-fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {
-    Event::Run {
+fn run_of(sprint: &Sprint, known: &ItemState, attempt: u32) -> SprintEvent {
+    SprintEvent::Run {
         item: known.item.id.clone(),
         attempt,
         budget_usd: budget::allowance(sprint, &known.item.project),
@@ -179,12 +189,12 @@ fn run_of(sprint: &Sprint, known: &Known, attempt: u32) -> Event {
 }
 
 /// Claims, or the question whether to make them. A person is asked about a batch when the last one is over.
-fn begin(sprint: &Sprint, room: Room) -> Vec<Event> {
-    let asked = sprint.open.values().any(|order| matches!(order, Event::Ask { .. }));
+fn begin(sprint: &Sprint, room: Room) -> Vec<SprintEvent> {
+    let asked = sprint.open.values().any(|order| matches!(order, SprintEvent::Ask { .. }));
     if sprint.broke.is_some() || asked {
         return Vec::new();
     }
-    let claim = |item: String| Event::Claim { item };
+    let claim = |item: String| SprintEvent::Claim { item };
     if sprint.autonomous {
         return next(sprint, room).into_iter().map(|item| claim(item.id.clone())).collect();
     }
@@ -194,27 +204,27 @@ fn begin(sprint: &Sprint, room: Room) -> Vec<Event> {
         let many = if sprint.policy.admits(room) { sprint.agreed.len() } else { alone };
         return sprint.agreed.iter().take(many).cloned().map(claim).collect();
     }
-    if sprint.ours().any(|known| known.stand != Stand::Parked) {
+    if sprint.ours().any(|known| known.stand != ItemStage::Parked) {
         return Vec::new();
     }
     let items: Vec<String> = next(sprint, Room::PLENTY).into_iter().map(|item| item.id.clone()).collect();
-    if items.is_empty() { Vec::new() } else { vec![Event::Ask { items }] }
+    if items.is_empty() { Vec::new() } else { vec![SprintEvent::Ask { items }] }
 }
 
 /// The items that may begin now: ready, in the order of their priority, within the limits and what the machine bears.
-pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
+pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
     let policy = &sprint.policy;
     let graph = Graph::of(sprint.items.values().map(|known| &known.item));
-    let wanted = |known: &Known| {
-        known.stand == Stand::Waiting
-            && known.item.status == Status::Pending
+    let wanted = |known: &ItemState| {
+        known.stand == ItemStage::Waiting
+            && known.item.status == ItemStatus::Pending
             && (policy.low_priority || known.item.priority < Priority::P3)
-            && graph.standing(&known.item) == Standing::Ready
+            && graph.standing(&known.item) == DependencyState::Ready
             && !budget::is_short(sprint, &known.item.project)
     };
-    let mut busy: Vec<&Item> = sprint.ours().map(|known| &known.item).collect();
+    let mut busy: Vec<&QueueItem> = sprint.ours().map(|known| &known.item).collect();
     // Who waits for a provider keeps its project to itself, and no slot.
-    let parked = sprint.ours().filter(|known| known.stand == Stand::Parked).count();
+    let parked = sprint.ours().filter(|known| known.stand == ItemStage::Parked).count();
     let mut trials: BTreeSet<&String> = BTreeSet::new();
     let mut picked = Vec::new();
     for known in in_order(sprint, wanted) {
@@ -235,32 +245,32 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&Item> {
 }
 
 /// Only what shares no files runs side by side in a project, by what was declared and by what was seen.
-fn goes_beside(sprint: &Sprint, item: &Item, other: &Item) -> bool {
+fn goes_beside(sprint: &Sprint, item: &QueueItem, other: &QueueItem) -> bool {
     other.project != item.project || other.is_apart_from(item) && !sprint.is_kept_apart(&item.id, &other.id)
 }
 
-pub(super) fn in_order(sprint: &Sprint, wanted: impl Fn(&Known) -> bool) -> Vec<&Known> {
-    let mut some: Vec<&Known> = sprint.items.values().filter(|known| wanted(known)).collect();
+pub(super) fn in_order(sprint: &Sprint, wanted: impl Fn(&ItemState) -> bool) -> Vec<&ItemState> {
+    let mut some: Vec<&ItemState> = sprint.items.values().filter(|known| wanted(known)).collect();
     some.sort_by_key(|known| (known.item.priority, known.number));
     some
 }
 
 /// Nothing is under way, and nothing could be.
-fn end(sprint: &Sprint) -> Vec<Event> {
+fn end(sprint: &Sprint) -> Vec<SprintEvent> {
     if !sprint.open.is_empty() || sprint.ours().next().is_some() {
         return Vec::new();
     }
     let (why, detail) = match &sprint.broke {
         Some((why, _, detail)) => (*why, detail.clone()),
-        None => (Stop::Done, done(sprint)),
+        None => (SprintStop::Done, done(sprint)),
     };
-    vec![Event::End { why, detail }]
+    vec![SprintEvent::End { why, detail }]
 }
 
 /// Why what is left is left, if it is for want of money.
 fn done(sprint: &Sprint) -> String {
-    let used_up = |known: &&Known| {
-        known.item.status == Status::Pending && budget::is_used_up(sprint, &known.item.project)
+    let used_up = |known: &&ItemState| {
+        known.item.status == ItemStatus::Pending && budget::is_used_up(sprint, &known.item.project)
     };
     let mut poor: Vec<&str> =
         sprint.items.values().filter(used_up).map(|known| known.item.project.as_str()).collect();

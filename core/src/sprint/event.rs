@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::policy::Policy;
-use super::queue::{Item, Status};
+use super::policy::SprintPolicy;
+use super::queue::{ItemStatus, QueueItem};
 use crate::event::Verb;
 use crate::model::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
@@ -13,24 +13,24 @@ pub const FORMAT: u32 = 1;
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SprintEntry {
     pub seq: Seq,
     /// Milliseconds since 1970; decoration, never compared.
     pub at: u64,
-    pub event: Event,
+    pub event: SprintEvent,
 }
 
 /// Everything that can be written in a sprint's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
-pub enum Event {
+pub enum SprintEvent {
     #[serde(rename = "sprint.start")]
-    Start { policy: Policy, autonomous: bool, version: String, format: u32 },
+    Start { policy: SprintPolicy, autonomous: bool, version: String, format: u32 },
     #[serde(rename = "sprint.session")]
     Session { fence: u64, tag: String },
     /// An item as the queue has it now; said again when it changed there.
     #[serde(rename = "item.seen")]
-    Seen { item: Item },
+    Seen { item: QueueItem },
     /// A person is asked before these begin.
     #[serde(rename = "batch.ask")]
     Ask { items: Vec<String> },
@@ -44,7 +44,7 @@ pub enum Event {
         start_seq: Seq,
         fence: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        left: Option<Left>,
+        left: Option<UnfinishedRun>,
     },
     #[serde(rename = "item.run")]
     Run {
@@ -68,7 +68,7 @@ pub enum Event {
     #[serde(rename = "batch.land")]
     BatchLand { project: String, candidates: Vec<Candidate> },
     #[serde(rename = "batch.landed")]
-    BatchLanded { start_seq: Seq, came: Together },
+    BatchLanded { start_seq: Seq, came: BatchLanding },
     /// Two that run side by side change the same files; without files they no longer do.
     #[serde(rename = "item.overlap")]
     Overlap { a: String, b: String, files: Vec<String> },
@@ -76,7 +76,7 @@ pub enum Event {
     Settle {
         item: String,
         fence: Option<u64>,
-        status: Status,
+        status: ItemStatus,
         note: String,
         /// The run with which whoever takes the item next goes on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,11 +96,11 @@ pub enum Event {
     #[serde(rename = "sprint.warning")]
     Warning { spent_usd: Money, percent: u64 },
     #[serde(rename = "sprint.break")]
-    Break { why: Stop, hard: bool, detail: String },
+    Break { why: SprintStop, hard: bool, detail: String },
     #[serde(rename = "sprint.interrupted")]
     Interrupted { signal: i32 },
     #[serde(rename = "sprint.end")]
-    End { why: Stop, detail: String },
+    End { why: SprintStop, detail: String },
 }
 
 /// How a run, or its landing, came out. Without a status it left none: it could not be started, or crashed.
@@ -130,14 +130,14 @@ pub struct RunEnd {
 
 /// A run that an earlier sprint began and could not finish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Left {
+pub struct UnfinishedRun {
     pub run_id: String,
     pub spent_usd: Money,
     /// What it may spend altogether; what it has spent, where its work is done.
     pub budget_usd: Option<Money>,
 }
 
-impl Left {
+impl UnfinishedRun {
     /// What it may still spend; nothing if it has no bound of its own.
     pub fn promised(&self) -> Option<Money> {
         Some(Money(self.budget_usd?.0.saturating_sub(self.spent_usd.0)))
@@ -161,7 +161,7 @@ pub struct Candidate {
 
 /// What came of landing several at a time. Who is not named here waits as before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Together {
+pub struct BatchLanding {
     /// Runs that came to an end: landed, or refused for a reason of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<ItemEnd>,
@@ -183,7 +183,7 @@ pub struct ItemEnd {
 /// Why a sprint stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum SprintStop {
     /// Nothing is left that could be run.
     Done,
     /// A person said no to a batch.
@@ -193,44 +193,45 @@ pub enum Stop {
     Quality,
 }
 
-impl Stop {
+impl SprintStop {
     pub fn name(self) -> &'static str {
         match self {
-            Stop::Done => "done",
-            Stop::Declined => "declined",
-            Stop::TaskFailures => "task_failures",
-            Stop::Budget => "budget",
-            Stop::Quality => "quality",
+            SprintStop::Done => "done",
+            SprintStop::Declined => "declined",
+            SprintStop::TaskFailures => "task_failures",
+            SprintStop::Budget => "budget",
+            SprintStop::Quality => "quality",
         }
     }
 }
 
-impl Event {
+impl SprintEvent {
     pub fn verb(&self) -> Verb {
         match self {
-            Event::Ask { .. }
-            | Event::Claim { .. }
-            | Event::Run { .. }
-            | Event::Resume { .. }
-            | Event::Land { .. }
-            | Event::BatchLand { .. }
-            | Event::Settle { .. } => Verb::Ordered,
-            Event::Checkpoint { .. } | Event::Warning { .. } | Event::Break { .. } | Event::End { .. } => {
-                Verb::Decided
-            }
-            Event::Start { .. }
-            | Event::Session { .. }
-            | Event::Seen { .. }
-            | Event::Answered { .. }
-            | Event::Claimed { .. }
-            | Event::Ended { .. }
-            | Event::Landed { .. }
-            | Event::BatchLanded { .. }
-            | Event::Overlap { .. }
-            | Event::Settled { .. }
-            | Event::Due { .. }
-            | Event::Served { .. }
-            | Event::Interrupted { .. } => Verb::Reported,
+            SprintEvent::Ask { .. }
+            | SprintEvent::Claim { .. }
+            | SprintEvent::Run { .. }
+            | SprintEvent::Resume { .. }
+            | SprintEvent::Land { .. }
+            | SprintEvent::BatchLand { .. }
+            | SprintEvent::Settle { .. } => Verb::Ordered,
+            SprintEvent::Checkpoint { .. }
+            | SprintEvent::Warning { .. }
+            | SprintEvent::Break { .. }
+            | SprintEvent::End { .. } => Verb::Decided,
+            SprintEvent::Start { .. }
+            | SprintEvent::Session { .. }
+            | SprintEvent::Seen { .. }
+            | SprintEvent::Answered { .. }
+            | SprintEvent::Claimed { .. }
+            | SprintEvent::Ended { .. }
+            | SprintEvent::Landed { .. }
+            | SprintEvent::BatchLanded { .. }
+            | SprintEvent::Overlap { .. }
+            | SprintEvent::Settled { .. }
+            | SprintEvent::Due { .. }
+            | SprintEvent::Served { .. }
+            | SprintEvent::Interrupted { .. } => Verb::Reported,
         }
     }
 
@@ -238,12 +239,12 @@ impl Event {
     #[expect(clippy::wildcard_enum_match_arm, reason = "everything else answers nothing")]
     pub fn answers(&self) -> Option<Seq> {
         match self {
-            Event::Answered { start_seq, .. }
-            | Event::Claimed { start_seq, .. }
-            | Event::Ended { start_seq, .. }
-            | Event::Landed { start_seq, .. }
-            | Event::BatchLanded { start_seq, .. }
-            | Event::Settled { start_seq } => Some(*start_seq),
+            SprintEvent::Answered { start_seq, .. }
+            | SprintEvent::Claimed { start_seq, .. }
+            | SprintEvent::Ended { start_seq, .. }
+            | SprintEvent::Landed { start_seq, .. }
+            | SprintEvent::BatchLanded { start_seq, .. }
+            | SprintEvent::Settled { start_seq } => Some(*start_seq),
             _ => None,
         }
     }

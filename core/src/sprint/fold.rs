@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::breaker::{self, Breaker};
-use super::event::{Entry, Event, Left, RunEnd, Stop, Together};
-use super::policy::{Policy, Room};
-use super::queue::{Item, Status};
+use super::breaker::{self, SprintBreaker};
+use super::event::{BatchLanding, RunEnd, SprintEntry, SprintEvent, SprintStop, UnfinishedRun};
+use super::policy::{Room, SprintPolicy};
+use super::queue::{ItemStatus, QueueItem};
 use super::{decide, standing};
 use crate::event::Verb;
 use crate::model::{Money, RunStatus, Seq, Share};
@@ -13,15 +13,15 @@ use crate::model::{Money, RunStatus, Seq, Share};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sprint {
     pub lines: u64,
-    pub policy: Policy,
+    pub policy: SprintPolicy,
     pub autonomous: bool,
     pub begun: bool,
     /// How many lives it had.
     pub fence: u64,
     pub tag: String,
-    pub items: BTreeMap<String, Known>,
+    pub items: BTreeMap<String, ItemState>,
     /// What was ordered and not answered yet.
-    pub open: BTreeMap<Seq, Event>,
+    pub open: BTreeMap<Seq, SprintEvent>,
     /// Tasks that failed one after the other.
     pub streak: u32,
     /// By run.
@@ -29,20 +29,20 @@ pub struct Sprint {
     /// Which project a run belongs to.
     pub projects: BTreeMap<String, String>,
     /// Provider accounts that turned a run away.
-    pub breakers: BTreeMap<String, Breaker>,
+    pub breakers: BTreeMap<String, SprintBreaker>,
     /// The accounts the last run of a project worked with.
     pub accounts: BTreeMap<String, BTreeSet<String>>,
     pub first: Option<Share>,
     pub last: Option<Share>,
-    pub since: Since,
+    pub since: SinceCheckpoint,
     /// A checkpoint was reached, and nobody has been asked since.
     pub at_checkpoint: bool,
     /// What runs and landings took altogether.
     pub work_ms: u64,
     /// It was told that much of the budget is gone.
     pub warned: bool,
-    pub broke: Option<(Stop, bool, String)>,
-    pub end: Option<(Stop, String)>,
+    pub broke: Option<(SprintStop, bool, String)>,
+    pub end: Option<(SprintStop, String)>,
     /// The items a person said yes to, until they are claimed.
     pub agreed: Vec<String>,
     /// Items that were red together and are not taken apart yet; the last are parts of those before.
@@ -55,17 +55,17 @@ pub struct Sprint {
 
 /// Since the last checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Since {
+pub struct SinceCheckpoint {
     pub tasks: u32,
     pub work_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    pub item: Item,
+pub struct ItemState {
+    pub item: QueueItem,
     /// In the order in which it was first seen.
     pub number: usize,
-    pub stand: Stand,
+    pub stand: ItemStage,
     pub fence: Option<u64>,
     pub attempt: u32,
     /// What its last run may spend.
@@ -73,14 +73,14 @@ pub struct Known {
     /// How its last run came out.
     pub end: Option<RunEnd>,
     /// The run of an earlier sprint with which it begins.
-    pub left: Option<Left>,
+    pub left: Option<UnfinishedRun>,
     /// It lands by itself: it did not go together with others.
     pub alone: bool,
 }
 
 /// Where an item is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stand {
+pub enum ItemStage {
     /// Not ours yet.
     Waiting,
     Claiming,
@@ -101,43 +101,43 @@ pub enum Stand {
     Aside,
 }
 
-impl Stand {
+impl ItemStage {
     /// As it is told to people.
     pub fn name(self) -> &'static str {
         match self {
-            Stand::Waiting => "waiting",
-            Stand::Claiming | Stand::Claimed => "starting",
-            Stand::Running => "running",
-            Stand::Parked => "parked",
-            Stand::Ended => "ready to land",
-            Stand::Landing => "landing",
-            Stand::Landed | Stand::Settling => "settling",
-            Stand::Settled => "settled",
-            Stand::Aside => "set aside",
+            ItemStage::Waiting => "waiting",
+            ItemStage::Claiming | ItemStage::Claimed => "starting",
+            ItemStage::Running => "running",
+            ItemStage::Parked => "parked",
+            ItemStage::Ended => "ready to land",
+            ItemStage::Landing => "landing",
+            ItemStage::Landed | ItemStage::Settling => "settling",
+            ItemStage::Settled => "settled",
+            ItemStage::Aside => "set aside",
         }
     }
 
     /// From the claim to the last word in the queue: its project is busy with it.
     pub fn is_ours(self) -> bool {
-        !matches!(self, Stand::Waiting | Stand::Settled | Stand::Aside)
+        !matches!(self, ItemStage::Waiting | ItemStage::Settled | ItemStage::Aside)
     }
 }
 
 impl Sprint {
-    pub fn replay<'a>(log: impl IntoIterator<Item = &'a Entry>) -> Sprint {
+    pub fn replay<'a>(log: impl IntoIterator<Item = &'a SprintEntry>) -> Sprint {
         let mut sprint = Sprint::default();
         log.into_iter().for_each(|entry| sprint.apply(entry));
         sprint
     }
 
     /// Takes in one report. The entry is the caller's to write down.
-    pub fn hear(&mut self, at: u64, report: Event) -> Entry {
+    pub fn hear(&mut self, at: u64, report: SprintEvent) -> SprintEntry {
         debug_assert_eq!(report.verb(), Verb::Reported);
         self.write(at, report)
     }
 
     /// Draws every conclusion there is.
-    pub fn settle(&mut self, at: u64, room: Room) -> Vec<Entry> {
+    pub fn settle(&mut self, at: u64, room: Room) -> Vec<SprintEntry> {
         let mut entries = Vec::new();
         // Every round moves an item or ends the sprint, so this is far more than can follow at once.
         let bound = 20 * self.items.len() + 100;
@@ -152,33 +152,35 @@ impl Sprint {
         entries
     }
 
-    fn write(&mut self, at: u64, event: Event) -> Entry {
-        let entry = Entry { seq: self.lines + 1, at, event };
+    fn write(&mut self, at: u64, event: SprintEvent) -> SprintEntry {
+        let entry = SprintEntry { seq: self.lines + 1, at, event };
         self.apply(&entry);
         entry
     }
 
-    pub fn apply(&mut self, entry: &Entry) {
+    pub fn apply(&mut self, entry: &SprintEntry) {
         self.lines = entry.seq;
         let answered = entry.event.answers().and_then(|seq| self.open.remove(&seq));
         if entry.event.verb() == Verb::Ordered {
             self.open.insert(entry.seq, entry.event.clone());
         }
         match &entry.event {
-            Event::Start { policy, autonomous, .. } => {
+            SprintEvent::Start { policy, autonomous, .. } => {
                 (self.policy, self.autonomous, self.begun) = (policy.clone(), *autonomous, true);
             }
-            Event::Session { fence, tag } => (self.fence, self.tag) = (*fence, tag.clone()),
-            Event::Seen { item } => self.saw(item),
-            Event::Ask { .. } | Event::Interrupted { .. } => {}
-            Event::Answered { yes, .. } => self.answered(answered.as_ref(), *yes),
-            Event::Claim { item } => {
+            SprintEvent::Session { fence, tag } => (self.fence, self.tag) = (*fence, tag.clone()),
+            SprintEvent::Seen { item } => self.saw(item),
+            SprintEvent::Ask { .. } | SprintEvent::Interrupted { .. } => {}
+            SprintEvent::Answered { yes, .. } => self.answered(answered.as_ref(), *yes),
+            SprintEvent::Claim { item } => {
                 self.agreed.retain(|agreed| agreed != item);
-                self.stand(item, Stand::Claiming);
+                self.stand(item, ItemStage::Claiming);
             }
-            Event::Claimed { fence, left, .. } => self.claimed(answered.as_ref(), *fence, left.as_ref()),
-            Event::Run { item, attempt, budget_usd, .. } => {
-                self.stand(item, Stand::Running);
+            SprintEvent::Claimed { fence, left, .. } => {
+                self.claimed(answered.as_ref(), *fence, left.as_ref())
+            }
+            SprintEvent::Run { item, attempt, budget_usd, .. } => {
+                self.stand(item, ItemStage::Running);
                 self.known(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
                     // Nobody went on with it.
@@ -191,10 +193,10 @@ impl Sprint {
                 let tried: Vec<String> = breaker::tried_by(self, project).cloned().collect();
                 self.note_trial(item, &tried);
             }
-            Event::Resume { item, .. } => {
-                self.stand(item, Stand::Running);
+            SprintEvent::Resume { item, .. } => {
+                self.stand(item, ItemStage::Running);
                 let tried = match self.items.get(item) {
-                    Some(Known { end: Some(end), .. }) => {
+                    Some(ItemState { end: Some(end), .. }) => {
                         end.busy.as_ref().map_or(Vec::new(), |busy| busy.accounts.clone())
                     }
                     Some(known) => breaker::tried_by(self, &known.item.project).cloned().collect(),
@@ -207,37 +209,39 @@ impl Sprint {
                 });
                 self.note_trial(item, &tried);
             }
-            Event::Ended { end, .. } => {
+            SprintEvent::Ended { end, .. } => {
                 let parked = self.is_parked(end, entry.at);
-                self.ended(answered.as_ref(), end, if parked { Stand::Parked } else { Stand::Ended });
+                self.ended(answered.as_ref(), end, if parked { ItemStage::Parked } else { ItemStage::Ended });
                 if let Some(item) = answered.as_ref().and_then(ran) {
                     self.note_accounts(item, end, entry.at);
                 }
             }
-            Event::Due { account } => self.note_due(account),
-            Event::Served { account } => {
+            SprintEvent::Due { account } => self.note_due(account),
+            SprintEvent::Served { account } => {
                 self.breakers.remove(account);
             }
-            Event::Land { item, .. } => self.stand(item, Stand::Landing),
-            Event::Landed { end, .. } => self.ended(answered.as_ref(), end, Stand::Landed),
-            Event::BatchLand { candidates, .. } => {
-                candidates.iter().for_each(|one| self.stand(&one.item, Stand::Landing));
+            SprintEvent::Land { item, .. } => self.stand(item, ItemStage::Landing),
+            SprintEvent::Landed { end, .. } => self.ended(answered.as_ref(), end, ItemStage::Landed),
+            SprintEvent::BatchLand { candidates, .. } => {
+                candidates.iter().for_each(|one| self.stand(&one.item, ItemStage::Landing));
             }
-            Event::BatchLanded { came, .. } => self.batch_landed(answered.as_ref(), came),
-            Event::Overlap { a, b, files } => self.overlapped(a, b, files),
-            Event::Settle { item, status, .. } => {
-                self.stand(item, Stand::Settling);
+            SprintEvent::BatchLanded { came, .. } => self.batch_landed(answered.as_ref(), came),
+            SprintEvent::Overlap { a, b, files } => self.overlapped(a, b, files),
+            SprintEvent::Settle { item, status, .. } => {
+                self.stand(item, ItemStage::Settling);
                 self.known(item, |known| known.item.status = *status);
             }
-            Event::Settled { .. } => self.settled(answered.as_ref()),
-            Event::Warning { .. } => self.warned = true,
-            Event::Checkpoint { .. } => (self.since, self.at_checkpoint) = (Since::default(), true),
-            Event::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
-            Event::End { why, detail } => self.end = Some((*why, detail.clone())),
+            SprintEvent::Settled { .. } => self.settled(answered.as_ref()),
+            SprintEvent::Warning { .. } => self.warned = true,
+            SprintEvent::Checkpoint { .. } => {
+                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true)
+            }
+            SprintEvent::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
+            SprintEvent::End { why, detail } => self.end = Some((*why, detail.clone())),
         }
     }
 
-    fn saw(&mut self, item: &Item) {
+    fn saw(&mut self, item: &QueueItem) {
         let number = self.items.len();
         match self.items.get_mut(&item.id) {
             // What is ours is ours to change.
@@ -246,34 +250,36 @@ impl Sprint {
                 known.item = item.clone();
             }
             None => {
-                let stand = Stand::Waiting;
+                let stand = ItemStage::Waiting;
                 let (fence, attempt, budget, end, left, alone) = (None, 0, None, None, None, false);
                 let known =
-                    Known { item: item.clone(), number, stand, fence, attempt, budget, end, left, alone };
+                    ItemState { item: item.clone(), number, stand, fence, attempt, budget, end, left, alone };
                 self.items.insert(item.id.clone(), known);
             }
         }
     }
 
-    fn answered(&mut self, order: Option<&Event>, yes: bool) {
-        if let Some(Event::Ask { items }) = order {
+    fn answered(&mut self, order: Option<&SprintEvent>, yes: bool) {
+        if let Some(SprintEvent::Ask { items }) = order {
             self.at_checkpoint = false;
             if yes {
                 self.agreed.clone_from(items);
             } else {
-                self.broke = Some((Stop::Declined, false, "you said no to a batch".to_owned()));
+                self.broke = Some((SprintStop::Declined, false, "you said no to a batch".to_owned()));
             }
         }
     }
 
-    fn claimed(&mut self, order: Option<&Event>, fence: Option<u64>, left: Option<&Left>) {
-        let Some(Event::Claim { item }) = order else { return };
-        self.stand(item, if fence.is_some() { Stand::Claimed } else { Stand::Aside });
+    fn claimed(&mut self, order: Option<&SprintEvent>, fence: Option<u64>, left: Option<&UnfinishedRun>) {
+        let Some(SprintEvent::Claim { item }) = order else { return };
+        self.stand(item, if fence.is_some() { ItemStage::Claimed } else { ItemStage::Aside });
         self.known(item, |known| (known.fence, known.left) = (fence, left.cloned()));
     }
 
-    fn ended(&mut self, order: Option<&Event>, end: &RunEnd, stand: Stand) {
-        let Some(Event::Run { item, .. } | Event::Resume { item, .. } | Event::Land { item, .. }) = order
+    fn ended(&mut self, order: Option<&SprintEvent>, end: &RunEnd, stand: ItemStage) {
+        let Some(
+            SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. } | SprintEvent::Land { item, .. },
+        ) = order
         else {
             return;
         };
@@ -282,12 +288,12 @@ impl Sprint {
     }
 
     /// Whoever neither landed nor was refused waits as before.
-    fn batch_landed(&mut self, order: Option<&Event>, came: &Together) {
-        let Some(Event::BatchLand { candidates, .. }) = order else { return };
+    fn batch_landed(&mut self, order: Option<&SprintEvent>, came: &BatchLanding) {
+        let Some(SprintEvent::BatchLand { candidates, .. }) = order else { return };
         self.worked(came.took_ms);
-        candidates.iter().for_each(|one| self.stand(&one.item, Stand::Ended));
+        candidates.iter().for_each(|one| self.stand(&one.item, ItemStage::Ended));
         for one in &came.ends {
-            self.came_out(&one.item, &one.end, Stand::Landed);
+            self.came_out(&one.item, &one.end, ItemStage::Landed);
         }
         for item in &came.alone {
             self.known(item, |known| known.alone = true);
@@ -313,8 +319,8 @@ impl Sprint {
         self.since.work_ms = self.since.work_ms.saturating_add(took_ms);
     }
 
-    fn came_out(&mut self, item: &str, end: &RunEnd, stand: Stand) {
-        let landed = stand == Stand::Landed && end.status == Some(RunStatus::Merged);
+    fn came_out(&mut self, item: &str, end: &RunEnd, stand: ItemStage) {
+        let landed = stand == ItemStage::Landed && end.status == Some(RunStatus::Merged);
         if landed {
             // What landed was part of what is red, and what is left of it still is.
             self.reds.iter_mut().for_each(|red| red.retain(|other| other != item));
@@ -334,16 +340,20 @@ impl Sprint {
         self.known(item, |known| known.end = Some(end.clone()));
     }
 
-    fn settled(&mut self, order: Option<&Event>) {
-        let Some(Event::Settle { item, status, fence, .. }) = order else { return };
-        let aside = *status == Status::Pending;
-        self.stand(item, if aside { Stand::Aside } else { Stand::Settled });
+    fn settled(&mut self, order: Option<&SprintEvent>) {
+        let Some(SprintEvent::Settle { item, status, fence, .. }) = order else { return };
+        let aside = *status == ItemStatus::Pending;
+        self.stand(item, if aside { ItemStage::Aside } else { ItemStage::Settled });
         let Some(known) = self.items.get(item).filter(|_| fence.is_some()) else { return };
         let quality = standing::quality(*status, known.end.as_ref());
         match status {
-            Status::Completed => self.streak = 0,
-            Status::Failed => self.streak += 1,
-            Status::Proposed | Status::Pending | Status::Running | Status::Blocked | Status::Cancelled => {
+            ItemStatus::Completed => self.streak = 0,
+            ItemStatus::Failed => self.streak += 1,
+            ItemStatus::Proposed
+            | ItemStatus::Pending
+            | ItemStatus::Running
+            | ItemStatus::Blocked
+            | ItemStatus::Cancelled => {
                 return;
             }
         }
@@ -352,11 +362,11 @@ impl Sprint {
         self.last = Some(quality);
     }
 
-    fn stand(&mut self, item: &str, stand: Stand) {
+    fn stand(&mut self, item: &str, stand: ItemStage) {
         self.known(item, |known| known.stand = stand);
     }
 
-    fn known(&mut self, item: &str, change: impl FnOnce(&mut Known)) {
+    fn known(&mut self, item: &str, change: impl FnOnce(&mut ItemState)) {
         if let Some(known) = self.items.get_mut(item) {
             change(known);
         }
@@ -372,7 +382,7 @@ impl Sprint {
     }
 
     /// The items that change what this one changes.
-    pub fn overlapping<'a>(&'a self, item: &str) -> impl Iterator<Item = &'a Known> + use<'a> {
+    pub fn overlapping<'a>(&'a self, item: &str) -> impl Iterator<Item = &'a ItemState> + use<'a> {
         let others = |(a, b): &'a (String, String)| match item {
             item if a == item => Some(b),
             item if b == item => Some(a),
@@ -387,12 +397,12 @@ impl Sprint {
     }
 
     /// What is ours now.
-    pub fn ours(&self) -> impl Iterator<Item = &Known> {
+    pub fn ours(&self) -> impl Iterator<Item = &ItemState> {
         self.items.values().filter(|known| known.stand.is_ours())
     }
 }
 
-impl Known {
+impl ItemState {
     /// How many runs it has had here.
     pub fn runs(&self) -> u32 {
         self.attempt + u32::from(self.left.is_some())
@@ -419,9 +429,9 @@ fn pair(a: &str, b: &str) -> (String, String) {
 
 /// The item of an order that a run's end answers.
 #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else runs")]
-fn ran(order: &Event) -> Option<&str> {
+fn ran(order: &SprintEvent) -> Option<&str> {
     match order {
-        Event::Run { item, .. } | Event::Resume { item, .. } => Some(item),
+        SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. } => Some(item),
         _ => None,
     }
 }

@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 
 use super::decide::{follows, in_order};
-use super::event::{Candidate, Event};
-use super::fold::{Known, Sprint, Stand};
-use super::queue::Status;
+use super::event::{Candidate, SprintEvent};
+use super::fold::{ItemStage, ItemState, Sprint};
+use super::queue::ItemStatus;
 use super::standing::Follows;
 
 /// One landing at a time in a project.
-pub(super) fn land(sprint: &Sprint) -> Vec<Event> {
+pub(super) fn land(sprint: &Sprint) -> Vec<SprintEvent> {
     let ready = in_order(sprint, |known| is_ready(sprint, known));
     let projects: BTreeSet<&str> = ready.iter().map(|known| known.item.project.as_str()).collect();
     let next = projects.into_iter().filter(|project| !is_busy(sprint, project)).find_map(|project| {
@@ -23,21 +23,22 @@ pub(super) fn land(sprint: &Sprint) -> Vec<Event> {
     next.into_iter().collect()
 }
 
-fn is_ready(sprint: &Sprint, known: &Known) -> bool {
-    known.stand == Stand::Ended
+fn is_ready(sprint: &Sprint, known: &ItemState) -> bool {
+    known.stand == ItemStage::Ended
         && follows(sprint, known) == Some(Follows::Land)
         && waits_for(sprint, known).is_none()
 }
 
 fn is_busy(sprint: &Sprint, project: &str) -> bool {
-    sprint.items.values().any(|known| known.stand == Stand::Landing && known.item.project == project)
+    sprint.items.values().any(|known| known.stand == ItemStage::Landing && known.item.project == project)
 }
 
 /// What lands next of what is ready in a project, in its order. What was red together is taken apart before anything
 /// else is tried. Two that change the same are never ready at the same time: one of them waits for the other.
-fn next<'a>(sprint: &Sprint, ready: &[&'a Known]) -> Vec<&'a Known> {
+fn next<'a>(sprint: &Sprint, ready: &[&'a ItemState]) -> Vec<&'a ItemState> {
     for red in sprint.reds.iter().rev() {
-        let left: Vec<&Known> = ready.iter().copied().filter(|known| red.contains(&known.item.id)).collect();
+        let left: Vec<&ItemState> =
+            ready.iter().copied().filter(|known| red.contains(&known.item.id)).collect();
         if !left.is_empty() {
             return left[..(left.len() / 2).max(1)].to_vec();
         }
@@ -51,37 +52,40 @@ fn next<'a>(sprint: &Sprint, ready: &[&'a Known]) -> Vec<&'a Known> {
 }
 
 /// One by itself is landed as a person would land it.
-fn order(project: &str, items: &[&Known]) -> Option<Event> {
+fn order(project: &str, items: &[&ItemState]) -> Option<SprintEvent> {
     let candidates: Vec<Candidate> = items.iter().filter_map(|known| candidate(known)).collect();
     match &candidates[..] {
         [] => None,
-        [Candidate { item, run_id }] => Some(Event::Land { item: item.clone(), run_id: run_id.clone() }),
-        _ => Some(Event::BatchLand { project: project.to_owned(), candidates }),
+        [Candidate { item, run_id }] => {
+            Some(SprintEvent::Land { item: item.clone(), run_id: run_id.clone() })
+        }
+        _ => Some(SprintEvent::BatchLand { project: project.to_owned(), candidates }),
     }
 }
 
-fn candidate(known: &Known) -> Option<Candidate> {
+fn candidate(known: &ItemState) -> Option<Candidate> {
     Some(Candidate { item: known.item.id.clone(), run_id: known.end.as_ref()?.run_id.clone() })
 }
 
 /// Whoever comes first of two that change the same is waited for.
-pub fn waits_for<'a>(sprint: &'a Sprint, known: &Known) -> Option<&'a Known> {
+pub fn waits_for<'a>(sprint: &'a Sprint, known: &ItemState) -> Option<&'a ItemState> {
     let mut others = sprint.overlapping(&known.item.id);
     others.find(|other| other.stand.is_ours() && comes_before(other, known))
 }
 
 /// It would only conflict: something landed that changes what it changes.
-pub(super) fn is_overtaken(sprint: &Sprint, known: &Known) -> bool {
-    let landed = |other: &Known| other.stand == Stand::Settled && other.item.status == Status::Completed;
+pub(super) fn is_overtaken(sprint: &Sprint, known: &ItemState) -> bool {
+    let landed =
+        |other: &ItemState| other.stand == ItemStage::Settled && other.item.status == ItemStatus::Completed;
     waits_for(sprint, known).is_none() && sprint.overlapping(&known.item.id).any(landed)
 }
 
 /// Somebody runs who once changed the same as this one.
-pub fn is_in_the_way(sprint: &Sprint, known: &Known) -> bool {
-    let mut running = sprint.items.values().filter(|other| other.stand == Stand::Running);
+pub fn is_in_the_way(sprint: &Sprint, known: &ItemState) -> bool {
+    let mut running = sprint.items.values().filter(|other| other.stand == ItemStage::Running);
     running.any(|other| sprint.is_kept_apart(&known.item.id, &other.item.id))
 }
 
-fn comes_before(one: &Known, other: &Known) -> bool {
+fn comes_before(one: &ItemState, other: &ItemState) -> bool {
     (one.item.priority, one.number) < (other.item.priority, other.number)
 }

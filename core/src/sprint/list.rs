@@ -5,7 +5,7 @@
 
 /// An entry as it stands in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedTask {
     pub line: usize,
     pub done: bool,
     pub text: String,
@@ -18,17 +18,17 @@ pub struct Listed {
 
 /// A line that can't be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ListFault {
     pub line: usize,
     pub why: String,
 }
 
-pub fn read(text: &str) -> (Vec<Listed>, Vec<Fault>) {
+pub fn read(text: &str) -> (Vec<ListedTask>, Vec<ListFault>) {
     let (mut entries, mut faults) = (Vec::new(), Vec::new());
     for (line, content) in (1..).zip(text.lines()) {
         match entry(line, content.trim_end()) {
             Some(Ok(entry)) => entries.push(entry),
-            Some(Err(why)) => faults.push(Fault { line, why }),
+            Some(Err(why)) => faults.push(ListFault { line, why }),
             None => {}
         }
     }
@@ -36,7 +36,7 @@ pub fn read(text: &str) -> (Vec<Listed>, Vec<Fault>) {
 }
 
 /// `None` for prose.
-fn entry(line: usize, content: &str) -> Option<Result<Listed, String>> {
+fn entry(line: usize, content: &str) -> Option<Result<ListedTask, String>> {
     let rest = content.trim_start().strip_prefix(['-', '*'])?.trim_start().strip_prefix('[')?;
     let (mark, rest) = rest.split_once(']')?;
     let done = match mark.trim() {
@@ -49,7 +49,7 @@ fn entry(line: usize, content: &str) -> Option<Result<Listed, String>> {
     if text.is_empty() {
         return Some(Err("it has no text".to_owned()));
     }
-    let mut listed = Listed { line, done, text, workflow: None, depends: Vec::new(), condition: None };
+    let mut listed = ListedTask { line, done, text, workflow: None, depends: Vec::new(), condition: None };
     for part in parts.filter(|part| !part.is_empty()) {
         if let Err(why) = take(&mut listed, part) {
             return Some(Err(why));
@@ -58,7 +58,7 @@ fn entry(line: usize, content: &str) -> Option<Result<Listed, String>> {
     Some(Ok(listed))
 }
 
-fn take(listed: &mut Listed, part: &str) -> Result<(), String> {
+fn take(listed: &mut ListedTask, part: &str) -> Result<(), String> {
     let labelled =
         part.split_once(':').map(|(label, value)| (label.trim().to_ascii_lowercase(), value.trim()));
     match labelled {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn bx_28_a_list_is_read_line_by_line() {
-        let plain = |line, text: &str| Listed {
+        let plain = |line, text: &str| ListedTask {
             line,
             done: false,
             text: text.to_owned(),
@@ -104,15 +104,15 @@ mod tests {
                     - plain bullet\n";
         let (entries, faults) = read(text);
         let expected = vec![
-            Listed { workflow: Some("fast".to_owned()), ..plain(2, "Fix the login") },
-            Listed { done: true, ..plain(3, "Old thing") },
-            Listed {
+            ListedTask { workflow: Some("fast".to_owned()), ..plain(2, "Fix the login") },
+            ListedTask { done: true, ..plain(3, "Old thing") },
+            ListedTask {
                 workflow: Some("standard".to_owned()),
                 depends: vec!["Fix the login".to_owned(), "Old thing".to_owned()],
                 condition: Some("429 after ten".to_owned()),
                 ..plain(5, "Add limits")
             },
-            Listed { condition: Some("x".to_owned()), ..plain(9, "nested") },
+            ListedTask { condition: Some("x".to_owned()), ..plain(9, "nested") },
         ];
         assert_eq!(entries, expected);
         let lines: Vec<usize> = faults.iter().map(|fault| fault.line).collect();

@@ -19,4 +19,4 @@ pub mod policy;
 pub mod queue;
 pub mod standing;
 
-pub use fold::{Known, Since, Sprint, Stand, run_id};
+pub use fold::{ItemStage, ItemState, SinceCheckpoint, Sprint, run_id};

@@ -8,7 +8,7 @@ use crate::model::Money;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Policy {
+pub struct SprintPolicy {
     /// How many tasks run at a time (BX-22).
     pub slots: u32,
     /// How many of them may be L or XL.
@@ -51,9 +51,9 @@ pub struct Policy {
     pub fast_below_percent: u64,
 }
 
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy {
+impl Default for SprintPolicy {
+    fn default() -> SprintPolicy {
+        SprintPolicy {
             slots: 4,
             large: 2,
             low_priority: false,
@@ -89,7 +89,7 @@ impl Room {
     pub const PLENTY: Room = Room { load_percent: 0, memory_mb: u64::MAX };
 }
 
-impl Policy {
+impl SprintPolicy {
     pub fn admits(&self, room: Room) -> bool {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }

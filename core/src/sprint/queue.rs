@@ -35,7 +35,7 @@ impl Priority {
 
 /// How large a task is thought to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Estimate {
+pub enum TaskSize {
     S,
     M,
     L,
@@ -43,49 +43,49 @@ pub enum Estimate {
     Xl,
 }
 
-impl Estimate {
-    pub const ALL: [Estimate; 4] = [Estimate::S, Estimate::M, Estimate::L, Estimate::Xl];
+impl TaskSize {
+    pub const ALL: [TaskSize; 4] = [TaskSize::S, TaskSize::M, TaskSize::L, TaskSize::Xl];
 
     pub fn name(self) -> &'static str {
         match self {
-            Estimate::S => "S",
-            Estimate::M => "M",
-            Estimate::L => "L",
-            Estimate::Xl => "XL",
+            TaskSize::S => "S",
+            TaskSize::M => "M",
+            TaskSize::L => "L",
+            TaskSize::Xl => "XL",
         }
     }
 
-    pub fn parse(name: &str) -> Option<Estimate> {
-        Estimate::ALL.into_iter().find(|estimate| estimate.name() == name)
+    pub fn parse(name: &str) -> Option<TaskSize> {
+        TaskSize::ALL.into_iter().find(|estimate| estimate.name() == name)
     }
 
     /// Of these only few run at a time.
     pub fn is_large(self) -> bool {
-        self >= Estimate::L
+        self >= TaskSize::L
     }
 
     /// The workflow of a task for which none was named.
     pub fn workflow(self) -> Workflow {
         match self {
-            Estimate::S => Workflow::Fast,
-            Estimate::M => Workflow::Standard,
-            Estimate::L | Estimate::Xl => Workflow::Thorough,
+            TaskSize::S => Workflow::Fast,
+            TaskSize::M => Workflow::Standard,
+            TaskSize::L | TaskSize::Xl => Workflow::Thorough,
         }
     }
 
     /// What a workflow that was named says about the size.
-    pub fn of_workflow(name: &str) -> Estimate {
+    pub fn of_workflow(name: &str) -> TaskSize {
         match name {
-            "fast" => Estimate::S,
-            "thorough" => Estimate::L,
-            _ => Estimate::M,
+            "fast" => TaskSize::S,
+            "thorough" => TaskSize::L,
+            _ => TaskSize::M,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ItemStatus {
     /// Somebody should look at it first.
     Proposed,
     Pending,
@@ -97,54 +97,54 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
-    pub const ALL: [Status; 7] = [
-        Status::Proposed,
-        Status::Pending,
-        Status::Running,
-        Status::Completed,
-        Status::Failed,
-        Status::Blocked,
-        Status::Cancelled,
+impl ItemStatus {
+    pub const ALL: [ItemStatus; 7] = [
+        ItemStatus::Proposed,
+        ItemStatus::Pending,
+        ItemStatus::Running,
+        ItemStatus::Completed,
+        ItemStatus::Failed,
+        ItemStatus::Blocked,
+        ItemStatus::Cancelled,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Status::Proposed => "proposed",
-            Status::Pending => "pending",
-            Status::Running => "running",
-            Status::Completed => "completed",
-            Status::Failed => "failed",
-            Status::Blocked => "blocked",
-            Status::Cancelled => "cancelled",
+            ItemStatus::Proposed => "proposed",
+            ItemStatus::Pending => "pending",
+            ItemStatus::Running => "running",
+            ItemStatus::Completed => "completed",
+            ItemStatus::Failed => "failed",
+            ItemStatus::Blocked => "blocked",
+            ItemStatus::Cancelled => "cancelled",
         }
     }
 
-    pub fn parse(name: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == name)
+    pub fn parse(name: &str) -> Option<ItemStatus> {
+        ItemStatus::ALL.into_iter().find(|status| status.name() == name)
     }
 
     /// Nothing that waits for such an item will ever be ready.
     fn is_lost(self) -> bool {
-        matches!(self, Status::Failed | Status::Blocked | Status::Cancelled)
+        matches!(self, ItemStatus::Failed | ItemStatus::Blocked | ItemStatus::Cancelled)
     }
 
     /// It can still become something.
     pub fn is_open(self) -> bool {
-        matches!(self, Status::Proposed | Status::Pending | Status::Running)
+        matches!(self, ItemStatus::Proposed | ItemStatus::Pending | ItemStatus::Running)
     }
 }
 
 /// One task for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Item {
+pub struct QueueItem {
     pub id: String,
     /// A folder below the one where projects lie.
     pub project: String,
     pub task: String,
     pub priority: Priority,
-    pub estimate: Estimate,
-    pub status: Status,
+    pub estimate: TaskSize,
+    pub status: ItemStatus,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// By the estimate if not given.
@@ -155,14 +155,14 @@ pub struct Item {
     pub files: Vec<String>,
 }
 
-impl Item {
+impl QueueItem {
     /// The workflow a run of it gets.
     pub fn workflow(&self) -> &str {
         self.workflow.as_deref().unwrap_or(self.estimate.workflow().name())
     }
 
     /// Whether both say what they touch, and that is not the same.
-    pub fn is_apart_from(&self, other: &Item) -> bool {
+    pub fn is_apart_from(&self, other: &QueueItem) -> bool {
         let overlap = |one: &str, two: &str| {
             let (one, two) = (one.trim_end_matches('/'), two.trim_end_matches('/'));
             let below = |path: &str, folder: &str| {
@@ -177,7 +177,7 @@ impl Item {
 
 /// What the dependencies of an item say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum DependencyState {
     /// Everything it waits for is completed.
     Ready,
     /// It waits for these.
@@ -189,11 +189,11 @@ pub enum Standing {
 /// What waits for what, in a queue at one moment. Of items with one name the first counts.
 #[derive(Debug, Clone, Default)]
 pub struct Graph<'a> {
-    items: BTreeMap<&'a str, &'a Item>,
+    items: BTreeMap<&'a str, &'a QueueItem>,
 }
 
 impl<'a> Graph<'a> {
-    pub fn of(items: impl IntoIterator<Item = &'a Item>) -> Graph<'a> {
+    pub fn of(items: impl IntoIterator<Item = &'a QueueItem>) -> Graph<'a> {
         let mut graph = Graph::default();
         for item in items {
             graph.items.entry(&item.id).or_insert(item);
@@ -243,21 +243,23 @@ impl<'a> Graph<'a> {
     }
 
     /// What an item's dependencies say. One that names nothing is waited for: it may be added yet.
-    pub fn standing(&self, item: &Item) -> Standing {
+    pub fn standing(&self, item: &QueueItem) -> DependencyState {
         let status = |on: &String| self.items.get(on.as_str()).map(|item| item.status);
-        if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(Status::is_lost)) {
-            return Standing::Lost(lost.clone());
+        if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(ItemStatus::is_lost)) {
+            return DependencyState::Lost(lost.clone());
         }
         let waits: Vec<String> =
-            item.depends_on.iter().filter(|on| status(on) != Some(Status::Completed)).cloned().collect();
-        if waits.is_empty() { Standing::Ready } else { Standing::Waits(waits) }
+            item.depends_on.iter().filter(|on| status(on) != Some(ItemStatus::Completed)).cloned().collect();
+        if waits.is_empty() { DependencyState::Ready } else { DependencyState::Waits(waits) }
     }
 
     /// Everything that waits, at whatever distance, for something that will not come; with what it waits for.
     pub fn downstream_of_lost(&self) -> Vec<(&'a str, &'a str)> {
-        let mut waiting: BTreeMap<&'a str, Vec<&'a Item>> = BTreeMap::new();
-        for item in
-            self.items.values().filter(|item| matches!(item.status, Status::Pending | Status::Proposed))
+        let mut waiting: BTreeMap<&'a str, Vec<&'a QueueItem>> = BTreeMap::new();
+        for item in self
+            .items
+            .values()
+            .filter(|item| matches!(item.status, ItemStatus::Pending | ItemStatus::Proposed))
         {
             for on in &item.depends_on {
                 waiting.entry(on).or_default().push(item);
@@ -283,21 +285,21 @@ mod tests {
     use super::*;
 
     /// `b:a` is pending and waits for a; `a!` failed, `a+` completed, `a?` proposed.
-    fn items(text: &str) -> Vec<Item> {
+    fn items(text: &str) -> Vec<QueueItem> {
         let item = |word: &str| {
             let (name, on) = word.split_once(':').unwrap_or((word, ""));
             let status = match name.chars().last() {
-                Some('!') => Status::Failed,
-                Some('+') => Status::Completed,
-                Some('?') => Status::Proposed,
-                _ => Status::Pending,
+                Some('!') => ItemStatus::Failed,
+                Some('+') => ItemStatus::Completed,
+                Some('?') => ItemStatus::Proposed,
+                _ => ItemStatus::Pending,
             };
-            Item {
+            QueueItem {
                 id: name.trim_end_matches(['!', '+', '?']).to_owned(),
                 project: "p".to_owned(),
                 task: name.to_owned(),
                 priority: Priority::P2,
-                estimate: Estimate::S,
+                estimate: TaskSize::S,
                 status,
                 depends_on: on.split(',').filter(|on| !on.is_empty()).map(str::to_owned).collect(),
                 workflow: None,
@@ -337,12 +339,12 @@ mod tests {
     #[test]
     fn bx_22_an_item_is_ready_when_all_it_waits_for_is_completed() {
         for (queue, standing) in [
-            ("z", Standing::Ready),
-            ("a+ z:a", Standing::Ready),
-            ("a+ b z:a,b", Standing::Waits(vec!["b".to_owned()])),
-            ("a? z:a", Standing::Waits(vec!["a".to_owned()])),
-            ("z:nowhere", Standing::Waits(vec!["nowhere".to_owned()])),
-            ("a! b z:b,a", Standing::Lost("a".to_owned())),
+            ("z", DependencyState::Ready),
+            ("a+ z:a", DependencyState::Ready),
+            ("a+ b z:a,b", DependencyState::Waits(vec!["b".to_owned()])),
+            ("a? z:a", DependencyState::Waits(vec!["a".to_owned()])),
+            ("z:nowhere", DependencyState::Waits(vec!["nowhere".to_owned()])),
+            ("a! b z:b,a", DependencyState::Lost("a".to_owned())),
         ] {
             let items = items(queue);
             let last = items.last().unwrap();
@@ -367,7 +369,7 @@ mod tests {
 
     #[test]
     fn bx_22_only_what_says_what_it_touches_can_be_apart() {
-        let with = |files: &str| Item {
+        let with = |files: &str| QueueItem {
             files: files.split_whitespace().map(str::to_owned).collect(),
             ..items("a").remove(0)
         };

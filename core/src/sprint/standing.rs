@@ -1,8 +1,8 @@
 //! What the end of a run means for its item.
 
 use super::event::RunEnd;
-use super::fold::Known;
-use super::queue::Status;
+use super::fold::ItemState;
+use super::queue::ItemStatus;
 use crate::model::{Reason, RunStatus, Share};
 
 /// What follows from how a run, or a landing, came out.
@@ -12,28 +12,28 @@ pub enum Follows {
     Land,
     /// The target changed where it did: from the start, on what is there now.
     Rerun,
-    Settle(Status, String),
+    Settle(ItemStatus, String),
 }
 
 /// BX-22's map of statuses. `reruns` is how many are left.
 pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
     if end.stopped {
         let note = format!("called in with the sprint; the next one goes on with {}", end.run_id);
-        return Follows::Settle(Status::Pending, note);
+        return Follows::Settle(ItemStatus::Pending, note);
     }
     let Some(status) = end.status else {
-        return Follows::Settle(Status::Failed, end.detail.clone());
+        return Follows::Settle(ItemStatus::Failed, end.detail.clone());
     };
     match (status, end.reason) {
-        (RunStatus::Merged, _) => Follows::Settle(Status::Completed, String::new()),
+        (RunStatus::Merged, _) => Follows::Settle(ItemStatus::Completed, String::new()),
         (RunStatus::AwaitingMerge, Some(Reason::Approved)) if !landing => Follows::Land,
         (_, Some(Reason::MergeConflict | Reason::BaseMoved)) if reruns > 0 => Follows::Rerun,
         (
             _,
             Some(Reason::ProviderBusy | Reason::NotSignedIn | Reason::NeedsContext | Reason::LowConfidence),
-        ) => Follows::Settle(Status::Pending, told(end)),
+        ) => Follows::Settle(ItemStatus::Pending, told(end)),
         (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => {
-            Follows::Settle(Status::Failed, told(end))
+            Follows::Settle(ItemStatus::Failed, told(end))
         }
         (
             RunStatus::Stopped
@@ -42,12 +42,12 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
             | RunStatus::DryRun
             | RunStatus::Reviewed,
             _,
-        ) => Follows::Settle(Status::Failed, told(end)),
+        ) => Follows::Settle(ItemStatus::Failed, told(end)),
     }
 }
 
 /// The run with which an item that is given back can go on, and it need not begin anew.
-pub fn goes_on(known: &Known) -> Option<String> {
+pub fn goes_on(known: &ItemState) -> Option<String> {
     match &known.end {
         Some(end) => (end.stopped || end.busy.is_some()).then(|| end.run_id.clone()),
         None => known.left.as_ref().map(|left| left.run_id.clone()),
@@ -60,10 +60,10 @@ fn told(end: &RunEnd) -> String {
 }
 
 /// How well a task went: all of it for one cycle, half for two, nothing for a failure.
-pub fn quality(status: Status, end: Option<&RunEnd>) -> Share {
+pub fn quality(status: ItemStatus, end: Option<&RunEnd>) -> Share {
     match (status, end) {
-        (Status::Completed, Some(end)) => Share::of(1, u64::from(end.cycles.max(1))),
-        (Status::Completed, None) => Share::ONE,
+        (ItemStatus::Completed, Some(end)) => Share::of(1, u64::from(end.cycles.max(1))),
+        (ItemStatus::Completed, None) => Share::ONE,
         (_, _) => Share(0),
     }
 }

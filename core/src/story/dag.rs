@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Built, Entry, Event, Verb};
-use crate::model::{Heard, Phase, Seq, Speaker, counted};
+use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
 use crate::text::one_line;
 use crate::view::{capital, seconds};
 
@@ -230,7 +230,7 @@ fn label(event: &Event) -> String {
         },
         Event::LoopTurn(turn) => {
             let who = turn.by.map_or("the program", Speaker::name);
-            let heard = turn.heard.map_or("refused", Heard::name);
+            let heard = turn.heard.map_or("refused", TurnEvent::name);
             format!("{who}: {heard}, {} → {}", turn.from.name(), turn.to.name())
         }
         Event::LoopAlert(alert) => format!("{}: {}", alert.alert.name(), alert.detail),

@@ -15,7 +15,7 @@ use crate::event::{
 };
 use crate::handoff;
 use crate::model::{
-    Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Said, Seq, Severity,
+    AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
     ShadowAction, Strategy, Tier, Verdict,
 };
 use crate::run::Run;
@@ -371,8 +371,8 @@ impl Teller {
             self.keep(entry.seq, name, &complete.archetype);
         }
         let review = match &complete.answer.said {
-            Said::Review(review) => Some(review),
-            Said::Prose | Said::Proposal(_) => None,
+            AnswerBody::Review(review) => Some(review),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => None,
         };
         let found = [Severity::Critical, Severity::Warning, Severity::Info].map(|severity| {
             let of = |review: &crate::model::Review| {

@@ -2,7 +2,7 @@
 
 use super::{Line, Tone};
 use crate::event::{BatteryDone, Checked, Event, LoopTurn, QuestionKind};
-use crate::model::{CheckEnd, Heard, LoopState, Outcome, Reason, RunStatus, Speaker};
+use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
 use crate::run::Run;
 use crate::text::one_line;
 
@@ -47,16 +47,19 @@ fn turned(turn: &LoopTurn, tag: &str) -> Line {
         return Line { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
     };
     let tone = match heard {
-        Heard::Pass | Heard::PassOn | Heard::Approve | Heard::Landed => Tone::Good,
-        Heard::Fail | Heard::GraveFail | Heard::NotLanded | Heard::Stop => Tone::Bad,
-        Heard::Insufficient
-        | Heard::Unclear
-        | Heard::GatedPlan
-        | Heard::Questions
-        | Heard::RequestChanges => Tone::Caution,
-        Heard::Goal | Heard::Answer | Heard::Plan | Heard::Success | Heard::Restart | Heard::Clear => {
-            Tone::Plain
-        }
+        TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Approve | TurnEvent::Landed => Tone::Good,
+        TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NotLanded | TurnEvent::Stop => Tone::Bad,
+        TurnEvent::Insufficient
+        | TurnEvent::Unclear
+        | TurnEvent::GatedPlan
+        | TurnEvent::Questions
+        | TurnEvent::RequestChanges => Tone::Caution,
+        TurnEvent::Goal
+        | TurnEvent::Answer
+        | TurnEvent::Plan
+        | TurnEvent::Success
+        | TurnEvent::Restart
+        | TurnEvent::Clear => Tone::Plain,
     };
     let said = if why.is_empty() { turn.summary.clone() } else { format!("{}; {why}", turn.summary) };
     let said = match said.trim_start_matches("; ") {

@@ -9,9 +9,9 @@ use archeflow_core::event::{
     QuestionKind, Refusal, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
 use archeflow_core::model::{
-    Answer, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus, Finding,
-    Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Said, Seq, Severity, Shadow,
-    Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
+    Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
+    Finding, Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Seq, Severity,
+    Shadow, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::prices;
 use archeflow_core::run::{PIPELINE, Run};
@@ -407,8 +407,8 @@ impl World {
         let mut change = None;
         let mut prior = Vec::new();
         let said = match start.role {
-            Role::Explorer => Said::Prose,
-            Role::Creator => Said::Proposal(Proposal {
+            Role::Explorer => AnswerBody::Prose,
+            Role::Creator => AnswerBody::Proposal(Proposal {
                 files: vec!["src/a.rs".to_owned()],
                 confidence: self.confidence,
                 has_test_strategy: self.strategy_for_tests,
@@ -419,9 +419,9 @@ impl World {
                 self.delivered += usize::from(!std::mem::take(&mut self.for_tests));
                 change = Some(self.change());
                 prior = self.fixed();
-                Said::Prose
+                AnswerBody::Prose
             }
-            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(&start.archetype)),
+            Role::Gatekeeper | Role::Reviewer => AnswerBody::Review(self.review(&start.archetype)),
         };
         let status = self.statuses.get(&start.archetype).copied().unwrap_or(Status::Done);
         let remark = if status == Status::Done { String::new() } else { "a remark".to_owned() };

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
-use archeflow_core::model::{Approval, CheckEnd, Heard, LoopState, Reason, Risk, Seq, Speaker, Spoken};
-use archeflow_core::rules::agent_loop::states::{Place, after};
+use archeflow_core::model::{
+    Approval, CheckEnd, LoopState, Reason, Risk, Seq, Speaker, TurnEvent, TurnSignal,
+};
+use archeflow_core::rules::agent_loop::states::{LoopPosition, after};
 
 type Kept = Result<(), String>;
 
@@ -23,10 +25,10 @@ fn holds(kept: bool, promise: &str) -> Kept {
 #[derive(Default)]
 struct Auditor<'a> {
     request: Option<&'a RunStart>,
-    place: Option<Place>,
+    place: Option<LoopPosition>,
     open: BTreeMap<Seq, &'a Event>,
     /// The answer of whoever spoke last, and which commit it was about.
-    spoken: Option<(&'a str, &'a Spoken)>,
+    spoken: Option<(&'a str, &'a TurnSignal)>,
     battery: Option<&'a BatteryDone>,
     /// The commit a Judge passed with nothing against it, and whether a person said yes to it.
     passed: Option<String>,
@@ -65,7 +67,7 @@ impl<'a> Auditor<'a> {
             Event::RunStart(start) => {
                 self.request = Some(start);
                 self.tip = start.base.commit.clone();
-                self.place = Some(Place { state: LoopState::Idle, insufficient: 0 });
+                self.place = Some(LoopPosition { state: LoopState::Idle, insufficient: 0 });
             }
             Event::PhaseTransition(transition) if transition.cycle > self.steps => {
                 self.steps = transition.cycle;
@@ -194,7 +196,7 @@ impl<'a> Auditor<'a> {
         self.judged(heard, turn, policy.approval)?;
         let (line, in_file) = self.goal;
         let stands_there = match heard {
-            Heard::Goal => in_file && (turn.line == line || turn.line == self.in_file),
+            TurnEvent::Goal => in_file && (turn.line == line || turn.line == self.in_file),
             _ => turn.line == self.in_file,
         };
         self.owed += u32::from(turn.by.is_some() && !stands_there);
@@ -202,19 +204,21 @@ impl<'a> Auditor<'a> {
     }
 
     /// The count, from the verdicts alone.
-    fn counts(&mut self, heard: Heard, turn: &LoopTurn) -> Kept {
+    fn counts(&mut self, heard: TurnEvent, turn: &LoopTurn) -> Kept {
         match heard {
-            Heard::Insufficient => self.in_a_row += 1,
-            Heard::Pass | Heard::PassOn | Heard::Restart | Heard::Goal | Heard::Clear => self.in_a_row = 0,
+            TurnEvent::Insufficient => self.in_a_row += 1,
+            TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Restart | TurnEvent::Goal | TurnEvent::Clear => {
+                self.in_a_row = 0
+            }
             _ => {}
         }
         holds(self.in_a_row == turn.insufficient, "INSUFFICIENT is counted")
     }
 
-    fn judged(&mut self, heard: Heard, turn: &LoopTurn, approval: Approval) -> Kept {
+    fn judged(&mut self, heard: TurnEvent, turn: &LoopTurn, approval: Approval) -> Kept {
         let request = self.request.ok_or("a request comes first")?;
         match heard {
-            Heard::Plan => {
+            TurnEvent::Plan => {
                 let (_, spoken) = self.spoken.ok_or("somebody planned")?;
                 let unsure = spoken.confidence.is_some_and(|n| n < request.config.looping.confidence_floor);
                 let grave = spoken.risk == Some(Risk::High) || spoken.forbidden.is_some();
@@ -222,8 +226,8 @@ impl<'a> Auditor<'a> {
                 self.passed = None;
                 self.yes = false;
             }
-            Heard::Fail | Heard::GraveFail => self.tip.clone_from(&self.before),
-            Heard::Pass | Heard::PassOn => {
+            TurnEvent::Fail | TurnEvent::GraveFail => self.tip.clone_from(&self.before),
+            TurnEvent::Pass | TurnEvent::PassOn => {
                 let done = self.battery.ok_or("no PASS without a battery")?;
                 let fails = |end| matches!(end, CheckEnd::Failed | CheckEnd::Crashed);
                 holds(done.commit == self.tip, "the battery ran on what passes")?;
@@ -234,15 +238,17 @@ impl<'a> Auditor<'a> {
                 let said = self.spoken.is_some_and(|(who, _)| who == "judge");
                 holds(said, "only a Judge passes")?;
                 holds(
-                    heard == Heard::Pass || approval == Approval::GoalComplete,
+                    heard == TurnEvent::Pass || approval == Approval::GoalComplete,
                     "every PASS is asked about",
                 )?;
                 self.passed = Some(self.tip.clone());
                 self.yes = false;
             }
-            Heard::Approve if turn.from == LoopState::Gate => self.unapproved = false,
-            Heard::Approve if turn.from == LoopState::Approval => self.yes = turn.by == Some(Speaker::Human),
-            Heard::NotLanded | Heard::RequestChanges => self.yes = false,
+            TurnEvent::Approve if turn.from == LoopState::Gate => self.unapproved = false,
+            TurnEvent::Approve if turn.from == LoopState::Approval => {
+                self.yes = turn.by == Some(Speaker::Human)
+            }
+            TurnEvent::NotLanded | TurnEvent::RequestChanges => self.yes = false,
             _ => {}
         }
         Ok(())

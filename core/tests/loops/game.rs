@@ -13,7 +13,7 @@ use archeflow_core::model::{
     Alert, Change, ChangedFile, CheckEnd, FileStatus, LoopPolicy, Policy, Role, Seq, Signs, Speaker,
     Strategy, Tier, Word,
 };
-use archeflow_core::read::signal::{Mode, Route, Step, answer, read, route, spoken};
+use archeflow_core::read::signal::{ActorStep, Route, RouteMode, answer, read, route, spoken};
 use archeflow_core::run::Run;
 
 #[derive(Clone)]
@@ -230,7 +230,7 @@ impl Game {
         let ending = if words.contains(&"docs") { "md" } else { "rs" };
         let files: Vec<ChangedFile> = (0..count).map(|n| changed(n, lines, ending)).collect();
         let added = value("added").unwrap_or_default();
-        let step = Step { files: &files, files_left_out: 0, added: &added };
+        let step = ActorStep { files: &files, files_left_out: 0, added: &added };
         let by = Speaker::parse(words[0]).unwrap();
         let answer = answer(by, text.as_bytes(), Some(step), &self.request.config.looping);
         let change = (start.role == Role::Maker && count > 0).then(|| change(seq, files));
@@ -408,7 +408,7 @@ impl Game {
     /// Who another tool would send, by the last block of the file.
     pub(crate) fn next_by_the_file(&self) -> Option<Speaker> {
         let reading = read(&self.file);
-        match route(reading.last()?, Mode::Tolerant) {
+        match route(reading.last()?, RouteMode::Tolerant) {
             Route::To(next, _) => Some(next),
             Route::Refused(_) => None,
         }

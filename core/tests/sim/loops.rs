@@ -8,8 +8,8 @@ use archeflow_core::event::{
     QuestionKind,
 };
 use archeflow_core::model::{
-    Answer, Approval, CheckEnd, LimitMode, Risk, Role, Seq, Speaker, Spoken, Status, StepSize, Strategy,
-    Token, Word,
+    Answer, Approval, CheckEnd, LimitMode, Risk, Role, Seq, Speaker, Status, StepSize, Strategy, Token,
+    TurnSignal, Word,
 };
 
 use super::chance::{Chance, word};
@@ -107,17 +107,17 @@ pub(crate) fn said(world: &World, chance: &mut Chance, start: &AgentStart) -> An
     Answer { status: Status::Done, spoken: Some(Box::new(spoken)), ..Answer::default() }
 }
 
-fn block(agent: Speaker, result: Token, next: Speaker, chance: &mut Chance) -> Spoken {
-    Spoken {
+fn block(agent: Speaker, result: Token, next: Speaker, chance: &mut Chance) -> TurnSignal {
+    TurnSignal {
         agent: Some(agent),
         result: Some(result),
         next: Some(next),
         summary: format!("so it is, {:x}", chance.below(1_000)),
-        ..Spoken::default()
+        ..TurnSignal::default()
     }
 }
 
-fn planned(world: &World, chance: &mut Chance) -> Spoken {
+fn planned(world: &World, chance: &mut Chance) -> TurnSignal {
     let asks = chance.percent(world.likely("asking", &[0, 10, 40]));
     let last = chance.percent(50);
     let (result, next) = match (asks, last) {
@@ -133,7 +133,7 @@ fn planned(world: &World, chance: &mut Chance) -> Spoken {
     spoken
 }
 
-fn acted(world: &World, chance: &mut Chance) -> Spoken {
+fn acted(world: &World, chance: &mut Chance) -> TurnSignal {
     let (result, next) = match chance.percent(world.likely("failing step", &[0, 10, 60])) {
         true => (Token::Fail, chance.pick(&[Speaker::Planner, Speaker::Planner, Speaker::Human])),
         false => (Token::Success, Speaker::Judge),
@@ -145,7 +145,7 @@ fn acted(world: &World, chance: &mut Chance) -> Spoken {
     spoken
 }
 
-fn judged(world: &World, chance: &mut Chance) -> Spoken {
+fn judged(world: &World, chance: &mut Chance) -> TurnSignal {
     let passes = chance.percent(world.likely("passing", &[0, 30, 70, 95]));
     let (result, next) = match (passes, chance.below(8)) {
         (true, _) => (Token::Pass, Speaker::Human),

@@ -8,9 +8,9 @@ use archeflow_core::event::{
     QuestionAsked, QuestionKind, RunComplete, RunStart, SessionStart, Tested, Tracked, Verb,
 };
 use archeflow_core::model::{
-    Answer, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal, Purpose, Reason,
-    Review, Role, RunStatus, SYSTEM, Said, Seq, Severity, ShadowAction, Sign, Status, Strategy, Verdict,
-    Workflow, pipeline_team, team,
+    Answer, AnswerBody, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal,
+    Purpose, Reason, Review, Role, RunStatus, SYSTEM, Seq, Severity, ShadowAction, Sign, Status, Strategy,
+    Verdict, Workflow, pipeline_team, team,
 };
 
 type Kept = Result<(), String>;
@@ -644,7 +644,7 @@ impl<'a> Auditor<'a> {
                 cycle.no_tests_came = false;
                 holds(request.strategy == Strategy::Pipeline, "targeted fixes are the pipeline's")?;
                 holds(cycle.for_fix == 1, "exactly one targeted fix")?;
-                cycle.answers.retain(|_, answer| !matches!(answer.said, Said::Review(_)));
+                cycle.answers.retain(|_, answer| !matches!(answer.said, AnswerBody::Review(_)));
                 cycle.verdicts.clear();
                 cycle.downgraded.clear();
                 cycle.skipped.clear();
@@ -663,15 +663,15 @@ impl<'a> Auditor<'a> {
 
     fn proposal(&self) -> Option<&'a Proposal> {
         match &self.cycle.answers.get("creator")?.said {
-            Said::Proposal(proposal) => Some(proposal),
-            Said::Prose | Said::Review(_) => None,
+            AnswerBody::Proposal(proposal) => Some(proposal),
+            AnswerBody::Prose | AnswerBody::Review(_) => None,
         }
     }
 
     fn review(&self, name: &str) -> Option<&'a Review> {
         match &self.cycle.answers.get(name)?.said {
-            Said::Review(review) => Some(review),
-            Said::Prose | Said::Proposal(_) => None,
+            AnswerBody::Review(review) => Some(review),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => None,
         }
     }
 
@@ -740,8 +740,8 @@ impl<'a> Auditor<'a> {
             .answers
             .iter()
             .filter_map(|(name, answer)| match &answer.said {
-                Said::Review(review) => Some((*name, review)),
-                Said::Prose | Said::Proposal(_) => None,
+                AnswerBody::Review(review) => Some((*name, review)),
+                AnswerBody::Prose | AnswerBody::Proposal(_) => None,
             })
             .flat_map(|(name, review)| review.findings.iter().map(move |finding| (name, finding)))
     }

@@ -7,7 +7,7 @@ use archeflow_core::event::{
     RunComplete, RunStart, ShadowDetected,
 };
 use archeflow_core::model::{
-    Answer, Finding, Phase, Reason, Role, RunStatus, Said, Seq, Severity, ShadowAction, Sign, Status,
+    Answer, AnswerBody, Finding, Phase, Reason, Role, RunStatus, Seq, Severity, ShadowAction, Sign, Status,
 };
 use archeflow_core::review::fingerprint;
 use archeflow_core::run::REVIEW;
@@ -268,8 +268,8 @@ impl<'a> Auditor<'a> {
 
     fn findings(&self) -> impl Iterator<Item = ((&'a str, u32), &'a Finding)> {
         let reviews = self.part.answers.iter().filter_map(|(name, answer)| match &answer.said {
-            Said::Review(review) => Some((*name, review)),
-            Said::Prose | Said::Proposal(_) => None,
+            AnswerBody::Review(review) => Some((*name, review)),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => None,
         });
         reviews
             .flat_map(|(name, review)| (0..).zip(&review.findings).map(move |(n, found)| ((name, n), found)))

@@ -10,10 +10,11 @@ use archeflow_core::event::{
     RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
 };
 use archeflow_core::model::{
-    Accepted, Answer, Change, Citation, Confidence, Counted, Disposition, Domain, FailAction, Finding, Flaw,
-    Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Part, Phase, Policy, Prior, Proposal,
-    Purpose, Reason, Reproduction, Review, Role, Said, Seat, Seq, Severity, Shadow, Sign, Signs, Status,
-    Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow, ZeroPolicy, team,
+    AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
+    FailAction, Finding, Flaw, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Participant,
+    Phase, Policy, Prior, Proposal, Purpose, Reason, Reproduction, Review, ReviewPart, Role, Seq, Severity,
+    Shadow, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow, ZeroPolicy,
+    team,
 };
 use archeflow_core::review;
 use archeflow_core::run::REVIEW;
@@ -99,13 +100,15 @@ impl World {
         let mut names = vec!["guardian", "skeptic", "sage", "trickster"];
         chance.shuffle(&mut names);
         names.truncate(chance.index(4) + 1);
-        let seats = names.into_iter().map(|name| Seat { archetype: name.to_owned(), role: Role::Reviewer });
+        let seats =
+            names.into_iter().map(|name| Participant { archetype: name.to_owned(), role: Role::Reviewer });
         world.request.strategy = Strategy::Review;
         world.request.seats = [(REVIEW.to_owned(), seats.collect())].into();
         world.request.dry_run = false;
         world.request.config.review.trials = chance.pick(&[20, 20, 20, 2, 0]);
         let artifact = |name: &str| Artifact { name: name.to_owned(), digest: "d".to_owned() };
-        let part = |n: u32| Part { artifact: artifact(&format!("part-{n}")), files: 1, lines: 9, bytes: 99 };
+        let part =
+            |n: u32| ReviewPart { artifact: artifact(&format!("part-{n}")), files: 1, lines: 9, bytes: 99 };
         let parts = (1..=chance.pick(&[1, 1, 2, 3, 4])).map(part).collect();
         let accepted = accepted(&mut chance);
         // Not all of them: somebody has to see the later parts. A stream of its own, so that nothing else changes.
@@ -231,10 +234,10 @@ impl World {
             chance.pick(&[Status::Done, Status::Done, Status::Done, Status::DoneWithConcerns])
         };
         let said = match role {
-            Role::Creator if chance.percent(2) => Said::Prose,
-            Role::Creator => Said::Proposal(self.proposal(chance)),
-            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(chance, name, cycle)),
-            Role::Explorer | Role::Maker => Said::Prose,
+            Role::Creator if chance.percent(2) => AnswerBody::Prose,
+            Role::Creator => AnswerBody::Proposal(self.proposal(chance)),
+            Role::Gatekeeper | Role::Reviewer => AnswerBody::Review(self.review(chance, name, cycle)),
+            Role::Explorer | Role::Maker => AnswerBody::Prose,
         };
         let mut prior = Vec::new();
         if role == Role::Maker && purpose == Purpose::Work && cycle > 1 {
@@ -523,8 +526,8 @@ impl World {
             answer: self.said(chance, role, name, Purpose::Work, cycle),
         };
         let mut proposal = import(Role::Creator, "creator");
-        if !matches!(proposal.answer.said, Said::Proposal(_)) {
-            proposal.answer.said = Said::Proposal(Proposal::default());
+        if !matches!(proposal.answer.said, AnswerBody::Proposal(_)) {
+            proposal.answer.said = AnswerBody::Proposal(Proposal::default());
         }
         let making = import(Role::Maker, "maker");
         let mut reviews = vec![import(Role::Gatekeeper, "guardian"), import(Role::Reviewer, "sage")];
@@ -541,13 +544,13 @@ impl World {
 }
 
 /// Some of the faults are known, and people live with them.
-fn accepted(chance: &mut Chance) -> Vec<Accepted> {
+fn accepted(chance: &mut Chance) -> Vec<AcceptedFinding> {
     let share = chance.pick(&[0, 0, 20, 60]);
     let mut known = Vec::new();
     for (which, (file, _, category, _)) in FAULTS.iter().enumerate() {
         if chance.percent(share) {
             let fingerprint = review::fingerprint(category, file, &format!("anchor {which}"), "");
-            known.push(Accepted { fingerprint, reason: "it has always been so".to_owned() });
+            known.push(AcceptedFinding { fingerprint, reason: "it has always been so".to_owned() });
         }
     }
     known

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::model::{Money, RunStatus};
-use archeflow_core::sprint::event::{Event, RunEnd, Stop};
-use archeflow_core::sprint::queue::{Item, Priority, Status};
-use archeflow_core::sprint::{Sprint, Stand, breaker, budget, landing};
+use archeflow_core::sprint::event::{RunEnd, SprintEvent, SprintStop};
+use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem};
+use archeflow_core::sprint::{ItemStage, Sprint, breaker, budget, landing};
 
 use crate::world::{World, account_of};
 
@@ -18,7 +18,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn begins(&mut self, seed: u64, item: &Item, anew: bool) {
+    fn begins(&mut self, seed: u64, item: &QueueItem, anew: bool) {
         let account = account_of(&item.project);
         let parked = self.parked.values().any(|other| *other == account);
         self.parked.remove(&item.id);
@@ -33,7 +33,7 @@ impl Gate {
         *trial = Some(item.id.clone());
     }
 
-    fn ended(&mut self, item: &Item, end: &RunEnd) {
+    fn ended(&mut self, item: &QueueItem, end: &RunEnd) {
         self.known.insert(item.project.clone());
         let account = account_of(&item.project);
         if let Some((_, trial)) =
@@ -51,14 +51,14 @@ impl Gate {
     }
 }
 
-fn taken_by(project: &str, items: &BTreeMap<String, Item>, costs: &BTreeMap<String, u64>) -> u64 {
+fn taken_by(project: &str, items: &BTreeMap<String, QueueItem>, costs: &BTreeMap<String, u64>) -> u64 {
     let of_run = |run: &str| &items[run.split('.').next().unwrap()].project;
     costs.iter().filter(|(run, _)| of_run(run) == project).map(|(_, cost)| cost).sum()
 }
 
-fn promise_in(project: &str, items: &BTreeMap<String, Item>, order: &Event) -> Option<u64> {
+fn promise_in(project: &str, items: &BTreeMap<String, QueueItem>, order: &SprintEvent) -> Option<u64> {
     match order {
-        Event::Run { item, budget_usd, .. } if items[item].project == project => Some((*budget_usd)?.0),
+        SprintEvent::Run { item, budget_usd, .. } if items[item].project == project => Some((*budget_usd)?.0),
         _ => None,
     }
 }
@@ -68,8 +68,8 @@ fn promise_in(project: &str, items: &BTreeMap<String, Item>, order: &Event) -> O
 /// Gives how many runs of an earlier sprint went on.
 pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
     let policy = world.policy();
-    let mut open: BTreeMap<u64, Event> = BTreeMap::new();
-    let mut items: BTreeMap<String, Item> = BTreeMap::new();
+    let mut open: BTreeMap<u64, SprintEvent> = BTreeMap::new();
+    let mut items: BTreeMap<String, QueueItem> = BTreeMap::new();
     let mut claims: BTreeSet<String> = BTreeSet::new();
     let mut ours: BTreeSet<String> = BTreeSet::new();
     let mut runs: BTreeSet<(String, u32)> = BTreeSet::new();
@@ -82,16 +82,16 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
     for entry in &world.log {
         let answered = entry.event.answers().map(|seq| open.remove(&seq).expect("an order that is open"));
         match &entry.event {
-            Event::Seen { item } => {
+            SprintEvent::Seen { item } => {
                 items.insert(item.id.clone(), item.clone());
             }
-            Event::Claim { item } => {
+            SprintEvent::Claim { item } => {
                 assert!(claims.insert(item.clone()), "seed {seed}: {item} is taken twice");
                 assert!(!broken, "seed {seed}: {item} begins after a break");
                 let this = &items[item];
                 assert!(this.priority < Priority::P3 || policy.low_priority, "seed {seed}: {item} is P3");
                 for on in &this.depends_on {
-                    assert_eq!(items[on].status, Status::Completed, "seed {seed}: {item} before {on}");
+                    assert_eq!(items[on].status, ItemStatus::Completed, "seed {seed}: {item} before {on}");
                 }
                 for other in ours.iter().map(|other| &items[other]) {
                     let apart = other.project != this.project
@@ -103,12 +103,12 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
                 let large = ours.iter().filter(|id| items[*id].estimate.is_large()).count();
                 assert!(large <= policy.large as usize, "seed {seed}: too many large ones");
             }
-            Event::Claimed { fence: None, .. } => {
-                if let Some(Event::Claim { item }) = &answered {
+            SprintEvent::Claimed { fence: None, .. } => {
+                if let Some(SprintEvent::Claim { item }) = &answered {
                     ours.remove(item);
                 }
             }
-            Event::Run { item, attempt, budget_usd, .. } => {
+            SprintEvent::Run { item, attempt, budget_usd, .. } => {
                 assert!(ours.contains(item), "seed {seed}: {item} runs and is not ours");
                 gate.begins(seed, &items[item], true);
                 assert!(runs.insert((item.clone(), *attempt)), "seed {seed}: {item} runs twice");
@@ -135,15 +135,15 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
                     assert_ne!(*budget_usd, Some(Money::ZERO), "seed {seed}: {item} runs for nothing");
                 }
             }
-            Event::Ended { end, .. } => {
-                if let Some(Event::Run { item, .. } | Event::Resume { item, .. }) = &answered {
+            SprintEvent::Ended { end, .. } => {
+                if let Some(SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. }) = &answered {
                     gate.ended(&items[item], end);
                 }
-                if let Some(Event::Run { budget_usd, .. }) = &answered {
+                if let Some(SprintEvent::Run { budget_usd, .. }) = &answered {
                     promised -= budget_usd.map_or(0, |money| money.0);
                 }
                 let left = end.run_id.strip_suffix(".old").and_then(|item| world.left(item));
-                if let (Some(Event::Resume { item, .. }), Some(left)) = (&answered, &left)
+                if let (Some(SprintEvent::Resume { item, .. }), Some(left)) = (&answered, &left)
                     && before.items[item].end.is_none()
                     && policy.budget_usd.is_some()
                 {
@@ -152,7 +152,7 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
                 let cost = costs.entry(end.run_id.clone()).or_default();
                 *cost = (*cost).max(end.cost_usd.0 - left.map_or(0, |left| left.spent_usd.0));
             }
-            Event::Resume { item, run_id } => {
+            SprintEvent::Resume { item, run_id } => {
                 assert!(ours.contains(item) && !broken, "seed {seed}: {item} goes on");
                 let taken_up = before.items[item].end.is_none();
                 assert_eq!(
@@ -168,29 +168,34 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
                     assert!(spent + promised <= budget.0, "I4, seed {seed}: more promised than there is");
                 }
             }
-            Event::Due { account } => {
+            SprintEvent::Due { account } => {
                 if let Some((due, _)) = gate.accounts.get_mut(account) {
                     *due = true;
                 }
             }
-            Event::Land { item, .. } => lands_in_order(seed, &before, &[item]),
-            Event::BatchLand { candidates, .. } => {
+            SprintEvent::Land { item, .. } => lands_in_order(seed, &before, &[item]),
+            SprintEvent::BatchLand { candidates, .. } => {
                 let names: Vec<&str> = candidates.iter().map(|one| one.item.as_str()).collect();
                 assert!((2..=policy.landing_batch as usize).contains(&names.len()), "seed {seed}: {names:?}");
                 lands_in_order(seed, &before, &names);
             }
-            Event::Settle { item, status, .. } => {
+            SprintEvent::Settle { item, status, .. } => {
                 let landed =
                     world.targets.get(&items[item].project).is_some_and(|target| target.contains(item));
-                assert_eq!(*status == Status::Completed, landed, "seed {seed}: {item} is {}", status.name());
+                assert_eq!(
+                    *status == ItemStatus::Completed,
+                    landed,
+                    "seed {seed}: {item} is {}",
+                    status.name()
+                );
                 ours.remove(item);
                 gate.parked.remove(item);
                 items.get_mut(item).unwrap().status = *status;
             }
-            Event::Break { .. } => broken = true,
-            Event::End { why, .. } => {
+            SprintEvent::Break { .. } => broken = true,
+            SprintEvent::End { why, .. } => {
                 assert!(open.is_empty() && ours.is_empty(), "seed {seed}: it ends in the middle");
-                assert_eq!(*why != Stop::Done, broken, "seed {seed}");
+                assert_eq!(*why != SprintStop::Done, broken, "seed {seed}");
             }
             _ => {}
         }
@@ -202,19 +207,22 @@ pub(crate) fn audit(seed: u64, world: &World, sprint: &Sprint) -> usize {
     if let Some(budget) = policy.budget_usd {
         assert!(costs.values().sum::<u64>() <= budget.0, "I4, seed {seed}: more spent than there was");
     }
-    let done = sprint.end.as_ref().is_some_and(|(why, _)| *why == Stop::Done);
+    let done = sprint.end.as_ref().is_some_and(|(why, _)| *why == SprintStop::Done);
     for (id, (item, _)) in &world.queue {
-        assert_ne!(item.status, Status::Running, "seed {seed}: {id} is left running");
+        assert_ne!(item.status, ItemStatus::Running, "seed {seed}: {id} is left running");
         let status_of = |on: &String| world.queue[on].0.status;
-        let lost = item.depends_on.iter().any(|on| matches!(status_of(on), Status::Failed | Status::Blocked));
+        let lost = item
+            .depends_on
+            .iter()
+            .any(|on| matches!(status_of(on), ItemStatus::Failed | ItemStatus::Blocked));
         if lost && done {
-            assert!(!matches!(item.status, Status::Pending), "seed {seed}: {id} waits for what failed");
+            assert!(!matches!(item.status, ItemStatus::Pending), "seed {seed}: {id} waits for what failed");
         }
-        let ready = item.depends_on.iter().all(|on| status_of(on) == Status::Completed);
+        let ready = item.depends_on.iter().all(|on| status_of(on) == ItemStatus::Completed);
         let wanted = item.priority < Priority::P3 || policy.low_priority;
         let poor = budget::is_short(sprint, &item.project);
         let held = breaker::is_held(sprint, &item.project, &BTreeSet::new());
-        if done && item.status == Status::Pending && ready && wanted && !poor && !held {
+        if done && item.status == ItemStatus::Pending && ready && wanted && !poor && !held {
             assert!(claims.contains(id), "seed {seed}: {id} was forgotten");
         }
     }
@@ -227,7 +235,10 @@ fn lands_in_order(seed: u64, before: &Sprint, names: &[&str]) {
     let place = |id: &str| (before.items[id].item.priority, before.items[id].number);
     let project = &before.items[names[0]].item.project;
     let here = || before.items.values().filter(|known| known.item.project == *project);
-    assert!(here().all(|known| known.stand != Stand::Landing), "seed {seed}: two landings in one project");
+    assert!(
+        here().all(|known| known.stand != ItemStage::Landing),
+        "seed {seed}: two landings in one project"
+    );
     assert!(names.is_sorted_by_key(|id| place(id)), "seed {seed}: {names:?} out of order");
     let in_red = before.reds.iter().rev().find(|red| names.iter().any(|id| red.iter().any(|one| one == id)));
     assert!(
@@ -241,7 +252,7 @@ fn lands_in_order(seed: u64, before: &Sprint, names: &[&str]) {
     }
     let passed_over = here().filter(|known| {
         let approved = known.end.as_ref().is_some_and(|end| end.status == Some(RunStatus::AwaitingMerge));
-        let ready = known.stand == Stand::Ended && approved && place(&known.item.id) < place(names[0]);
+        let ready = known.stand == ItemStage::Ended && approved && place(&known.item.id) < place(names[0]);
         ready && landing::waits_for(before, known).is_none()
     });
     assert!(in_red.is_some() || passed_over.count() == 0, "seed {seed}: somebody comes before {names:?}");

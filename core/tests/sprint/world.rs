@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::model::{Money, Reason, RunStatus};
-use archeflow_core::sprint::event::{Busy, Candidate, Entry, Event, FORMAT, ItemEnd, Left, RunEnd, Together};
-use archeflow_core::sprint::policy::{Policy, Room};
-use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
-use archeflow_core::sprint::{Sprint, Stand};
+use archeflow_core::sprint::event::{
+    BatchLanding, Busy, Candidate, FORMAT, ItemEnd, RunEnd, SprintEntry, SprintEvent, UnfinishedRun,
+};
+use archeflow_core::sprint::policy::{Room, SprintPolicy};
+use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
+use archeflow_core::sprint::{ItemStage, Sprint};
 
 use crate::chance::{Chance, word};
 use crate::{DOLLAR, ended, item};
@@ -15,10 +17,10 @@ use crate::{DOLLAR, ended, item};
 pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) chance: Chance,
-    pub(crate) queue: BTreeMap<String, (Item, Option<u64>)>,
-    pub(crate) log: Vec<Entry>,
+    pub(crate) queue: BTreeMap<String, (QueueItem, Option<u64>)>,
+    pub(crate) log: Vec<SprintEntry>,
     /// What a crash cut short is performed again and must come to the same.
-    pub(crate) performed: BTreeMap<u64, Event>,
+    pub(crate) performed: BTreeMap<u64, SprintEvent>,
     /// What is in each project's target, and every content of one that was tested and found green.
     pub(crate) targets: BTreeMap<String, Vec<String>>,
     pub(crate) green: BTreeSet<(String, Vec<String>)>,
@@ -54,14 +56,14 @@ impl World {
                 (_, false) => Vec::new(),
             };
             let status = match chance.below(20) {
-                0 => Status::Proposed,
-                1 => Status::Failed,
-                2 => Status::Completed,
-                _ => Status::Pending,
+                0 => ItemStatus::Proposed,
+                1 => ItemStatus::Failed,
+                2 => ItemStatus::Completed,
+                _ => ItemStatus::Pending,
             };
-            let made = Item {
+            let made = QueueItem {
                 priority: chance.pick(&Priority::ALL),
-                estimate: chance.pick(&Estimate::ALL),
+                estimate: chance.pick(&TaskSize::ALL),
                 depends_on,
                 files,
                 status,
@@ -82,9 +84,9 @@ impl World {
         }
     }
 
-    pub(crate) fn policy(&self) -> Policy {
+    pub(crate) fn policy(&self) -> SprintPolicy {
         let mut chance = Chance::keyed(self.seed, &[word("policy")]);
-        Policy {
+        SprintPolicy {
             slots: chance.number(1, 9),
             landing_batch: chance.number(1, 6),
             low_priority: chance.percent(50),
@@ -95,17 +97,17 @@ impl World {
                 .map(|n| (format!("p{n}"), chance.below(140)))
                 .filter(|(_, percent)| *percent <= 100)
                 .collect(),
-            ..Policy::default()
+            ..SprintPolicy::default()
         }
     }
 
     /// Some items were begun by an earlier sprint.
-    pub(crate) fn left(&self, item: &str) -> Option<Left> {
+    pub(crate) fn left(&self, item: &str) -> Option<UnfinishedRun> {
         let mut chance = Chance::keyed(self.seed, &[word(item), word("left")]);
         chance.percent(15).then(|| {
             let spent = chance.below(3 * DOLLAR);
             let budget_usd = chance.percent(70).then(|| Money(spent + chance.below(3 * DOLLAR)));
-            Left { run_id: format!("{item}.old"), spent_usd: Money(spent), budget_usd }
+            UnfinishedRun { run_id: format!("{item}.old"), spent_usd: Money(spent), budget_usd }
         })
     }
 
@@ -140,39 +142,39 @@ impl World {
         }
     }
 
-    pub(crate) fn perform(&mut self, sprint: &Sprint, seq: u64, order: &Event) -> Event {
+    pub(crate) fn perform(&mut self, sprint: &Sprint, seq: u64, order: &SprintEvent) -> SprintEvent {
         if let Some(done) = self.performed.get(&seq) {
             return done.clone();
         }
         let report = match order {
-            Event::Claim { item } => {
+            SprintEvent::Claim { item } => {
                 let other_was_quicker = Chance::keyed(self.seed, &[word(item), word("taken")]).percent(5);
                 let (known, fence) = self.queue.get_mut(item).unwrap();
-                let free = known.status == Status::Pending && !other_was_quicker;
+                let free = known.status == ItemStatus::Pending && !other_was_quicker;
                 if free {
-                    known.status = Status::Running;
+                    known.status = ItemStatus::Running;
                     *fence = Some(fence.unwrap_or(0) + 1);
-                } else if known.status == Status::Pending {
-                    known.status = Status::Completed;
+                } else if known.status == ItemStatus::Pending {
+                    known.status = ItemStatus::Completed;
                 }
                 let fence = fence.filter(|_| free);
-                Event::Claimed { start_seq: seq, fence, left: self.left(item).filter(|_| free) }
+                SprintEvent::Claimed { start_seq: seq, fence, left: self.left(item).filter(|_| free) }
             }
-            Event::Run { item, attempt, budget_usd, .. } => Event::Ended {
+            SprintEvent::Run { item, attempt, budget_usd, .. } => SprintEvent::Ended {
                 start_seq: seq,
                 end: self.outcome(item, u64::from(*attempt), false, *budget_usd),
             },
-            Event::Resume { item, run_id } => {
-                let again = |entry: &&Entry| matches!(&entry.event, Event::Resume { item: other, .. } if other == item);
+            SprintEvent::Resume { item, run_id } => {
+                let again = |entry: &&SprintEntry| matches!(&entry.event, SprintEvent::Resume { item: other, .. } if other == item);
                 let times = self.log.iter().filter(again).count() as u64;
                 let attempt = u64::from(sprint.items[item].attempt) + 1_000 * times;
                 let end = self.outcome(item, attempt, false, sprint.items[item].budget);
                 // It tells what it cost altogether, also before this sprint.
                 let before = self.left(item).filter(|left| left.run_id == *run_id);
                 let cost_usd = end.cost_usd.plus(before.map_or(Money::ZERO, |left| left.spent_usd));
-                Event::Ended { start_seq: seq, end: RunEnd { run_id: run_id.clone(), cost_usd, ..end } }
+                SprintEvent::Ended { start_seq: seq, end: RunEnd { run_id: run_id.clone(), cost_usd, ..end } }
             }
-            Event::Land { item, .. } => {
+            SprintEvent::Land { item, .. } => {
                 let attempt = u64::from(sprint.items[item].attempt);
                 let mut end = self.outcome(item, attempt, true, None);
                 let red = Some(Reason::TestsFailed);
@@ -182,16 +184,16 @@ impl World {
                 if end.status == Some(RunStatus::Merged) {
                     self.moves(sprint, &[item]);
                 }
-                Event::Landed { start_seq: seq, end }
+                SprintEvent::Landed { start_seq: seq, end }
             }
-            Event::BatchLand { candidates, .. } => {
-                Event::BatchLanded { start_seq: seq, came: self.together(sprint, candidates) }
+            SprintEvent::BatchLand { candidates, .. } => {
+                SprintEvent::BatchLanded { start_seq: seq, came: self.together(sprint, candidates) }
             }
-            Event::Settle { item, fence, status, .. } => {
+            SprintEvent::Settle { item, fence, status, .. } => {
                 let (known, held) = self.queue.get_mut(item).unwrap();
                 assert!(fence.is_none() || fence == held, "seed {}: a stale claim settles {item}", self.seed);
                 known.status = *status;
-                Event::Settled { start_seq: seq }
+                SprintEvent::Settled { start_seq: seq }
             }
             other => panic!("nobody performs {other:?}"),
         };
@@ -200,7 +202,7 @@ impl World {
     }
 
     /// The chain as a host would build it: who conflicts stays behind, the last one carries it.
-    pub(crate) fn together(&mut self, sprint: &Sprint, candidates: &[Candidate]) -> Together {
+    pub(crate) fn together(&mut self, sprint: &Sprint, candidates: &[Candidate]) -> BatchLanding {
         let attempt = |item: &str| u64::from(sprint.items[item].attempt);
         let ends: BTreeMap<&str, RunEnd> = candidates
             .iter()
@@ -212,7 +214,7 @@ impl World {
         let (lead, others) = names.split_last().unwrap();
         let (alone, mut chain): (Vec<&str>, Vec<&str>) = others.iter().partition(|item| conflicts(item));
         let owned = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-        let mut came = Together { alone: owned(&alone), took_ms: 1_000, ..Together::default() };
+        let mut came = BatchLanding { alone: owned(&alone), took_ms: 1_000, ..BatchLanding::default() };
         self.batches.left_out += u32::from(!alone.is_empty());
         if conflicts(lead) && chain.is_empty() {
             came.ends.push(ItemEnd { item: (*lead).to_owned(), end: outcome(lead) });
@@ -272,7 +274,8 @@ impl World {
     /// Now and then two that run side by side change the same, or no longer do.
     pub(crate) fn watch_branches(&mut self, sprint: &mut Sprint) {
         let live = sprint.items.values().filter(|known| {
-            matches!(known.stand, Stand::Running | Stand::Ended | Stand::Landing) && known.attempt > 0
+            matches!(known.stand, ItemStage::Running | ItemStage::Ended | ItemStage::Landing)
+                && known.attempt > 0
         });
         let live: Vec<(String, String)> =
             live.map(|known| (known.item.id.clone(), known.item.project.clone())).collect();
@@ -282,7 +285,7 @@ impl World {
                 if file && self.chance.percent(30) {
                     self.batches.overlaps += 1;
                     let files = if self.chance.percent(80) { vec!["same".to_owned()] } else { Vec::new() };
-                    let event = Event::Overlap { a: a.clone(), b: b.clone(), files };
+                    let event = SprintEvent::Overlap { a: a.clone(), b: b.clone(), files };
                     self.log.push(sprint.hear(0, event));
                 }
             }
@@ -290,11 +293,11 @@ impl World {
     }
 
     pub(crate) fn look(&mut self, sprint: &mut Sprint) {
-        let seen: Vec<Item> = self.queue.values().map(|(item, _)| item.clone()).collect();
+        let seen: Vec<QueueItem> = self.queue.values().map(|(item, _)| item.clone()).collect();
         for item in seen {
             let known = sprint.items.get(&item.id);
             if known.is_none_or(|known| !known.stand.is_ours() && known.item != item) {
-                let entry = sprint.hear(0, Event::Seen { item });
+                let entry = sprint.hear(0, SprintEvent::Seen { item });
                 self.log.push(entry);
             }
         }
@@ -304,7 +307,7 @@ impl World {
     pub(crate) fn play(&mut self) -> Sprint {
         let mut sprint = Sprint::default();
         let policy = self.policy();
-        let begin = Event::Start { policy, autonomous: true, version: "0".to_owned(), format: FORMAT };
+        let begin = SprintEvent::Start { policy, autonomous: true, version: "0".to_owned(), format: FORMAT };
         self.log.push(sprint.hear(0, begin));
         for _ in 0..10_000 {
             self.look(&mut sprint);
@@ -323,7 +326,7 @@ impl World {
                 .collect();
             if !shut.is_empty() && (sprint.open.is_empty() || self.chance.percent(20)) {
                 let account = self.chance.pick(&shut);
-                self.log.push(sprint.hear(0, Event::Due { account }));
+                self.log.push(sprint.hear(0, SprintEvent::Due { account }));
                 continue;
             }
             assert!(
@@ -332,11 +335,14 @@ impl World {
                 self.seed,
                 self.log.last()
             );
-            let open: Vec<(u64, Event)> =
+            let open: Vec<(u64, SprintEvent)> =
                 sprint.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
             // Tests take longer than most things, so that others come to wait.
-            let slow = |order: &Event| matches!(order, Event::Land { .. } | Event::BatchLand { .. });
-            let quick: Vec<(u64, Event)> = open.iter().filter(|(_, order)| !slow(order)).cloned().collect();
+            let slow = |order: &SprintEvent| {
+                matches!(order, SprintEvent::Land { .. } | SprintEvent::BatchLand { .. })
+            };
+            let quick: Vec<(u64, SprintEvent)> =
+                open.iter().filter(|(_, order)| !slow(order)).cloned().collect();
             let from = if quick.is_empty() || self.chance.percent(20) { &open } else { &quick };
             let (seq, order) = self.chance.pick(from);
             let report = self.perform(&sprint, seq, &order);

@@ -12,9 +12,9 @@ use archeflow_core::event::Failure;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-use super::talk::{Errand, Out, Talk};
-use crate::backends::Agent;
-use crate::backends::cli::own::Line;
+use super::talk::{AcpAction, AcpTask, Talk};
+use crate::backends::AgentBackend;
+use crate::backends::cli::own::OwnRecord;
 use crate::children;
 use crate::executors::read_line;
 use crate::proc::{self, signals};
@@ -53,7 +53,7 @@ enum Event {
 /// # Errors
 ///
 /// When our own output can't be written: nobody listens any more.
-pub fn run(command: &str, errand: Errand, out: &mut dyn Write) -> io::Result<u8> {
+pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
     let mut bridge = match Bridge::start(command, out) {
         Ok(bridge) => bridge,
         Err(error) => {
@@ -67,8 +67,8 @@ pub fn run(command: &str, errand: Errand, out: &mut dyn Write) -> io::Result<u8>
     code
 }
 
-fn fault(kind: Failure, said: String) -> Line {
-    Line::Fault { kind, said, reopens: None }
+fn fault(kind: Failure, said: String) -> OwnRecord {
+    OwnRecord::Fault { kind, said, reopens: None }
 }
 
 struct Bridge<'a> {
@@ -87,7 +87,7 @@ struct Bridge<'a> {
 
 impl Bridge<'_> {
     fn start<'a>(command: &str, out: &'a mut dyn Write) -> io::Result<Bridge<'a>> {
-        let invocation = Agent::Cmd(command.to_owned()).invocation(Path::new(""));
+        let invocation = AgentBackend::Cmd(command.to_owned()).invocation(Path::new(""));
         let mut starting = Command::new(invocation.program);
         starting.args(invocation.args).stdin(Stdio::piped()).stdout(Stdio::piped());
         proc::of_its_own(&mut starting);
@@ -120,7 +120,7 @@ impl Bridge<'_> {
         })
     }
 
-    fn converse(&mut self, errand: Errand) -> io::Result<u8> {
+    fn converse(&mut self, errand: AcpTask) -> io::Result<u8> {
         let (mut talk, begun) = Talk::begin(errand);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
@@ -161,16 +161,16 @@ impl Bridge<'_> {
     }
 
     /// Says and tells; whether that was all.
-    fn act(&mut self, out: Vec<Out>) -> io::Result<bool> {
+    fn act(&mut self, out: Vec<AcpAction>) -> io::Result<bool> {
         for out in out {
             match out {
-                Out::Say(message) => self.say(&message),
-                Out::Tell(line) => {
+                AcpAction::Say(message) => self.say(&message),
+                AcpAction::Tell(line) => {
                     self.out.write_all(line.print().as_bytes())?;
                     self.out.flush()?;
                     self.told = Instant::now();
                 }
-                Out::End => return Ok(true),
+                AcpAction::End => return Ok(true),
             }
         }
         Ok(false)

@@ -15,6 +15,6 @@ mod signs;
 mod talk;
 
 pub use bridge::run;
-pub use permission::Leave;
+pub use permission::Permission;
 pub(crate) use permission::WORKING;
-pub use talk::{Errand, Out, Talk};
+pub use talk::{AcpAction, AcpTask, Talk};

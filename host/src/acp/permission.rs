@@ -12,7 +12,7 @@ use crate::backends::cli::text;
 
 /// Who asks, and where it is at home.
 #[derive(Debug, Clone)]
-pub struct Leave {
+pub struct Permission {
     /// The Maker.
     pub writes: bool,
     /// Its working copy and its folder for temporary files, by every name they go by.
@@ -21,7 +21,7 @@ pub struct Leave {
 
 /// The answer to a request for leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum PermissionAnswer {
     Granted(String),
     /// With the option to pick, if the agent offers one, and why.
     Refused {
@@ -32,7 +32,7 @@ pub(super) enum Verdict {
 
 /// What is known of a tool call. Agents tell it in pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct AcpToolCall {
     pub(super) kind: String,
     pub(super) title: String,
     pub(super) paths: Vec<PathBuf>,
@@ -44,7 +44,7 @@ const LOOKING: [&str; 3] = ["read", "search", "think"];
 /// Tools a Maker can't do without; being refused one of them is told as the tool's kind alone.
 pub(crate) const WORKING: [&str; 4] = ["edit", "execute", "delete", "move"];
 
-impl Call {
+impl AcpToolCall {
     /// Takes in what another message says about the call. What it does not say stays.
     pub(super) fn learn(&mut self, said: &Value) {
         for (known, name) in [(&mut self.kind, "kind"), (&mut self.title, "title")] {
@@ -69,14 +69,14 @@ fn paths(said: &Value) -> Vec<PathBuf> {
     told.chain(asked).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
-impl Leave {
+impl Permission {
     /// Leave is given once at a time: what is given for good may be written into the user's settings.
-    pub(super) fn judge(&self, call: &Call, options: &Value) -> Verdict {
+    pub(super) fn judge(&self, call: &AcpToolCall, options: &Value) -> PermissionAnswer {
         let option = |kind: &str| {
             let offered = options.as_array()?.iter().find(|option| text(option, "kind") == kind)?;
             Some(text(offered, "optionId").to_owned())
         };
-        let refused = |tool: String| Verdict::Refused { option: option("reject_once"), tool };
+        let refused = |tool: String| PermissionAnswer::Refused { option: option("reject_once"), tool };
         let title = if call.title.is_empty() { &call.kind } else { &call.title };
         if let Some(path) = call.paths.iter().find(|path| !self.is_home(path)) {
             return refused(format!("{title} (outside of its working copy: {})", path.display()));
@@ -85,7 +85,7 @@ impl Leave {
             return refused(title.clone());
         }
         match option("allow_once") {
-            Some(option) => Verdict::Granted(option),
+            Some(option) => PermissionAnswer::Granted(option),
             None => refused(call.kind.clone()),
         }
     }
@@ -103,8 +103,8 @@ impl Leave {
     }
 
     /// The mode to work in, from those on offer, unless the one it has will do.
-    pub(super) fn mode(&self, current: &str, offered: &[Mode]) -> Option<String> {
-        let first = |fits: fn(&Mode) -> bool| offered.iter().find(|mode| fits(mode));
+    pub(super) fn mode(&self, current: &str, offered: &[AcpMode]) -> Option<String> {
+        let first = |fits: fn(&AcpMode) -> bool| offered.iter().find(|mode| fits(mode));
         let wanted = if self.writes {
             let current = offered.iter().find(|mode| mode.id == current)?;
             let confined = first(|mode| mode.id == "workspace-write");
@@ -112,8 +112,8 @@ impl Leave {
             confined.or_else(|| if current.looks() || current.plans() { working() } else { None })
         } else {
             first(|mode| mode.looks() && !mode.plans())
-                .or_else(|| first(Mode::asks))
-                .or_else(|| first(Mode::plans))
+                .or_else(|| first(AcpMode::asks))
+                .or_else(|| first(AcpMode::plans))
         };
         wanted.filter(|mode| mode.id != current).map(|mode| mode.id.clone())
     }
@@ -121,19 +121,19 @@ impl Leave {
 
 /// One of an agent's modes, and what the agent says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mode {
+pub(super) struct AcpMode {
     pub(super) id: String,
     pub(super) said: String,
 }
 
-impl Mode {
+impl AcpMode {
     /// From a list of modes or of the values of a setting, which name themselves differently.
-    pub(super) fn list(list: Option<&Value>) -> Vec<Mode> {
+    pub(super) fn list(list: Option<&Value>) -> Vec<AcpMode> {
         let list = list.and_then(Value::as_array).into_iter().flatten();
         let mode = |mode: &Value| {
             let id = if text(mode, "id").is_empty() { text(mode, "value") } else { text(mode, "id") };
             let said = format!("{id} {} {}", text(mode, "name"), text(mode, "description"));
-            Mode { id: id.to_owned(), said: said.to_lowercase().replace(['-', '_'], " ") }
+            AcpMode { id: id.to_owned(), said: said.to_lowercase().replace(['-', '_'], " ") }
         };
         list.map(mode).filter(|mode| !mode.id.is_empty()).collect()
     }
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn leave(writes: bool) -> Leave {
-        Leave { writes, places: vec!["/copy".into(), "/scratch".into()] }
+    fn leave(writes: bool) -> Permission {
+        Permission { writes, places: vec!["/copy".into(), "/scratch".into()] }
     }
 
     #[test]
@@ -210,13 +210,13 @@ mod tests {
             (json!({"kind": "edit", "rawInput": {"filePath": "/etc/hosts"}}), false, false),
             (json!({"kind": "read", "locations": [{"path": "/users/jo/.ssh/id"}]}), false, false),
         ] {
-            let mut known = Call::default();
+            let mut known = AcpToolCall::default();
             known.learn(&call);
             for (writes, wanted) in [(true, maker), (false, reader)] {
                 let verdict = leave(writes).judge(&known, &options);
                 let picked = match &verdict {
-                    Verdict::Granted(option) => option.as_str(),
-                    Verdict::Refused { option, .. } => option.as_deref().unwrap_or("none"),
+                    PermissionAnswer::Granted(option) => option.as_str(),
+                    PermissionAnswer::Refused { option, .. } => option.as_deref().unwrap_or("none"),
                 };
                 assert_eq!(picked, if wanted { "yes" } else { "no" }, "writes {writes}: {call}");
             }
@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn issue_4_leave_is_never_given_for_good() {
-        let call = Call { kind: "edit".to_owned(), title: "Write a".to_owned(), paths: Vec::new() };
+        let call = AcpToolCall { kind: "edit".to_owned(), title: "Write a".to_owned(), paths: Vec::new() };
         let options = json!([{"optionId": "always", "kind": "allow_always"}]);
-        let refused = Verdict::Refused { option: None, tool: "edit".to_owned() };
+        let refused = PermissionAnswer::Refused { option: None, tool: "edit".to_owned() };
         assert_eq!(leave(true).judge(&call, &options), refused);
         assert_eq!(leave(true).judge(&call, &Value::Null), refused);
         assert!(WORKING.contains(&"edit"));
@@ -277,7 +277,7 @@ mod tests {
             ("opencode", &opencode, "plan", None, Some("build")),
             ("nobody", &Value::Null, "", None, None),
         ] {
-            let modes = Mode::list(Some(modes));
+            let modes = AcpMode::list(Some(modes));
             assert_eq!(leave(false).mode(current, &modes).as_deref(), reader, "{name} reads in {current}");
             assert_eq!(leave(true).mode(current, &modes).as_deref(), maker, "{name} makes in {current}");
         }

@@ -3,13 +3,13 @@
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
-use crate::backends::cli::{Fault, by_status, by_text, first_line, number, text};
+use crate::backends::cli::{ClientFault, by_status, by_text, first_line, number, text};
 
 /// The protocol's own number for "sign in first".
 const SIGN_IN: i64 = -32_000;
 
 /// From a JSON-RPC error. Some hand on the provider's status as its code, some say it in words, some in their data.
-pub(super) fn fault(error: &Value) -> Fault {
+pub(super) fn fault(error: &Value) -> ClientFault {
     let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
     let said = words(error);
     let kind = match u64::try_from(code) {
@@ -17,7 +17,7 @@ pub(super) fn fault(error: &Value) -> Fault {
         Ok(_) | Err(_) if code == SIGN_IN => Failure::Auth,
         Ok(_) | Err(_) => by_text(&said),
     };
-    Fault::new(kind, said)
+    ClientFault::new(kind, said)
 }
 
 /// The message, and what the data says beyond it.
@@ -48,21 +48,23 @@ pub(super) fn broken(update: &Value) -> Option<bool> {
 
 /// Why a turn that was answered is no answer. Some tell their faults as if they were one: one of them says that it is
 /// broken before, another begins in the same way each time and then has no usage.
-pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<Fault> {
+pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<ClientFault> {
     let ran_into = answer.strip_prefix("Ran into this error:").filter(|_| result.get("usage").is_none());
     let told = if broken { Some(answer) } else { ran_into };
     match (text(result, "stopReason"), told) {
         ("end_turn", Some(told)) => {
             let said = plain(told.trim());
-            Some(Fault::new(by_text(&said), first_line(&said).unwrap_or_default()))
+            Some(ClientFault::new(by_text(&said), first_line(&said).unwrap_or_default()))
         }
         ("end_turn", None) => None,
-        ("refusal", _) => Some(Fault::new(Failure::Refused, "the model declined the task")),
+        ("refusal", _) => Some(ClientFault::new(Failure::Refused, "the model declined the task")),
         ("max_tokens", _) => {
-            Some(Fault::new(Failure::Garbled, "its answer was cut off by the model's limit"))
+            Some(ClientFault::new(Failure::Garbled, "its answer was cut off by the model's limit"))
         }
-        ("max_turn_requests", _) => Some(Fault::new(Failure::Exit, "it used up the turns it allows itself")),
-        (other, _) => Some(Fault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
+        ("max_turn_requests", _) => {
+            Some(ClientFault::new(Failure::Exit, "it used up the turns it allows itself"))
+        }
+        (other, _) => Some(ClientFault::new(Failure::Exit, format!("its turn ended with '{other}'"))),
     }
 }
 

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use archeflow_core::event::Failure;
 use serde_json::{Value, json};
 
-use super::permission::{Call, Leave, Mode, Verdict};
+use super::permission::{AcpMode, AcpToolCall, Permission, PermissionAnswer};
 use super::signs;
-use crate::backends::cli::own::Line;
-use crate::backends::cli::{Fault, first_line, text};
+use crate::backends::cli::own::OwnRecord;
+use crate::backends::cli::{ClientFault, first_line, text};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -29,8 +29,8 @@ const NO_SUCH_METHOD: i64 = -32_601;
 
 /// What the agent is started for.
 #[derive(Debug, Clone)]
-pub struct Errand {
-    pub leave: Leave,
+pub struct AcpTask {
+    pub leave: Permission,
     /// The working copy.
     pub tree: PathBuf,
     /// The session to take up again.
@@ -40,18 +40,18 @@ pub struct Errand {
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Out {
+pub enum AcpAction {
     /// To the agent.
     Say(Value),
     /// To whoever started us.
-    Tell(Line),
+    Tell(OwnRecord),
     /// Nothing more is to be said or heard.
     End,
 }
 
 #[derive(Debug)]
 pub struct Talk {
-    errand: Errand,
+    errand: AcpTask,
     waits: Wait,
     /// The number of the last request. There is only ever one without an answer.
     asked: u64,
@@ -59,7 +59,7 @@ pub struct Talk {
     resumable: bool,
     model: String,
     version: String,
-    calls: BTreeMap<String, Known>,
+    calls: BTreeMap<String, TrackedCall>,
     message: Message,
     /// How many messages there were.
     messages: usize,
@@ -69,7 +69,7 @@ pub struct Talk {
     /// The agent has said of itself that it failed.
     broken: bool,
     cancelled: bool,
-    out: Vec<Out>,
+    out: Vec<AcpAction>,
 }
 
 /// The request that is not answered yet.
@@ -83,8 +83,8 @@ enum Wait {
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    call: Call,
+struct TrackedCall {
+    call: AcpToolCall,
     told: bool,
 }
 
@@ -99,7 +99,7 @@ struct Message {
 
 impl Talk {
     /// No files and no terminals are offered: every agent works on the disk itself, and some get lost otherwise.
-    pub fn begin(errand: Errand) -> (Talk, Vec<Out>) {
+    pub fn begin(errand: AcpTask) -> (Talk, Vec<AcpAction>) {
         let mut talk = Talk {
             errand,
             waits: Wait::Nothing,
@@ -129,7 +129,7 @@ impl Talk {
     }
 
     /// Takes in one line. What is no message changes nothing: some agents greet people on the same stream.
-    pub fn hear(&mut self, line: &str) -> Vec<Out> {
+    pub fn hear(&mut self, line: &str) -> Vec<AcpAction> {
         if let Ok(message) = serde_json::from_str::<Value>(line.trim()) {
             match (message.get("method").and_then(Value::as_str), message.get("id")) {
                 (Some(method), Some(id)) => self.serve(method, id, message.get("params")),
@@ -142,13 +142,13 @@ impl Talk {
     }
 
     /// Calls the turn off. Without one there is nothing to wait for.
-    pub fn cancel(&mut self) -> Vec<Out> {
+    pub fn cancel(&mut self) -> Vec<AcpAction> {
         if self.cancelled || self.waits != Wait::Turn {
-            return vec![Out::End];
+            return vec![AcpAction::End];
         }
         self.cancelled = true;
         let session = &self.session;
-        vec![Out::Say(json!({
+        vec![AcpAction::Say(json!({
             "jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session},
         }))]
     }
@@ -157,11 +157,12 @@ impl Talk {
         self.asked += 1;
         self.waits = waits;
         let id = self.asked;
-        self.out.push(Out::Say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+        self.out
+            .push(AcpAction::Say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
     }
 
-    fn tell(&mut self, line: Line) {
-        self.out.push(Out::Tell(line));
+    fn tell(&mut self, line: OwnRecord) {
+        self.out.push(AcpAction::Tell(line));
     }
 
     fn answered(&mut self, id: &Value, message: &Value) {
@@ -185,7 +186,7 @@ impl Talk {
         if spoken != Some(VERSION) {
             let spoken = spoken.map_or_else(|| "none".to_owned(), |version| version.to_string());
             let said = format!("the agent speaks version {spoken} of the protocol, not {VERSION}");
-            return self.give_up(Fault::new(Failure::Exit, said));
+            return self.give_up(ClientFault::new(Failure::Exit, said));
         }
         let info = result.get("agentInfo").unwrap_or(&Value::Null);
         let name = text(info, "name").rsplit('/').next().unwrap_or_default();
@@ -208,7 +209,7 @@ impl Talk {
             text(result, "sessionId").clone_into(&mut self.session);
         }
         if self.resumable {
-            self.tell(Line::Session { id: self.session.clone() });
+            self.tell(OwnRecord::Session { id: self.session.clone() });
         }
         let model = result.pointer("/models/currentModelId").or_else(|| current(result, "model"));
         self.introduce(model.and_then(Value::as_str).unwrap_or_default().to_owned());
@@ -222,12 +223,12 @@ impl Talk {
     fn mode(&self, result: &Value) -> Option<(&'static str, Value)> {
         let (leave, session) = (&self.errand.leave, &self.session);
         if let Some(modes) = result.get("modes").filter(|modes| modes.is_object()) {
-            let offered = Mode::list(modes.get("availableModes"));
+            let offered = AcpMode::list(modes.get("availableModes"));
             let mode = leave.mode(text(modes, "currentModeId"), &offered)?;
             return Some(("session/set_mode", json!({"sessionId": session, "modeId": mode})));
         }
         let setting = setting(result, "mode")?;
-        let mode = leave.mode(text(setting, "currentValue"), &Mode::list(setting.get("options")))?;
+        let mode = leave.mode(text(setting, "currentValue"), &AcpMode::list(setting.get("options")))?;
         let params = json!({"sessionId": session, "configId": text(setting, "id"), "value": mode});
         Some(("session/set_config_option", params))
     }
@@ -236,7 +237,7 @@ impl Talk {
     fn moded(&mut self, error: Option<&Value>) {
         if let Some(error) = error {
             let text = format!("could not be put into another mode: {}", signs::fault(error).said);
-            self.tell(Line::Note { text });
+            self.tell(OwnRecord::Note { text });
         }
         self.prompt();
     }
@@ -254,40 +255,40 @@ impl Talk {
             self.introduce(model);
         }
         if let Some(tokens) = signs::used(result) {
-            self.tell(Line::Used { tokens, cost_usd: None });
+            self.tell(OwnRecord::Used { tokens, cost_usd: None });
         }
         if self.cancelled {
-            self.out.push(Out::End);
+            self.out.push(AcpAction::End);
             return;
         }
         let answer = std::mem::take(&mut self.message.text);
         if let Some(tool) = &self.stuck {
             let said = format!("it stopped when it was refused {tool}");
-            return self.give_up(Fault::new(Failure::PermissionDenied, said));
+            return self.give_up(ClientFault::new(Failure::PermissionDenied, said));
         }
         if let Some(fault) = signs::unanswered(result, &answer, self.broken) {
             return self.give_up(fault);
         }
         if self.message.too_long {
             let said = format!("its answer has more than {LONGEST} bytes");
-            return self.give_up(Fault::new(Failure::Garbled, said));
+            return self.give_up(ClientFault::new(Failure::Garbled, said));
         }
         self.work();
-        self.tell(Line::Answer { text: answer });
-        self.out.push(Out::End);
+        self.tell(OwnRecord::Answer { text: answer });
+        self.out.push(AcpAction::End);
     }
 
-    fn give_up(&mut self, fault: Fault) {
-        let Fault { kind, said, reopens } = fault;
-        self.tell(Line::Fault { kind, said, reopens });
-        self.out.push(Out::End);
+    fn give_up(&mut self, fault: ClientFault) {
+        let ClientFault { kind, said, reopens } = fault;
+        self.tell(OwnRecord::Fault { kind, said, reopens });
+        self.out.push(AcpAction::End);
     }
 
     /// Who plays. Told anew when more is known.
     fn introduce(&mut self, model: String) {
         if model != self.model || (model.is_empty() && !self.version.is_empty()) {
             self.model.clone_from(&model);
-            self.tell(Line::Player { model, version: self.version.clone() });
+            self.tell(OwnRecord::Player { model, version: self.version.clone() });
         }
     }
 
@@ -303,7 +304,7 @@ impl Talk {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": NO_SUCH_METHOD, "message": message}})
             }
         };
-        self.out.push(Out::Say(answer));
+        self.out.push(AcpAction::Say(answer));
     }
 
     fn permit(&mut self, params: &Value) -> Value {
@@ -313,10 +314,10 @@ impl Talk {
         let options = params.get("options").unwrap_or(&Value::Null);
         let chosen = match self.errand.leave.judge(&call.unwrap_or_default(), options) {
             _ if self.cancelled => None,
-            Verdict::Granted(option) => Some(option),
-            Verdict::Refused { option, tool } => {
+            PermissionAnswer::Granted(option) => Some(option),
+            PermissionAnswer::Refused { option, tool } => {
                 self.stuck = Some(tool.clone());
-                self.tell(Line::Denied { tool });
+                self.tell(OwnRecord::Denied { tool });
                 option
             }
         };
@@ -379,7 +380,7 @@ impl Talk {
             return;
         }
         if let Some(text) = first_line(&self.message.text) {
-            self.tell(Line::Note { text });
+            self.tell(OwnRecord::Note { text });
         }
     }
 
@@ -409,7 +410,7 @@ impl Talk {
         if begun && !known.told {
             known.told = true;
             let text = note(&known.call);
-            self.tell(Line::Note { text });
+            self.tell(OwnRecord::Note { text });
         }
     }
 
@@ -417,7 +418,7 @@ impl Talk {
     fn work(&mut self) {
         if !self.worked {
             self.worked = true;
-            self.tell(Line::Worked);
+            self.tell(OwnRecord::Worked);
         }
     }
 }
@@ -432,7 +433,7 @@ fn current<'a>(result: &'a Value, category: &str) -> Option<&'a Value> {
     setting(result, category)?.get("currentValue")
 }
 
-fn note(call: &Call) -> String {
+fn note(call: &AcpToolCall) -> String {
     let title = first_line(&call.title).unwrap_or_default();
     let place = call.paths.first().map_or_else(|| title.clone(), |path| path.display().to_string());
     match call.kind.as_str() {

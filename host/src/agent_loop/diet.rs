@@ -1,7 +1,7 @@
 //! The documents of `docs/agent_docs` (PJ-31; who gets which is the core's to say), and files a plan refers to that are
 //! not there (PJ-33). Documents are read from the commit at hand, so nobody sees what is not in the project.
 
-use crate::git::{Oid, Repo, runner};
+use crate::git::{ObjectId, Repo, runner};
 
 /// From the root of the repository.
 pub const FOLDER: &str = "docs/agent_docs";
@@ -11,7 +11,7 @@ const LARGEST: u64 = 64 * 1024;
 const TOLD: usize = 10;
 
 /// The names of all there are, for the core to choose from.
-pub fn names(repo: &Repo, commit: &Oid) -> Result<Vec<String>, runner::Error> {
+pub fn names(repo: &Repo, commit: &ObjectId) -> Result<Vec<String>, runner::Error> {
     let entries = repo.list_dir(commit, FOLDER.as_bytes())?;
     let mut names: Vec<String> =
         entries.into_iter().filter_map(|entry| name_of(&String::from_utf8_lossy(&entry.path))).collect();
@@ -20,7 +20,7 @@ pub fn names(repo: &Repo, commit: &Oid) -> Result<Vec<String>, runner::Error> {
 }
 
 /// One of them; nothing where it is not there any more, or too long to be read.
-pub fn text(repo: &Repo, commit: &Oid, name: &str) -> Result<Option<String>, runner::Error> {
+pub fn text(repo: &Repo, commit: &ObjectId, name: &str) -> Result<Option<String>, runner::Error> {
     let bytes = repo.read_blob(commit, format!("{FOLDER}/{name}.md").as_bytes(), LARGEST)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -32,7 +32,7 @@ fn name_of(path: &str) -> Option<String> {
 }
 
 /// Paths that a plan points at in code marks and that neither exist nor are to be created (PJ-33, PJ-42).
-pub fn absent(repo: &Repo, commit: &Oid, plan: &str) -> Result<Vec<String>, runner::Error> {
+pub fn absent(repo: &Repo, commit: &ObjectId, plan: &str) -> Result<Vec<String>, runner::Error> {
     let mut missing: Vec<String> = Vec::new();
     for line in plan.lines().filter(|line| !creates(line)) {
         for path in line.split('`').skip(1).step_by(2).filter_map(path_in) {

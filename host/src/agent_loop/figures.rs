@@ -1,7 +1,7 @@
 //! Figures over all loops of a repository (PJ-64..PJ-68), from their logs. What they should be is decided in the core.
 
 use archeflow_core::event::{Entry, Event};
-use archeflow_core::model::{Heard, LoopState};
+use archeflow_core::model::{LoopState, TurnEvent};
 use archeflow_core::rules::agent_loop::metrics::Tally;
 
 use super::open::journals;
@@ -41,11 +41,11 @@ impl Figures {
             state = turn.to;
             paused |= state == LoopState::Paused;
             tally.iterations += u32::from(ends_a_step(turn.from, heard));
-            tally.passes += u32::from(matches!(heard, Heard::Pass | Heard::PassOn));
-            tally.insufficient += u32::from(heard == Heard::Insufficient);
+            tally.passes += u32::from(matches!(heard, TurnEvent::Pass | TurnEvent::PassOn));
+            tally.insufficient += u32::from(heard == TurnEvent::Insufficient);
             match (heard, passed_at) {
-                (Heard::Pass, _) => passed_at = Some(entry.at),
-                (Heard::Approve, Some(at)) if turn.from == LoopState::Approval => {
+                (TurnEvent::Pass, _) => passed_at = Some(entry.at),
+                (TurnEvent::Approve, Some(at)) if turn.from == LoopState::Approval => {
                     tally.approvals += 1;
                     tally.approval_ms = tally.approval_ms.saturating_add(entry.at.saturating_sub(at));
                     passed_at = None;
@@ -75,7 +75,7 @@ impl Figures {
 }
 
 /// An iteration is a step that came to a verdict, or failed before one.
-fn ends_a_step(from: LoopState, heard: Heard) -> bool {
-    let judged = from == LoopState::Evaluate && heard != Heard::Stop;
-    judged || (from == LoopState::Execute && matches!(heard, Heard::Fail | Heard::GraveFail))
+fn ends_a_step(from: LoopState, heard: TurnEvent) -> bool {
+    let judged = from == LoopState::Evaluate && heard != TurnEvent::Stop;
+    judged || (from == LoopState::Execute && matches!(heard, TurnEvent::Fail | TurnEvent::GraveFail))
 }

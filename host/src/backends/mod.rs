@@ -14,7 +14,7 @@ use archeflow_core::model::Tier;
 use cli::{Client, Rest};
 
 use crate::model_agent::Provider;
-use crate::model_agent::place::{self, Settled, Wrong};
+use crate::model_agent::place::{self, ModelChoice, Wrong};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Invocation {
 
 /// Who plays an archetype.
 #[derive(Debug, Clone)]
-pub enum Agent {
+pub enum AgentBackend {
     /// Any command line, through the shell.
     Cmd(String),
     /// A file that plays all roles.
@@ -67,20 +67,20 @@ fn known() -> String {
     KNOWN.iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
 }
 
-impl Agent {
+impl AgentBackend {
     /// Reads a spec as typed; relative play files are looked up from `from`.
-    pub fn parse(spec: &str, from: &Path) -> Result<Agent, Error> {
+    pub fn parse(spec: &str, from: &Path) -> Result<AgentBackend, Error> {
         let spec = spec.trim();
         let empty = |what| Error::Empty { spec: spec.to_owned(), what };
         match spec.split_once(':') {
             Some(("cmd", command)) if command.trim().is_empty() => Err(empty("command")),
-            Some(("cmd", command)) => Ok(Agent::Cmd(cmd::from(command.trim(), from))),
+            Some(("cmd", command)) => Ok(AgentBackend::Cmd(cmd::from(command.trim(), from))),
             Some(("script", file)) if file.trim().is_empty() => Err(empty("file")),
             Some(("script", file)) => {
                 let path = from.join(file.trim());
                 let path =
                     path.canonicalize().map_err(|_| Error::NoScript { path: path.display().to_string() })?;
-                Ok(Agent::Script(path))
+                Ok(AgentBackend::Script(path))
             }
             Some((name @ "acp", command)) => {
                 bridged(name, cmd::from(command.trim(), from)).ok_or(empty("command"))
@@ -92,40 +92,40 @@ impl Agent {
     /// The program this will start, where that can be told beforehand: to say so before anything is spent.
     pub fn missing(&self, path: Option<&std::ffi::OsStr>) -> Option<String> {
         match self {
-            Agent::Cmd(command) => cmd::missing(command, path),
-            Agent::Script(_) => None,
-            Agent::Cli(client, command) if client.rest == Rest::Command => cmd::missing(command, path),
-            Agent::Cli(client, _) => cmd::missing(client.program, path),
+            AgentBackend::Cmd(command) => cmd::missing(command, path),
+            AgentBackend::Script(_) => None,
+            AgentBackend::Cli(client, command) if client.rest == Rest::Command => cmd::missing(command, path),
+            AgentBackend::Cli(client, _) => cmd::missing(client.program, path),
         }
     }
 
     /// Where its model is asked and with which key, if it is one without a client.
-    pub fn settled(&self, variables: &[(OsString, OsString)]) -> Option<Result<Settled, Wrong>> {
+    pub fn settled(&self, variables: &[(OsString, OsString)]) -> Option<Result<ModelChoice, Wrong>> {
         match self {
-            Agent::Cli(client, rest) => {
+            AgentBackend::Cli(client, rest) => {
                 let provider = Provider::find(client.name)?;
                 Some(place::settle(provider, rest, Tier::Sonnet, variables))
             }
-            Agent::Cmd(_) | Agent::Script(_) => None,
+            AgentBackend::Cmd(_) | AgentBackend::Script(_) => None,
         }
     }
 
     /// The spec in full, as it is frozen in the log.
     pub fn spec(&self) -> String {
         match self {
-            Agent::Cmd(command) => format!("cmd:{command}"),
-            Agent::Script(path) => format!("script:{}", path.display()),
-            Agent::Cli(client, model) if model.is_empty() => client.name.to_owned(),
-            Agent::Cli(client, place) if place.starts_with('@') => format!("{}{place}", client.name),
-            Agent::Cli(client, model) => format!("{}:{model}", client.name),
+            AgentBackend::Cmd(command) => format!("cmd:{command}"),
+            AgentBackend::Script(path) => format!("script:{}", path.display()),
+            AgentBackend::Cli(client, model) if model.is_empty() => client.name.to_owned(),
+            AgentBackend::Cli(client, place) if place.starts_with('@') => format!("{}{place}", client.name),
+            AgentBackend::Cli(client, model) => format!("{}:{model}", client.name),
         }
     }
 
     /// The provider account this works with, as far as its name tells: agents on one account share its limits (C6).
     pub fn account(&self) -> String {
         match self {
-            Agent::Cmd(_) | Agent::Script(_) => self.spec(),
-            Agent::Cli(client, rest) => match (client.rest, rest.split_once('@')) {
+            AgentBackend::Cmd(_) | AgentBackend::Script(_) => self.spec(),
+            AgentBackend::Cli(client, rest) => match (client.rest, rest.split_once('@')) {
                 (Rest::Model, _) | (Rest::ModelAt, None) => client.name.to_owned(),
                 (Rest::ModelAt, Some((_, place))) => format!("{}@{place}", client.name),
                 (Rest::Command, _) => self.spec(),
@@ -137,21 +137,21 @@ impl Agent {
     /// said by [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
         match self {
-            Agent::Cmd(command) => cmd::invocation(command),
-            Agent::Script(path) => script::invocation(path, me),
-            Agent::Cli(client, _) => Invocation { program: client.program.into(), args: Vec::new() },
+            AgentBackend::Cmd(command) => cmd::invocation(command),
+            AgentBackend::Script(path) => script::invocation(path, me),
+            AgentBackend::Cli(client, _) => Invocation { program: client.program.into(), args: Vec::new() },
         }
     }
 }
 
 /// A client of our own that drives what the command line starts.
-fn bridged(name: &str, command: String) -> Option<Agent> {
+fn bridged(name: &str, command: String) -> Option<AgentBackend> {
     let client = cli::find(name).filter(|client| client.rest.takes(&command))?;
-    Some(Agent::Cli(client, command))
+    Some(AgentBackend::Cli(client, command))
 }
 
 /// `<client>` or `<client>:<model>`.
-fn named(spec: &str) -> Result<Agent, Error> {
+fn named(spec: &str) -> Result<AgentBackend, Error> {
     let (name, rest) = spec.split_at(spec.find([':', '@']).unwrap_or(spec.len()));
     let model = rest.strip_prefix(':').unwrap_or(rest);
     if let Some(client) = cli::find(name) {
@@ -161,7 +161,7 @@ fn named(spec: &str) -> Result<Agent, Error> {
         if !client.rest.takes(model) {
             return Err(Error::Model { name: name.to_owned(), model: model.to_owned() });
         }
-        return Ok(Agent::Cli(client, model.to_owned()));
+        return Ok(AgentBackend::Cli(client, model.to_owned()));
     }
     let name = spec.split([':', '@']).next().unwrap_or(spec).to_owned();
     Err(Error::Unknown { name })
@@ -169,7 +169,7 @@ fn named(spec: &str) -> Result<Agent, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agent, Error};
+    use super::{AgentBackend, Error};
     use std::path::Path;
 
     #[test]
@@ -204,10 +204,12 @@ mod tests {
             ("openai@https://me:secret@example.org", Err("Model")),
         ] {
             let found =
-                Agent::parse(spec, Path::new("/")).map(|agent| agent.spec()).map_err(|error| match error {
-                    Error::Model { .. } => "Model",
-                    Error::Unknown { .. } => "Unknown",
-                    Error::Empty { .. } | Error::NoScript { .. } | Error::Place(..) => "other",
+                AgentBackend::parse(spec, Path::new("/")).map(|agent| agent.spec()).map_err(|error| {
+                    match error {
+                        Error::Model { .. } => "Model",
+                        Error::Unknown { .. } => "Unknown",
+                        Error::Empty { .. } | Error::NoScript { .. } | Error::Place(..) => "other",
+                    }
                 });
             assert_eq!(found.as_deref().map_err(|error| *error), wanted, "{spec}");
         }
@@ -221,7 +223,7 @@ mod tests {
             ("codex:gpt-5.5", "codex"),
             ("cmd:my agent", "cmd:my agent"),
         ] {
-            assert_eq!(Agent::parse(spec, Path::new("/"))?.account(), account, "{spec}");
+            assert_eq!(AgentBackend::parse(spec, Path::new("/"))?.account(), account, "{spec}");
         }
         Ok(())
     }

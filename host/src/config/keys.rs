@@ -6,7 +6,7 @@ use std::fmt;
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
 use crate::backends::cli::Rest;
-use crate::model_agent::place::Place;
+use crate::model_agent::place::ModelEndpoint;
 
 use super::shown;
 use super::yaml::{self, Node};
@@ -1738,7 +1738,7 @@ impl Kind {
                 let fits = !text.is_empty() && text.len() <= 200 && Rest::Model.takes(text);
                 fits.then(|| Setting::Text(text.to_owned()))
             }
-            Kind::Url => Place::read(text, "").ok().map(|place| Setting::Text(place.url)),
+            Kind::Url => ModelEndpoint::read(text, "").ok().map(|place| Setting::Text(place.url)),
             Kind::Wholes(..)
             | Kind::Variables
             | Kind::Agents(_)
@@ -1955,7 +1955,7 @@ fn agent(text: &str) -> bool {
 /// `host=VARIABLE`.
 fn host_key(text: &str) -> bool {
     let Some((host, name)) = text.split_once('=') else { return false };
-    let place = Place::read(&format!("https://{host}"), "");
+    let place = ModelEndpoint::read(&format!("https://{host}"), "");
     place.is_ok_and(|place| place.url == format!("https://{}", host.to_lowercase()) && !host.contains('/'))
         && variable(name)
 }

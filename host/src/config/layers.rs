@@ -365,7 +365,7 @@ impl Settings {
     }
 
     /// What is set about models without a client, for the loop around them.
-    pub fn loops(&self) -> model_agent::Settings {
+    pub fn loops(&self) -> model_agent::ModelSettings {
         let silence_ms = self.whole("limits.silence_seconds") * 1_000;
         let mapped = self.values.iter().filter_map(|(key, set)| {
             let tier = Tier::parse(key.strip_prefix("models.mapping.")?)?;
@@ -375,7 +375,7 @@ impl Settings {
             Some(Setting::Wholes(waits)) => waits,
             _ => Vec::new(),
         };
-        let mut settings = model_agent::Settings {
+        let mut settings = model_agent::ModelSettings {
             turns: narrow(self.whole("models.max_turns")),
             tokens: match self.get("models.max_tokens") {
                 Some(Setting::Whole(tokens)) => Some(tokens),
@@ -387,7 +387,7 @@ impl Settings {
             context: self.whole("models.ollama.context"),
             ollama_url: self.text("models.ollama.base_url"),
             ollama_remote: self.switch("models.ollama.allow_remote"),
-            ..model_agent::Settings::default()
+            ..model_agent::ModelSettings::default()
         };
         settings.mapping.extend(mapped);
         settings

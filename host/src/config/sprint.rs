@@ -1,16 +1,16 @@
 //! The bounds of a sprint, out of the settings. Leave to run without asking is none of them: it is given on the command
 //! line alone (BX-22).
 
-use archeflow_core::sprint::policy::Policy;
+use archeflow_core::sprint::policy::SprintPolicy;
 
 use super::keys::{Setting, share_of};
 use super::layers::{Settings, narrow};
 
 impl Settings {
-    pub fn sprint(&self) -> Policy {
+    pub fn sprint(&self) -> SprintPolicy {
         let whole = |name: &str| self.whole(&format!("sprint.{name}"));
         let number = |name: &str| narrow(whole(name));
-        Policy {
+        SprintPolicy {
             slots: number("slots"),
             large: number("large"),
             low_priority: self.switch("sprint.low_priority"),

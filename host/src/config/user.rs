@@ -18,7 +18,7 @@ pub fn folder(xdg_config_home: Option<&Path>, home: Option<&Path>) -> Option<Pat
 }
 
 /// `config.yaml`, `hooks.yaml`, archetypes, teams, workflows, lenses and domains of the folder, as far as they exist. A folder inside the
-/// repository at `root` is refused: a repository must not become its user's voice (T3).
+/// repository at `root` is refused: a repository must not become its user's voice.
 pub fn read(folder: &Path, root: &Path) -> Result<Vec<Part>, Faults> {
     if inside(folder, root) {
         let text = "the user's configuration lies inside the repository and can't be told from it".to_owned();

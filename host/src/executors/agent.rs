@@ -14,7 +14,7 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
 use archeflow_core::read;
-use archeflow_core::read::signal::Step;
+use archeflow_core::read::signal::ActorStep;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
 
@@ -24,12 +24,12 @@ use super::done::{Done, End};
 use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
 use crate::agent_loop::battery::added_text;
 use crate::agent_loop::diet;
-use crate::backends::Agent;
+use crate::backends::AgentBackend;
 use crate::backends::cli::Start;
 use crate::failpoint;
 use crate::git::change::quote_path;
-use crate::git::workspace::{self, Collected, Kind, Slot};
-use crate::git::{Oid, runner};
+use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
+use crate::git::{ObjectId, runner};
 use crate::proc::{self, Job, Limits, Sink, Stream};
 use crate::store::files;
 use crate::world::World;
@@ -56,11 +56,11 @@ struct Attempt<'a> {
 pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
     let folder =
         world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
-    let seat = match Agent::parse(&errand.start.agent, Path::new("/")) {
-        Ok(Agent::Cli(client, model)) => {
+    let seat = match AgentBackend::parse(&errand.start.agent, Path::new("/")) {
+        Ok(AgentBackend::Cli(client, model)) => {
             Some(Seat::new(world, (&errand.start, errand.schema), (client, model), &folder))
         }
-        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => None,
+        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
     };
     let attempt = Attempt { world, errand, folder, seat };
     match attempt.perform(send) {
@@ -105,7 +105,7 @@ impl Attempt<'_> {
         let before = self.world.repo.fingerprint();
         match self.errand.start.role {
             Role::Maker => {
-                let mut slot = self.world.pool.take(Kind::Maker, &self.world.run_id, &at)?;
+                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &at)?;
                 let done = self.run(&slot.tree(), false, send)?;
                 self.untampered(&before)?;
                 self.conclude(&done, Some(&mut slot))
@@ -199,8 +199,8 @@ impl Attempt<'_> {
         if let Some(seat) = &self.seat {
             return seat.house(self.world, tree).map_err(|error| format!("its home can't be made: {error}"));
         }
-        let agent =
-            Agent::parse(&self.errand.start.agent, Path::new("/")).map_err(|error| error.to_string())?;
+        let agent = AgentBackend::parse(&self.errand.start.agent, Path::new("/"))
+            .map_err(|error| error.to_string())?;
         let invocation = agent.invocation(&self.world.me);
         Ok(Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() })
     }
@@ -303,7 +303,7 @@ impl Attempt<'_> {
         let repo = &self.world.repo;
         let step = looking::change_of(repo, &base, &commit, "", self.errand.binary_bytes)?;
         let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
-        let step = Step { files: &step.files, files_left_out: step.files_left_out, added: &added };
+        let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
         Ok(read::signal::answer(seat.speaker, said, Some(step), &seat.policy))
     }
 
@@ -461,7 +461,7 @@ impl Attempt<'_> {
             "archeflow: work of the {} in cycle {}",
             self.errand.start.archetype, self.errand.start.cycle
         );
-        Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::Limits::default())?)
+        Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::CollectLimits::default())?)
     }
 
     fn keep_ref(&self) -> String {
@@ -676,7 +676,7 @@ fn notes(collected: &Collected) -> Vec<String> {
 }
 
 /// The refs that keep what was collected: the work, and commits that are not part of it.
-fn wanted(collected: &Collected, keep: &str) -> Vec<(Oid, String)> {
+fn wanted(collected: &Collected, keep: &str) -> Vec<(ObjectId, String)> {
     let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
     let strays = collected.stray_heads.iter().enumerate();
     wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
@@ -691,6 +691,6 @@ fn phase(role: Role) -> &'static str {
     }
 }
 
-fn oid(text: &str) -> Result<Oid, Fault> {
-    Oid::parse(text.as_bytes()).map_err(|_| Fault::Oid(text.to_owned()))
+fn oid(text: &str) -> Result<ObjectId, Fault> {
+    ObjectId::parse(text.as_bytes()).map_err(|_| Fault::Oid(text.to_owned()))
 }

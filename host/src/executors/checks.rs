@@ -8,8 +8,8 @@ use archeflow_core::event::{HookDone, HookStart, Tested, TestsDone, TestsStart};
 use archeflow_core::model::{HookPoint, Seq};
 
 use crate::failpoint;
-use crate::git::Oid;
-use crate::git::workspace::Kind;
+use crate::git::ObjectId;
+use crate::git::workspace::WorkspaceKind;
 use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
 use crate::world::World;
 
@@ -28,11 +28,11 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         artifact: artifact.clone(),
         tail,
     };
-    let commit = match Oid::parse(start.commit.as_bytes()) {
+    let commit = match ObjectId::parse(start.commit.as_bytes()) {
         Ok(commit) => commit,
         Err(error) => return done(Tested::Broken, None, 0, error.to_string()),
     };
-    let slot = match world.pool.take(Kind::Scratch, &world.run_id, &commit) {
+    let slot = match world.pool.take(WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
     };

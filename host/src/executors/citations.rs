@@ -1,21 +1,21 @@
 //! Looks up what reviewers cite in the tree they reviewed (D-05).
 
-use archeflow_core::model::{Answer, Citation, Said};
+use archeflow_core::model::{Answer, AnswerBody, Citation};
 
-use crate::git::content::Tree;
-use crate::git::{Oid, Repo, runner};
+use crate::git::content::CommitFiles;
+use crate::git::{ObjectId, Repo, runner};
 
 /// Lines around the cited one in which a quotation may stand.
 const NEAR: usize = 10;
 
 /// Marks every citation of a review as found or not.
 pub(crate) fn resolve(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(), runner::Error> {
-    let Said::Review(review) = &mut answer.said else { return Ok(()) };
+    let AnswerBody::Review(review) = &mut answer.said else { return Ok(()) };
     if review.findings.iter().all(|finding| finding.citations.is_empty()) {
         return Ok(());
     }
-    let Ok(commit) = Oid::parse(commit.as_bytes()) else { return Ok(()) };
-    let mut tree = Tree::open(repo, &commit);
+    let Ok(commit) = ObjectId::parse(commit.as_bytes()) else { return Ok(()) };
+    let mut tree = CommitFiles::open(repo, &commit);
     let mut wanted: Vec<Vec<u8>> = review
         .findings
         .iter()
@@ -37,9 +37,9 @@ const TELLING: usize = 6;
 
 /// Marks every finding with a digest of the code it is about, so that it is known again when lines have moved.
 pub(crate) fn anchor(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(), runner::Error> {
-    let Said::Review(review) = &mut answer.said else { return Ok(()) };
-    let Ok(commit) = Oid::parse(commit.as_bytes()) else { return Ok(()) };
-    let mut tree = Tree::open(repo, &commit);
+    let AnswerBody::Review(review) = &mut answer.said else { return Ok(()) };
+    let Ok(commit) = ObjectId::parse(commit.as_bytes()) else { return Ok(()) };
+    let mut tree = CommitFiles::open(repo, &commit);
     let cited = review.findings.iter().filter(|finding| finding.line > 0 && !finding.file.is_empty());
     let mut wanted: Vec<Vec<u8>> = cited.map(|finding| finding.file.as_bytes().to_vec()).collect();
     wanted.sort();
@@ -59,7 +59,7 @@ pub(crate) fn anchor(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(
 
 /// The line that is quoted near the cited one, else the cited one; with those around it where it says nothing alone.
 fn code(
-    tree: &mut Tree<'_>,
+    tree: &mut CommitFiles<'_>,
     path: &[u8],
     line: usize,
     quote: Option<&str>,
@@ -93,7 +93,7 @@ fn code(
     Ok(Some(around.join("\n")))
 }
 
-fn holds(tree: &mut Tree<'_>, citation: &Citation) -> Result<bool, runner::Error> {
+fn holds(tree: &mut CommitFiles<'_>, citation: &Citation) -> Result<bool, runner::Error> {
     let path = citation.file.as_bytes();
     let Some(lines) = tree.line_count(path)? else { return Ok(false) };
     let line = citation.line as usize;

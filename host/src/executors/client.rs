@@ -14,7 +14,7 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
-use crate::backends::cli::{Client, Errand, Fault, Heard, Lent, Start, reopens};
+use crate::backends::cli::{Client, ClientFault, ClientOutput, CommandInputs, Lent, Start, reopens};
 use crate::world::World;
 
 /// The longest line that is read; clients print whole files on one.
@@ -28,7 +28,7 @@ pub(super) struct Seat<'a> {
     schema: Option<&'static str>,
     home: PathBuf,
     stream: PathBuf,
-    heard: OnceCell<Heard>,
+    heard: OnceCell<ClientOutput>,
 }
 
 impl<'a> Seat<'a> {
@@ -52,7 +52,7 @@ impl<'a> Seat<'a> {
     pub(super) fn house(&self, world: &World, tree: &Path) -> io::Result<Start> {
         let resumes = self.resumes();
         std::fs::create_dir_all(&self.home)?;
-        let start = self.client.command(&Errand {
+        let start = self.client.command(&CommandInputs {
             writes: self.start.role == Role::Maker,
             tier: self.start.model,
             model: &self.model,
@@ -70,11 +70,11 @@ impl<'a> Seat<'a> {
     /// Listens while it works.
     pub(super) fn ear<'e>(&self, order: Seq, tree: &Path, send: &'e Sender<Message>) -> Ear<'e> {
         let tree = format!("{}/", tree.display());
-        Ear { client: self.client, order, tree, send, heard: Heard::default(), rest: Vec::new() }
+        Ear { client: self.client, order, tree, send, heard: ClientOutput::default(), rest: Vec::new() }
     }
 
     /// What its lines said, read once they are all there.
-    pub(super) fn heard(&self) -> &Heard {
+    pub(super) fn heard(&self) -> &ClientOutput {
         self.heard.get_or_init(|| listen(self.client, &self.stream))
     }
 
@@ -104,7 +104,7 @@ impl<'a> Seat<'a> {
 
     /// What went wrong by the client's own account, or what it was struggling with when it was cut short.
     pub(super) fn fault(&self) -> Option<(Failure, String)> {
-        let Fault { kind, said, .. } = self.trouble()?;
+        let ClientFault { kind, said, .. } = self.trouble()?;
         let said: String = said.chars().take(500).collect();
         Some((*kind, told(self.client, *kind, &said)))
     }
@@ -120,7 +120,7 @@ impl<'a> Seat<'a> {
         (kind, reason)
     }
 
-    fn trouble(&self) -> Option<&Fault> {
+    fn trouble(&self) -> Option<&ClientFault> {
         let heard = self.heard();
         let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
         heard.fault.as_ref().or_else(hitch)
@@ -219,8 +219,8 @@ pub(crate) fn furnish(start: &Start) -> io::Result<()> {
 }
 
 /// What the lines in a file say.
-pub(crate) fn listen(client: &Client, stream: &Path) -> Heard {
-    let mut heard = Heard::default();
+pub(crate) fn listen(client: &Client, stream: &Path) -> ClientOutput {
+    let mut heard = ClientOutput::default();
     let Ok(file) = std::fs::File::open(stream) else { return heard };
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
@@ -274,7 +274,7 @@ pub(super) struct Ear<'a> {
     order: Seq,
     tree: String,
     send: &'a Sender<Message>,
-    heard: Heard,
+    heard: ClientOutput,
     rest: Vec<u8>,
 }
 

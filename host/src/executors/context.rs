@@ -4,21 +4,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use archeflow_core::agent_loop::{self, Material};
-use archeflow_core::brief::{self, Frame};
+use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
-use archeflow_core::model::{Costs, Destination, LoopPolicy, Purpose, Role, Seat, Seq, Sight, Speaker};
+use archeflow_core::model::{
+    Costs, Destination, LoopPolicy, Participant, Purpose, Role, Seq, Sight, Speaker,
+};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
-use archeflow_core::rules::attention::{self, Desk, Seen};
+use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 
 use crate::agent_loop::diet as documents;
-use crate::backends::Agent;
-use crate::git::{Oid, change, runner};
+use crate::backends::AgentBackend;
+use crate::git::{ObjectId, change, runner};
 use crate::store::files;
 use crate::team::READING_AT_MOST;
 use crate::world::World;
@@ -99,12 +101,12 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     }
     let request = run.request.as_ref();
     let categories = request.map(|request| request.categories.clone()).unwrap_or_default();
-    let seat = Seat { archetype: start.archetype.clone(), role: start.role };
+    let seat = Participant { archetype: start.archetype.clone(), role: start.role };
     let schema = schema(run, start);
     let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
     guide.extend(guide::of_review(run, start));
     guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
-    let frame = Frame {
+    let frame = BriefSettings {
         persona: &persona.prompt,
         run_id: &world.run_id,
         max_cycles: run.max_cycles,
@@ -125,7 +127,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     let (window, policy) = (window(run, start), &run.policy().boundaries);
     if pollution::fills(brief.len(), window, policy) || too_long.is_some() {
         let persona = pollution::without_examples(frame.persona);
-        let frame = Frame { persona: &persona, ..frame };
+        let frame = BriefSettings { persona: &persona, ..frame };
         brief = brief::write(start, &seen, &frame);
         match too_long {
             None => notes.push(
@@ -198,7 +200,7 @@ fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Op
         Material::Text(text) => Ok(Some(text.clone())),
         Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
         Material::Diff { from, to } => diff_between(world, from, to),
-        Material::Document(name) => match Oid::parse(start.at.as_bytes()) {
+        Material::Document(name) => match ObjectId::parse(start.at.as_bytes()) {
             Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
             Err(_) => Ok(None),
         },
@@ -212,9 +214,9 @@ fn verifies(run: &Run) -> bool {
 
 /// Only for clients that take one, and where nobody has switched it off.
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
-    let takes_one = match Agent::parse(&start.agent, Path::new("/")) {
-        Ok(Agent::Cli(client, _)) => client.takes_schema,
-        Ok(Agent::Cmd(_) | Agent::Script(_)) | Err(_) => false,
+    let takes_one = match AgentBackend::parse(&start.agent, Path::new("/")) {
+        Ok(AgentBackend::Cli(client, _)) => client.takes_schema,
+        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => false,
     };
     let schema = match verifies(run) {
         true => read::schema_with_reproductions(start.role),
@@ -233,7 +235,7 @@ fn length(text: &str) -> u64 {
 }
 
 /// The rest of it lies in the checkout, which can be read piece by piece.
-fn cut_diff(seen: &mut Seen, over: u64) {
+fn cut_diff(seen: &mut AgentContext, over: u64) {
     for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
         *text = pollution::cut(text, over, "read the rest in your checkout");
     }
@@ -263,7 +265,7 @@ fn readings(
 ) -> Result<Vec<(String, String)>, Error> {
     let overlay = run.overlay();
     let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
-    let Ok(base) = Oid::parse(base.as_bytes()) else { return Ok(Vec::new()) };
+    let Ok(base) = ObjectId::parse(base.as_bytes()) else { return Ok(Vec::new()) };
     let here = overlay.context.iter().filter(|(moment, _)| moment.holds_in(phase(start.role)));
     let context = here.flat_map(|(_, paths)| paths).map(|path| (format!("Context: {path}"), path));
     let hears = hears_the_voice(start.role, sees);
@@ -287,12 +289,17 @@ fn hears_the_voice(role: Role, sees: &BTreeSet<Sight>) -> bool {
 }
 
 /// Only what this agent may see is fetched at all.
-fn lay_out(world: &World, run: &Run, start: &AgentStart, sees: &BTreeSet<Sight>) -> Result<Desk, Error> {
+fn lay_out(
+    world: &World,
+    run: &Run,
+    start: &AgentStart,
+    sees: &BTreeSet<Sight>,
+) -> Result<ContextSources, Error> {
     let allowed = attention::allowed(start.role);
     let wants = |sight: Sight| allowed.contains(&sight) && sees.contains(&sight);
     let cycle = run.cycle();
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
-    let mut desk = Desk { task: run.task(), ..Desk::default() };
+    let mut desk = ContextSources { task: run.task(), ..ContextSources::default() };
     if let Some(opened) = &run.review {
         // What a change says of itself is all the plan there is.
         if wants(Sight::Proposal) {
@@ -365,7 +372,7 @@ fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
 }
 
 fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
-    let (Ok(base), Ok(commit)) = (Oid::parse(from.as_bytes()), Oid::parse(to.as_bytes())) else {
+    let (Ok(base), Ok(commit)) = (ObjectId::parse(from.as_bytes()), ObjectId::parse(to.as_bytes())) else {
         return Ok(None);
     };
     let diff = world.diff(format!("{from}..{to}"), || {

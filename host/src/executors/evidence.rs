@@ -15,9 +15,9 @@ use archeflow_core::model::{Reproduction, Seq};
 
 use super::{Message, Trouble, report, tail};
 use crate::backends::cli::ALL;
-use crate::git::Oid;
-use crate::git::workspace::{Kind, Slot};
-use crate::model_agent::tools::tree::Tree;
+use crate::git::ObjectId;
+use crate::git::workspace::{Slot, WorkspaceKind};
+use crate::model_agent::tools::tree::ToolTree;
 use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
 use crate::world::World;
 
@@ -102,9 +102,9 @@ impl Place<'_> {
     /// A copy of the commit with the reproduction's files in it. Its owner is this one run of it alone, so nothing that
     /// another left behind is in it.
     fn housed(&self, reproduction: &Reproduction) -> Result<Slot, String> {
-        let commit = Oid::parse(self.commit.as_bytes()).map_err(|error| error.to_string())?;
+        let commit = ObjectId::parse(self.commit.as_bytes()).map_err(|error| error.to_string())?;
         let owner = format!("{}.evidence.{}", self.world.run_id, self.seq);
-        let slot = self.world.pool.take(Kind::Scratch, &owner, &commit);
+        let slot = self.world.pool.take(WorkspaceKind::Scratch, &owner, &commit);
         let slot = slot.map_err(|error| format!("no scratch copy: {error}"))?;
         let laid =
             slot.expend().map_err(|error| error.to_string()).and_then(|()| lay_in(&slot, reproduction));
@@ -142,7 +142,7 @@ impl Place<'_> {
 
 /// R19: no link of the reviewed tree is followed, neither above a file nor in its place.
 fn lay_in(slot: &Slot, reproduction: &Reproduction) -> Result<(), String> {
-    let tree = Tree::new(&slot.tree());
+    let tree = ToolTree::new(&slot.tree());
     for file in &reproduction.files {
         let laid = tree.parts(&file.path).and_then(|parts| tree.write(&parts, file.content.as_bytes()));
         laid.map_err(|why| format!("a file of it can't be laid into the copy: {why}"))?;

@@ -10,9 +10,9 @@ use archeflow_core::event::{
 use archeflow_core::model::{Change, MergeStrategy, Seq};
 
 use crate::failpoint;
-use crate::git::Oid;
+use crate::git::ObjectId;
 use crate::git::change::{changed, quote_path};
-use crate::git::land::{self, Landed, Move, Recovered, Strategy, Work};
+use crate::git::land::{self, BuildStrategy, LandAttempt, Move, Recovered, Work};
 use crate::store::lock::{self, Lock};
 use crate::world::World;
 
@@ -46,45 +46,45 @@ fn try_build(world: &World, start: &MergeStart, out: &mut MergeBuilt) -> Result<
     for one in &start.before {
         let (work, base) = (oid(&one.work)?, oid(&one.base)?);
         let why = match commit_on(world, &tip, (&work, &base), &one.run_id, one.strategy, &keep)? {
-            land::Built::Commit { oid, tree } => {
+            land::BuildResult::Commit { oid, tree } => {
                 let (old, commit) = (tip.to_string(), oid.to_string());
                 let (run_id, work, tree) = (one.run_id.clone(), one.work.clone(), tree.to_string());
                 out.chain.push(Link { run_id, work, old, commit, tree });
                 tip = oid;
                 continue;
             }
-            land::Built::Conflict { paths } => format!("conflict in {}", quoted(&paths).join(", ")),
-            land::Built::Nothing => "it is in the target already".to_owned(),
-            land::Built::BaseGone => "the target no longer contains what it began from".to_owned(),
+            land::BuildResult::Conflict { paths } => format!("conflict in {}", quoted(&paths).join(", ")),
+            land::BuildResult::Nothing => "it is in the target already".to_owned(),
+            land::BuildResult::BaseGone => "the target no longer contains what it began from".to_owned(),
         };
         out.left_out.push(LeftOut { run_id: one.run_id.clone(), why });
     }
     let built = commit_on(world, &tip, (&work, &base), &world.run_id, start.strategy, &keep)?;
     failpoint::pass("merge.built");
     Ok(match built {
-        land::Built::Commit { oid, tree } => {
+        land::BuildResult::Commit { oid, tree } => {
             Built::Candidate { old: target.to_string(), commit: oid.to_string(), tree: tree.to_string() }
         }
-        land::Built::Conflict { paths } => Built::Conflict { paths: quoted(&paths) },
-        land::Built::Nothing => Built::Nothing,
-        land::Built::BaseGone => Built::BaseGone { now: target.to_string() },
+        land::BuildResult::Conflict { paths } => Built::Conflict { paths: quoted(&paths) },
+        land::BuildResult::Nothing => Built::Nothing,
+        land::BuildResult::BaseGone => Built::BaseGone { now: target.to_string() },
     })
 }
 
 fn commit_on(
     world: &World,
-    target: &Oid,
-    (work, base): (&Oid, &Oid),
+    target: &ObjectId,
+    (work, base): (&ObjectId, &ObjectId),
     run_id: &str,
     strategy: MergeStrategy,
     keep: &str,
-) -> Result<land::Built, String> {
+) -> Result<land::BuildResult, String> {
     let message = format!("archeflow: merge run {run_id}\n");
     let request = Work { target, work, base, message: &message, identity: world.repo.identity(), keep };
     let strategy = match strategy {
-        MergeStrategy::NoFf => Strategy::NoFf,
-        MergeStrategy::Squash => Strategy::Squash,
-        MergeStrategy::Rebase => Strategy::Rebase,
+        MergeStrategy::NoFf => BuildStrategy::NoFf,
+        MergeStrategy::Squash => BuildStrategy::Squash,
+        MergeStrategy::Rebase => BuildStrategy::Rebase,
     };
     land::build(&world.repo, strategy, &request).map_err(text)
 }
@@ -120,7 +120,7 @@ fn merged_with(seq: Seq, start: &MergeStart, with: &Together) -> RunMerged {
 }
 
 /// Moves the branch from exactly the recorded old commit to exactly the tested one, under the repository's lock.
-/// What a crash left half done is completed first (P9).
+/// What a crash left half done is completed first (I1).
 pub(super) fn land(
     world: &World,
     seq: Seq,
@@ -175,9 +175,9 @@ fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u3
         }
     }
     match land::land(&world.repo, step).map_err(fault)? {
-        Landed::Moved { trees } => Ok(u32::try_from(trees.len()).unwrap_or(u32::MAX)),
-        Landed::BranchMoved { now } => Err((Refusal::Moved, moved_to(step, now.as_ref()))),
-        Landed::Dirty { paths } => {
+        LandAttempt::Moved { trees } => Ok(u32::try_from(trees.len()).unwrap_or(u32::MAX)),
+        LandAttempt::BranchMoved { now } => Err((Refusal::Moved, moved_to(step, now.as_ref()))),
+        LandAttempt::Dirty { paths } => {
             let paths: Vec<String> = paths.iter().take(5).map(|path| quote_path(path)).collect();
             let detail = format!(
                 "your checkout has changes on paths this merge touches ({}); commit or move them, then land",
@@ -185,15 +185,15 @@ fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u3
             );
             Err((Refusal::Dirty, detail))
         }
-        Landed::Busy { what } => Err((Refusal::Busy, what)),
+        LandAttempt::Busy { what } => Err((Refusal::Busy, what)),
     }
 }
 
-fn contains(world: &World, tip: &Oid, commit: &Oid) -> bool {
+fn contains(world: &World, tip: &ObjectId, commit: &ObjectId) -> bool {
     world.repo.is_ancestor(commit, tip).unwrap_or(false)
 }
 
-fn moved_to(step: &Move, now: Option<&Oid>) -> String {
+fn moved_to(step: &Move, now: Option<&ObjectId>) -> String {
     match now {
         Some(now) => format!("{} moved to {now} meanwhile", step.branch),
         None => format!("{} is gone", step.branch),
@@ -223,7 +223,7 @@ fn verify(
     land::verify(&world.repo, step, &tested, allowed.as_ref()).map_err(text)
 }
 
-fn touched_by(world: &World, step: &Move, work: &Oid) -> Result<Vec<Vec<u8>>, String> {
+fn touched_by(world: &World, step: &Move, work: &ObjectId) -> Result<Vec<Vec<u8>>, String> {
     let base = crate::git::change::merge_base(&world.repo, &step.old, work).map_err(text)?;
     let base = base.ok_or_else(|| "no common base".to_owned())?;
     let paths = changed(&world.repo, &base, work).map_err(text)?;
@@ -255,7 +255,7 @@ fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -
     let identity = world.repo.identity();
     let built = land::revert(&world.repo, &tip, &landed, &old, &message, identity, &keep).map_err(text)?;
     failpoint::pass("revert.built");
-    let land::Built::Commit { oid: new, .. } = built else {
+    let land::BuildResult::Commit { oid: new, .. } = built else {
         return Err("later commits stand in the way of a clean revert".to_owned());
     };
     let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
@@ -273,8 +273,8 @@ fn step(branch: &str, old: &str, new: &str) -> Result<Move, String> {
     Ok(Move { branch: branch.to_owned(), old: oid(old)?, new: oid(new)? })
 }
 
-fn oid(name: &str) -> Result<Oid, String> {
-    Oid::parse(name.as_bytes()).map_err(text)
+fn oid(name: &str) -> Result<ObjectId, String> {
+    ObjectId::parse(name.as_bytes()).map_err(text)
 }
 
 fn text(error: impl std::fmt::Display) -> String {

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::model::{Change, ChangedFile, FileStatus};
-use archeflow_core::rules::signs::{self, Seen, Strength};
-use archeflow_core::split::{Lines, Piece, Side, Walk};
+use archeflow_core::rules::signs::{self, ScannedFile, Strength};
+use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
-use crate::git::change::{self, Changed, Status, quote_path};
+use crate::git::change::{self, ChangedPath, PathStatus, quote_path};
 use crate::git::content::stream_blobs;
-use crate::git::{Oid, Repo, runner};
+use crate::git::{ObjectId, Repo, runner};
 
 /// Files listed in the log; the rest is counted.
 const FILES_AT_MOST: usize = 400;
@@ -24,8 +24,8 @@ const OVERLAP: usize = 10_000;
 
 pub fn change_of(
     repo: &Repo,
-    base: &Oid,
-    commit: &Oid,
+    base: &ObjectId,
+    commit: &ObjectId,
     kept_as: &str,
     binary_bytes: u64,
 ) -> Result<Change, runner::Error> {
@@ -33,11 +33,11 @@ pub fn change_of(
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
     let strengths = strengths(repo, &changed, &paths)?;
-    let seen: Vec<Seen<'_>> = changed
+    let seen: Vec<ScannedFile<'_>> = changed
         .iter()
         .zip(&paths)
         .enumerate()
-        .map(|(n, (file, path))| Seen {
+        .map(|(n, (file, path))| ScannedFile {
             path,
             status: Some(status(file.status)),
             old_mode: mode(&file.old_mode),
@@ -49,7 +49,7 @@ pub fn change_of(
             credential: added.found[n].credential,
         })
         .collect();
-    let is_test = |(seen, found): &(&Seen<'_>, &Found)| {
+    let is_test = |(seen, found): &(&ScannedFile<'_>, &Found)| {
         seen.status != Some(FileStatus::Deleted) && (signs::is_test_path(seen.path) || found.test)
     };
     let test_files = seen.iter().zip(&added.found).filter(is_test).count();
@@ -69,7 +69,7 @@ pub fn change_of(
 }
 
 /// The files the log has room for.
-fn listed(changed: &[Changed], paths: &[String]) -> Vec<ChangedFile> {
+fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
     let mut room = FILES_BYTES_AT_MOST;
     changed
         .iter()
@@ -110,11 +110,16 @@ struct Added<'a> {
 }
 
 impl<'a> Added<'a> {
-    fn look(repo: &Repo, base: &Oid, commit: &Oid, paths: &'a [String]) -> Result<Added<'a>, runner::Error> {
+    fn look(
+        repo: &Repo,
+        base: &ObjectId,
+        commit: &ObjectId,
+        paths: &'a [String],
+    ) -> Result<Added<'a>, runner::Error> {
         let by_path = paths.iter().enumerate().map(|(n, path)| (path.as_str(), n)).collect();
         let found = vec![Found::default(); paths.len()];
         let mut added = Added { by_path, found, file: None, walk: Walk::default(), number: None };
-        let mut lines = Lines::new(PIECE, OVERLAP);
+        let mut lines = LineChunker::new(PIECE, OVERLAP);
         let parted = change::parted(repo, base, commit)?;
         change::diff_stream(repo, &parted, commit, &mut |bytes| {
             lines.feed(bytes, &mut |piece| added.piece(piece));
@@ -124,14 +129,14 @@ impl<'a> Added<'a> {
         Ok(added)
     }
 
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn piece(&mut self, piece: LineChunk<'_>) {
         if piece.first {
             self.number = None;
             if self.walk.is_over() {
                 return self.header(piece.bytes);
             }
             let number = clamp(self.walk.new);
-            if self.walk.step(piece.bytes) == Side::Added {
+            if self.walk.step(piece.bytes) == PatchSide::Added {
                 self.number = Some(number);
             }
         }
@@ -170,31 +175,31 @@ impl<'a> Added<'a> {
 /// How much the test files tested before and test now; nothing for all others.
 fn strengths(
     repo: &Repo,
-    changed: &[Changed],
+    changed: &[ChangedPath],
     paths: &[String],
 ) -> Result<Vec<(Strength, Strength)>, runner::Error> {
     let mut sums = vec![(Strength::default(), Strength::default()); changed.len()];
     let tests = || (0..changed.len()).filter(|n| signs::is_test_path(&paths[*n]));
     let old: Vec<usize> = tests().filter(|n| has_text(&changed[*n].old_oid, &changed[*n].old_mode)).collect();
     let new: Vec<usize> = tests().filter(|n| has_text(&changed[*n].new_oid, &changed[*n].new_mode)).collect();
-    let oids: Vec<&Oid> = old.iter().map(|n| &changed[*n].old_oid).collect();
+    let oids: Vec<&ObjectId> = old.iter().map(|n| &changed[*n].old_oid).collect();
     read_strengths(repo, &oids, &mut |blob, line| sums[old[blob]].0 = sums[old[blob]].0.plus(line))?;
-    let oids: Vec<&Oid> = new.iter().map(|n| &changed[*n].new_oid).collect();
+    let oids: Vec<&ObjectId> = new.iter().map(|n| &changed[*n].new_oid).collect();
     read_strengths(repo, &oids, &mut |blob, line| sums[new[blob]].1 = sums[new[blob]].1.plus(line))?;
     Ok(sums)
 }
 
-fn has_text(oid: &Oid, mode: &str) -> bool {
+fn has_text(oid: &ObjectId, mode: &str) -> bool {
     !oid.is_zero() && mode != change::GITLINK
 }
 
 fn read_strengths(
     repo: &Repo,
-    oids: &[&Oid],
+    oids: &[&ObjectId],
     add: &mut dyn FnMut(usize, Strength),
 ) -> Result<(), runner::Error> {
     let mut reading = 0;
-    let mut lines = Lines::new(PIECE, 0);
+    let mut lines = LineChunker::new(PIECE, 0);
     stream_blobs(repo, oids, &mut |blob, bytes| {
         if blob != reading {
             lines.finish(&mut |piece| add(reading, strength_of(piece)));
@@ -207,7 +212,7 @@ fn read_strengths(
 }
 
 /// A line counts once, by its beginning if it is very long.
-fn strength_of(piece: Piece<'_>) -> Strength {
+fn strength_of(piece: LineChunk<'_>) -> Strength {
     if piece.first {
         signs::strength_of_line(&String::from_utf8_lossy(piece.bytes))
     } else {
@@ -215,12 +220,12 @@ fn strength_of(piece: Piece<'_>) -> Strength {
     }
 }
 
-fn status(status: Status) -> FileStatus {
+fn status(status: PathStatus) -> FileStatus {
     match status {
-        Status::Added => FileStatus::Added,
-        Status::Modified => FileStatus::Modified,
-        Status::Deleted => FileStatus::Deleted,
-        Status::TypeChanged => FileStatus::TypeChanged,
+        PathStatus::Added => FileStatus::Added,
+        PathStatus::Modified => FileStatus::Modified,
+        PathStatus::Deleted => FileStatus::Deleted,
+        PathStatus::TypeChanged => FileStatus::TypeChanged,
     }
 }
 

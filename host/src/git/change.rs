@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::repo::{Repo, answered};
-use super::{Oid, content, runner};
+use super::{ObjectId, content, runner};
 
 pub use super::quote::{quote_path, unquote_path};
 
@@ -12,7 +12,7 @@ pub(super) const LONG: Duration = Duration::from_secs(900);
 
 /// What happened to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum PathStatus {
     Added,
     Modified,
     Deleted,
@@ -22,14 +22,14 @@ pub enum Status {
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedPath {
     pub path: Vec<u8>,
-    pub status: Status,
+    pub status: PathStatus,
     /// Six octal digits; `000000` when the path is absent.
     pub old_mode: String,
     pub new_mode: String,
-    pub old_oid: Oid,
-    pub new_oid: Oid,
+    pub old_oid: ObjectId,
+    pub new_oid: ObjectId,
     /// Lines added; `None` for binary content.
     pub added: Option<u64>,
     pub deleted: Option<u64>,
@@ -46,7 +46,7 @@ pub struct DiffText {
 }
 
 /// The paths that differ from `base` to `commit`, without guessing at renames.
-pub fn changed(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+pub fn changed(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Vec<ChangedPath>, runner::Error> {
     let output = repo
         .side()?
         .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames"])
@@ -59,7 +59,11 @@ pub fn changed(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, ru
 }
 
 /// The same without line counts and sizes, which cost reading every file.
-pub(super) fn touched(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+pub(super) fn touched(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<Vec<ChangedPath>, runner::Error> {
     let output = repo
         .side()?
         .args([
@@ -77,7 +81,11 @@ pub(super) fn touched(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Chang
 }
 
 /// The paths as the diff shows them: a rename is one path, the new one, with the lines that differ.
-pub(super) fn as_shown(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Changed>, runner::Error> {
+pub(super) fn as_shown(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<Vec<ChangedPath>, runner::Error> {
     let output = repo
         .side()?
         .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "-M"])
@@ -88,7 +96,12 @@ pub(super) fn as_shown(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Vec<Chan
 }
 
 /// The diff from where the two parted to `commit`, for a reviewer.
-pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<DiffText, runner::Error> {
+pub fn diff_text(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+    cap: usize,
+) -> Result<DiffText, runner::Error> {
     let parted = parted(repo, base, commit)?;
     let output = repo
         .side()?
@@ -103,8 +116,8 @@ pub fn diff_text(repo: &Repo, base: &Oid, commit: &Oid, cap: usize) -> Result<Di
 /// The same diff as a whole, from where the two [`parted`], handed over as it comes.
 pub fn diff_stream(
     repo: &Repo,
-    parted: &Oid,
-    commit: &Oid,
+    parted: &ObjectId,
+    commit: &ObjectId,
     take: runner::Taker<'_>,
 ) -> Result<(), runner::Error> {
     repo.side()?
@@ -115,14 +128,14 @@ pub fn diff_stream(
 }
 
 /// How many commits lead from `base` to `commit`.
-pub fn commits(repo: &Repo, base: &Oid, commit: &Oid) -> Result<u32, runner::Error> {
+pub fn commits(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<u32, runner::Error> {
     let range = format!("{base}..{commit}");
     let output = repo.side()?.args(["rev-list", "--count", &range]).done()?;
     Ok(String::from_utf8_lossy(output.line()).trim().parse().unwrap_or(0))
 }
 
 /// Where two lines of history parted; `None` when they have nothing in common.
-pub fn merge_base(repo: &Repo, one: &Oid, other: &Oid) -> Result<Option<Oid>, runner::Error> {
+pub fn merge_base(repo: &Repo, one: &ObjectId, other: &ObjectId) -> Result<Option<ObjectId>, runner::Error> {
     let args = ["merge-base", one.as_str(), other.as_str()];
     let output = repo.side()?.args(args).run()?;
     match output.status.code() {
@@ -133,16 +146,16 @@ pub fn merge_base(repo: &Repo, one: &Oid, other: &Oid) -> Result<Option<Oid>, ru
 }
 
 /// Where a diff for a reviewer begins: where the two parted, or `base` when they have nothing in common.
-pub fn parted(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Oid, runner::Error> {
+pub fn parted(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<ObjectId, runner::Error> {
     Ok(merge_base(repo, base, commit)?.unwrap_or_else(|| base.clone()))
 }
 
 /// The content of a file in a commit.
-pub fn blob_at(repo: &Repo, commit: &Oid, path: &[u8]) -> Result<Option<Vec<u8>>, runner::Error> {
-    Ok(content::Tree::open(repo, commit).cap(u64::MAX).bytes(path)?.map(<[u8]>::to_vec))
+pub fn blob_at(repo: &Repo, commit: &ObjectId, path: &[u8]) -> Result<Option<Vec<u8>>, runner::Error> {
+    Ok(content::CommitFiles::open(repo, commit).cap(u64::MAX).bytes(path)?.map(<[u8]>::to_vec))
 }
 
-fn parse(output: &[u8]) -> Option<Vec<Changed>> {
+fn parse(output: &[u8]) -> Option<Vec<ChangedPath>> {
     let mut fields = output.split(|byte| *byte == 0).filter(|field| !field.is_empty()).peekable();
     let mut changed = Vec::new();
     while let Some(meta) = fields.next_if(|field| field.starts_with(b":")) {
@@ -170,24 +183,24 @@ fn parse(output: &[u8]) -> Option<Vec<Changed>> {
     Some(changed)
 }
 
-fn raw(meta: &[u8], path: &[u8]) -> Option<Changed> {
+fn raw(meta: &[u8], path: &[u8]) -> Option<ChangedPath> {
     let meta = std::str::from_utf8(meta.strip_prefix(b":")?).ok()?;
     let [old_mode, new_mode, old_oid, new_oid, letter] = meta.split(' ').collect::<Vec<_>>()[..] else {
         return None;
     };
     let status = match letter.as_bytes().first()? {
-        b'A' => Status::Added,
-        b'D' => Status::Deleted,
-        b'T' => Status::TypeChanged,
-        _ => Status::Modified,
+        b'A' => PathStatus::Added,
+        b'D' => PathStatus::Deleted,
+        b'T' => PathStatus::TypeChanged,
+        _ => PathStatus::Modified,
     };
-    Some(Changed {
+    Some(ChangedPath {
         path: path.to_vec(),
         status,
         old_mode: old_mode.to_owned(),
         new_mode: new_mode.to_owned(),
-        old_oid: Oid::parse(old_oid.as_bytes()).ok()?,
-        new_oid: Oid::parse(new_oid.as_bytes()).ok()?,
+        old_oid: ObjectId::parse(old_oid.as_bytes()).ok()?,
+        new_oid: ObjectId::parse(new_oid.as_bytes()).ok()?,
         added: None,
         deleted: None,
         size_new: 0,
@@ -198,8 +211,8 @@ fn number(word: &[u8]) -> Option<u64> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
-fn fill_sizes(repo: &Repo, changed: &mut [Changed]) -> Result<(), runner::Error> {
-    let mut files: Vec<&mut Changed> =
+fn fill_sizes(repo: &Repo, changed: &mut [ChangedPath]) -> Result<(), runner::Error> {
+    let mut files: Vec<&mut ChangedPath> =
         changed.iter_mut().filter(|one| !one.new_oid.is_zero() && one.new_mode != GITLINK).collect();
     if files.is_empty() {
         return Ok(());

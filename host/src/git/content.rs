@@ -5,45 +5,45 @@ use std::io;
 
 use super::change::LONG;
 use super::repo::Repo;
-use super::{Oid, runner};
+use super::{ObjectId, runner};
 
 const CAP: u64 = 10 * 1024 * 1024;
 
 /// The files of one commit, read on demand and kept.
 #[derive(Debug)]
-pub struct Tree<'a> {
+pub struct CommitFiles<'a> {
     repo: &'a Repo,
-    commit: Oid,
+    commit: ObjectId,
     cap: u64,
-    known: BTreeMap<Vec<u8>, Found>,
+    known: BTreeMap<Vec<u8>, FileContent>,
 }
 
 #[derive(Debug)]
-enum Found {
+enum FileContent {
     Missing,
     TooLarge,
     Bytes(Vec<u8>),
 }
 
-impl<'a> Tree<'a> {
-    pub fn open(repo: &'a Repo, commit: &Oid) -> Tree<'a> {
-        Tree { repo, commit: commit.clone(), cap: CAP, known: BTreeMap::new() }
+impl<'a> CommitFiles<'a> {
+    pub fn open(repo: &'a Repo, commit: &ObjectId) -> CommitFiles<'a> {
+        CommitFiles { repo, commit: commit.clone(), cap: CAP, known: BTreeMap::new() }
     }
 
     /// Files larger than this are known to exist but have no lines.
-    pub fn cap(self, cap: u64) -> Tree<'a> {
-        Tree { cap, ..self }
+    pub fn cap(self, cap: u64) -> CommitFiles<'a> {
+        CommitFiles { cap, ..self }
     }
 
     pub fn exists(&mut self, path: &[u8]) -> Result<bool, runner::Error> {
-        Ok(!matches!(self.find(path)?, Found::Missing))
+        Ok(!matches!(self.find(path)?, FileContent::Missing))
     }
 
     /// The content of a file, unless it is missing or too large.
     pub fn bytes(&mut self, path: &[u8]) -> Result<Option<&[u8]>, runner::Error> {
         Ok(match self.find(path)? {
-            Found::Missing | Found::TooLarge => None,
-            Found::Bytes(bytes) => Some(bytes),
+            FileContent::Missing | FileContent::TooLarge => None,
+            FileContent::Bytes(bytes) => Some(bytes),
         })
     }
 
@@ -57,11 +57,11 @@ impl<'a> Tree<'a> {
         Ok(self.bytes(path)?.and_then(|bytes| lines(bytes).nth(before)).map(<[u8]>::to_vec))
     }
 
-    fn find(&mut self, path: &[u8]) -> Result<&Found, runner::Error> {
+    fn find(&mut self, path: &[u8]) -> Result<&FileContent, runner::Error> {
         if !self.known.contains_key(path) {
             self.load(&[path])?;
         }
-        Ok(self.known.get(path).unwrap_or(&Found::Missing))
+        Ok(self.known.get(path).unwrap_or(&FileContent::Missing))
     }
 
     /// Reads many files with two processes in all.
@@ -69,20 +69,22 @@ impl<'a> Tree<'a> {
         let mut blobs = Vec::new();
         for (path, answer) in paths.iter().zip(self.sizes(paths)?) {
             match answer {
-                None => drop(self.known.insert(path.to_vec(), Found::Missing)),
-                Some((_, size)) if size > self.cap => drop(self.known.insert(path.to_vec(), Found::TooLarge)),
+                None => drop(self.known.insert(path.to_vec(), FileContent::Missing)),
+                Some((_, size)) if size > self.cap => {
+                    drop(self.known.insert(path.to_vec(), FileContent::TooLarge))
+                }
                 Some((oid, _)) => blobs.push((*path, oid)),
             }
         }
-        let oids: Vec<&Oid> = blobs.iter().map(|(_, oid)| oid).collect();
+        let oids: Vec<&ObjectId> = blobs.iter().map(|(_, oid)| oid).collect();
         for ((path, _), bytes) in blobs.iter().zip(read_blobs(self.repo, &oids)?) {
-            self.known.insert(path.to_vec(), Found::Bytes(bytes));
+            self.known.insert(path.to_vec(), FileContent::Bytes(bytes));
         }
         Ok(())
     }
 
     /// The object and size of each path that is a file.
-    fn sizes(&self, paths: &[&[u8]]) -> Result<Vec<Option<(Oid, u64)>>, runner::Error> {
+    fn sizes(&self, paths: &[&[u8]]) -> Result<Vec<Option<(ObjectId, u64)>>, runner::Error> {
         let names: Vec<Vec<u8>> = paths.iter().map(|path| self.object_name(path)).collect();
         let output = self
             .repo
@@ -103,7 +105,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(Oid, u64)> {
+fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(ObjectId, u64)> {
     // A missing object is echoed with its name, which may itself hold newlines.
     if let Some(after) = rest.strip_prefix(name).and_then(|rest| rest.strip_prefix(b" missing\n")) {
         *rest = after;
@@ -115,13 +117,13 @@ fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(Oid, u64)> {
     let line = String::from_utf8_lossy(line);
     let mut words = line.split(' ');
     let blob = words.next()? == "blob";
-    let oid = Oid::parse(words.next()?.as_bytes()).ok()?;
+    let oid = ObjectId::parse(words.next()?.as_bytes()).ok()?;
     let size = words.next()?.parse().ok()?;
     blob.then_some((oid, size))
 }
 
 /// The content of blobs, in the order asked for.
-pub(super) fn read_blobs(repo: &Repo, oids: &[&Oid]) -> Result<Vec<Vec<u8>>, runner::Error> {
+pub(super) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>, runner::Error> {
     if oids.is_empty() {
         return Ok(Vec::new());
     }
@@ -134,7 +136,7 @@ pub(super) fn read_blobs(repo: &Repo, oids: &[&Oid]) -> Result<Vec<Vec<u8>>, run
 /// it. An empty blob is not mentioned.
 pub(crate) fn stream_blobs(
     repo: &Repo,
-    oids: &[&Oid],
+    oids: &[&ObjectId],
     take: &mut dyn FnMut(usize, &[u8]),
 ) -> Result<(), runner::Error> {
     if oids.is_empty() {

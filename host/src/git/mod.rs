@@ -29,5 +29,5 @@ pub mod subject;
 pub mod survey;
 pub mod workspace;
 
-pub use oid::Oid;
-pub use repo::{Env, Identity, Repo, Target};
+pub use oid::ObjectId;
+pub use repo::{GitEnv, Identity, Repo, Target};

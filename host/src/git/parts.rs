@@ -9,22 +9,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::model::Splitting;
-use archeflow_core::rules::filekind::{self, Kind};
-use archeflow_core::split::{Known, Out, Part, Splitter};
+use archeflow_core::rules::filekind::{self, FileKind};
+use archeflow_core::split::{DiffPart, FileSummary, SplitOutput, Splitter};
 use serde::{Deserialize, Serialize};
 
-use super::change::{self, Changed, GITLINK, quote_path};
-use super::{Oid, Repo, content, runner};
+use super::change::{self, ChangedPath, GITLINK, quote_path};
+use super::{ObjectId, Repo, content, runner};
 use crate::store::{dir::Dir, files};
 
-pub use archeflow_core::split::{Shown, Told};
+pub use archeflow_core::split::{FileCoverage, SplitFile};
 
 /// What was cut, and where it lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct PartPlan {
     pub parts: Vec<PartFile>,
     /// In the order of the diff.
-    pub files: Vec<Told>,
+    pub files: Vec<SplitFile>,
     /// Files that are not shown in full.
     pub summarised: u32,
     /// Lines that are shown only in part.
@@ -61,11 +61,11 @@ pub enum Error {
 /// the folder it is in exists.
 pub fn cut(
     repo: &Repo,
-    base: &Oid,
-    commit: &Oid,
+    base: &ObjectId,
+    commit: &ObjectId,
     folder: &Path,
     splitting: &Splitting,
-) -> Result<Plan, Error> {
+) -> Result<PartPlan, Error> {
     make(folder)?;
     let parted = change::parted(repo, base, commit)?;
     let known = known(repo, &parted, commit, splitting)?;
@@ -96,24 +96,24 @@ fn make(folder: &Path) -> Result<(), files::Error> {
 /// The files that are not plain. Only those with so many changes that it matters are looked into.
 fn known(
     repo: &Repo,
-    base: &Oid,
-    commit: &Oid,
+    base: &ObjectId,
+    commit: &ObjectId,
     splitting: &Splitting,
-) -> Result<BTreeMap<String, Known>, runner::Error> {
+) -> Result<BTreeMap<String, FileSummary>, runner::Error> {
     let changed = change::as_shown(repo, base, commit)?;
     let mut known = BTreeMap::new();
-    let mut unclear: Vec<&Changed> = Vec::new();
+    let mut unclear: Vec<&ChangedPath> = Vec::new();
     for file in &changed {
         let path = quote_path(&file.path);
         let lines = file.added.unwrap_or(0) + file.deleted.unwrap_or(0);
-        let kind = if file.added.is_none() { Kind::Binary } else { filekind::kind(&path, "") };
-        if kind != Kind::Plain {
+        let kind = if file.added.is_none() { FileKind::Binary } else { filekind::kind(&path, "") };
+        if kind != FileKind::Plain {
             known.insert(path, as_known(kind, file));
         } else if lines > u64::from(splitting.summarise_above_lines) && has_content(file) {
             unclear.push(file);
         }
     }
-    let oids: Vec<&Oid> = unclear.iter().map(|file| &file.new_oid).collect();
+    let oids: Vec<&ObjectId> = unclear.iter().map(|file| &file.new_oid).collect();
     let mut heads = vec![Vec::new(); oids.len()];
     content::stream_blobs(repo, &oids, &mut |blob, bytes| {
         let head: &mut Vec<u8> = &mut heads[blob];
@@ -122,37 +122,37 @@ fn known(
     for (file, head) in unclear.into_iter().zip(heads) {
         let path = quote_path(&file.path);
         let kind = filekind::kind(&path, &String::from_utf8_lossy(&head));
-        if kind != Kind::Plain {
+        if kind != FileKind::Plain {
             known.insert(path, as_known(kind, file));
         }
     }
     Ok(known)
 }
 
-fn has_content(file: &Changed) -> bool {
+fn has_content(file: &ChangedPath) -> bool {
     !file.new_oid.is_zero() && file.new_mode != GITLINK
 }
 
-fn as_known(kind: Kind, file: &Changed) -> Known {
-    Known { kind, added: file.added.unwrap_or(0), deleted: file.deleted.unwrap_or(0) }
+fn as_known(kind: FileKind, file: &ChangedPath) -> FileSummary {
+    FileSummary { kind, added: file.added.unwrap_or(0), deleted: file.deleted.unwrap_or(0) }
 }
 
 struct Writer<'a> {
     folder: &'a Path,
-    plan: Plan,
+    plan: PartPlan,
 }
 
 impl<'a> Writer<'a> {
     fn new(folder: &'a Path) -> Writer<'a> {
-        let plan = Plan { parts: Vec::new(), files: Vec::new(), summarised: 0, cut_lines: 0, bytes: 0 };
+        let plan = PartPlan { parts: Vec::new(), files: Vec::new(), summarised: 0, cut_lines: 0, bytes: 0 };
         Writer { folder, plan }
     }
 
-    fn take(&mut self, out: Vec<Out>) -> Result<(), files::Error> {
+    fn take(&mut self, out: Vec<SplitOutput>) -> Result<(), files::Error> {
         for one in out {
             match one {
-                Out::Part(part) => self.part(&part)?,
-                Out::File(told) => {
+                SplitOutput::Part(part) => self.part(&part)?,
+                SplitOutput::File(told) => {
                     self.plan.summarised += u32::from(is_not_whole(&told));
                     self.plan.cut_lines = self.plan.cut_lines.saturating_add(told.cut_lines);
                     self.plan.files.push(told);
@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn part(&mut self, part: &Part) -> Result<(), files::Error> {
+    fn part(&mut self, part: &DiffPart) -> Result<(), files::Error> {
         let name = format!("part-{:04}.diff", part.number);
         let bytes = part.text.as_bytes();
         files::write_atomic(&self.folder.join(&name), bytes)?;
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Plan, Error> {
+    fn finish(self) -> Result<PartPlan, Error> {
         let path = self.folder.join(PLAN);
         let json =
             serde_json::to_vec(&self.plan).map_err(|source| Error::Plan { path: path.clone(), source })?;
@@ -181,10 +181,10 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn is_not_whole(told: &Told) -> bool {
+fn is_not_whole(told: &SplitFile) -> bool {
     match told.shown {
-        Shown::Whole { .. } | Shown::Split { .. } => false,
-        Shown::Head { .. } | Shown::Summary { .. } => true,
+        FileCoverage::Whole { .. } | FileCoverage::Split { .. } => false,
+        FileCoverage::Head { .. } | FileCoverage::Summary { .. } => true,
     }
 }
 
@@ -192,7 +192,7 @@ fn is_not_whole(told: &Told) -> bool {
 const ROWS: usize = 200;
 
 /// The plan for people: what was sent, and what was not shown and why.
-pub fn markdown(plan: &Plan) -> String {
+pub fn markdown(plan: &PartPlan) -> String {
     let mut out = String::from("# What was sent\n\n");
     let _ = writeln!(
         out,
@@ -211,7 +211,7 @@ pub fn markdown(plan: &Plan) -> String {
     out
 }
 
-fn parts_table(plan: &Plan, out: &mut String) {
+fn parts_table(plan: &PartPlan, out: &mut String) {
     out.push_str("## Parts\n\n| part | files | lines | bytes | digest |\n|---|---|---|---|---|\n");
     for part in plan.parts.iter().take(ROWS) {
         let PartFile { name, digest, files, lines, bytes } = part;
@@ -220,7 +220,7 @@ fn parts_table(plan: &Plan, out: &mut String) {
     and_more(plan.parts.len(), "parts", out);
 }
 
-fn not_whole_table(plan: &Plan, out: &mut String) {
+fn not_whole_table(plan: &PartPlan, out: &mut String) {
     if plan.summarised == 0 {
         return;
     }
@@ -228,18 +228,18 @@ fn not_whole_table(plan: &Plan, out: &mut String) {
     for told in plan.files.iter().filter(|told| is_not_whole(told)).take(ROWS) {
         let (path, why) = (code(&told.path), told.kind.name());
         let shown = match told.shown {
-            Shown::Head { lines, part } => format!("the first {lines} changed lines, in part {part}"),
-            Shown::Summary { part } => format!("name and counts, in part {part}"),
-            Shown::Whole { part } => format!("part {part}"),
-            Shown::Split { first, last } => format!("parts {first} to {last}"),
+            FileCoverage::Head { lines, part } => format!("the first {lines} changed lines, in part {part}"),
+            FileCoverage::Summary { part } => format!("name and counts, in part {part}"),
+            FileCoverage::Whole { part } => format!("part {part}"),
+            FileCoverage::Split { first, last } => format!("parts {first} to {last}"),
         };
         let _ = writeln!(out, "| {path} | {why} | {} | {} | {shown} |", told.added, told.deleted);
     }
     and_more(plan.summarised as usize, "files", out);
 }
 
-fn cut_table(plan: &Plan, out: &mut String) {
-    let cut: Vec<&Told> = plan.files.iter().filter(|told| told.cut_lines > 0).collect();
+fn cut_table(plan: &PartPlan, out: &mut String) {
+    let cut: Vec<&SplitFile> = plan.files.iter().filter(|told| told.cut_lines > 0).collect();
     if cut.is_empty() {
         return;
     }
@@ -251,7 +251,7 @@ fn cut_table(plan: &Plan, out: &mut String) {
 }
 
 /// The files that are shown, by directory: twenty thousand names help nobody.
-fn shown_table(plan: &Plan, out: &mut String) {
+fn shown_table(plan: &PartPlan, out: &mut String) {
     let mut folders: BTreeMap<&str, Folder> = BTreeMap::new();
     for told in plan.files.iter().filter(|told| !is_not_whole(told)) {
         let folder = told.path.rsplit_once('/').map_or(".", |(folder, _)| folder);
@@ -279,10 +279,12 @@ struct Folder {
 }
 
 impl Folder {
-    fn add(&mut self, told: &Told) {
+    fn add(&mut self, told: &SplitFile) {
         let (first, last) = match told.shown {
-            Shown::Whole { part } | Shown::Head { part, .. } | Shown::Summary { part } => (part, part),
-            Shown::Split { first, last } => (first, last),
+            FileCoverage::Whole { part }
+            | FileCoverage::Head { part, .. }
+            | FileCoverage::Summary { part } => (part, part),
+            FileCoverage::Split { first, last } => (first, last),
         };
         self.first = if self.files == 0 { first } else { self.first.min(first) };
         self.last = self.last.max(last);

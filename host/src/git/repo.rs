@@ -11,9 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::checkouts::{self, Checkout, Operation};
-use super::runner::{self, Git};
+use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
-use super::{Oid, files};
+use super::{ObjectId, files};
 
 /// Why a repository cannot be worked with, with what the user can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -38,23 +38,23 @@ pub enum Error {
 
 /// The environment variables that decide which configuration the user's own git reads.
 #[derive(Debug, Clone, Default)]
-pub struct Env(Vec<(OsString, OsString)>);
+pub struct GitEnv(Vec<(OsString, OsString)>);
 
-impl Env {
+impl GitEnv {
     /// What this process was given.
-    pub fn of_process() -> Env {
-        Env::new(std::env::vars_os())
+    pub fn of_process() -> GitEnv {
+        GitEnv::new(std::env::vars_os())
     }
 
     /// From explicit variables; those that would point git at another repository are left out.
-    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Env {
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> GitEnv {
         let decides = |name: &OsString| {
             let name = name.as_bytes();
             matches!(name, b"HOME" | b"XDG_CONFIG_HOME" | b"PATH" | b"GIT_CEILING_DIRECTORIES" | b"SUDO_UID")
                 || name.starts_with(b"GIT_CONFIG")
                 || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL" | b"GIT_INDEX_FILE")
         };
-        Env(variables.into_iter().filter(|(name, _)| decides(name)).collect())
+        GitEnv(variables.into_iter().filter(|(name, _)| decides(name)).collect())
     }
 
     pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
@@ -82,7 +82,7 @@ pub struct Identity {
 pub struct Target {
     /// The full name, such as `refs/heads/main`.
     pub branch: String,
-    pub oid: Oid,
+    pub oid: ObjectId,
 }
 
 /// How much of the user's own work is not committed.
@@ -95,9 +95,9 @@ pub struct Dirty {
 
 /// What a name in a tree stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     pub mode: String,
-    pub oid: Oid,
+    pub oid: ObjectId,
     /// From the root of the repository.
     pub path: Vec<u8>,
 }
@@ -110,7 +110,7 @@ pub struct Repo {
     pub(super) work_tree: Option<PathBuf>,
     pub(super) objects: PathBuf,
     pub(super) format: String,
-    pub(super) env: Env,
+    pub(super) env: GitEnv,
     pub(super) side: PathBuf,
     id: String,
     identity: Identity,
@@ -120,7 +120,7 @@ pub struct Repo {
 impl Repo {
     /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
     /// directory is kept there.
-    pub fn open(path: &Path, state: &Path, env: &Env) -> Result<Repo, Error> {
+    pub fn open(path: &Path, state: &Path, env: &GitEnv) -> Result<Repo, Error> {
         runner::check_version()?;
         let ask = |question: &[&str]| accepted(path, env, question);
         let facts = ask(&[
@@ -225,20 +225,20 @@ impl Repo {
 
     /// The branch that is checked out, by its full name; it may have no commit yet.
     pub(super) fn current_branch(&self) -> Result<Option<String>, Error> {
-        let output = Git::new(&self.git_dir)?.args(["symbolic-ref", "-q", "HEAD"]).run()?;
+        let output = GitCommand::new(&self.git_dir)?.args(["symbolic-ref", "-q", "HEAD"]).run()?;
         let branch = String::from_utf8_lossy(output.line()).into_owned();
         Ok((output.status.success() && branch.starts_with("refs/heads/")).then_some(branch))
     }
 
     /// The commit a full ref name points at.
-    pub fn resolve(&self, reference: &str) -> Result<Option<Oid>, runner::Error> {
+    pub fn resolve(&self, reference: &str) -> Result<Option<ObjectId>, runner::Error> {
         let commit = format!("{reference}^{{commit}}");
         let output = self.refs()?.args(["rev-parse", "--verify", "-q", "--end-of-options", &commit]).run()?;
-        Ok(if output.status.success() { Oid::parse(output.line()).ok() } else { None })
+        Ok(if output.status.success() { ObjectId::parse(output.line()).ok() } else { None })
     }
 
     /// The commits that these full ref names point at; those that are not there are left out.
-    pub fn resolve_all(&self, references: &[&str]) -> Result<BTreeMap<String, Oid>, runner::Error> {
+    pub fn resolve_all(&self, references: &[&str]) -> Result<BTreeMap<String, ObjectId>, runner::Error> {
         if references.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -247,7 +247,7 @@ impl Repo {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         let commits =
-            lines.filter_map(|(oid, name)| Some((name.to_owned(), Oid::parse(oid.as_bytes()).ok()?)));
+            lines.filter_map(|(oid, name)| Some((name.to_owned(), ObjectId::parse(oid.as_bytes()).ok()?)));
         Ok(commits.collect())
     }
 
@@ -269,13 +269,18 @@ impl Repo {
     }
 
     /// The content of a file in a commit; `None` when there is no such file or it is larger than `cap`.
-    pub fn read_blob(&self, commit: &Oid, path: &[u8], cap: u64) -> Result<Option<Vec<u8>>, runner::Error> {
-        let mut tree = super::content::Tree::open(self, commit).cap(cap);
+    pub fn read_blob(
+        &self,
+        commit: &ObjectId,
+        path: &[u8],
+        cap: u64,
+    ) -> Result<Option<Vec<u8>>, runner::Error> {
+        let mut tree = super::content::CommitFiles::open(self, commit).cap(cap);
         Ok(tree.bytes(path)?.map(<[u8]>::to_vec))
     }
 
     /// All files beneath `prefix` in a commit, at any depth; an empty prefix means all files.
-    pub fn list_dir(&self, commit: &Oid, prefix: &[u8]) -> Result<Vec<Entry>, runner::Error> {
+    pub fn list_dir(&self, commit: &ObjectId, prefix: &[u8]) -> Result<Vec<TreeEntry>, runner::Error> {
         let mut git = self.side()?.args(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()]);
         if !prefix.is_empty() {
             git = git.arg("--").arg(files::path(prefix));
@@ -313,7 +318,7 @@ impl Repo {
     /// How much of the user's work in their own tree is not committed, for a notice.
     pub fn dirty_summary(&self) -> Result<Dirty, runner::Error> {
         let Some(tree) = &self.work_tree else { return Ok(Dirty::default()) };
-        let output = Git::with_user_config(&self.git_dir, &self.env)?
+        let output = GitCommand::with_user_config(&self.git_dir, &self.env)?
             .work_tree(tree)
             .args(["status", "--porcelain=v1", "-z", "--untracked-files=normal"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
@@ -332,51 +337,51 @@ impl Repo {
     }
 
     /// Whether `old` is `new` or one of its ancestors.
-    pub fn is_ancestor(&self, old: &Oid, new: &Oid) -> Result<bool, runner::Error> {
+    pub fn is_ancestor(&self, old: &ObjectId, new: &ObjectId) -> Result<bool, runner::Error> {
         self.side()?.args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()]).yes()
     }
 
     /// The tree of a commit.
-    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, runner::Error> {
+    pub fn tree_of(&self, commit: &ObjectId) -> Result<ObjectId, runner::Error> {
         self.one(&["rev-parse", "--verify", "-q", &format!("{commit}^{{tree}}")])
     }
 
     /// Whether the user's object store has this commit.
-    pub fn has_commit(&self, commit: &Oid) -> Result<bool, runner::Error> {
+    pub fn has_commit(&self, commit: &ObjectId) -> Result<bool, runner::Error> {
         let output = self.side()?.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).run()?;
         Ok(output.status.success())
     }
 
     /// Runs a question that is answered by one object name.
-    pub(super) fn one(&self, args: &[&str]) -> Result<Oid, runner::Error> {
+    pub(super) fn one(&self, args: &[&str]) -> Result<ObjectId, runner::Error> {
         answered(args, &self.side()?.args(args).done()?)
     }
 
     /// A command on the side directory: the user's objects, our configuration.
-    pub(super) fn side(&self) -> Result<Git, runner::Error> {
-        Ok(self.shallow(Git::new(&self.side)?.object_dir(&self.objects)))
+    pub(super) fn side(&self) -> Result<GitCommand, runner::Error> {
+        Ok(self.shallow(GitCommand::new(&self.side)?.object_dir(&self.objects)))
     }
 
     /// A command on the user's refs.
-    pub(super) fn refs(&self) -> Result<Git, runner::Error> {
-        Git::new(&self.common_dir)
+    pub(super) fn refs(&self) -> Result<GitCommand, runner::Error> {
+        GitCommand::new(&self.common_dir)
     }
 
-    pub(super) fn shallow(&self, git: Git) -> Git {
+    pub(super) fn shallow(&self, git: GitCommand) -> GitCommand {
         let list = self.common_dir.join("shallow");
         if files::is_plain_file(&list) { git.env("GIT_SHALLOW_FILE", list) } else { git }
     }
 }
 
 /// Reads an answer that must be one object name.
-pub(super) fn answered(args: &[&str], output: &runner::Output) -> Result<Oid, runner::Error> {
-    Oid::parse(output.line())
+pub(super) fn answered(args: &[&str], output: &runner::Output) -> Result<ObjectId, runner::Error> {
+    ObjectId::parse(output.line())
         .map_err(|error| runner::Error::Unexpected { what: args.join(" "), answer: error.to_string() })
 }
 
 /// Asks the user's own git, in the user's own environment, and passes its refusal on.
 /// The root of the working tree that `path` is in; `None` in a repository without one.
-pub fn work_tree_of(path: &Path, env: &Env) -> Result<Option<PathBuf>, Error> {
+pub fn work_tree_of(path: &Path, env: &GitEnv) -> Result<Option<PathBuf>, Error> {
     runner::check_version()?;
     let facts = accepted(path, env, &["--is-inside-git-dir", "--is-inside-work-tree"])?;
     match facts.as_slice() {
@@ -391,12 +396,12 @@ pub fn work_tree_of(path: &Path, env: &Env) -> Result<Option<PathBuf>, Error> {
     }
 }
 
-fn accepted(path: &Path, env: &Env, question: &[&str]) -> Result<Vec<u8>, Error> {
+fn accepted(path: &Path, env: &GitEnv, question: &[&str]) -> Result<Vec<u8>, Error> {
     let refused = |said: String| Error::NotARepository { path: path.to_owned(), said };
     if !path.is_dir() {
         return Err(refused("there is no such directory".to_owned()));
     }
-    let output = Git::as_user(path, env)?.arg("rev-parse").args(question).run()?;
+    let output = GitCommand::as_user(path, env)?.arg("rev-parse").args(question).run()?;
     if !output.status.success() {
         return Err(refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
@@ -409,7 +414,7 @@ fn canonical(path: &Path) -> Result<PathBuf, Error> {
 
 fn full_name(name: &str) -> Result<String, Error> {
     let short = short_name(name);
-    let git = Git::new(Path::new("/"))?;
+    let git = GitCommand::new(Path::new("/"))?;
     let output = git.args(["check-ref-format", "--branch", short]).run()?;
     // `--branch` also expands `@{-1}`; only a name that stays itself is a name.
     if output.status.success() && output.line() == short.as_bytes() {
@@ -423,21 +428,21 @@ pub(super) fn short_name(branch: &str) -> &str {
     branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }
 
-fn entry(line: &[u8]) -> Option<Entry> {
+fn entry(line: &[u8]) -> Option<TreeEntry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let mut words = line[..tab].split(|byte| *byte == b' ');
     let mode = String::from_utf8_lossy(words.next()?).into_owned();
-    let oid = Oid::parse(words.nth(1)?).ok()?;
-    Some(Entry { mode, oid, path: line[tab + 1..].to_vec() })
+    let oid = ObjectId::parse(words.nth(1)?).ok()?;
+    Some(TreeEntry { mode, oid, path: line[tab + 1..].to_vec() })
 }
 
 /// The few values of the user's configuration that concern us.
 struct UserConfig(Vec<(String, OsString)>);
 
 impl UserConfig {
-    fn read(path: &Path, env: &Env) -> Result<UserConfig, Error> {
+    fn read(path: &Path, env: &GitEnv) -> Result<UserConfig, Error> {
         const WANTED: &str = r"^(user\.name|user\.email|author\.name|author\.email|core\.excludesfile)$";
-        let output = Git::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
+        let output = GitCommand::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
         let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
             let end = pair.iter().position(|byte| *byte == b'\n')?;
             let value = OsString::from_vec(pair[end + 1..].to_vec());
@@ -450,7 +455,7 @@ impl UserConfig {
         self.0.iter().rev().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
     }
 
-    fn identity(&self, env: &Env) -> Identity {
+    fn identity(&self, env: &GitEnv) -> Identity {
         let value = |variable: &str, names: [&str; 2]| {
             let found = env.get(variable).or_else(|| self.last(names[0])).or_else(|| self.last(names[1]))?;
             Some(found.to_string_lossy().into_owned())
@@ -468,7 +473,7 @@ impl UserConfig {
     }
 
     /// The user's own ignore list, which applies in workspaces too.
-    fn excludes(&self, env: &Env) -> Vec<u8> {
+    fn excludes(&self, env: &GitEnv) -> Vec<u8> {
         let home = env.get("HOME").map(PathBuf::from);
         let file = match self.last("core.excludesfile") {
             Some(set) => match (set.as_bytes().strip_prefix(b"~/"), &home) {

@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::children;
 use crate::proc::{GIT_OF, TAG};
 
-use super::repo::Env;
+use super::repo::GitEnv;
 
 /// The oldest git that can build a merge without a working tree.
 pub const MINIMUM: (u32, u32) = (2, 38);
@@ -87,7 +87,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Output {
     pub status: ExitStatus,
-    /// At most [`Git::cap`] bytes.
+    /// At most [`GitCommand::cap`] bytes.
     pub stdout: Vec<u8>,
     /// How many bytes were printed in all.
     pub total: u64,
@@ -103,7 +103,7 @@ impl Output {
 
 /// One git command in the making.
 #[derive(Debug)]
-pub struct Git {
+pub struct GitCommand {
     command: Command,
     what: String,
     input: Vec<u8>,
@@ -116,32 +116,32 @@ pub struct Git {
     durable: bool,
 }
 
-impl Git {
+impl GitCommand {
     /// A command on exactly this git directory, reading no configuration file but the one in it.
-    pub fn new(git_dir: &Path) -> Result<Git, Error> {
-        let mut git = Git::bare_command()?;
+    pub fn new(git_dir: &Path) -> Result<GitCommand, Error> {
+        let mut git = GitCommand::bare_command()?;
         git.command.env("GIT_DIR", git_dir).envs(NO_CONFIG_FILES.iter().copied()).current_dir("/");
         Ok(git)
     }
 
     /// A command on the user's git directory that also reads the user's own configuration files, for the few
     /// steps that must treat the user's files as the user's own git would. Hooks and monitors stay off.
-    pub fn with_user_config(git_dir: &Path, env: &Env) -> Result<Git, Error> {
-        let mut git = Git::bare_command()?;
+    pub fn with_user_config(git_dir: &Path, env: &GitEnv) -> Result<GitCommand, Error> {
+        let mut git = GitCommand::bare_command()?;
         git.command.env("GIT_DIR", git_dir).envs(env.configuration()).current_dir("/");
         Ok(git)
     }
 
     /// A question asked in the user's own environment, so that git's own refusals (such as that of a
     /// repository owned by somebody else) are honoured. No settings are forced on it.
-    pub fn as_user(directory: &Path, env: &Env) -> Result<Git, Error> {
-        let mut git = Git::bare_command()?;
+    pub fn as_user(directory: &Path, env: &GitEnv) -> Result<GitCommand, Error> {
+        let mut git = GitCommand::bare_command()?;
         git.command.envs(env.configuration()).current_dir(directory);
         git.settings = false;
         Ok(git)
     }
 
-    fn bare_command() -> Result<Git, Error> {
+    fn bare_command() -> Result<GitCommand, Error> {
         let mut command = Command::new(program()?);
         command.env_clear();
         for name in ["PATH", "HOME"] {
@@ -155,7 +155,7 @@ impl Git {
             command.env(TAG, marked);
         }
         command.envs(FIXED_ENV.iter().copied()).env("GIT_OPTIONAL_LOCKS", "0").process_group(0);
-        Ok(Git {
+        Ok(GitCommand {
             command,
             what: String::new(),
             input: Vec::new(),
@@ -169,73 +169,73 @@ impl Git {
         })
     }
 
-    pub fn work_tree(mut self, tree: &Path) -> Git {
+    pub fn work_tree(mut self, tree: &Path) -> GitCommand {
         self.command.env("GIT_WORK_TREE", tree).current_dir(tree);
         self
     }
 
-    pub fn index_file(mut self, index: &Path) -> Git {
+    pub fn index_file(mut self, index: &Path) -> GitCommand {
         self.command.env("GIT_INDEX_FILE", index);
         self
     }
 
     /// Reads and writes objects in this store instead of the git directory's own.
-    pub fn object_dir(mut self, objects: &Path) -> Git {
+    pub fn object_dir(mut self, objects: &Path) -> GitCommand {
         self.command.env("GIT_OBJECT_DIRECTORY", objects);
         self
     }
 
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Git {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> GitCommand {
         self.command.env(name, value);
         self
     }
 
     /// One more setting for this command only, as `name=value`.
-    pub fn setting(mut self, setting: &str) -> Git {
+    pub fn setting(mut self, setting: &str) -> GitCommand {
         self.extra.push(setting.to_owned());
         self
     }
 
     /// For data that can be made again after a power loss: no fsync.
-    pub fn scratch(mut self) -> Git {
+    pub fn scratch(mut self) -> GitCommand {
         self.durable = false;
         self
     }
 
     /// Lets git write back a refreshed index; only for indexes of our own.
-    pub fn refreshing(self) -> Git {
+    pub fn refreshing(self) -> GitCommand {
         self.env("GIT_OPTIONAL_LOCKS", "1")
     }
 
-    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Git {
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> GitCommand {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Git {
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> GitCommand {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Bytes for standard input, which is closed after them.
-    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Git {
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> GitCommand {
         self.input = bytes.into();
         self
     }
 
     /// Standard input from a file, for what is too large to be held.
-    pub fn input_file(mut self, file: File) -> Git {
+    pub fn input_file(mut self, file: File) -> GitCommand {
         self.input_file = Some(file);
         self
     }
 
-    pub fn deadline(mut self, deadline: Duration) -> Git {
+    pub fn deadline(mut self, deadline: Duration) -> GitCommand {
         self.deadline = deadline;
         self
     }
 
     /// Keeps only the first `bytes` of standard output; the rest is read and counted.
-    pub fn cap(mut self, bytes: usize) -> Git {
+    pub fn cap(mut self, bytes: usize) -> GitCommand {
         self.cap = bytes;
         self
     }
@@ -314,7 +314,7 @@ impl Git {
     }
 
     /// Runs this command with its output as the input of `next`.
-    pub fn pipe_into(mut self, mut next: Git) -> Result<Output, Error> {
+    pub fn pipe_into(mut self, mut next: GitCommand) -> Result<Output, Error> {
         let mut first = self.start()?;
         let between = first.stdout.take().map_or_else(Stdio::null, Stdio::from);
         let mut second = match next.start_with_stdin(between) {
@@ -625,7 +625,7 @@ pub fn check_version() -> Result<(), Error> {
     if CHECKED.get().is_some() {
         return Ok(());
     }
-    let output = Git::bare_command()?.arg("version").done()?;
+    let output = GitCommand::bare_command()?.arg("version").done()?;
     let text = String::from_utf8_lossy(output.line()).into_owned();
     check_version_text(&text)?;
     CHECKED.get_or_init(|| ());

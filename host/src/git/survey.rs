@@ -1,7 +1,7 @@
 //! Looks at a commit from afar, for people who wonder what could be done next. Nothing of it is run.
 
 use super::runner::{self, Error};
-use super::{Oid, Repo};
+use super::{ObjectId, Repo};
 
 /// A place where somebody left a mark for later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ const OURS: [&str; 2] = [".archeflow/", "docs/orchestra/"];
 
 impl Repo {
     /// The lines with a mark for later, outside of what is ours.
-    pub fn marks(&self, commit: &Oid) -> Result<Vec<Mark>, Error> {
+    pub fn marks(&self, commit: &ObjectId) -> Result<Vec<Mark>, Error> {
         let output = self
             .side()?
             .args(["grep", "--no-color", "-n", "-z", "-I", "-w", "-E", "-e", "TODO|FIXME"])
@@ -37,7 +37,7 @@ impl Repo {
     }
 
     /// When a commit was made, in milliseconds since 1970.
-    pub fn committed_at(&self, commit: &Oid) -> Result<u64, Error> {
+    pub fn committed_at(&self, commit: &ObjectId) -> Result<u64, Error> {
         let output = self.side()?.args(["log", "-1", "--format=%ct", commit.as_str()]).done()?;
         let seconds: u64 = String::from_utf8_lossy(output.line()).trim().parse().unwrap_or(0);
         Ok(seconds.saturating_mul(1_000))

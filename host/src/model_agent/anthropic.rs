@@ -6,12 +6,12 @@
 use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
 
-use super::talk::{Ask, Reply, Said, Stop, number, text};
+use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, text};
 
 /// The most an answer may have where nobody says otherwise; the interface wants a number.
 const TOKENS: u64 = 16_000;
 
-pub(super) fn body(ask: &Ask<'_>) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let tools: Vec<Value> = ask
         .tools
         .iter()
@@ -38,10 +38,12 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     })
 }
 
-fn message(said: &Said) -> Value {
+fn message(said: &ConversationPart) -> Value {
     match said {
-        Said::User { text } => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
-        Said::Model { text, calls } => {
+        ConversationPart::User { text } => {
+            json!({"role": "user", "content": [{"type": "text", "text": text}]})
+        }
+        ConversationPart::Model { text, calls } => {
             let mut blocks = Vec::new();
             if !text.trim().is_empty() {
                 blocks.push(json!({"type": "text", "text": text.trim_end()}));
@@ -52,7 +54,7 @@ fn message(said: &Said) -> Value {
             }));
             json!({"role": "assistant", "content": blocks})
         }
-        Said::Tools { results } => {
+        ConversationPart::Tools { results } => {
             let blocks: Vec<Value> = results
                 .iter()
                 .map(|result| {
@@ -67,7 +69,7 @@ fn message(said: &Said) -> Value {
     }
 }
 
-pub(super) fn hear(event: &Value, reply: &mut Reply) {
+pub(super) fn hear(event: &Value, reply: &mut ModelReply) {
     let at = number(event, "index").unwrap_or_default();
     match text(event, "type") {
         "message_start" => {
@@ -109,7 +111,7 @@ pub(super) fn hear(event: &Value, reply: &mut Reply) {
     }
 }
 
-fn block(at: u64, block: &Value, reply: &mut Reply) {
+fn block(at: u64, block: &Value, reply: &mut ModelReply) {
     match text(block, "type") {
         "text" => reply.say(text(block, "text")),
         "tool_use" => {
@@ -125,18 +127,18 @@ fn block(at: u64, block: &Value, reply: &mut Reply) {
     }
 }
 
-fn close(end: &Value, reply: &mut Reply) {
+fn close(end: &Value, reply: &mut ModelReply) {
     let stop = match text(end, "stop_reason") {
         "" => return,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Cut,
-        "refusal" => Stop::Refused("the model declined the task".to_owned()),
-        _ => Stop::Done,
+        "max_tokens" | "model_context_window_exceeded" => ReplyEnd::Cut,
+        "refusal" => ReplyEnd::Refused("the model declined the task".to_owned()),
+        _ => ReplyEnd::Done,
     };
     reply.stop = Some(stop);
 }
 
 /// Later counts stand over earlier ones where they say more. Cached tokens are part of the input here.
-fn count(holder: &Value, reply: &mut Reply) {
+fn count(holder: &Value, reply: &mut ModelReply) {
     let Some(usage) = holder.get("usage").filter(|usage| usage.is_object()) else { return };
     let before = reply.tokens.unwrap_or_default();
     let told = |name: &str, before: u64| number(usage, name).unwrap_or(0).max(before);

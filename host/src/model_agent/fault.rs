@@ -2,12 +2,12 @@
 
 use archeflow_core::event::Failure;
 
-use crate::backends::cli::{Fault, by_status, speaks_of};
+use crate::backends::cli::{ClientFault, by_status, speaks_of};
 use crate::clock;
 
 /// What an error says beside its status.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct ErrorReply<'a> {
     pub(super) status: u64,
     pub(super) said: &'a str,
     /// Names in lower case.
@@ -21,8 +21,8 @@ const NO_CREDIT: [&str; 3] = ["credit balance", "insufficient_quota", "insuffici
 /// No provider asks for more than that; who does is not believed.
 const A_MONTH: u64 = 31 * 24 * 3_600;
 
-pub(super) fn of(told: &Told<'_>) -> Fault {
-    let Told { status, said, .. } = *told;
+pub(super) fn of(told: &ErrorReply<'_>) -> ClientFault {
+    let ErrorReply { status, said, .. } = *told;
     let kind = match status {
         300..=399 => Failure::Refused,
         413 => Failure::ContextTooLong,
@@ -37,7 +37,7 @@ pub(super) fn of(told: &Told<'_>) -> Fault {
         (_, said) => format!("{} (status {status})", short(said)),
     };
     let waits = matches!(kind, Failure::RateLimit | Failure::Quota | Failure::Overload);
-    Fault { reopens: if waits { reopens(told) } else { None }, ..Fault::new(kind, text) }
+    ClientFault { reopens: if waits { reopens(told) } else { None }, ..ClientFault::new(kind, text) }
 }
 
 /// Worth another try by ourselves.
@@ -51,7 +51,7 @@ fn short(said: &str) -> String {
 }
 
 /// In how many seconds the provider will serve again, if it says so in a way that can be believed.
-fn reopens(told: &Told<'_>) -> Option<u64> {
+fn reopens(told: &ErrorReply<'_>) -> Option<u64> {
     let header =
         |name: &str| told.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
     let until = |ms: u64| ms.checked_sub(told.now_ms).map(|left| left.div_ceil(1_000));
@@ -106,7 +106,7 @@ mod tests {
             (503, "", Failure::Overload),
             (529, "overloaded", Failure::Overload),
         ] {
-            let fault = of(&Told { status, said, headers: &[], now_ms: 0 });
+            let fault = of(&ErrorReply { status, said, headers: &[], now_ms: 0 });
             assert_eq!(fault.kind, kind, "{status} {said}");
         }
     }
@@ -129,7 +129,7 @@ mod tests {
             ("x-other", "5", None),
         ] {
             let headers = [(name.to_owned(), value.to_owned())];
-            let fault = of(&Told { status: 429, said: "", headers: &headers, now_ms });
+            let fault = of(&ErrorReply { status: 429, said: "", headers: &headers, now_ms });
             assert_eq!(fault.reopens, wanted, "{name}: {value}");
         }
     }

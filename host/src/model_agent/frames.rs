@@ -15,7 +15,7 @@ pub enum Form {
 
 /// One value, or the end that some providers announce.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Frame {
+pub enum StreamFrame {
     Value(Value),
     /// `[DONE]`.
     Done,
@@ -37,7 +37,7 @@ impl Frames {
     }
 
     /// Takes in what came and returns what is complete with it.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Frame> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<StreamFrame> {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
         if self.form == Form::Whole {
@@ -51,7 +51,7 @@ impl Frames {
     }
 
     /// Nothing more comes. A last line without its end counts; half an event does not.
-    pub fn end(&mut self) -> Option<Frame> {
+    pub fn end(&mut self) -> Option<StreamFrame> {
         let rest = std::mem::take(&mut self.rest);
         match self.form {
             Form::Whole | Form::Lines => value(&rest),
@@ -59,7 +59,7 @@ impl Frames {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<Frame> {
+    fn line(&mut self, line: &[u8]) -> Option<StreamFrame> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match self.form {
             Form::Lines | Form::Whole => value(line),
@@ -77,43 +77,43 @@ impl Frames {
     }
 }
 
-fn value(bytes: &[u8]) -> Option<Frame> {
+fn value(bytes: &[u8]) -> Option<StreamFrame> {
     let bytes = bytes.trim_ascii();
     match bytes {
         b"" => None,
-        b"[DONE]" => Some(Frame::Done),
-        bytes => Some(serde_json::from_slice(bytes).map_or(Frame::Garbled, Frame::Value)),
+        b"[DONE]" => Some(StreamFrame::Done),
+        bytes => Some(serde_json::from_slice(bytes).map_or(StreamFrame::Garbled, StreamFrame::Value)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Frame, Frames};
+    use super::{Form, Frames, StreamFrame};
     use serde_json::json;
 
-    fn all(form: Form, pieces: &[&[u8]]) -> Vec<Frame> {
+    fn all(form: Form, pieces: &[&[u8]]) -> Vec<StreamFrame> {
         let mut frames = Frames::new(form);
-        let mut found: Vec<Frame> = pieces.iter().flat_map(|piece| frames.feed(piece)).collect();
+        let mut found: Vec<StreamFrame> = pieces.iter().flat_map(|piece| frames.feed(piece)).collect();
         found.extend(frames.end());
         found
     }
 
     #[test]
     fn m_g6_values_come_out_whole_wherever_the_bytes_are_cut() {
-        let one = || Frame::Value(json!({"a": "ü"}));
-        let two = || Frame::Value(json!({"b": 2}));
+        let one = || StreamFrame::Value(json!({"a": "ü"}));
+        let two = || StreamFrame::Value(json!({"b": 2}));
         for (form, text, wanted) in [
             (
                 Form::Events,
                 ": hello\nevent: x\ndata: {\"a\": \"ü\"}\n\ndata: {\"b\":\r\ndata: 2}\r\n\r\ndata: [DONE]\n\n",
-                vec![one(), two(), Frame::Done],
+                vec![one(), two(), StreamFrame::Done],
             ),
             (Form::Events, "data: {\"a\": \"ü\"}\n\ndata: {\"b\": 2}\n", vec![one()]),
-            (Form::Events, "data: nonsense\n\n<html>\n\n", vec![Frame::Garbled]),
+            (Form::Events, "data: nonsense\n\n<html>\n\n", vec![StreamFrame::Garbled]),
             (Form::Lines, "{\"a\": \"ü\"}\n\n{\"b\": 2}", vec![one(), two()]),
-            (Form::Lines, "{\"a\": \"ü\"}\n{\"b\":", vec![one(), Frame::Garbled]),
+            (Form::Lines, "{\"a\": \"ü\"}\n{\"b\":", vec![one(), StreamFrame::Garbled]),
             (Form::Whole, "{\"a\":\n \"ü\"}\n", vec![one()]),
-            (Form::Whole, "<html></html>", vec![Frame::Garbled]),
+            (Form::Whole, "<html></html>", vec![StreamFrame::Garbled]),
             (Form::Whole, "", vec![]),
         ] {
             let bytes = text.as_bytes();

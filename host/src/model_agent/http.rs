@@ -28,7 +28,7 @@ pub(super) struct Request<'a> {
 
 /// How an answer begins.
 #[derive(Debug, Clone)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     pub(super) status: u64,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
@@ -75,8 +75,8 @@ impl Http {
         &self,
         request: &Request<'_>,
         patience: Duration,
-        take: &mut dyn FnMut(&Head, &[u8]),
-    ) -> Result<Head, Broken> {
+        take: &mut dyn FnMut(&ResponseHead, &[u8]),
+    ) -> Result<ResponseHead, Broken> {
         let broken = |error: &ureq::Error| broken(error, patience);
         let answered = match request.body {
             Some(body) => {
@@ -92,7 +92,7 @@ impl Http {
         let response = answered.map_err(|error| broken(&error))?;
         let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-        let head = Head { status: response.status().as_u16().into(), headers: headers.collect() };
+        let head = ResponseHead { status: response.status().as_u16().into(), headers: headers.collect() };
         let mut body = response.into_body().into_reader();
         let mut buffer = vec![0; 16 * 1024];
         let mut total = 0_u64;

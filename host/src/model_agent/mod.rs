@@ -27,9 +27,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::backends::cli::own::Line;
+use crate::backends::cli::own::OwnRecord;
 use frames::Form;
-use talk::{Ask, Reply};
+use talk::{ModelReply, ModelRequest};
 
 /// Whose interface is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ impl Provider {
         }
     }
 
-    fn body(self, ask: &Ask<'_>, url: &str) -> Value {
+    fn body(self, ask: &ModelRequest<'_>, url: &str) -> Value {
         match self {
             Provider::Anthropic => anthropic::body(ask),
             Provider::Openai => openai::body(ask, url.starts_with(self.url())),
@@ -121,7 +121,7 @@ impl Provider {
         }
     }
 
-    fn hear(self, event: &Value, reply: &mut Reply) {
+    fn hear(self, event: &Value, reply: &mut ModelReply) {
         match self {
             Provider::Anthropic => anthropic::hear(event, reply),
             Provider::Openai => openai::hear(event, reply),
@@ -152,7 +152,7 @@ fn versioned(base: &str) -> String {
 /// What the user's configuration says about models, as far as the loop needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct ModelSettings {
     /// Requests an attempt may make.
     pub turns: u32,
     /// The most an answer may have.
@@ -169,10 +169,10 @@ pub struct Settings {
     pub mapping: BTreeMap<String, String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Default for ModelSettings {
+    fn default() -> ModelSettings {
         let mapping = [("haiku", "qwen3:8b"), ("sonnet", "qwen3:14b"), ("opus", "qwen3:14b")];
-        Settings {
+        ModelSettings {
             turns: 60,
             tokens: None,
             waits_ms: vec![1_000, 4_000],
@@ -185,8 +185,8 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    pub(crate) fn read(text: Option<&OsStr>) -> Settings {
+impl ModelSettings {
+    pub(crate) fn read(text: Option<&OsStr>) -> ModelSettings {
         text.and_then(OsStr::to_str).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     }
 
@@ -211,7 +211,7 @@ pub struct Task {
     pub home: PathBuf,
     /// The conversation to go on with.
     pub resumes: Option<String>,
-    pub settings: Settings,
+    pub settings: ModelSettings,
     /// Why nothing can be asked at all, and whether it is for want of a key.
     pub wrong: Option<(String, bool)>,
 }
@@ -227,15 +227,15 @@ impl Task {
 }
 
 /// Where the loop stands: what it is given by the process around it.
-pub struct ProcessEnv<'a> {
+pub struct ModelAgentEnv<'a> {
     pub tree: &'a Path,
     pub brief: String,
     /// All variables of the process; commands get them without the key.
     pub variables: Vec<(OsString, OsString)>,
-    pub print: &'a mut dyn FnMut(&Line),
+    pub print: &'a mut dyn FnMut(&OwnRecord),
 }
 
 /// Asks, does what is asked for, and asks again, until there is an answer or a reason why there is none.
-pub fn run<'a>(task: &'a Task, ground: ProcessEnv<'a>) {
+pub fn run<'a>(task: &'a Task, ground: ModelAgentEnv<'a>) {
     turn::run(task, ground);
 }

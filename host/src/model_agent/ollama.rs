@@ -7,9 +7,9 @@ use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
 
 use super::openai;
-use super::talk::{Ask, Reply, Said, Stop, number, text};
+use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, text};
 
-pub(super) fn body(ask: &Ask<'_>) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": ask.system})];
     messages.extend(ask.said.iter().flat_map(said));
     let mut options = json!({"num_ctx": ask.context});
@@ -24,11 +24,11 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     body
 }
 
-fn said(said: &Said) -> Vec<Value> {
+fn said(said: &ConversationPart) -> Vec<Value> {
     match said {
-        Said::User { text } => vec![json!({"role": "user", "content": text})],
-        Said::Model { text, calls } => {
-            let call = |call: &super::talk::Call| {
+        ConversationPart::User { text } => vec![json!({"role": "user", "content": text})],
+        ConversationPart::Model { text, calls } => {
+            let call = |call: &super::talk::ToolCall| {
                 let arguments = call.object().unwrap_or_default();
                 json!({"function": {"name": call.name, "arguments": arguments}})
             };
@@ -39,14 +39,14 @@ fn said(said: &Said) -> Vec<Value> {
             }
             vec![message]
         }
-        Said::Tools { results } => results
+        ConversationPart::Tools { results } => results
             .iter()
             .map(|result| json!({"role": "tool", "tool_name": result.name, "content": result.text}))
             .collect(),
     }
 }
 
-pub(super) fn hear(line: &Value, reply: &mut Reply) {
+pub(super) fn hear(line: &Value, reply: &mut ModelReply) {
     if let Some(error) = line.get("error") {
         let words = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
         reply.fault = Some((500, words));
@@ -69,7 +69,7 @@ pub(super) fn hear(line: &Value, reply: &mut Reply) {
         kept.input = input;
     }
     if line.get("done").and_then(Value::as_bool) == Some(true) {
-        reply.stop = Some(if text(line, "done_reason") == "length" { Stop::Cut } else { Stop::Done });
+        reply.stop = Some(if text(line, "done_reason") == "length" { ReplyEnd::Cut } else { ReplyEnd::Done });
         // A prompt it still has in memory is not counted again, and then not told.
         let output = number(line, "eval_count");
         let input = number(line, "prompt_eval_count").unwrap_or(0);

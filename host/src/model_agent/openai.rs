@@ -6,10 +6,10 @@
 use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
 
-use super::talk::{Ask, Reply, Said, Stop, number, text};
+use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, text};
 
 /// `strict` is OpenAI itself, which has a name of its own for the most an answer may have.
-pub(super) fn body(ask: &Ask<'_>, strict: bool) -> Value {
+pub(super) fn body(ask: &ModelRequest<'_>, strict: bool) -> Value {
     let mut messages = vec![json!({"role": "system", "content": ask.system})];
     messages.extend(ask.said.iter().flat_map(said));
     let mut body = json!({
@@ -29,19 +29,19 @@ pub(super) fn body(ask: &Ask<'_>, strict: bool) -> Value {
     body
 }
 
-pub(super) fn offer(tool: &super::talk::Offer) -> Value {
+pub(super) fn offer(tool: &super::talk::ToolSpec) -> Value {
     let function = json!({"name": tool.name, "description": tool.about, "parameters": tool.input});
     json!({"type": "function", "function": function})
 }
 
-fn said(said: &Said) -> Vec<Value> {
+fn said(said: &ConversationPart) -> Vec<Value> {
     match said {
-        Said::User { text } => vec![json!({"role": "user", "content": text})],
-        Said::Model { text, calls } if calls.is_empty() => {
+        ConversationPart::User { text } => vec![json!({"role": "user", "content": text})],
+        ConversationPart::Model { text, calls } if calls.is_empty() => {
             vec![json!({"role": "assistant", "content": text})]
         }
-        Said::Model { text, calls } => {
-            let call = |call: &super::talk::Call| {
+        ConversationPart::Model { text, calls } => {
+            let call = |call: &super::talk::ToolCall| {
                 let arguments = if call.object().is_some() { call.input.as_str() } else { "{}" };
                 let function = json!({"name": call.name, "arguments": arguments});
                 json!({"id": call.id, "type": "function", "function": function})
@@ -49,7 +49,7 @@ fn said(said: &Said) -> Vec<Value> {
             let calls: Vec<Value> = calls.iter().map(call).collect();
             vec![json!({"role": "assistant", "content": text, "tool_calls": calls})]
         }
-        Said::Tools { results } => results
+        ConversationPart::Tools { results } => results
             .iter()
             .map(|result| json!({"role": "tool", "tool_call_id": result.id, "content": result.text}))
             .collect(),
@@ -57,7 +57,7 @@ fn said(said: &Said) -> Vec<Value> {
 }
 
 /// A piece of a stream, or a whole answer: they differ in one name.
-pub(super) fn hear(event: &Value, reply: &mut Reply) {
+pub(super) fn hear(event: &Value, reply: &mut ModelReply) {
     if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
         reply.fault = Some(fault(error));
         return;
@@ -82,7 +82,7 @@ pub(super) fn hear(event: &Value, reply: &mut Reply) {
     }
 }
 
-fn take_call(call: &Value, n: u64, reply: &mut Reply) {
+fn take_call(call: &Value, n: u64, reply: &mut ModelReply) {
     let function = call.get("function").unwrap_or(&Value::Null);
     let id = text(call, "id");
     // Who leaves the number out sends calls whole, one behind the other.
@@ -106,13 +106,13 @@ fn take_call(call: &Value, n: u64, reply: &mut Reply) {
     kept.input.push_str(&input);
 }
 
-fn close(choice: &Value, part: &Value, reply: &mut Reply) {
+fn close(choice: &Value, part: &Value, reply: &mut ModelReply) {
     let stop = match text(choice, "finish_reason") {
         "" => return,
-        "length" => Stop::Cut,
-        "content_filter" => Stop::Refused("the provider's filter stopped it".to_owned()),
-        _ if !text(part, "refusal").is_empty() => Stop::Refused(text(part, "refusal").to_owned()),
-        _ => Stop::Done,
+        "length" => ReplyEnd::Cut,
+        "content_filter" => ReplyEnd::Refused("the provider's filter stopped it".to_owned()),
+        _ if !text(part, "refusal").is_empty() => ReplyEnd::Refused(text(part, "refusal").to_owned()),
+        _ => ReplyEnd::Done,
     };
     reply.stop = Some(stop);
 }

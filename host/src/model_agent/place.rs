@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use archeflow_core::model::Tier;
 use archeflow_core::rules::prices::built_in;
 
-use super::{Provider, Settings};
+use super::{ModelSettings, Provider};
 
 /// What the settings for models are handed on as.
 pub const SETTINGS: &str = "ARCHEFLOW_MODEL_SETTINGS";
@@ -19,7 +19,7 @@ const OLLAMA_PORT: u16 = 11_434;
 
 /// An address that may be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ModelEndpoint {
     /// Scheme, host, port and path, without a slash at the end.
     pub url: String,
     /// In lower case, without the port.
@@ -30,11 +30,11 @@ pub struct Place {
 
 /// All that is settled before a model is asked.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Settled {
+pub struct ModelChoice {
     pub provider: Provider,
     /// Empty where the server is to be asked which one it has.
     pub model: String,
-    pub place: Place,
+    pub place: ModelEndpoint,
     pub key: Option<OsString>,
     /// The place is not the provider's own.
     pub elsewhere: bool,
@@ -56,9 +56,9 @@ pub enum Wrong {
     NoKey { host: String, remedy: String },
 }
 
-impl Place {
+impl ModelEndpoint {
     /// Reads an address; `from` says where it stands.
-    pub fn read(url: &str, from: &str) -> Result<Place, Wrong> {
+    pub fn read(url: &str, from: &str) -> Result<ModelEndpoint, Wrong> {
         let wrong = || Wrong::Address { url: url.to_owned(), from: from.to_owned() };
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -76,7 +76,7 @@ impl Place {
             _ => return Err(wrong()),
         }
         let url = format!("{scheme}://{}{}", authority.to_lowercase(), path.trim_end_matches('/'));
-        Ok(Place { url, host, port, is_loopback })
+        Ok(ModelEndpoint { url, host, port, is_loopback })
     }
 
     /// Whether a name of the user's, with or without a port, means this place.
@@ -122,12 +122,12 @@ pub fn settle(
     rest: &str,
     tier: Tier,
     variables: &[(OsString, OsString)],
-) -> Result<Settled, Wrong> {
+) -> Result<ModelChoice, Wrong> {
     let (model, typed) = rest.split_once('@').unwrap_or((rest, ""));
-    let settings = Settings::read(variable(variables, SETTINGS));
+    let settings = ModelSettings::read(variable(variables, SETTINGS));
     let (place, from) = match typed {
         "" => place(provider, &settings, variables)?,
-        typed => (Place::read(typed, "the agent's name")?, Source::Typed),
+        typed => (ModelEndpoint::read(typed, "the agent's name")?, Source::Typed),
     };
     if provider == Provider::Ollama && !place.is_loopback && !remote_allowed(&settings, variables) {
         return Err(Wrong::Remote { url: place.url, from: from.name().to_owned() });
@@ -151,7 +151,7 @@ pub fn settle(
         return Err(Wrong::NoKey { host: place.host, remedy });
     }
     let elsewhere = place.host != provider.host() && !(provider == Provider::Ollama && place.is_loopback);
-    Ok(Settled { provider, model: model.unwrap_or_default(), place, key, elsewhere })
+    Ok(ModelChoice { provider, model: model.unwrap_or_default(), place, key, elsewhere })
 }
 
 #[derive(Clone, Copy)]
@@ -176,9 +176,9 @@ impl Source {
 /// Where a provider is asked when nobody typed it.
 fn place(
     provider: Provider,
-    settings: &Settings,
+    settings: &ModelSettings,
     variables: &[(OsString, OsString)],
-) -> Result<(Place, Source), Wrong> {
+) -> Result<(ModelEndpoint, Source), Wrong> {
     let said = |name: &'static str| {
         let value = variable(variables, name)?.to_str()?.to_owned();
         Some((value, Source::Variable(name)))
@@ -191,7 +191,7 @@ fn place(
             .or_else(|| said("OLLAMA_HOST").map(|(host, source)| (ollama_host(&host), source))),
     };
     let (url, source) = found.unwrap_or_else(|| (provider.url().to_owned(), Source::BuiltIn));
-    Ok((Place::read(&url, source.name())?, source))
+    Ok((ModelEndpoint::read(&url, source.name())?, source))
 }
 
 /// Ollama's own variable says where the server listens: often without a scheme, a port or a host.
@@ -207,14 +207,14 @@ fn ollama_host(host: &str) -> String {
     format!("{scheme}://{name}:{port}")
 }
 
-fn remote_allowed(settings: &Settings, variables: &[(OsString, OsString)]) -> bool {
+fn remote_allowed(settings: &ModelSettings, variables: &[(OsString, OsString)]) -> bool {
     settings.ollama_remote
         || variable(variables, "ARCHEFLOW_OLLAMA_ALLOW_REMOTE").is_some_and(|value| value == "1")
 }
 
 /// The key that was meant for this host: named for it in the configuration, or the provider's own for its own host,
 /// or for the one the same environment names beside it.
-fn key(provider: Provider, place: &Place, variables: &[(OsString, OsString)]) -> Option<OsString> {
+fn key(provider: Provider, place: &ModelEndpoint, variables: &[(OsString, OsString)]) -> Option<OsString> {
     let named = variables.iter().find(|(name, value)| {
         let host = name.to_str().and_then(|name| name.strip_prefix(KEY_FOR));
         !value.is_empty() && host.is_some_and(|host| place.is_called(host))
@@ -223,7 +223,7 @@ fn key(provider: Provider, place: &Place, variables: &[(OsString, OsString)]) ->
         return Some(key.clone());
     }
     let beside = provider.base().and_then(|name| variable(variables, name)).and_then(OsStr::to_str);
-    let beside = beside.and_then(|url| Place::read(url, "").ok());
+    let beside = beside.and_then(|url| ModelEndpoint::read(url, "").ok());
     let meant = place.host == provider.host() && place.port.is_none_or(|port| port == 443)
         || beside.is_some_and(|beside| beside.host == place.host && beside.port == place.port);
     provider.key().filter(|_| meant).and_then(|name| variable(variables, name)).map(OsStr::to_owned)
@@ -280,11 +280,12 @@ mod tests {
             ("127.0.0.1:8080", Err("Address")),
             ("", Err("Address")),
         ] {
-            let found = Place::read(url, "here").map(|place| place.url).map_err(|wrong| match wrong {
-                Wrong::Plain { .. } => "Plain",
-                Wrong::Address { .. } => "Address",
-                Wrong::Remote { .. } | Wrong::NoKey { .. } => "other",
-            });
+            let found =
+                ModelEndpoint::read(url, "here").map(|place| place.url).map_err(|wrong| match wrong {
+                    Wrong::Plain { .. } => "Plain",
+                    Wrong::Address { .. } => "Address",
+                    Wrong::Remote { .. } | Wrong::NoKey { .. } => "other",
+                });
             assert_eq!(found.as_deref().map_err(|wrong| *wrong), wanted, "{url}");
         }
     }

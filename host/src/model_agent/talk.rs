@@ -9,22 +9,22 @@ use serde_json::{Map, Value};
 /// One part of a conversation, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum Said {
+pub enum ConversationPart {
     User { text: String },
-    Model { text: String, calls: Vec<Call> },
-    Tools { results: Vec<Outcome> },
+    Model { text: String, calls: Vec<ToolCall> },
+    Tools { results: Vec<ToolResult> },
 }
 
 /// A tool the model wants used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct ToolCall {
     pub id: String,
     pub name: String,
     /// As the model wrote it: it should be a JSON object and need not be.
     pub input: String,
 }
 
-impl Call {
+impl ToolCall {
     /// What the model wants it used with; nothing where that can't be read.
     pub fn object(&self) -> Option<Map<String, Value>> {
         match serde_json::from_str(if self.input.trim().is_empty() { "{}" } else { &self.input }) {
@@ -36,7 +36,7 @@ impl Call {
 
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct ToolResult {
     pub id: String,
     pub name: String,
     pub text: String,
@@ -45,7 +45,7 @@ pub struct Outcome {
 
 /// A tool as the model is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
+pub struct ToolSpec {
     pub name: &'static str,
     pub about: &'static str,
     /// A JSON schema.
@@ -54,11 +54,11 @@ pub struct Offer {
 
 /// One request.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ModelRequest<'a> {
     pub model: &'a str,
     pub system: &'a str,
-    pub said: &'a [Said],
-    pub tools: &'a [Offer],
+    pub said: &'a [ConversationPart],
+    pub tools: &'a [ToolSpec],
     /// Tools may be used; without, an answer is wanted.
     pub may_call: bool,
     /// The most an answer may have; nothing for what the server thinks right.
@@ -69,7 +69,7 @@ pub struct Ask<'a> {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum ReplyEnd {
     Done,
     /// The answer was longer than it may be.
     Cut,
@@ -79,16 +79,16 @@ pub enum Stop {
 
 /// What has come back so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct ModelReply {
     pub text: String,
     /// By the number the provider gives them.
-    pub calls: BTreeMap<u64, Call>,
+    pub calls: BTreeMap<u64, ToolCall>,
     /// The model as the provider calls it.
     pub model: String,
     pub tokens: Option<Tokens>,
     /// The count is the last word on this request.
     pub counted: bool,
-    pub stop: Option<Stop>,
+    pub stop: Option<ReplyEnd>,
     /// An error in the middle of an answer that began well: what its status would have been, and its words.
     pub fault: Option<(u64, String)>,
     /// Bytes the model has written, shown or not: an upper bound of its tokens.
@@ -97,7 +97,7 @@ pub struct Reply {
     pub garbled: bool,
 }
 
-impl Reply {
+impl ModelReply {
     pub(super) fn say(&mut self, text: &str) {
         self.written += text.len() as u64;
         self.text.push_str(text);
@@ -108,8 +108,8 @@ impl Reply {
         self.written += text.len() as u64;
     }
 
-    pub(super) fn call(&mut self, number: u64) -> &mut Call {
-        let empty = || Call { id: String::new(), name: String::new(), input: String::new() };
+    pub(super) fn call(&mut self, number: u64) -> &mut ToolCall {
+        let empty = || ToolCall { id: String::new(), name: String::new(), input: String::new() };
         self.calls.entry(number).or_insert_with(empty)
     }
 }

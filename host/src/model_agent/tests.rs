@@ -3,19 +3,19 @@
 use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
 
-use super::frames::{Frame, Frames};
-use super::talk::{Ask, Call, Offer, Outcome, Reply, Said, Stop};
+use super::frames::{Frames, StreamFrame};
+use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, ToolCall, ToolResult, ToolSpec};
 use super::{Provider, anthropic, ollama, openai};
 
 /// What a stream comes to when it arrives in these pieces.
-fn heard(provider: Provider, pieces: &[&[u8]]) -> Reply {
-    let (mut frames, mut reply) = (Frames::new(provider.form()), Reply::default());
-    let found: Vec<Frame> = pieces.iter().flat_map(|piece| frames.feed(piece)).collect();
+fn heard(provider: Provider, pieces: &[&[u8]]) -> ModelReply {
+    let (mut frames, mut reply) = (Frames::new(provider.form()), ModelReply::default());
+    let found: Vec<StreamFrame> = pieces.iter().flat_map(|piece| frames.feed(piece)).collect();
     for frame in found.into_iter().chain(frames.end()) {
         match frame {
-            Frame::Value(value) => provider.hear(&value, &mut reply),
-            Frame::Done => drop(reply.stop.get_or_insert(Stop::Done)),
-            Frame::Garbled => reply.garbled = true,
+            StreamFrame::Value(value) => provider.hear(&value, &mut reply),
+            StreamFrame::Done => drop(reply.stop.get_or_insert(ReplyEnd::Done)),
+            StreamFrame::Garbled => reply.garbled = true,
         }
     }
     reply
@@ -90,7 +90,7 @@ fn m_g6_an_answer_is_the_same_wherever_its_stream_is_cut() {
         let whole = heard(provider, &[bytes]);
         assert_eq!((whole.text.as_str(), whole.model.as_str()), ("Grüße, 日本", model), "{provider:?}");
         let tokens = Tokens { input: 100, output: 20, cache_read: cached.0, cache_write: cached.1 };
-        assert_eq!((whole.tokens, whole.counted, &whole.stop), (Some(tokens), true, &Some(Stop::Done)));
+        assert_eq!((whole.tokens, whole.counted, &whole.stop), (Some(tokens), true, &Some(ReplyEnd::Done)));
         let calls: Vec<(&str, Value)> = whole
             .calls
             .values()
@@ -126,9 +126,9 @@ fn m_g6_an_answer_that_does_not_stream_is_the_same() {
                 {"content": "hi", "tool_calls": [{"id": "1", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]}}]}),
         ),
     ] {
-        let mut reply = Reply::default();
+        let mut reply = ModelReply::default();
         provider.hear(&answer, &mut reply);
-        assert_eq!((reply.text.as_str(), reply.tokens, reply.stop), ("hi", tokens, Some(Stop::Done)));
+        assert_eq!((reply.text.as_str(), reply.tokens, reply.stop), ("hi", tokens, Some(ReplyEnd::Done)));
         let call = reply.calls.into_values().next();
         assert_eq!(
             call.map(|call| (call.name.clone(), call.input)),
@@ -166,7 +166,7 @@ fn m_g6_m_g7_what_is_said_in_the_middle_is_heard() {
         (Provider::Ollama, json!({"message": {"tool_calls": [{"function": 3}]}, "done": "yes"}), None),
         (Provider::Ollama, Value::Null, None),
     ] {
-        let mut reply = Reply::default();
+        let mut reply = ModelReply::default();
         provider.hear(&event, &mut reply);
         assert_eq!(reply.fault.map(|(status, _)| status), wanted, "{event}");
     }
@@ -174,24 +174,27 @@ fn m_g6_m_g7_what_is_said_in_the_middle_is_heard() {
 
 #[test]
 fn issue_4_each_provider_is_asked_in_its_own_words() {
-    let call =
-        |id: &str, input: &str| Call { id: id.to_owned(), name: "read".to_owned(), input: input.to_owned() };
-    let result = |id: &str| Outcome {
+    let call = |id: &str, input: &str| ToolCall {
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        input: input.to_owned(),
+    };
+    let result = |id: &str| ToolResult {
         id: id.to_owned(),
         name: "read".to_owned(),
         text: "1\tx".to_owned(),
         failed: false,
     };
     let said = [
-        Said::User { text: "the brief".to_owned() },
-        Said::Model {
+        ConversationPart::User { text: "the brief".to_owned() },
+        ConversationPart::Model {
             text: String::new(),
             calls: vec![call("1", "{\"path\":\"a\"}"), call("2", "not JSON")],
         },
-        Said::Tools { results: vec![result("1"), result("2")] },
+        ConversationPart::Tools { results: vec![result("1"), result("2")] },
     ];
-    let tools = [Offer { name: "read", about: "reads", input: json!({"type": "object"}) }];
-    let ask = Ask {
+    let tools = [ToolSpec { name: "read", about: "reads", input: json!({"type": "object"}) }];
+    let ask = ModelRequest {
         model: "m",
         system: "rules",
         said: &said,
@@ -213,7 +216,7 @@ fn issue_4_each_provider_is_asked_in_its_own_words() {
     assert_eq!(body["messages"][2]["tool_calls"][1]["function"]["arguments"], "{}");
     assert_eq!(body["messages"][4]["tool_call_id"], "2");
     assert_eq!(openai::body(&ask, true)["max_completion_tokens"], 9);
-    let last = Ask { may_call: false, tokens: None, ..ask };
+    let last = ModelRequest { may_call: false, tokens: None, ..ask };
     assert_eq!(
         (&openai::body(&last, false)["tool_choice"], &openai::body(&last, false)["max_tokens"]),
         (&json!("none"), &Value::Null)

@@ -10,14 +10,14 @@ use archeflow_core::event::{Failure, Tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fault::{self, Told};
-use super::frames::{Form, Frame, Frames};
-use super::http::{Broken, Head, Http, Request};
-use super::talk::{Ask, Call, Offer, Reply, Said, Stop};
+use super::fault::{self, ErrorReply};
+use super::frames::{Form, Frames, StreamFrame};
+use super::http::{Broken, Http, Request, ResponseHead};
+use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, ToolCall, ToolSpec};
 use super::tools::{self, Bench};
-use super::{KEY, ProcessEnv, Provider, Task};
-use crate::backends::cli::Fault;
-use crate::backends::cli::own::Line;
+use super::{KEY, ModelAgentEnv, Provider, Task};
+use crate::backends::cli::ClientFault;
+use crate::backends::cli::own::OwnRecord;
 use crate::clock;
 use crate::executors;
 use crate::store::files;
@@ -45,19 +45,19 @@ const REFUSAL: usize = 64 * 1024;
 struct Kept {
     id: String,
     provider: Provider,
-    said: Vec<Said>,
+    said: Vec<ConversationPart>,
 }
 
 const KEPT_AT_MOST: u64 = 256 * 1024 * 1024;
 
-pub(super) fn run<'a>(task: &'a Task, ground: ProcessEnv<'a>) {
+pub(super) fn run<'a>(task: &'a Task, ground: ModelAgentEnv<'a>) {
     let http = match ready(task, &ground) {
         Ok(http) => http,
         Err(fault) => return (ground.print)(&fault_line(&fault)),
     };
     let mut talk = Talk::new(task, http, ground);
     match talk.converse() {
-        Ok(answer) => (talk.print)(&Line::Answer { text: answer }),
+        Ok(answer) => (talk.print)(&OwnRecord::Answer { text: answer }),
         Err(fault) => {
             talk.settle();
             (talk.print)(&fault_line(&fault));
@@ -66,21 +66,21 @@ pub(super) fn run<'a>(task: &'a Task, ground: ProcessEnv<'a>) {
 }
 
 /// Whether anything can be asked at all.
-fn ready(task: &Task, ground: &ProcessEnv<'_>) -> Result<Http, Fault> {
+fn ready(task: &Task, ground: &ModelAgentEnv<'_>) -> Result<Http, ClientFault> {
     if let Some((why, for_a_key)) = &task.wrong {
         let kind = if *for_a_key { Failure::Auth } else { Failure::Refused };
-        return Err(Fault::new(kind, why.clone()));
+        return Err(ClientFault::new(kind, why.clone()));
     }
     let roots = variable(&ground.variables, "SSL_CERT_FILE").map(PathBuf::from);
-    Http::new(task.patience(), roots.as_deref()).map_err(|why| Fault::new(Failure::Network, why))
+    Http::new(task.patience(), roots.as_deref()).map_err(|why| ClientFault::new(Failure::Network, why))
 }
 
 fn variable<'a>(variables: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsString> {
     variables.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value)
 }
 
-fn fault_line(Fault { kind, said, reopens }: &Fault) -> Line {
-    Line::Fault { kind: *kind, said: said.clone(), reopens: *reopens }
+fn fault_line(ClientFault { kind, said, reopens }: &ClientFault) -> OwnRecord {
+    OwnRecord::Fault { kind: *kind, said: said.clone(), reopens: *reopens }
 }
 
 struct Talk<'a> {
@@ -88,7 +88,7 @@ struct Talk<'a> {
     http: Http,
     headers: Vec<(&'static str, String)>,
     bench: Bench,
-    offers: Vec<Offer>,
+    offers: Vec<ToolSpec>,
     system: String,
     kept: Kept,
     model: String,
@@ -99,23 +99,23 @@ struct Talk<'a> {
     guessed: Tokens,
     last_line: Instant,
     hitched: bool,
-    print: &'a mut dyn FnMut(&Line),
+    print: &'a mut dyn FnMut(&OwnRecord),
 }
 
 /// What one request came to.
 struct Answered {
-    reply: Reply,
+    reply: ModelReply,
     /// Why there is no answer, or only half of one.
-    fault: Option<Fault>,
+    fault: Option<ClientFault>,
 }
 
 impl<'a> Talk<'a> {
-    fn new(task: &'a Task, http: Http, ground: ProcessEnv<'a>) -> Talk<'a> {
-        let ProcessEnv { tree, brief, variables, print } = ground;
+    fn new(task: &'a Task, http: Http, ground: ModelAgentEnv<'a>) -> Talk<'a> {
+        let ModelAgentEnv { tree, brief, variables, print } = ground;
         let key = variable(&variables, KEY).and_then(|key| key.to_str());
         let headers = task.provider.headers(key.map(str::trim));
         let mut kept = Kept::open(task);
-        kept.said.push(Said::User { text: brief });
+        kept.said.push(ConversationPart::User { text: brief });
         let bench = Bench::new(tree, task.writes, for_commands(variables), task.patience());
         Talk {
             task,
@@ -135,13 +135,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    fn converse(&mut self) -> Result<String, Fault> {
-        self.say(&Line::Session { id: self.kept.id.clone() });
+    fn converse(&mut self) -> Result<String, ClientFault> {
+        self.say(&OwnRecord::Session { id: self.kept.id.clone() });
         if self.model.is_empty() {
             self.model = self.only_model()?;
         }
         let (model, version) = (self.model.clone(), String::new());
-        self.say(&Line::Player { model, version });
+        self.say(&OwnRecord::Player { model, version });
         self.note(format!("asks {} at {}", self.model, self.task.url));
         let turns = self.task.settings.turns;
         for turn in 1..=turns {
@@ -150,15 +150,15 @@ impl<'a> Talk<'a> {
             self.player(&reply.model);
             let calls = numbered(reply.calls, self.kept.said.len());
             match reply.stop {
-                Some(Stop::Refused(why)) => return Err(Fault::new(Failure::Refused, why)),
-                Some(Stop::Cut) => return Err(self.cut()),
-                Some(Stop::Done) | None => {}
+                Some(ReplyEnd::Refused(why)) => return Err(ClientFault::new(Failure::Refused, why)),
+                Some(ReplyEnd::Cut) => return Err(self.cut()),
+                Some(ReplyEnd::Done) | None => {}
             }
             let text = reply.text;
             if calls.is_empty() && text.trim().is_empty() {
-                return Err(Fault::new(Failure::Garbled, "the model said nothing"));
+                return Err(ClientFault::new(Failure::Garbled, "the model said nothing"));
             }
-            self.kept.said.push(Said::Model { text: text.clone(), calls: calls.clone() });
+            self.kept.said.push(ConversationPart::Model { text: text.clone(), calls: calls.clone() });
             if calls.is_empty() {
                 self.keep();
                 return Ok(text);
@@ -169,36 +169,36 @@ impl<'a> Talk<'a> {
             let results = self.work(&calls, turn + 1 == turns);
             self.kept.said.push(results);
         }
-        Err(Fault::new(Failure::Exit, format!("no answer within {turns} turns (`models.max_turns`)")))
+        Err(ClientFault::new(Failure::Exit, format!("no answer within {turns} turns (`models.max_turns`)")))
     }
 
-    fn cut(&self) -> Fault {
+    fn cut(&self) -> ClientFault {
         let most =
             self.task.settings.tokens.map_or_else(String::new, |tokens| format!(" of {tokens} tokens"));
-        Fault::new(
+        ClientFault::new(
             Failure::Garbled,
             format!("the answer was cut off at the limit{most} (`models.max_tokens`)"),
         )
     }
 
-    fn work(&mut self, calls: &[Call], last: bool) -> Said {
+    fn work(&mut self, calls: &[ToolCall], last: bool) -> ConversationPart {
         let mut results = Vec::new();
         for call in calls {
             self.note(Bench::note(call));
             let used = self.bench.work(call);
             if used.denied {
-                self.say(&Line::Denied { tool: call.name.clone() });
+                self.say(&OwnRecord::Denied { tool: call.name.clone() });
             }
             results.push(used.outcome);
         }
         if let Some(result) = results.last_mut().filter(|_| last) {
             result.text.push_str(LAST);
         }
-        Said::Tools { results }
+        ConversationPart::Tools { results }
     }
 
     /// One answer, with a few tries where something is likely to pass.
-    fn ask(&mut self, may_call: bool) -> Result<Reply, Fault> {
+    fn ask(&mut self, may_call: bool) -> Result<ModelReply, ClientFault> {
         let mut waits = self.task.settings.waits_ms.clone().into_iter();
         loop {
             let Answered { reply, fault } = self.request(may_call);
@@ -215,7 +215,7 @@ impl<'a> Talk<'a> {
             };
             let (kind, said, reopens) = (fault.kind, fault.said, fault.reopens);
             self.hitched = true;
-            self.say(&Line::Hitch { kind, said, reopens });
+            self.say(&OwnRecord::Hitch { kind, said, reopens });
             let wait = wait.max(reopens.unwrap_or(0).saturating_mul(1_000));
             std::thread::sleep(Duration::from_millis(wait).min(self.task.patience()));
         }
@@ -224,7 +224,7 @@ impl<'a> Talk<'a> {
     fn request(&mut self, may_call: bool) -> Answered {
         let (provider, patience) = (self.task.provider, self.task.patience());
         let settings = &self.task.settings;
-        let ask = Ask {
+        let ask = ModelRequest {
             model: &self.model,
             system: &self.system,
             said: &self.kept.said,
@@ -243,7 +243,7 @@ impl<'a> Talk<'a> {
             listener.hear(head, bytes);
             if last_line.elapsed() > beat {
                 *last_line = Instant::now();
-                print(&Line::Note { text: format!("writes ({} bytes so far)", listener.reply.written) });
+                print(&OwnRecord::Note { text: format!("writes ({} bytes so far)", listener.reply.written) });
             }
         });
         let mut answered = listener.end(sent);
@@ -264,13 +264,13 @@ impl<'a> Talk<'a> {
         if provider == Provider::Ollama && answered.fault.is_none() && overflowed(reply, settings.context) {
             let said =
                 format!("the conversation fills all {} tokens of `models.ollama.context`", settings.context);
-            answered.fault = Some(Fault::new(Failure::ContextTooLong, said));
+            answered.fault = Some(ClientFault::new(Failure::ContextTooLong, said));
         }
         answered
     }
 
     /// What a request used, as it was counted; half an answer without a count is reckoned by what came of it.
-    fn count(&mut self, reply: &Reply, broken: bool) {
+    fn count(&mut self, reply: &ModelReply, broken: bool) {
         let Some(tokens) = reply.tokens else { return };
         if reply.counted {
             add(&mut self.used, tokens);
@@ -295,25 +295,25 @@ impl<'a> Talk<'a> {
     fn tell_used(&mut self) {
         let mut tokens = self.used;
         add(&mut tokens, self.guessed);
-        self.say(&Line::Used { tokens, cost_usd: None });
+        self.say(&OwnRecord::Used { tokens, cost_usd: None });
     }
 
     /// Who answers, if it is another than the one that was asked for. A day or a number behind the name is no other.
     fn player(&mut self, told: &str) {
         if !told.is_empty() && !told.starts_with(&self.model) {
             let (model, version) = (told.to_owned(), String::new());
-            self.say(&Line::Player { model, version });
+            self.say(&OwnRecord::Player { model, version });
         }
     }
 
     /// A server that has one model need not be told which.
-    fn only_model(&mut self) -> Result<String, Fault> {
+    fn only_model(&mut self) -> Result<String, ClientFault> {
         let url = self.task.provider.models(&self.task.url);
         let request = Request { url: &url, headers: &self.headers, body: None };
         let mut body = Vec::new();
         let sent =
             self.http.send(&request, self.task.patience(), &mut |_, bytes| body.extend_from_slice(bytes));
-        let head = sent.map_err(|broken| Fault::new(Failure::Network, broken.to_string()))?;
+        let head = sent.map_err(|broken| ClientFault::new(Failure::Network, broken.to_string()))?;
         if head.status != 200 {
             return Err(refusal(&head, &body));
         }
@@ -327,7 +327,7 @@ impl<'a> Talk<'a> {
             .collect();
         match models.as_slice() {
             [only] => Ok((*only).to_owned()),
-            [] => Err(Fault::new(
+            [] => Err(ClientFault::new(
                 Failure::Refused,
                 format!("{url} names no model; name one: openai:<model>@<url>"),
             )),
@@ -337,7 +337,7 @@ impl<'a> Talk<'a> {
                     "there are several models; name one (openai:<model>@<url>): {}",
                     known.join(", ")
                 );
-                Err(Fault::new(Failure::Refused, said))
+                Err(ClientFault::new(Failure::Refused, said))
             }
         }
     }
@@ -351,10 +351,10 @@ impl<'a> Talk<'a> {
     }
 
     fn note(&mut self, text: String) {
-        self.say(&Line::Note { text });
+        self.say(&OwnRecord::Note { text });
     }
 
-    fn say(&mut self, line: &Line) {
+    fn say(&mut self, line: &OwnRecord) {
         self.last_line = Instant::now();
         (self.print)(line);
     }
@@ -380,17 +380,17 @@ impl Kept {
 struct Listener {
     provider: Provider,
     frames: Option<Frames>,
-    reply: Reply,
+    reply: ModelReply,
     /// What a refusal says.
     refusal: Vec<u8>,
 }
 
 impl Listener {
     fn new(provider: Provider) -> Listener {
-        Listener { provider, frames: None, reply: Reply::default(), refusal: Vec::new() }
+        Listener { provider, frames: None, reply: ModelReply::default(), refusal: Vec::new() }
     }
 
-    fn hear(&mut self, head: &Head, bytes: &[u8]) {
+    fn hear(&mut self, head: &ResponseHead, bytes: &[u8]) {
         if head.status != 200 {
             let room = REFUSAL.saturating_sub(self.refusal.len());
             self.refusal.extend(bytes.iter().take(room));
@@ -401,19 +401,19 @@ impl Listener {
         frames.into_iter().for_each(|frame| self.take(frame));
     }
 
-    fn take(&mut self, frame: Frame) {
+    fn take(&mut self, frame: StreamFrame) {
         match frame {
-            Frame::Value(value) => {
+            StreamFrame::Value(value) => {
                 self.provider.hear(&value, &mut self.reply);
             }
-            Frame::Done => {
-                self.reply.stop.get_or_insert(Stop::Done);
+            StreamFrame::Done => {
+                self.reply.stop.get_or_insert(ReplyEnd::Done);
             }
-            Frame::Garbled => self.reply.garbled = true,
+            StreamFrame::Garbled => self.reply.garbled = true,
         }
     }
 
-    fn end(mut self, sent: Result<Head, Broken>) -> Answered {
+    fn end(mut self, sent: Result<ResponseHead, Broken>) -> Answered {
         if let Some(frame) = self.frames.as_mut().filter(|_| sent.is_ok()).and_then(Frames::end) {
             self.take(frame);
         }
@@ -421,26 +421,26 @@ impl Listener {
         let fault = match sent {
             Ok(head) if head.status != 200 => Some(refusal(&head, &self.refusal)),
             Ok(head) => match &reply {
-                Reply { fault: Some((status, said)), .. } => {
+                ModelReply { fault: Some((status, said)), .. } => {
                     let (status, headers) = (*status, head.headers.as_slice());
-                    Some(fault::of(&Told { status, said, headers, now_ms: clock::now() }))
+                    Some(fault::of(&ErrorReply { status, said, headers, now_ms: clock::now() }))
                 }
-                Reply { garbled: true, .. } => {
-                    Some(Fault::new(Failure::Garbled, "the answer is not what was to come"))
+                ModelReply { garbled: true, .. } => {
+                    Some(ClientFault::new(Failure::Garbled, "the answer is not what was to come"))
                 }
-                nothing if *nothing == Reply::default() => {
-                    Some(Fault::new(Failure::Garbled, "there is no answer in what came"))
+                nothing if *nothing == ModelReply::default() => {
+                    Some(ClientFault::new(Failure::Garbled, "there is no answer in what came"))
                 }
-                Reply { stop: None, .. } => {
-                    Some(Fault::new(Failure::Network, "the answer broke off in the middle"))
+                ModelReply { stop: None, .. } => {
+                    Some(ClientFault::new(Failure::Network, "the answer broke off in the middle"))
                 }
-                Reply { .. } => None,
+                ModelReply { .. } => None,
             },
             // All of it was there before the line broke.
             Err(_) if reply.stop.is_some() && reply.counted && reply.fault.is_none() => None,
-            Err(broken @ Broken::TooMuch) => Some(Fault::new(Failure::Garbled, broken.to_string())),
+            Err(broken @ Broken::TooMuch) => Some(ClientFault::new(Failure::Garbled, broken.to_string())),
             Err(broken @ (Broken::Line(_) | Broken::Stalled(_))) => {
-                Some(Fault::new(Failure::Network, broken.to_string()))
+                Some(ClientFault::new(Failure::Network, broken.to_string()))
             }
         };
         Answered { reply, fault }
@@ -448,14 +448,14 @@ impl Listener {
 }
 
 /// Some answer whole although they were asked to stream.
-fn form(provider: Provider, head: &Head) -> Form {
+fn form(provider: Provider, head: &ResponseHead) -> Form {
     let kind = head.headers.iter().find(|(name, _)| name == "content-type").map(|(_, kind)| kind.as_str());
     let whole = kind.is_some_and(|kind| kind.contains("application/json") || kind.contains("text/html"));
     if whole && provider != Provider::Ollama { Form::Whole } else { provider.form() }
 }
 
 /// What a status other than 200 means, with the provider's own words.
-fn refusal(head: &Head, body: &[u8]) -> Fault {
+fn refusal(head: &ResponseHead, body: &[u8]) -> ClientFault {
     let value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     let error = value.get("error").unwrap_or(&value);
     let words = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -468,17 +468,17 @@ fn refusal(head: &Head, body: &[u8]) -> Fault {
             format!("{}{kind}", words("message"))
         }
     };
-    fault::of(&Told { status: head.status, said: &said, headers: &head.headers, now_ms: clock::now() })
+    fault::of(&ErrorReply { status: head.status, said: &said, headers: &head.headers, now_ms: clock::now() })
 }
 
 /// Ollama cuts off what does not fit and says nothing; a count that fills all there is gives it away.
-fn overflowed(reply: &Reply, context: u64) -> bool {
+fn overflowed(reply: &ModelReply, context: u64) -> bool {
     reply.tokens.is_some_and(|tokens| tokens.input.saturating_add(tokens.output) >= context)
 }
 
 /// Calls in the order they came, each with a name of its own: not every server gives them one.
-fn numbered(calls: BTreeMap<u64, Call>, turn: usize) -> Vec<Call> {
-    let named = |(n, mut call): (usize, Call)| {
+fn numbered(calls: BTreeMap<u64, ToolCall>, turn: usize) -> Vec<ToolCall> {
+    let named = |(n, mut call): (usize, ToolCall)| {
         if call.id.is_empty() || call.id.starts_with("call-") {
             call.id = format!("call-{turn}-{n}");
         }
@@ -494,7 +494,7 @@ fn add(sum: &mut Tokens, more: Tokens) {
     sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
 }
 
-/// S1: commands see what every agent's commands see, and no key.
+/// Commands see what every agent's commands see, and no key (R6).
 fn for_commands(variables: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
     variables.into_iter().filter(|(name, _)| name != KEY).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use archeflow_core::model::Accepted;
+use archeflow_core::model::AcceptedFinding;
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Oid, Repo, runner};
+use crate::git::{ObjectId, Repo, runner};
 use crate::store::files;
 
 /// Looked for in the base commit: a change can't bring its own pardon along.
@@ -20,7 +20,7 @@ const LONGEST_REASON: usize = 100;
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     pub schema: u32,
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedFinding>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum BaselineError {
 
 impl Baseline {
     /// The named file, or the one the base commit has, or none.
-    pub fn read(named: Option<&Path>, (repo, base): (&Repo, &Oid)) -> Result<Baseline, BaselineError> {
+    pub fn read(named: Option<&Path>, (repo, base): (&Repo, &ObjectId)) -> Result<Baseline, BaselineError> {
         match named {
             Some(path) => {
                 let wrong =
@@ -78,7 +78,7 @@ impl Baseline {
     }
 
     /// Adds findings to a file, or makes it. What is in it already keeps its reason.
-    pub fn add(path: &Path, more: Vec<Accepted>) -> Result<usize, BaselineError> {
+    pub fn add(path: &Path, more: Vec<AcceptedFinding>) -> Result<usize, BaselineError> {
         let wrong = |why: String| BaselineError::Unreadable { place: path.display().to_string(), why };
         let mut baseline = match files::read_capped(path, BYTES_AT_MOST) {
             Ok(bytes) => Baseline::parse(&bytes).map_err(wrong)?,

@@ -2,8 +2,8 @@
 
 use archeflow_core::review::{Frame, Reviewed};
 
-use crate::git::content::Tree;
-use crate::git::{Oid, Repo};
+use crate::git::content::CommitFiles;
+use crate::git::{ObjectId, Repo};
 
 /// Lines before and after.
 const AROUND: usize = 2;
@@ -13,8 +13,8 @@ const LONGEST_LINE: usize = 2_000;
 
 /// One for each finding, in their order; `None` where there is nothing to show.
 pub fn frames(repo: &Repo, reviewed: &Reviewed) -> Vec<Option<Frame>> {
-    let Ok(commit) = Oid::parse(reviewed.commit.as_bytes()) else { return Vec::new() };
-    let mut tree = Tree::open(repo, &commit);
+    let Ok(commit) = ObjectId::parse(reviewed.commit.as_bytes()) else { return Vec::new() };
+    let mut tree = CommitFiles::open(repo, &commit);
     let wanted = |found: &&archeflow_core::review::Listed| !found.file.is_empty() && found.line > 0;
     let mut paths: Vec<&[u8]> =
         reviewed.findings.iter().take(AT_MOST).filter(wanted).map(|found| found.file.as_bytes()).collect();
@@ -34,7 +34,7 @@ pub fn frames(repo: &Repo, reviewed: &Reviewed) -> Vec<Option<Frame>> {
     reviewed.findings.iter().map(&mut frame).collect()
 }
 
-fn around(tree: &mut Tree<'_>, path: &[u8], line: usize) -> Option<Frame> {
+fn around(tree: &mut CommitFiles<'_>, path: &[u8], line: usize) -> Option<Frame> {
     let count = tree.line_count(path).ok()??;
     if line > count {
         return None;

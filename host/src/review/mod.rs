@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, Base, Chosen, Event, FORMAT, ReviewOpened, RunStart};
-use archeflow_core::model::{Part, Persona, Role, Seat, Sight, Strategy, Subject, SubjectKind, review_team};
+use archeflow_core::model::{
+    Participant, Persona, ReviewPart, Role, Sight, Strategy, Subject, SubjectKind, review_team,
+};
 use archeflow_core::run::{REVIEW, Run};
 
 use crate::drive::Driver;
-use crate::git::subject::{self, Ask, Taken};
+use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
 use crate::probe::Choice;
 use crate::start::{self, Project, Wanted};
@@ -27,7 +29,7 @@ pub use history::{earlier, ended};
 /// What was asked for on the command line.
 #[derive(Debug, Clone)]
 pub struct Requested {
-    pub ask: Ask,
+    pub ask: ReviewTarget,
     pub wanted: Wanted,
     /// Archetypes by name; empty for those of the workflow or team, or the Guardian alone.
     pub reviewers: Vec<String>,
@@ -97,11 +99,16 @@ impl Project {
     }
 
     /// R4: the rules are those of the base. A change under review can't alter what judges it.
-    fn judged_by(&mut self, taken: &Taken) -> Result<(), Error> {
+    fn judged_by(&mut self, taken: &ReviewSubject) -> Result<(), Error> {
         Ok(self.believe(&taken.repo, &taken.base)?)
     }
 
-    fn open_review(self, requested: &Requested, taken: &Taken, fresh: &Path) -> Result<Opened, Error> {
+    fn open_review(
+        self,
+        requested: &Requested,
+        taken: &ReviewSubject,
+        fresh: &Path,
+    ) -> Result<Opened, Error> {
         let baseline = Baseline::read(requested.baseline.as_deref(), (&taken.repo, &taken.base))?;
         let wanted = Wanted { task: taken.title.clone(), ..requested.wanted.clone() };
         let (settings, found, personas) = self.approved_settings(&wanted)?;
@@ -119,10 +126,10 @@ impl Project {
             (names, _) => seats(names, &personas)?,
         };
         // In a review nobody goes first: all look at once.
-        let sitting: Vec<Seat> = sitting
+        let sitting: Vec<Participant> = sitting
             .into_iter()
             .filter(|seat| matches!(seat.role, Role::Gatekeeper | Role::Reviewer))
-            .map(|seat| Seat { role: Role::Reviewer, ..seat })
+            .map(|seat| Participant { role: Role::Reviewer, ..seat })
             .collect();
         let subject = subject_of(requested, taken);
         lineup.seats.insert(REVIEW.to_owned(), sitting.clone());
@@ -145,7 +152,7 @@ impl Project {
             .collect();
         // Where nobody is shown the diff, one look is all there is.
         let shown = if once.len() == sitting.len() { 1 } else { cut.parts.len() };
-        let parts: Vec<Part> = cut.parts.iter().take(shown).map(part).collect();
+        let parts: Vec<ReviewPart> = cut.parts.iter().take(shown).map(part).collect();
         let about = write(&folder, "about.md", &taken.about)?;
         let plan = parts::markdown(&cut) + &to_whom(&sitting, &personas);
         let plan = write(&folder, "plan.md", &plan)?;
@@ -217,7 +224,7 @@ fn sees(personas: &BTreeMap<String, Persona>, archetype: &str, sight: Sight) -> 
 }
 
 /// Which reviewer sees what of it.
-fn to_whom(sitting: &[Seat], personas: &BTreeMap<String, Persona>) -> String {
+fn to_whom(sitting: &[Participant], personas: &BTreeMap<String, Persona>) -> String {
     let mut text = "\n## To whom\n\n| reviewer | is shown |\n|---|---|\n".to_owned();
     for seat in sitting {
         let sees = |sight| sees(personas, &seat.archetype, sight);
@@ -231,40 +238,40 @@ fn to_whom(sitting: &[Seat], personas: &BTreeMap<String, Persona>) -> String {
     text
 }
 
-fn seats(names: &[String], personas: &BTreeMap<String, Persona>) -> Result<Vec<Seat>, Error> {
+fn seats(names: &[String], personas: &BTreeMap<String, Persona>) -> Result<Vec<Participant>, Error> {
     let reviews = |role: Role| matches!(role, Role::Gatekeeper | Role::Reviewer);
     let known = || {
         let all = personas.values().filter(|persona| reviews(persona.archetype.role));
         all.map(|persona| persona.archetype.name.clone()).collect::<Vec<_>>().join(", ")
     };
-    let mut seats: Vec<Seat> = Vec::new();
+    let mut seats: Vec<Participant> = Vec::new();
     for name in names {
         let persona = personas.get(name).filter(|persona| reviews(persona.archetype.role));
         let Some(persona) = persona else {
             return Err(Error::NoReviewer { name: name.clone(), known: known() });
         };
         if seats.iter().all(|seat| seat.archetype != *name) {
-            seats.push(Seat { archetype: name.clone(), role: persona.archetype.role });
+            seats.push(Participant { archetype: name.clone(), role: persona.archetype.role });
         }
     }
     Ok(seats)
 }
 
-fn subject_of(requested: &Requested, taken: &Taken) -> Subject {
+fn subject_of(requested: &Requested, taken: &ReviewSubject) -> Subject {
     let (kind, name) = match &requested.ask {
-        Ask::WorkingTree => (SubjectKind::WorkingTree, String::new()),
-        Ask::Staged => (SubjectKind::Staged, String::new()),
-        Ask::Branch { branch, .. } => (SubjectKind::Branch, branch.clone()),
-        Ask::Commits { range } => (SubjectKind::Commits, range.clone()),
-        Ask::Patch { name, .. } => (SubjectKind::Patch, name.clone()),
-        Ask::PullRequest { number } => (SubjectKind::PullRequest, number.to_string()),
+        ReviewTarget::WorkingTree => (SubjectKind::WorkingTree, String::new()),
+        ReviewTarget::Staged => (SubjectKind::Staged, String::new()),
+        ReviewTarget::Branch { branch, .. } => (SubjectKind::Branch, branch.clone()),
+        ReviewTarget::Commits { range } => (SubjectKind::Commits, range.clone()),
+        ReviewTarget::Patch { name, .. } => (SubjectKind::Patch, name.clone()),
+        ReviewTarget::PullRequest { number } => (SubjectKind::PullRequest, number.to_string()),
     };
     Subject { kind, name, key: taken.key.clone() }
 }
 
-fn part(cut: &parts::PartFile) -> Part {
+fn part(cut: &parts::PartFile) -> ReviewPart {
     let artifact = Artifact { name: cut.name.clone(), digest: cut.digest.clone() };
-    Part { artifact, files: cut.files, lines: cut.lines, bytes: cut.bytes }
+    ReviewPart { artifact, files: cut.files, lines: cut.lines, bytes: cut.bytes }
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<Artifact, files::Error> {

@@ -8,13 +8,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::sprint::chronicle::Over;
+use archeflow_core::sprint::chronicle::SprintSessionEnd;
 use rustix::fs::OFlags;
 
 use super::drive::Error;
-use super::page::{self, Facts};
-use super::queue::Place;
-use super::reading::Reading;
+use super::page::{self, PageFacts};
+use super::queue::QueueFolder;
+use super::reading::SprintReader;
 use crate::clock;
 use crate::store::dir::Dir;
 use crate::store::files;
@@ -33,11 +33,11 @@ const LARGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Writes both anew, as the log is now. Gives what went wrong.
-pub(super) fn write(place: &Place, projects: &Path, sprint_id: &str) -> Vec<String> {
+pub(super) fn write(place: &QueueFolder, projects: &Path, sprint_id: &str) -> Vec<String> {
     let written = (|| -> Result<Vec<String>, Error> {
-        let reading = Reading::open(place, sprint_id)?;
+        let reading = SprintReader::open(place, sprint_id)?;
         let queue = place.read()?;
-        let facts = Facts { reading: &reading, queue: &queue, place, projects, now: clock::now() };
+        let facts = PageFacts { reading: &reading, queue: &queue, place, projects, now: clock::now() };
         let _lock = Lock::take(&place.sprints()?, "center", PATIENCE).map_err(super::queue::Error::from)?;
         let desk = place.desk()?;
         let mut wrong = Vec::new();
@@ -49,11 +49,11 @@ pub(super) fn write(place: &Place, projects: &Path, sprint_id: &str) -> Vec<Stri
 }
 
 /// Where it lies.
-pub fn file(place: &Place) -> PathBuf {
+pub fn file(place: &QueueFolder) -> PathBuf {
     place.file().with_file_name(CENTER)
 }
 
-fn write_center(desk: &Dir, facts: &Facts<'_>) -> Result<(), String> {
+fn write_center(desk: &Dir, facts: &PageFacts<'_>) -> Result<(), String> {
     let path = desk.path().join(CENTER);
     let told = |error: files::Error| format!("{} was not written: {error}", path.display());
     let before = read(desk, CENTER).map_err(told)?;
@@ -86,7 +86,7 @@ fn put(page: &str, ours: &str) -> Result<String, String> {
 }
 
 /// Every session that is over and is not in the log yet, at its end. A session that was killed is told by the next.
-fn log_sessions(desk: &Dir, facts: &Facts<'_>) -> Result<(), String> {
+fn log_sessions(desk: &Dir, facts: &PageFacts<'_>) -> Result<(), String> {
     let path = desk.path().join(SESSIONS);
     let told = |error: files::Error| format!("{} was not written: {error}", path.display());
     let known = read(desk, SESSIONS).map_err(told)?;
@@ -94,7 +94,7 @@ fn log_sessions(desk: &Dir, facts: &Facts<'_>) -> Result<(), String> {
     let sessions = &facts.reading.chronicle.sessions;
     for (n, session) in sessions.iter().enumerate() {
         let heading = format!("## {}, session {}", facts.reading.id, session.number);
-        let goes_on = session.over == Over::Open && n + 1 == sessions.len();
+        let goes_on = session.over == SprintSessionEnd::Open && n + 1 == sessions.len();
         if goes_on || known.lines().any(|line| line == heading) {
             continue;
         }

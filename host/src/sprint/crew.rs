@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
-use archeflow_core::sprint::event::{Busy, Event, Left, RunEnd};
-use archeflow_core::sprint::queue::{Item, Status};
+use archeflow_core::sprint::event::{Busy, RunEnd, SprintEvent, UnfinishedRun};
+use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_core::sprint::run_id;
 
-use super::queue::{Claim, Error, Place};
+use super::queue::{Claim, Error, QueueFolder};
 use crate::log;
 use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Watch};
 use crate::store::journal::{self, Journal};
@@ -28,7 +28,7 @@ const REVIVALS: u32 = 5;
 #[derive(Debug)]
 pub struct Crew {
     pub sprint_id: String,
-    pub place: Place,
+    pub place: QueueFolder,
     /// Where the projects lie.
     pub projects: PathBuf,
     pub me: PathBuf,
@@ -43,7 +43,7 @@ pub struct Crew {
 
 impl Crew {
     /// Takes an item out of the queue, unless somebody else has it.
-    pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<Event, Error> {
+    pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<SprintEvent, Error> {
         let claimed = self.place.change(|queue| {
             let claim = queue.claim(item, &self.sprint_id)?;
             Ok(claim.zip(queue.get(item).cloned()))
@@ -51,7 +51,7 @@ impl Crew {
         let fence = claimed.as_ref().map(|(claim, _)| claim.fence);
         let run = claimed.and_then(|(claim, item)| Some((claim.run?, item)));
         let left = run.and_then(|(run, item)| left(&self.projects.join(&item.project), &item, run));
-        Ok(Event::Claimed { start_seq: seq, fence, left })
+        Ok(SprintEvent::Claimed { start_seq: seq, fence, left })
     }
 
     /// Writes into the queue what became of an item. What is no longer ours is left as it is.
@@ -60,21 +60,21 @@ impl Crew {
         seq: Seq,
         item: &str,
         fence: Option<u64>,
-        status: Status,
+        status: ItemStatus,
         note: &str,
         run: Option<&String>,
-    ) -> Result<Event, Error> {
+    ) -> Result<SprintEvent, Error> {
         let claim = fence.map(|fence| Claim { sprint: self.sprint_id.clone(), fence, run: run.cloned() });
         self.place.change(|queue| queue.settle(item, claim.as_ref(), status, note))?;
-        Ok(Event::Settled { start_seq: seq })
+        Ok(SprintEvent::Settled { start_seq: seq })
     }
 
     /// A run from its beginning, or from where an earlier life of the sprint left it, to its end.
-    pub(super) fn run(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> RunEnd {
+    pub(super) fn run(&self, seq: Seq, item: &QueueItem, attempt: u32, budget: Option<Money>) -> RunEnd {
         self.to_its_end(|| self.run_once(seq, item, attempt, budget))
     }
 
-    fn run_once(&self, seq: Seq, item: &Item, attempt: u32, budget: Option<Money>) -> Stretch {
+    fn run_once(&self, seq: Seq, item: &QueueItem, attempt: u32, budget: Option<Money>) -> Stretch {
         let id = run_id(&self.sprint_id, &item.id, attempt);
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, &id) {
@@ -94,11 +94,11 @@ impl Crew {
     }
 
     /// A run that was parked or left, from there to its end.
-    pub(super) fn resume(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
+    pub(super) fn resume(&self, seq: Seq, item: &QueueItem, id: &str) -> RunEnd {
         self.to_its_end(|| self.resume_once(seq, item, id))
     }
 
-    fn resume_once(&self, seq: Seq, item: &Item, id: &str) -> Stretch {
+    fn resume_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
         match look(&dir, id) {
             Looked::Over(run) if busy(&run).is_none() => Stretch::last(told(id, &run, 0)),
@@ -109,11 +109,11 @@ impl Crew {
     }
 
     /// Lands a run that is approved: built on the target as it is now, tested, and only then moved.
-    pub(super) fn land(&self, seq: Seq, item: &Item, id: &str) -> RunEnd {
+    pub(super) fn land(&self, seq: Seq, item: &QueueItem, id: &str) -> RunEnd {
         self.to_its_end(|| self.land_once(seq, item, id))
     }
 
-    fn land_once(&self, seq: Seq, item: &Item, id: &str) -> Stretch {
+    fn land_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, id) {
             Looked::Over(run)
@@ -252,7 +252,7 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
 /// A run that an earlier sprint began, if it is worth something: it can go on, or somebody has brought it to a good end
 /// by hand. What was discarded, failed, or is not there any more is begun anew. Anybody may write into the queue, so the
 /// run must be one that a sprint began for this very task.
-fn left(dir: &Path, item: &Item, id: String) -> Option<Left> {
+fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
     let (begun_for, _attempt) = id.rsplit_once('.')?;
     if !names::valid_name(&id) || !begun_for.ends_with(&format!(".{}", item.id)) {
         return None;
@@ -267,7 +267,7 @@ fn left(dir: &Path, item: &Item, id: String) -> Option<Left> {
     });
     let limit = || run.limits().iter().find(|limit| limit.name == "run").map(|limit| limit.cap);
     let budget_usd = if done { Some(run.spent) } else { limit() };
-    (goes_on || done).then_some(Left { run_id: id, spent_usd: run.spent, budget_usd })
+    (goes_on || done).then_some(UnfinishedRun { run_id: id, spent_usd: run.spent, budget_usd })
 }
 
 pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {

@@ -10,13 +10,13 @@ use std::time::Duration;
 use archeflow_core::event::Verb;
 use archeflow_core::model::Seq;
 use archeflow_core::sprint::Sprint;
-use archeflow_core::sprint::event::{Entry, Event, FORMAT, Stop};
-use archeflow_core::sprint::policy::{Policy, Room};
+use archeflow_core::sprint::event::{FORMAT, SprintEntry, SprintEvent, SprintStop};
+use archeflow_core::sprint::policy::{Room, SprintPolicy};
 
 use super::crew::Crew;
 use super::log as lines;
 use super::lookout::Lookout;
-use super::queue::{self, Place};
+use super::queue::{self, QueueFolder};
 use super::runs::Runs;
 use super::{center, reading};
 use crate::store::journal::{self, Journal};
@@ -40,33 +40,33 @@ pub enum Error {
 }
 
 /// Who shows a sprint, and asks.
-pub trait Face {
-    fn wrote(&mut self, sprint: &Sprint, entry: &Entry);
+pub trait SprintObserver {
+    fn wrote(&mut self, sprint: &Sprint, entry: &SprintEntry);
     /// Whether these may begin; nothing if a signal came before the answer.
     fn ask(&mut self, sprint: &Sprint, items: &[String]) -> Option<bool>;
     fn warn(&mut self, text: &str);
 }
 
-pub enum Message {
-    Report(Seq, Result<Event, queue::Error>),
+pub enum SprintMessage {
+    Report(Seq, Result<SprintEvent, queue::Error>),
     Signal(i32),
 }
 
 /// How driving ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    Over(Stop),
+pub enum SprintEnded {
+    Over(SprintStop),
     Signal(i32),
 }
 
 /// A sprint's log, claimed.
-pub struct Opened {
+pub struct OpenedSprint {
     pub journal: Journal,
     pub sprint: Sprint,
 }
 
 /// The oldest sprint of this queue that has not ended and that nobody drives, else a new one.
-pub fn open(place: &Place) -> Result<Opened, Error> {
+pub fn open(place: &QueueFolder) -> Result<OpenedSprint, Error> {
     let dir = place.sprints()?;
     for id in reading::listed(&dir) {
         match Journal::open(&dir, &id) {
@@ -74,7 +74,7 @@ pub fn open(place: &Place) -> Result<Opened, Error> {
                 let sprint = lines::fold(&opened.lines)?;
                 // One that was killed before it began is as good as new.
                 if sprint.end.is_none() {
-                    return Ok(Opened { journal: opened.journal, sprint });
+                    return Ok(OpenedSprint { journal: opened.journal, sprint });
                 }
             }
             Err(journal::Error::Held { .. }) => {}
@@ -85,7 +85,7 @@ pub fn open(place: &Place) -> Result<Opened, Error> {
     for n in 1..=MOST {
         let id = if n == 1 { wish.clone() } else { format!("{wish}-{n}") };
         match Journal::create(&dir, &id) {
-            Ok(journal) => return Ok(Opened { journal, sprint: Sprint::default() }),
+            Ok(journal) => return Ok(OpenedSprint { journal, sprint: Sprint::default() }),
             Err(journal::Error::Exists { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -94,24 +94,24 @@ pub fn open(place: &Place) -> Result<Opened, Error> {
 }
 
 /// One sprint with its log, being driven.
-pub struct Driver {
+pub struct SprintDriver {
     pub sprint: Sprint,
     crew: Arc<Crew>,
     journal: Journal,
-    inbox: Receiver<Message>,
-    post: Sender<Message>,
+    inbox: Receiver<SprintMessage>,
+    post: Sender<SprintMessage>,
     lookout: Lookout,
     runs: Runs,
 }
 
-impl Driver {
-    pub fn new(opened: Opened, crew: Crew) -> Driver {
+impl SprintDriver {
+    pub fn new(opened: OpenedSprint, crew: Crew) -> SprintDriver {
         let (post, inbox) = channel();
         let (crew, runs, lookout) = (Arc::new(crew), Runs::default(), Lookout::default());
-        Driver { sprint: opened.sprint, crew, journal: opened.journal, inbox, post, lookout, runs }
+        SprintDriver { sprint: opened.sprint, crew, journal: opened.journal, inbox, post, lookout, runs }
     }
 
-    pub fn post(&self) -> Sender<Message> {
+    pub fn post(&self) -> Sender<SprintMessage> {
         self.post.clone()
     }
 
@@ -122,8 +122,8 @@ impl Driver {
     /// Begins, or takes up what an earlier life left open. Whoever takes it up says how it is bounded from now on.
     pub fn begin(
         &mut self,
-        face: &mut dyn Face,
-        policy: Policy,
+        face: &mut dyn SprintObserver,
+        policy: SprintPolicy,
         autonomous: bool,
         version: &str,
     ) -> Result<(), Error> {
@@ -134,14 +134,19 @@ impl Driver {
         let mut reports = Vec::new();
         // Leave is given by whoever starts a life of the sprint, and holds for that life (BX-22).
         if !self.sprint.begun || self.sprint.autonomous != autonomous || self.sprint.policy != policy {
-            reports.push(Event::Start { policy, autonomous, version: version.to_owned(), format: FORMAT });
+            reports.push(SprintEvent::Start {
+                policy,
+                autonomous,
+                version: version.to_owned(),
+                format: FORMAT,
+            });
         }
-        reports.push(Event::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
+        reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
         self.tell(face, reports)
     }
 
     /// To its end, or till a signal or a fault. Nobody runs on afterwards: runs are called in first (I5).
-    pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+    pub fn drive(&mut self, face: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
         let ended = self.go(face);
         if !proc::all_over(Duration::ZERO) {
             self.crew.watch.stop();
@@ -153,16 +158,16 @@ impl Driver {
         ended
     }
 
-    fn go(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+    fn go(&mut self, face: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
         self.look(face)?;
-        let left_open: BTreeMap<Seq, Event> = self.sprint.open.clone();
+        let left_open: BTreeMap<Seq, SprintEvent> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
         loop {
             let entries = self.sprint.settle(clock::now(), room());
             let orders = self.record(face, entries)?;
             orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
             if let Some((why, _)) = &self.sprint.end {
-                return Ok(Ended::Over(*why));
+                return Ok(SprintEnded::Over(*why));
             }
             if self.sprint.broke.as_ref().is_some_and(|(_, hard, _)| *hard) {
                 self.crew.watch.stop();
@@ -172,8 +177,8 @@ impl Driver {
                 continue;
             }
             match self.inbox.recv_timeout(TICK) {
-                Ok(Message::Report(seq, report)) => self.heard(face, seq, report)?,
-                Ok(Message::Signal(signal)) => return self.interrupted(face, signal),
+                Ok(SprintMessage::Report(seq, report)) => self.heard(face, seq, report)?,
+                Ok(SprintMessage::Signal(signal)) => return self.interrupted(face, signal),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             self.look(face)?;
@@ -182,12 +187,12 @@ impl Driver {
     }
 
     /// Which accounts are to be tried now, and which have served whoever tried.
-    fn ask_providers(&mut self, face: &mut dyn Face) -> Result<(), Error> {
+    fn ask_providers(&mut self, face: &mut dyn SprintObserver) -> Result<(), Error> {
         let now = clock::now();
         let mut news = Vec::new();
         for (account, breaker) in &self.sprint.breakers {
             if !breaker.due && breaker.until <= now {
-                news.push(Event::Due { account: account.clone() });
+                news.push(SprintEvent::Due { account: account.clone() });
             }
             let trial = breaker.trial.as_ref().and_then(|item| self.sprint.items.get(item));
             let Some((known, end)) = trial.and_then(|known| Some((known, known.end.as_ref()?))) else {
@@ -195,25 +200,25 @@ impl Driver {
             };
             let run = self.runs.look(&self.crew.projects.join(&known.item.project), &end.run_id);
             if run.is_some_and(|run| !run.accounts.open.contains_key(account)) {
-                news.push(Event::Served { account: account.clone() });
+                news.push(SprintEvent::Served { account: account.clone() });
             }
         }
         self.tell(face, news)
     }
 
     /// The question a person has to answer, answered.
-    fn asked(&mut self, face: &mut dyn Face) -> Option<Event> {
+    fn asked(&mut self, face: &mut dyn SprintObserver) -> Option<SprintEvent> {
         let open = self.sprint.open.iter().find_map(|(seq, order)| {
-            if let Event::Ask { items } = order { Some((*seq, items.clone())) } else { None }
+            if let SprintEvent::Ask { items } = order { Some((*seq, items.clone())) } else { None }
         });
         let (start_seq, items) = open?;
         // Who takes up an interrupted sprint with leave to go on has answered what an earlier life asked.
         let yes = self.sprint.autonomous || face.ask(&self.sprint, &items)?;
-        Some(Event::Answered { start_seq, yes })
+        Some(SprintEvent::Answered { start_seq, yes })
     }
 
     /// What is new in the queue (M-N8). A file that can't be read just now changes nothing.
-    fn look(&mut self, face: &mut dyn Face) -> Result<(), Error> {
+    fn look(&mut self, face: &mut dyn SprintObserver) -> Result<(), Error> {
         let queue = match self.crew.place.read() {
             Ok(queue) => queue,
             Err(error) => {
@@ -221,21 +226,21 @@ impl Driver {
                 return Ok(());
             }
         };
-        let is_news = |item: &&archeflow_core::sprint::queue::Item| {
+        let is_news = |item: &&archeflow_core::sprint::queue::QueueItem| {
             let known = self.sprint.items.get(&item.id);
             known.is_none_or(|known| !known.stand.is_ours() && known.item != **item)
         };
-        let mut news: Vec<Event> =
-            queue.items().filter(is_news).map(|item| Event::Seen { item: item.clone() }).collect();
+        let mut news: Vec<SprintEvent> =
+            queue.items().filter(is_news).map(|item| SprintEvent::Seen { item: item.clone() }).collect();
         news.extend(self.lookout.look(&self.crew, &self.sprint));
         self.tell(face, news)
     }
 
     fn heard(
         &mut self,
-        face: &mut dyn Face,
+        face: &mut dyn SprintObserver,
         seq: Seq,
-        report: Result<Event, queue::Error>,
+        report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
         match report {
             Ok(report) if self.sprint.open.contains_key(&seq) => self.tell(face, vec![report]),
@@ -245,14 +250,18 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, face: &mut dyn Face, reports: Vec<Event>) -> Result<(), Error> {
+    fn tell(&mut self, face: &mut dyn SprintObserver, reports: Vec<SprintEvent>) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.sprint.hear(now, report)).collect();
         self.record(face, entries).map(drop)
     }
 
     /// On disk first, then everything that follows from it.
-    fn record(&mut self, face: &mut dyn Face, entries: Vec<Entry>) -> Result<Vec<(Seq, Event)>, Error> {
+    fn record(
+        &mut self,
+        face: &mut dyn SprintObserver,
+        entries: Vec<SprintEntry>,
+    ) -> Result<Vec<(Seq, SprintEvent)>, Error> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -267,98 +276,104 @@ impl Driver {
     }
 
     /// On a thread of its own, which ends with one report.
-    fn perform(&self, seq: Seq, order: &Event) {
+    fn perform(&self, seq: Seq, order: &SprintEvent) {
         let (crew, post, order) = (self.crew(), self.post(), order.clone());
         let item =
             order_item(&order).and_then(|id| self.sprint.items.get(id)).map(|known| known.item.clone());
         thread::spawn(move || {
             let report = match (&order, item) {
-                (Event::Claim { item }, _) => crew.claim(seq, item),
-                (Event::Run { attempt, budget_usd, workflow, .. }, Some(mut item)) => {
+                (SprintEvent::Claim { item }, _) => crew.claim(seq, item),
+                (SprintEvent::Run { attempt, budget_usd, workflow, .. }, Some(mut item)) => {
                     if let Some(smaller) = workflow {
                         item.workflow = Some(smaller.name().to_owned());
                     }
-                    Ok(Event::Ended { start_seq: seq, end: crew.run(seq, &item, *attempt, *budget_usd) })
+                    Ok(SprintEvent::Ended {
+                        start_seq: seq,
+                        end: crew.run(seq, &item, *attempt, *budget_usd),
+                    })
                 }
-                (Event::Resume { run_id, .. }, Some(item)) => {
-                    Ok(Event::Ended { start_seq: seq, end: crew.resume(seq, &item, run_id) })
+                (SprintEvent::Resume { run_id, .. }, Some(item)) => {
+                    Ok(SprintEvent::Ended { start_seq: seq, end: crew.resume(seq, &item, run_id) })
                 }
-                (Event::Land { run_id, .. }, Some(item)) => {
-                    Ok(Event::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
+                (SprintEvent::Land { run_id, .. }, Some(item)) => {
+                    Ok(SprintEvent::Landed { start_seq: seq, end: crew.land(seq, &item, run_id) })
                 }
-                (Event::BatchLand { project, candidates }, _) => {
+                (SprintEvent::BatchLand { project, candidates }, _) => {
                     let came = crew.land_together(seq, project, candidates);
-                    Ok(Event::BatchLanded { start_seq: seq, came })
+                    Ok(SprintEvent::BatchLanded { start_seq: seq, came })
                 }
-                (Event::Settle { item, fence, status, note, run_id }, _) => {
+                (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
                     crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
                 // A question is answered by the face.
                 _ => return,
             };
-            let _ = post.send(Message::Report(seq, report));
+            let _ = post.send(SprintMessage::Report(seq, report));
         });
     }
 
     /// Everybody comes home, the log says so, and the sprint can be taken up again. Runs that were called in are not
     /// reported: they go on where they stopped.
-    fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<Ended, Error> {
+    fn interrupted(&mut self, face: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
         face.warn("stopping: runs are called in and their work is kept; press again to stop at once");
         self.crew.watch.stop();
-        let busy = |order: &&Event| {
+        let busy = |order: &&SprintEvent| {
             matches!(
                 order,
-                Event::Run { .. } | Event::Resume { .. } | Event::Land { .. } | Event::BatchLand { .. }
+                SprintEvent::Run { .. }
+                    | SprintEvent::Resume { .. }
+                    | SprintEvent::Land { .. }
+                    | SprintEvent::BatchLand { .. }
             )
         };
         let mut out = self.sprint.open.values().filter(busy).count();
         while out > 0 {
             match self.inbox.recv_timeout(Duration::from_secs(120)) {
-                Ok(Message::Report(seq, report)) => {
+                Ok(SprintMessage::Report(seq, report)) => {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
                     if !report.as_ref().is_ok_and(was_called_in) {
                         self.heard(face, seq, report)?;
                     }
                 }
-                Ok(Message::Signal(_)) => self.crew.watch.kill_now(),
+                Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.tell(face, vec![Event::Interrupted { signal }])?;
-        Ok(Ended::Signal(signal))
+        self.tell(face, vec![SprintEvent::Interrupted { signal }])?;
+        Ok(SprintEnded::Signal(signal))
     }
 }
 
 /// Whether the control center is written anew after this line (AF-150).
-fn concerns_people(event: &Event) -> bool {
+fn concerns_people(event: &SprintEvent) -> bool {
     matches!(
         event,
-        Event::Session { .. }
-            | Event::Checkpoint { .. }
-            | Event::Break { .. }
-            | Event::Interrupted { .. }
-            | Event::End { .. }
+        SprintEvent::Session { .. }
+            | SprintEvent::Checkpoint { .. }
+            | SprintEvent::Break { .. }
+            | SprintEvent::Interrupted { .. }
+            | SprintEvent::End { .. }
     )
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others come to their end")]
-fn was_called_in(report: &Event) -> bool {
+fn was_called_in(report: &SprintEvent) -> bool {
     match report {
-        Event::Ended { end, .. } | Event::Landed { end, .. } => end.stopped,
-        Event::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),
+        SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => end.stopped,
+        SprintEvent::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),
         _ => false,
     }
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no item")]
-fn order_item(order: &Event) -> Option<&String> {
+fn order_item(order: &SprintEvent) -> Option<&String> {
     match order {
-        Event::Claim { item }
-        | Event::Run { item, .. }
-        | Event::Resume { item, .. }
-        | Event::Land { item, .. }
-        | Event::Settle { item, .. } => Some(item),
+        SprintEvent::Claim { item }
+        | SprintEvent::Run { item, .. }
+        | SprintEvent::Resume { item, .. }
+        | SprintEvent::Land { item, .. }
+        | SprintEvent::Settle { item, .. } => Some(item),
         _ => None,
     }
 }

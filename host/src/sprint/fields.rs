@@ -6,9 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields(Vec<(String, Box<RawValue>)>);
+pub(super) struct JsonFields(Vec<(String, Box<RawValue>)>);
 
-impl Fields {
+impl JsonFields {
     pub(super) fn get<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Option<T> {
         let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
         serde_json::from_str(value.get()).ok()
@@ -34,7 +34,7 @@ impl Fields {
     }
 }
 
-impl Serialize for Fields {
+impl Serialize for JsonFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {
@@ -44,8 +44,8 @@ impl Serialize for Fields {
     }
 }
 
-impl<'de> Deserialize<'de> for Fields {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Fields, D::Error> {
+impl<'de> Deserialize<'de> for JsonFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonFields, D::Error> {
         deserializer.deserialize_map(InOrder)
     }
 }
@@ -53,17 +53,17 @@ impl<'de> Deserialize<'de> for Fields {
 struct InOrder;
 
 impl<'de> Visitor<'de> for InOrder {
-    type Value = Fields;
+    type Value = JsonFields;
 
     fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields, A::Error> {
         let mut fields = Vec::new();
         while let Some(field) = map.next_entry()? {
             fields.push(field);
         }
-        Ok(Fields(fields))
+        Ok(JsonFields(fields))
     }
 }

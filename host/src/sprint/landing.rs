@@ -8,7 +8,7 @@ use std::time::Instant;
 use archeflow_core::event::Tested;
 use archeflow_core::model::{Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
-use archeflow_core::sprint::event::{Candidate, ItemEnd, RunEnd, Together};
+use archeflow_core::sprint::event::{BatchLanding, Candidate, ItemEnd, RunEnd};
 
 use super::crew::{Crew, Looked, Stretch, look, told, unstarted, words};
 use crate::co_landing;
@@ -16,15 +16,15 @@ use crate::proc::Watch;
 use crate::store::places::Places;
 
 impl Crew {
-    pub(super) fn land_together(&self, seq: Seq, project: &str, candidates: &[Candidate]) -> Together {
+    pub(super) fn land_together(&self, seq: Seq, project: &str, candidates: &[Candidate]) -> BatchLanding {
         let begun = Instant::now();
         let came = self.carried(seq, &self.projects.join(project), candidates);
         let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Together { took_ms, ..came }
+        BatchLanding { took_ms, ..came }
     }
 
-    fn carried(&self, seq: Seq, dir: &Path, candidates: &[Candidate]) -> Together {
-        let Some((lead, others)) = candidates.split_last() else { return Together::default() };
+    fn carried(&self, seq: Seq, dir: &Path, candidates: &[Candidate]) -> BatchLanding {
+        let Some((lead, others)) = candidates.split_last() else { return BatchLanding::default() };
         let before: Vec<String> = others.iter().map(|one| one.run_id.clone()).collect();
         match look(dir, &lead.run_id) {
             Looked::Over(run) if !has_landed(&run) && !may_carry(dir, &run, &before) => {
@@ -38,14 +38,14 @@ impl Crew {
             Looked::Over(run) if has_landed(&run) => self.landed(seq, dir, &run, candidates),
             // Called in before the others were in its log, it waits as it did before.
             Looked::Over(run) if self.watch.is_stopping() && !was_asked(&run, &before) => {
-                Together { ends: called_in(candidates), ..Together::default() }
+                BatchLanding { ends: called_in(candidates), ..BatchLanding::default() }
             }
             Looked::Over(run) => refused(&run, candidates, &before),
             Looked::Begun | Looked::Nothing if end.stopped => {
-                Together { ends: called_in(candidates), ..Together::default() }
+                BatchLanding { ends: called_in(candidates), ..BatchLanding::default() }
             }
             Looked::Begun | Looked::Nothing => {
-                Together { ends: vec![item_end(lead, end)], ..Together::default() }
+                BatchLanding { ends: vec![item_end(lead, end)], ..BatchLanding::default() }
             }
         }
     }
@@ -66,8 +66,8 @@ impl Crew {
 
     /// What came along says so itself. That takes a moment, and is done also while everybody is called in: what has
     /// landed must not be taken for something that has not.
-    fn landed(&self, seq: Seq, dir: &Path, lead: &Run, candidates: &[Candidate]) -> Together {
-        let mut came = Together::default();
+    fn landed(&self, seq: Seq, dir: &Path, lead: &Run, candidates: &[Candidate]) -> BatchLanding {
+        let mut came = BatchLanding::default();
         let Some((carrier, others)) = candidates.split_last() else { return came };
         for one in others {
             let came_along = lead.landing.chain.iter().any(|link| link.run_id == one.run_id);
@@ -110,19 +110,19 @@ fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
 }
 
 /// It did not land. What concerns all of them is told apart from what concerns the one that carried them.
-fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> Together {
+fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> BatchLanding {
     let landing = &lead.landing;
     if !was_asked(lead, before) {
         return each_alone(candidates);
     }
-    let Some((carrier, _)) = candidates.split_last() else { return Together::default() };
+    let Some((carrier, _)) = candidates.split_last() else { return BatchLanding::default() };
     let items = |wanted: &dyn Fn(&str) -> bool| -> Vec<String> {
         candidates.iter().filter(|one| wanted(&one.run_id)).map(|one| one.item.clone()).collect()
     };
     let in_chain = |id: &str| landing.chain.iter().any(|link| link.run_id == id);
-    let mut came = Together {
+    let mut came = BatchLanding {
         alone: items(&|id| landing.left_out.iter().any(|left| left.run_id == id)),
-        ..Together::default()
+        ..BatchLanding::default()
     };
     let outcome = lead.outcome.as_ref().map(|outcome| (outcome.status, outcome.reason));
     let is_red = matches!(landing.tested, Some((Tested::Failed | Tested::TimedOut, _)));
@@ -139,8 +139,8 @@ fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> Together 
     came
 }
 
-fn each_alone(candidates: &[Candidate]) -> Together {
-    Together { alone: candidates.iter().map(|one| one.item.clone()).collect(), ..Together::default() }
+fn each_alone(candidates: &[Candidate]) -> BatchLanding {
+    BatchLanding { alone: candidates.iter().map(|one| one.item.clone()).collect(), ..BatchLanding::default() }
 }
 
 fn called_in(candidates: &[Candidate]) -> Vec<ItemEnd> {

@@ -1,7 +1,7 @@
 //! Between a sprint's entries and the lines of its journal.
 
 use archeflow_core::sprint::Sprint;
-use archeflow_core::sprint::event::{Entry, Event};
+use archeflow_core::sprint::event::{SprintEntry, SprintEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -18,7 +18,7 @@ struct Parts {
 }
 
 /// Appends entries as one batch, on disk when this returns.
-pub(super) fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
+pub(super) fn append(journal: &mut Journal, entries: &[SprintEntry]) -> Result<(), Error> {
     let sprint_id = journal.run_id().to_owned();
     let mut bodies = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -49,17 +49,17 @@ pub(super) fn fold(text: &Text) -> Result<Sprint, Error> {
 }
 
 /// Every entry in order.
-pub(super) fn entries(text: &Text) -> Result<Vec<Entry>, Error> {
+pub(super) fn entries(text: &Text) -> Result<Vec<SprintEntry>, Error> {
     text.iter().map(|line| decode(&line)).collect()
 }
 
-pub(super) fn decode(line: &Read<'_>) -> Result<Entry, Error> {
+pub(super) fn decode(line: &Read<'_>) -> Result<SprintEntry, Error> {
     let json = format!("{{\"type\":{},\"data\":{}}}", serde_json::to_string(line.kind)?, line.data);
-    let event: Event = serde_json::from_str(&json).map_err(|error| Error::Unreadable {
+    let event: SprintEvent = serde_json::from_str(&json).map_err(|error| Error::Unreadable {
         run_id: line.run_id.to_owned(),
         line: line.seq,
         kind: line.kind.to_owned(),
         why: error.to_string(),
     })?;
-    Ok(Entry { seq: line.seq, at: clock::read(line.ts), event })
+    Ok(SprintEntry { seq: line.seq, at: clock::read(line.ts), event })
 }

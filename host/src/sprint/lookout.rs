@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use archeflow_core::sprint::event::Event;
-use archeflow_core::sprint::{Known, Sprint, Stand};
+use archeflow_core::sprint::event::SprintEvent;
+use archeflow_core::sprint::{ItemStage, ItemState, Sprint};
 
 use super::crew::Crew;
 use crate::git::change::{changed, quote_path};
 use crate::git::land;
-use crate::git::{Env, Oid, Repo};
+use crate::git::{GitEnv, ObjectId, Repo};
 use crate::log;
 use crate::store::journal::Journal;
 use crate::store::places::{self, Places};
@@ -28,8 +28,8 @@ pub(super) struct Lookout {
 #[derive(Debug)]
 struct Branch {
     name: String,
-    base: Oid,
-    tip: Option<Oid>,
+    base: ObjectId,
+    tip: Option<ObjectId>,
     /// What it changes since its base.
     paths: BTreeSet<Vec<u8>>,
     /// It was looked at after its run had ended.
@@ -45,7 +45,7 @@ struct Live {
 
 impl Lookout {
     /// What is new about who changes the same as whom.
-    pub(super) fn look(&mut self, crew: &Crew, sprint: &Sprint) -> Vec<Event> {
+    pub(super) fn look(&mut self, crew: &Crew, sprint: &Sprint) -> Vec<SprintEvent> {
         let mut news = Vec::new();
         for (project, live) in crowded(crew, sprint) {
             let repo = self.repos.entry(project.clone()).or_insert_with(|| open(crew, &project));
@@ -66,11 +66,13 @@ impl Lookout {
 /// Projects in which several runs are under way.
 fn crowded(crew: &Crew, sprint: &Sprint) -> BTreeMap<String, Vec<Live>> {
     let mut projects: BTreeMap<String, Vec<Live>> = BTreeMap::new();
-    let is_live = |known: &&Known| matches!(known.stand, Stand::Running | Stand::Ended | Stand::Landing);
+    let is_live = |known: &&ItemState| {
+        matches!(known.stand, ItemStage::Running | ItemStage::Ended | ItemStage::Landing)
+    };
     for known in sprint.items.values().filter(is_live) {
         let item = known.item.id.clone();
         let run_id = known.run_id(&crew.sprint_id);
-        let one = Live { item, run_id, moves: known.stand == Stand::Running };
+        let one = Live { item, run_id, moves: known.stand == ItemStage::Running };
         projects.entry(known.item.project.clone()).or_default().push(one);
     }
     projects.retain(|_, live| live.len() > 1);
@@ -80,7 +82,7 @@ fn crowded(crew: &Crew, sprint: &Sprint) -> BTreeMap<String, Vec<Live>> {
 fn open(crew: &Crew, project: &str) -> Option<Repo> {
     let dir = crew.projects.join(project);
     let state = Places::at(&dir).ok()?.state_dir(&places(crew)).ok()?;
-    Repo::open(&dir, &state, &Env::new(crew.env.clone())).ok()
+    Repo::open(&dir, &state, &GitEnv::new(crew.env.clone())).ok()
 }
 
 fn places(crew: &Crew) -> places::Env {
@@ -132,7 +134,7 @@ fn branch_of(dir: &Path, run_id: &str) -> Option<Branch> {
     let path = dir.join(".archeflow/events").join(format!("{run_id}.jsonl"));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
     let request = run.request.as_ref()?;
-    let base = Oid::parse(request.base.commit.as_bytes()).ok()?;
+    let base = ObjectId::parse(request.base.commit.as_bytes()).ok()?;
     Some(Branch {
         name: format!("refs/heads/{}", request.branch),
         base,
@@ -149,12 +151,12 @@ fn compare(
     sprint: &Sprint,
     one: &Live,
     other: &Live,
-) -> Option<Event> {
+) -> Option<SprintEvent> {
     let (a, b) = (branches.get(&one.run_id)?, branches.get(&other.run_id)?);
     let files = both_change(repo, a, b)?;
     let known = sprint.overlap(&one.item, &other.item);
     let is_news = known == files.is_empty();
-    is_news.then(|| Event::Overlap { a: one.item.clone(), b: other.item.clone(), files })
+    is_news.then(|| SprintEvent::Overlap { a: one.item.clone(), b: other.item.clone(), files })
 }
 
 /// The files two runs themselves change in ways that do not go together. What only the target has changed since one of

@@ -5,15 +5,15 @@ use std::fmt::Write;
 use std::path::Path;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Share, counted};
-use archeflow_core::sprint::budget::{self, Purse};
-use archeflow_core::sprint::chronicle::{Over, Session};
-use archeflow_core::sprint::queue::{Graph, Item, Standing, Status};
-use archeflow_core::sprint::{Known, Stand};
+use archeflow_core::sprint::budget::{self, SprintBudget};
+use archeflow_core::sprint::chronicle::{SprintSession, SprintSessionEnd};
+use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, QueueItem};
+use archeflow_core::sprint::{ItemStage, ItemState};
 use archeflow_core::text::{code_span, markdown, safe_line, shell_word};
 use archeflow_core::view::seconds;
 
-use super::queue::{Place, Queue};
-use super::reading::Reading;
+use super::queue::{Queue, QueueFolder};
+use super::reading::SprintReader;
 use crate::clock;
 
 /// A sentence of somebody else's is not longer than this here.
@@ -22,17 +22,17 @@ const SENTENCE: usize = 240;
 const ROWS: usize = 200;
 
 /// What a page is made of.
-pub struct Facts<'a> {
-    pub reading: &'a Reading,
+pub struct PageFacts<'a> {
+    pub reading: &'a SprintReader,
     pub queue: &'a Queue,
-    pub place: &'a Place,
+    pub place: &'a QueueFolder,
     /// Where the projects lie.
     pub projects: &'a Path,
     pub now: u64,
 }
 
 /// For whoever comes back to the desk: what needs them first (AF-150, AF-159).
-pub fn center(facts: &Facts<'_>) -> String {
+pub fn center(facts: &PageFacts<'_>) -> String {
     let mut out = String::from("# Control center\n\n");
     let _ = writeln!(out, "{}\n", standing(facts));
     needs(&mut out, facts);
@@ -46,7 +46,7 @@ pub fn center(facts: &Facts<'_>) -> String {
 }
 
 /// Everything about one sprint.
-pub fn report(facts: &Facts<'_>) -> String {
+pub fn report(facts: &PageFacts<'_>) -> String {
     let mut out = format!("# Sprint {}\n\n", facts.reading.id);
     let _ = writeln!(out, "{}\n", standing(facts));
     items(&mut out, facts);
@@ -68,7 +68,7 @@ pub fn report(facts: &Facts<'_>) -> String {
 }
 
 /// One session, for the session log.
-pub fn session(facts: &Facts<'_>, session: &Session) -> String {
+pub fn session(facts: &PageFacts<'_>, session: &SprintSession) -> String {
     let mut out = format!("{}\n\n", session_line(facts, session));
     for (item, status) in &session.settled {
         let known = facts.reading.sprint.items.get(item);
@@ -88,13 +88,17 @@ pub fn session(facts: &Facts<'_>, session: &Session) -> String {
     out
 }
 
-fn session_line(facts: &Facts<'_>, session: &Session) -> String {
+fn session_line(facts: &PageFacts<'_>, session: &SprintSession) -> String {
     let spent: Money = session.spent.values().copied().sum();
     let over = match &session.over {
-        Over::Open if is_last(facts, session) && facts.reading.is_driven() => "goes on".to_owned(),
-        Over::Open => "was killed".to_owned(),
-        Over::Interrupted(signal) => format!("was interrupted (signal {signal})"),
-        Over::Ended(why, detail) => format!("ended ({}): {}", why.name(), markdown(detail, SENTENCE)),
+        SprintSessionEnd::Open if is_last(facts, session) && facts.reading.is_driven() => {
+            "goes on".to_owned()
+        }
+        SprintSessionEnd::Open => "was killed".to_owned(),
+        SprintSessionEnd::Interrupted(signal) => format!("was interrupted (signal {signal})"),
+        SprintSessionEnd::Ended(why, detail) => {
+            format!("ended ({}): {}", why.name(), markdown(detail, SENTENCE))
+        }
     };
     format!(
         "Session {}, {}: {} to {}, {} spent; {over}",
@@ -106,12 +110,12 @@ fn session_line(facts: &Facts<'_>, session: &Session) -> String {
     )
 }
 
-fn is_last(facts: &Facts<'_>, session: &Session) -> bool {
+fn is_last(facts: &PageFacts<'_>, session: &SprintSession) -> bool {
     facts.reading.chronicle.sessions.last().is_some_and(|last| last.number == session.number)
 }
 
-fn standing(facts: &Facts<'_>) -> String {
-    let Reading { id, sprint, chronicle, .. } = facts.reading;
+fn standing(facts: &PageFacts<'_>) -> String {
+    let SprintReader { id, sprint, chronicle, .. } = facts.reading;
     let how = match (&sprint.end, &sprint.broke) {
         (Some((why, detail)), _) => format!("It ended ({}): {}.", why.name(), markdown(detail, SENTENCE)),
         (None, Some((why, _, detail))) => {
@@ -125,7 +129,7 @@ fn standing(facts: &Facts<'_>) -> String {
 }
 
 /// What only a person can do, with the command for it.
-fn needs(out: &mut String, facts: &Facts<'_>) {
+fn needs(out: &mut String, facts: &PageFacts<'_>) {
     let wants: Vec<String> = wants(facts);
     let _ = writeln!(out, "## Needs you\n");
     if wants.is_empty() {
@@ -139,13 +143,13 @@ fn needs(out: &mut String, facts: &Facts<'_>) {
 }
 
 /// The same as a list.
-pub fn wants(facts: &Facts<'_>) -> Vec<String> {
+pub fn wants(facts: &PageFacts<'_>) -> Vec<String> {
     let sprint = &facts.reading.sprint;
     let mut wants: Vec<String> = ours(facts).into_iter().filter_map(|known| want(facts, known)).collect();
     let proposed: Vec<&str> = facts
         .queue
         .items()
-        .filter(|item| item.status == Status::Proposed)
+        .filter(|item| item.status == ItemStatus::Proposed)
         .map(|item| item.id.as_str())
         .collect();
     if !proposed.is_empty() {
@@ -157,7 +161,7 @@ pub fn wants(facts: &Facts<'_>) -> Vec<String> {
     let mut starved: Vec<&str> = facts
         .queue
         .items()
-        .filter(|item| item.status == Status::Pending && poor(&item.project))
+        .filter(|item| item.status == ItemStatus::Pending && poor(&item.project))
         .map(|item| item.project.as_str())
         .collect();
     starved.sort_unstable();
@@ -172,16 +176,16 @@ pub fn wants(facts: &Facts<'_>) -> Vec<String> {
 }
 
 /// What an item needs, if its sprint can do no more for it.
-fn want(facts: &Facts<'_>, known: &Known) -> Option<String> {
+fn want(facts: &PageFacts<'_>, known: &ItemState) -> Option<String> {
     let item = &known.item;
     let now = facts.queue.get(&item.id).map_or(item.status, |now| now.status);
-    if known.stand.is_ours() || !matches!(now, Status::Failed | Status::Pending) {
+    if known.stand.is_ours() || !matches!(now, ItemStatus::Failed | ItemStatus::Pending) {
         return None;
     }
     let told = format!("{} ({})", code(&item.id), markdown(&item.project, 80));
     let again = format!("`archeflow sprint retry {}`", item.id);
     let Some(end) = &known.end else {
-        return (now == Status::Failed).then(|| format!("{told} failed: {again}"));
+        return (now == ItemStatus::Failed).then(|| format!("{told} failed: {again}"));
     };
     let repo = repo(facts, item);
     let show = format!("`archeflow show {} --repo {repo}`", end.run_id);
@@ -196,15 +200,17 @@ fn want(facts: &Facts<'_>, known: &Known) -> Option<String> {
             end.run_id
         ),
         // The next sprint goes on with it by itself.
-        (None, _) if now == Status::Pending => return None,
+        (None, _) if now == ItemStatus::Pending => return None,
         (None, _) => format!("{told} could not run: {why}. Then {again}"),
-        (Some(_), _) if now == Status::Failed => format!("{told} failed: {why}. See {show}; anew: {again}"),
+        (Some(_), _) if now == ItemStatus::Failed => {
+            format!("{told} failed: {why}. See {show}; anew: {again}")
+        }
         (Some(_), _) => format!("{told} waits: {why}. See {show}"),
     })
 }
 
-fn under_way(out: &mut String, facts: &Facts<'_>) {
-    let busy: Vec<&Known> = ours(facts).into_iter().filter(|known| known.stand.is_ours()).collect();
+fn under_way(out: &mut String, facts: &PageFacts<'_>) {
+    let busy: Vec<&ItemState> = ours(facts).into_iter().filter(|known| known.stand.is_ours()).collect();
     if busy.is_empty() {
         return;
     }
@@ -214,7 +220,7 @@ fn under_way(out: &mut String, facts: &Facts<'_>) {
         let run = told.map_or(String::new(), |told| told.run_id(&facts.reading.id));
         let since = told.map_or(String::new(), |told| when(told.began));
         let state =
-            if known.stand == Stand::Settling { known.item.status.name() } else { known.stand.name() };
+            if known.stand == ItemStage::Settling { known.item.status.name() } else { known.stand.name() };
         let _ = writeln!(
             out,
             "| {} | {} | {state} | {since} | {} |",
@@ -226,8 +232,8 @@ fn under_way(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out);
 }
 
-fn landed(out: &mut String, facts: &Facts<'_>) {
-    let some = with_status(facts, Status::Completed);
+fn landed(out: &mut String, facts: &PageFacts<'_>) {
+    let some = with_status(facts, ItemStatus::Completed);
     let _ = writeln!(out, "## Landed\n");
     if some.is_empty() {
         let _ = writeln!(out, "Nothing yet.\n");
@@ -256,9 +262,11 @@ fn landed(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out);
 }
 
-fn failed(out: &mut String, facts: &Facts<'_>) {
-    let some: Vec<&Known> =
-        [Status::Failed, Status::Blocked].iter().flat_map(|status| with_status(facts, *status)).collect();
+fn failed(out: &mut String, facts: &PageFacts<'_>) {
+    let some: Vec<&ItemState> = [ItemStatus::Failed, ItemStatus::Blocked]
+        .iter()
+        .flat_map(|status| with_status(facts, *status))
+        .collect();
     if some.is_empty() {
         return;
     }
@@ -281,7 +289,7 @@ fn failed(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out);
 }
 
-fn money(out: &mut String, facts: &Facts<'_>) {
+fn money(out: &mut String, facts: &PageFacts<'_>) {
     let sprint = &facts.reading.sprint;
     let _ = writeln!(
         out,
@@ -294,7 +302,7 @@ fn money(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out);
 }
 
-fn purse_row(out: &mut String, name: &str, purse: Purse) {
+fn purse_row(out: &mut String, name: &str, purse: SprintBudget) {
     let _ = writeln!(
         out,
         "| {name} | {} | {} | {} | {} |",
@@ -306,8 +314,8 @@ fn purse_row(out: &mut String, name: &str, purse: Purse) {
 }
 
 /// AF-150: the last task against the first.
-fn quality(out: &mut String, facts: &Facts<'_>) {
-    let Reading { sprint, chronicle, .. } = facts.reading;
+fn quality(out: &mut String, facts: &PageFacts<'_>) {
+    let SprintReader { sprint, chronicle, .. } = facts.reading;
     let _ = writeln!(out, "## Quality\n");
     match (sprint.first, sprint.last) {
         (Some(first), Some(last)) => {
@@ -346,20 +354,21 @@ fn quality(out: &mut String, facts: &Facts<'_>) {
 }
 
 /// What would begin, in its order, and what each waits for.
-fn next(out: &mut String, facts: &Facts<'_>) {
+fn next(out: &mut String, facts: &PageFacts<'_>) {
     const SHOWN: usize = 10;
     let graph = Graph::of(facts.queue.items());
-    let mut pending: Vec<&Item> = facts.queue.items().filter(|item| item.status == Status::Pending).collect();
-    pending.sort_by_key(|item| (graph.standing(item) != Standing::Ready, item.priority));
+    let mut pending: Vec<&QueueItem> =
+        facts.queue.items().filter(|item| item.status == ItemStatus::Pending).collect();
+    pending.sort_by_key(|item| (graph.standing(item) != DependencyState::Ready, item.priority));
     let _ = writeln!(out, "## Next\n");
     if pending.is_empty() {
         let _ = writeln!(out, "Nothing is pending.");
     }
     for item in pending.iter().take(SHOWN) {
         let waits = match graph.standing(item) {
-            Standing::Waits(on) => format!(" (waits for {})", markdown(&on.join(", "), 120)),
-            Standing::Lost(on) => format!(" (waits for {}, which will not come)", markdown(&on, 80)),
-            Standing::Ready => String::new(),
+            DependencyState::Waits(on) => format!(" (waits for {})", markdown(&on.join(", "), 120)),
+            DependencyState::Lost(on) => format!(" (waits for {}, which will not come)", markdown(&on, 80)),
+            DependencyState::Ready => String::new(),
         };
         let _ = writeln!(
             out,
@@ -377,7 +386,7 @@ fn next(out: &mut String, facts: &Facts<'_>) {
 }
 
 /// All the sprint ever took, in the order of the queue.
-fn items(out: &mut String, facts: &Facts<'_>) {
+fn items(out: &mut String, facts: &PageFacts<'_>) {
     let _ = writeln!(
         out,
         "## Items\n\n| Item | Project | Status | Attempts | Cycles | Cost | Took | Commit | Task |\n|---|---|---|---:|---:|---:|---:|---|---|"
@@ -408,15 +417,15 @@ fn items(out: &mut String, facts: &Facts<'_>) {
         out,
         "\n{}: {} completed, {} failed, {} blocked; {} of work, {} spent.\n",
         counted(all.len(), "item"),
-        count(Status::Completed),
-        count(Status::Failed),
-        count(Status::Blocked),
+        count(ItemStatus::Completed),
+        count(ItemStatus::Failed),
+        count(ItemStatus::Blocked),
         seconds(sprint.work_ms),
         sprint.spent().shown()
     );
 }
 
-fn breaks(out: &mut String, facts: &Facts<'_>) {
+fn breaks(out: &mut String, facts: &PageFacts<'_>) {
     let breaks = &facts.reading.chronicle.breaks;
     if breaks.is_empty() {
         return;
@@ -430,7 +439,7 @@ fn breaks(out: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(out);
 }
 
-fn runs(out: &mut String, facts: &Facts<'_>) {
+fn runs(out: &mut String, facts: &PageFacts<'_>) {
     let _ = writeln!(
         out,
         "## Runs\n\n| Run | Project | Began | Took | Cost | Came out |\n|---|---|---|---:|---:|---|"
@@ -456,30 +465,30 @@ fn runs(out: &mut String, facts: &Facts<'_>) {
 }
 
 /// What this sprint had to do with, in the order in which it saw it.
-fn ours<'a>(facts: &Facts<'a>) -> Vec<&'a Known> {
-    let took = |known: &&Known| {
+fn ours<'a>(facts: &PageFacts<'a>) -> Vec<&'a ItemState> {
+    let took = |known: &&ItemState| {
         known.end.is_some()
             || known.fence.is_some()
             || facts.reading.chronicle.notes.contains_key(&known.item.id)
     };
-    let mut some: Vec<&Known> = facts.reading.sprint.items.values().filter(took).collect();
+    let mut some: Vec<&ItemState> = facts.reading.sprint.items.values().filter(took).collect();
     some.sort_by_key(|known| known.number);
     some
 }
 
-fn with_status<'a>(facts: &Facts<'a>, status: Status) -> Vec<&'a Known> {
+fn with_status<'a>(facts: &PageFacts<'a>, status: ItemStatus) -> Vec<&'a ItemState> {
     ours(facts).into_iter().filter(|known| known.item.status == status && !known.stand.is_ours()).collect()
 }
 
 /// Where a project lies, as it is typed from the folder of the queue.
-fn repo(facts: &Facts<'_>, item: &Item) -> String {
+fn repo(facts: &PageFacts<'_>, item: &QueueItem) -> String {
     let path = facts.projects.join(&item.project);
     let path = path.strip_prefix(facts.place.root()).unwrap_or(&path);
     let text = path.display().to_string();
     if text.is_empty() { ".".to_owned() } else { shell_word(&safe_line(&text)) }
 }
 
-fn commit(known: &Known) -> String {
+fn commit(known: &ItemState) -> String {
     let oid = known.end.as_ref().and_then(|end| end.landed_as.as_deref());
     oid.map_or(String::new(), |oid| code(oid.get(..10).unwrap_or(oid)))
 }

@@ -10,12 +10,12 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::sprint::list::{self, Listed};
-use archeflow_core::sprint::queue::{Estimate, Graph, Item, Priority, Status};
+use archeflow_core::sprint::list::{self, ListedTask};
+use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::fields::Fields;
+use super::fields::JsonFields;
 use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
 use crate::store::{files, names};
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("there is no item '{id}' that can be read")]
     Unknown { id: String },
     #[error("'{id}' is {}; only {wanted} can be {verb}", status.name())]
-    NotNow { id: String, status: Status, wanted: &'static str, verb: &'static str },
+    NotNow { id: String, status: ItemStatus, wanted: &'static str, verb: &'static str },
     #[error("'{id}' can't be an item: {why}")]
     Unfit { id: String, why: String },
     #[error("these wait for each other for ever: {}", circle.join(" → "))]
@@ -53,26 +53,26 @@ pub enum Error {
 
 /// Where a queue lies.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct QueueFolder {
     root: PathBuf,
 }
 
 /// A queue as it was when it was read.
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
-    head: Fields,
+    head: JsonFields,
     entries: Vec<Entry>,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    fields: Fields,
-    item: Result<Item, String>,
+    fields: JsonFields,
+    item: Result<QueueItem, String>,
 }
 
 /// An entry that can't be read as an item, by its place in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct QueueFault {
     pub number: usize,
     pub why: String,
 }
@@ -102,16 +102,16 @@ pub struct Extra {
 
 /// What became of a list that was taken over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Imported {
-    pub added: Vec<Item>,
+pub struct ImportedTasks {
+    pub added: Vec<QueueItem>,
     /// The same task is in the queue already.
     pub known: Vec<String>,
-    pub faults: Vec<list::Fault>,
+    pub faults: Vec<list::ListFault>,
 }
 
-impl Place {
-    pub fn at(root: &Path) -> Place {
-        Place { root: root.to_owned() }
+impl QueueFolder {
+    pub fn at(root: &Path) -> QueueFolder {
+        QueueFolder { root: root.to_owned() }
     }
 
     pub fn root(&self) -> &Path {
@@ -187,14 +187,14 @@ impl Place {
 
 impl Queue {
     fn parse(bytes: &[u8]) -> Result<Queue, String> {
-        let head: Fields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        let items: Vec<Fields> = match head.get("items") {
+        let head: JsonFields = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let items: Vec<JsonFields> = match head.get("items") {
             Some(items) => items,
             None => return Err("it has no list of objects named 'items'".to_owned()),
         };
         let mut seen = BTreeSet::new();
-        let entry = |fields: Fields| {
-            let item = fields.read::<Item>().map_err(|error| plain(&error));
+        let entry = |fields: JsonFields| {
+            let item = fields.read::<QueueItem>().map_err(|error| plain(&error));
             let item = item.and_then(|item| fit(&item).map(|()| item)).and_then(|item| {
                 if seen.insert(item.id.clone()) {
                     Ok(item)
@@ -210,7 +210,7 @@ impl Queue {
 
     fn text(&self) -> String {
         let mut head = self.head.clone();
-        let items: Vec<&Fields> = self.entries.iter().map(|entry| &entry.fields).collect();
+        let items: Vec<&JsonFields> = self.entries.iter().map(|entry| &entry.fields).collect();
         // Nothing in it can fail to be written: all of it was JSON or strings before.
         let _ = head.set("items", &Pretty(&items));
         let mut text = serde_json::to_string_pretty(&head).unwrap_or_default();
@@ -224,18 +224,20 @@ impl Queue {
     }
 
     /// The items that can be read, in their order.
-    pub fn items(&self) -> impl Iterator<Item = &Item> {
+    pub fn items(&self) -> impl Iterator<Item = &QueueItem> {
         self.entries.iter().filter_map(|entry| entry.item.as_ref().ok())
     }
 
-    pub fn faults(&self) -> Vec<Fault> {
+    pub fn faults(&self) -> Vec<QueueFault> {
         let numbered = (1..).zip(&self.entries);
         numbered
-            .filter_map(|(number, entry)| Some(Fault { number, why: entry.item.as_ref().err()?.clone() }))
+            .filter_map(|(number, entry)| {
+                Some(QueueFault { number, why: entry.item.as_ref().err()?.clone() })
+            })
             .collect()
     }
 
-    pub fn get(&self, id: &str) -> Option<&Item> {
+    pub fn get(&self, id: &str) -> Option<&QueueItem> {
         self.items().find(|item| item.id == id)
     }
 
@@ -263,12 +265,12 @@ impl Queue {
     }
 
     /// Adds an item at the end.
-    pub fn add(&mut self, item: Item, extra: &Extra) -> Result<(), Error> {
+    pub fn add(&mut self, item: QueueItem, extra: &Extra) -> Result<(), Error> {
         fit(&item).map_err(|why| Error::Unfit { id: item.id.clone(), why })?;
         if self.has(&item.id) {
             return Err(Error::Exists { id: item.id });
         }
-        let mut fields: Fields = serde_json::to_string(&item)
+        let mut fields: JsonFields = serde_json::to_string(&item)
             .and_then(|text| serde_json::from_str(&text))
             .map_err(|error| unwritable(&error))?;
         for (name, value) in [("notes", &extra.notes), ("source", &extra.source)] {
@@ -284,8 +286,8 @@ impl Queue {
     }
 
     /// The same task for the same project that can still become something (M-N4).
-    pub fn same_task(&self, project: &str, task: &str) -> Option<&Item> {
-        let same = |item: &&Item| item.project == project && item.task.trim() == task.trim();
+    pub fn same_task(&self, project: &str, task: &str) -> Option<&QueueItem> {
+        let same = |item: &&QueueItem| item.project == project && item.task.trim() == task.trim();
         self.items().filter(|item| item.status.is_open()).find(same)
     }
 
@@ -302,19 +304,19 @@ impl Queue {
 
     /// A proposed item may be run from now on.
     pub fn approve(&mut self, id: &str) -> Result<(), Error> {
-        self.moves(id, &[Status::Proposed], Status::Pending, "what is proposed", "approved")
+        self.moves(id, &[ItemStatus::Proposed], ItemStatus::Pending, "what is proposed", "approved")
     }
 
     /// An item that nobody runs will not be run.
     pub fn cancel(&mut self, id: &str) -> Result<(), Error> {
-        let from = [Status::Proposed, Status::Pending, Status::Blocked, Status::Failed];
-        self.moves(id, &from, Status::Cancelled, "what has not begun", "cancelled")
+        let from = [ItemStatus::Proposed, ItemStatus::Pending, ItemStatus::Blocked, ItemStatus::Failed];
+        self.moves(id, &from, ItemStatus::Cancelled, "what has not begun", "cancelled")
     }
 
     /// What failed or was blocked may be tried again.
     pub fn retry(&mut self, id: &str) -> Result<(), Error> {
-        let from = [Status::Failed, Status::Blocked, Status::Cancelled];
-        self.moves(id, &from, Status::Pending, "what failed, was blocked or cancelled", "tried again")
+        let from = [ItemStatus::Failed, ItemStatus::Blocked, ItemStatus::Cancelled];
+        self.moves(id, &from, ItemStatus::Pending, "what failed, was blocked or cancelled", "tried again")
     }
 
     /// Takes a pending item, or says that somebody else was quicker. Taking what is ours already is no news.
@@ -322,12 +324,12 @@ impl Queue {
         let status = self.get(id).map(|item| item.status);
         let mine = self.claim_of(id).filter(|claim| claim.sprint == sprint);
         match (status, mine) {
-            (Some(Status::Running), Some(claim)) => Ok(Some(claim)),
-            (Some(Status::Pending), _) => {
+            (Some(ItemStatus::Running), Some(claim)) => Ok(Some(claim)),
+            (Some(ItemStatus::Pending), _) => {
                 let last = self.claim_of(id);
                 let fence = last.as_ref().map_or(1, |claim| claim.fence + 1);
                 let claim = Claim { sprint: sprint.to_owned(), fence, run: last.and_then(|claim| claim.run) };
-                self.put(id, Status::Running)?;
+                self.put(id, ItemStatus::Running)?;
                 self.entry_mut(id)?.fields.set("claim", &claim).map_err(|error| unwritable(&error))?;
                 Ok(Some(claim))
             }
@@ -337,13 +339,19 @@ impl Queue {
 
     /// What became of an item. False when it is no longer the claimant's: then it is left as it is. The claim stays, with
     /// the run that whoever takes the item next can go on with.
-    pub fn settle(&mut self, id: &str, claim: Option<&Claim>, to: Status, note: &str) -> Result<bool, Error> {
+    pub fn settle(
+        &mut self,
+        id: &str,
+        claim: Option<&Claim>,
+        to: ItemStatus,
+        note: &str,
+    ) -> Result<bool, Error> {
         let status = self.get(id).map(|item| item.status);
         let held = self.claim_of(id);
         let is_held = |claim: &Claim| held.as_ref().is_some_and(|held| held.is_same(claim));
         let ours = match claim {
-            Some(claim) => status == Some(Status::Running) && is_held(claim),
-            None => matches!(status, Some(Status::Pending | Status::Proposed)),
+            Some(claim) => status == Some(ItemStatus::Running) && is_held(claim),
+            None => matches!(status, Some(ItemStatus::Pending | ItemStatus::Proposed)),
         };
         // Settled before, and killed before that could be written down.
         let done = status == Some(to) && claim.is_none_or(is_held);
@@ -364,9 +372,9 @@ impl Queue {
     }
 
     /// Takes over a plain list. What the entries wait for is found by their text, in the list or in the queue.
-    pub fn import(&mut self, text: &str, project: &str, status: Status) -> Result<Imported, Error> {
+    pub fn import(&mut self, text: &str, project: &str, status: ItemStatus) -> Result<ImportedTasks, Error> {
         let (entries, faults) = list::read(text);
-        let mut imported = Imported { faults, ..Imported::default() };
+        let mut imported = ImportedTasks { faults, ..ImportedTasks::default() };
         let mut by_text: BTreeMap<String, String> = self
             .items()
             .filter(|item| item.project == project)
@@ -387,7 +395,7 @@ impl Queue {
                     self.add(item.clone(), &Extra { notes, source })?;
                     imported.added.push(item);
                 }
-                Err(why) => imported.faults.push(list::Fault { line: entry.line, why }),
+                Err(why) => imported.faults.push(list::ListFault { line: entry.line, why }),
             }
         }
         Ok(imported)
@@ -396,8 +404,8 @@ impl Queue {
     fn moves(
         &mut self,
         id: &str,
-        from: &[Status],
-        to: Status,
+        from: &[ItemStatus],
+        to: ItemStatus,
         wanted: &'static str,
         verb: &'static str,
     ) -> Result<(), Error> {
@@ -408,7 +416,7 @@ impl Queue {
         self.put(id, to)
     }
 
-    fn put(&mut self, id: &str, status: Status) -> Result<(), Error> {
+    fn put(&mut self, id: &str, status: ItemStatus) -> Result<(), Error> {
         let entry = self.entry_mut(id)?;
         entry.fields.set("status", &status).map_err(|error| unwritable(&error))?;
         if let Ok(item) = &mut entry.item {
@@ -440,23 +448,23 @@ pub fn wish(project: &str, task: &str) -> String {
 
 fn item_of(
     queue: &Queue,
-    entry: &Listed,
+    entry: &ListedTask,
     project: &str,
-    status: Status,
+    status: ItemStatus,
     by_text: &BTreeMap<String, String>,
-) -> Result<Item, String> {
+) -> Result<QueueItem, String> {
     let mut depends_on = Vec::new();
     for text in &entry.depends {
         let id = by_text.get(text).cloned().or_else(|| queue.get(text).map(|item| item.id.clone()));
         depends_on.push(id.ok_or_else(|| format!("it depends on '{text}', which is no entry above it"))?);
     }
-    Ok(Item {
+    Ok(QueueItem {
         id: queue.free_id(&wish(project, &entry.text)),
         project: project.to_owned(),
         task: entry.text.clone(),
         priority: Priority::P2,
-        estimate: entry.workflow.as_deref().map_or(Estimate::M, Estimate::of_workflow),
-        status: if entry.done { Status::Completed } else { status },
+        estimate: entry.workflow.as_deref().map_or(TaskSize::M, TaskSize::of_workflow),
+        status: if entry.done { ItemStatus::Completed } else { status },
         depends_on,
         workflow: entry.workflow.clone(),
         files: Vec::new(),
@@ -464,7 +472,7 @@ fn item_of(
 }
 
 /// Names become files and branches, projects become folders (M-S12 and path traversal).
-fn fit(item: &Item) -> Result<(), String> {
+fn fit(item: &QueueItem) -> Result<(), String> {
     if !names::valid_name(&item.id) || item.id.len() > 64 {
         return Err(format!("'{}' is no name: letters, digits, '.', '_', '-', at most 64", short(&item.id)));
     }
@@ -499,7 +507,7 @@ fn unwritable(error: &serde_json::Error) -> Error {
 }
 
 /// A list that is written with breaks inside a field that is raw text.
-struct Pretty<'a>(&'a [&'a Fields]);
+struct Pretty<'a>(&'a [&'a JsonFields]);
 
 impl Serialize for Pretty<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

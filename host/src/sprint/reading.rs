@@ -7,12 +7,12 @@ use archeflow_core::sprint::chronicle::Chronicle;
 
 use super::drive::Error;
 use super::log as lines;
-use super::queue::Place;
+use super::queue::QueueFolder;
 use crate::store::follow::Follower;
 use crate::store::journal::Journal;
 
-/// How far a sprint has come. [`Reading::more`] reads on.
-pub struct Reading {
+/// How far a sprint has come. [`SprintReader::more`] reads on.
+pub struct SprintReader {
     pub id: String,
     pub sprint: Sprint,
     pub chronicle: Chronicle,
@@ -20,12 +20,12 @@ pub struct Reading {
     follower: Follower,
 }
 
-impl Reading {
-    pub fn open(place: &Place, id: &str) -> Result<Reading, Error> {
+impl SprintReader {
+    pub fn open(place: &QueueFolder, id: &str) -> Result<SprintReader, Error> {
         let dir = place.folder();
         let follower = Follower::open(&dir, id)?;
         let (sprint, chronicle) = (Sprint::default(), Chronicle::default());
-        let mut reading = Reading { id: id.to_owned(), sprint, chronicle, dir, follower };
+        let mut reading = SprintReader { id: id.to_owned(), sprint, chronicle, dir, follower };
         reading.more()?;
         Ok(reading)
     }
@@ -55,12 +55,12 @@ impl Reading {
 }
 
 /// The sprints of a queue, oldest first.
-pub fn known(place: &Place) -> Vec<String> {
+pub fn known(place: &QueueFolder) -> Vec<String> {
     listed(&place.folder())
 }
 
 /// The newest that somebody drives, else the newest of all.
-pub fn newest(place: &Place) -> Option<String> {
+pub fn newest(place: &QueueFolder) -> Option<String> {
     let known = known(place);
     let driven = known.iter().rev().find(|id| Journal::driver(&place.folder(), id).is_some());
     driven.or(known.last()).cloned()

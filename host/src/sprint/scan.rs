@@ -5,7 +5,7 @@ use std::path::Path;
 
 use archeflow_core::model::Reason;
 use archeflow_core::run::Run;
-use archeflow_core::sprint::queue::{Estimate, Item, Priority, Status};
+use archeflow_core::sprint::queue::{ItemStatus, Priority, QueueItem, TaskSize};
 
 use super::queue::{Extra, Queue, wish};
 use crate::git::survey::Mark;
@@ -23,8 +23,8 @@ const LONGEST_MARK: usize = 200;
 
 /// What was found in one project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    pub item: Item,
+pub struct ScannedTask {
+    pub item: QueueItem,
     /// Where, as `<project>/<file>:<line>`.
     pub source: String,
 }
@@ -38,7 +38,13 @@ pub enum Error {
 }
 
 /// Everything there is to propose for a project. Nothing is written.
-pub fn project(root: &Path, name: &str, state: &Path, env: &git::Env, now: u64) -> Result<Vec<Found>, Error> {
+pub fn project(
+    root: &Path,
+    name: &str,
+    state: &Path,
+    env: &git::GitEnv,
+    now: u64,
+) -> Result<Vec<ScannedTask>, Error> {
     let repo = Repo::open(&root.join(name), state, env)?;
     let Some(head) = repo.resolve("HEAD")? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -49,9 +55,9 @@ pub fn project(root: &Path, name: &str, state: &Path, env: &git::Env, now: u64) 
 }
 
 /// Puts what is new into the queue, as `proposed`. Gives what was added.
-pub fn propose(queue: &mut Queue, found: Vec<Found>) -> Result<Vec<Item>, super::queue::Error> {
+pub fn propose(queue: &mut Queue, found: Vec<ScannedTask>) -> Result<Vec<QueueItem>, super::queue::Error> {
     let mut added = Vec::new();
-    for Found { mut item, source } in found {
+    for ScannedTask { mut item, source } in found {
         let known = queue.items().any(|known| {
             known.project == item.project
                 && known.status.is_open()
@@ -68,7 +74,7 @@ pub fn propose(queue: &mut Queue, found: Vec<Found>) -> Result<Vec<Item>, super:
 }
 
 /// The last run ended because tests failed.
-fn red(root: &Path, name: &str) -> Option<Found> {
+fn red(root: &Path, name: &str) -> Option<ScannedTask> {
     let events = root.join(".archeflow/events");
     let last = index::read(&events).ok()?.runs.pop()?;
     let run: Run = log::fold(&Journal::read(&events.join(format!("{}.jsonl", last.run_id))).ok()?).ok()?;
@@ -77,29 +83,29 @@ fn red(root: &Path, name: &str) -> Option<Found> {
         return None;
     }
     let task = format!("Make the tests pass: {}", outcome.detail);
-    Some(found(name, task, Priority::P1, Estimate::M, &format!(".archeflow/events/{}.jsonl", last.run_id)))
+    Some(found(name, task, Priority::P1, TaskSize::M, &format!(".archeflow/events/{}.jsonl", last.run_id)))
 }
 
 /// Marks people leave for later. Few are told one by one, many as one task.
-fn marks(repo: &Repo, head: &git::Oid, name: &str) -> Result<Vec<Found>, Error> {
+fn marks(repo: &Repo, head: &git::ObjectId, name: &str) -> Result<Vec<ScannedTask>, Error> {
     let marks = repo.marks(head)?;
     match marks.first() {
         Some(first) if marks.len() > MANY_MARKS => {
             let (file, line) = (&first.file, first.line);
             let task = format!("Clear up {} TODO and FIXME marks, the first at {file}:{line}", marks.len());
-            Ok(vec![found(name, task, Priority::P2, Estimate::L, "TODO")])
+            Ok(vec![found(name, task, Priority::P2, TaskSize::L, "TODO")])
         }
         Some(_) | None => Ok(marks.iter().map(|mark| one(name, mark)).collect()),
     }
 }
 
-fn one(name: &str, mark: &Mark) -> Found {
+fn one(name: &str, mark: &Mark) -> ScannedTask {
     let place = format!("{}:{}", mark.file, mark.line);
     let text: String = mark.text.chars().take(LONGEST_MARK).collect();
-    found(name, format!("{place}: {text}"), Priority::P3, Estimate::S, &place)
+    found(name, format!("{place}: {text}"), Priority::P3, TaskSize::S, &place)
 }
 
-fn stale(repo: &Repo, head: &git::Oid, name: &str, now: u64) -> Result<Option<Found>, Error> {
+fn stale(repo: &Repo, head: &git::ObjectId, name: &str, now: u64) -> Result<Option<ScannedTask>, Error> {
     let days = now.saturating_sub(repo.committed_at(head)?) / DAY_MS;
     if days <= STALE_DAYS {
         return Ok(None);
@@ -107,20 +113,20 @@ fn stale(repo: &Repo, head: &git::Oid, name: &str, now: u64) -> Result<Option<Fo
     let task = "Look after this project: nothing was committed for a long time. Update what it depends on, \
                 run its tests, and say what is worth doing next"
         .to_owned();
-    Ok(Some(found(name, task, Priority::P3, Estimate::M, "stale")))
+    Ok(Some(found(name, task, Priority::P3, TaskSize::M, "stale")))
 }
 
-fn found(project: &str, task: String, priority: Priority, estimate: Estimate, source: &str) -> Found {
-    let item = Item {
+fn found(project: &str, task: String, priority: Priority, estimate: TaskSize, source: &str) -> ScannedTask {
+    let item = QueueItem {
         id: wish(project, &task),
         project: project.to_owned(),
         task,
         priority,
         estimate,
-        status: Status::Proposed,
+        status: ItemStatus::Proposed,
         depends_on: Vec::new(),
         workflow: None,
         files: Vec::new(),
     };
-    Found { item, source: format!("{project}/{source}") }
+    ScannedTask { item, source: format!("{project}/{source}") }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use archeflow_core::sprint::policy::Policy;
+use archeflow_core::sprint::policy::SprintPolicy;
 
 use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
@@ -10,7 +10,7 @@ use crate::start::{Error, ProcessEnv, Project};
 
 /// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
 /// repository further up has nothing to do with it: many people keep their whole home in one.
-pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<Policy, Error> {
+pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
     if !root.join(".git").exists() {
         return users(ground, root);
     }
@@ -21,7 +21,7 @@ pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<Policy, Error> {
     }
 }
 
-fn users(ground: &ProcessEnv, root: &Path) -> Result<Policy, Error> {
+fn users(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
     let env = ground.places();
     let folder =
         user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));

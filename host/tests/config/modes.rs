@@ -5,7 +5,7 @@ use super::*;
 /// Without a file the configuration says what the core says by itself; with one, every key arrives.
 #[test]
 fn bx_22_every_setting_of_a_sprint_reaches_its_policy() {
-    assert_eq!(Test::new().settings().sprint(), sprint::Policy::default());
+    assert_eq!(Test::new().settings().sprint(), sprint::SprintPolicy::default());
     let settings = Test::new()
         .user(
             "sprint: {slots: 7, large: 1, low_priority: true, load_percent: 90, memory_mb: 1, checkpoint_tasks: 5, \
@@ -14,7 +14,7 @@ fn bx_22_every_setting_of_a_sprint_reaches_its_policy() {
              warn_budget_percent: 16, standard_below_percent: 17, fast_below_percent: 18}\n",
         )
         .settings();
-    let wanted = sprint::Policy {
+    let wanted = sprint::SprintPolicy {
         slots: 7,
         large: 1,
         low_priority: true,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::event::{AgentComplete, AgentStart, Event, Past, RunStart};
 use archeflow_core::model::{
-    Change, ChangedFile, FileStatus, Lesson, LessonKind, Money, Resolved, Role, Said, Seq, Shadow,
+    AnswerBody, Change, ChangedFile, FileStatus, Lesson, LessonKind, Money, Resolved, Role, Seq, Shadow,
 };
 use archeflow_core::read;
 use archeflow_core::run::Run;
@@ -127,8 +127,8 @@ impl Step {
     /// Both have to do the same work, or the difference says nothing about the rules.
     fn goes_on_like(&self, other: &Step) -> Result<(), String> {
         let findings = match &self.report.answer.said {
-            Said::Review(review) => review.findings.len(),
-            Said::Prose | Said::Proposal(_) => 0,
+            AnswerBody::Review(review) => review.findings.len(),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => 0,
         };
         if findings != FINDINGS {
             return Err(format!("the review has {findings} findings instead of {FINDINGS}"));
@@ -151,11 +151,11 @@ fn told(event: &Event) -> String {
 }
 
 /// A plan that lists every file, and findings that show what they claim: nobody is in a shadow here.
-fn fill(said: &mut Said, cycle: u32) {
+fn fill(said: &mut AnswerBody, cycle: u32) {
     match said {
-        Said::Prose => {}
-        Said::Proposal(proposal) => proposal.files = (0..FILES).map(path).collect(),
-        Said::Review(review) => {
+        AnswerBody::Prose => {}
+        AnswerBody::Proposal(proposal) => proposal.files = (0..FILES).map(path).collect(),
+        AnswerBody::Review(review) => {
             for finding in &mut review.findings {
                 finding.file = path(cycle as usize);
                 finding.location = format!("{}:10", finding.file);
@@ -169,7 +169,7 @@ fn fill(said: &mut Said, cycle: u32) {
 /// A report with the long review in it, its citations looked up.
 fn long(report: AgentComplete, start: &AgentStart, text: &str) -> AgentComplete {
     let mut answer = read::answer(Role::Reviewer, &start.archetype, text.as_bytes());
-    if let Said::Review(review) = &mut answer.said {
+    if let AnswerBody::Review(review) = &mut answer.said {
         let citations = review.findings.iter_mut().flat_map(|finding| &mut finding.citations);
         citations.for_each(|citation| citation.holds = Some(true));
     }

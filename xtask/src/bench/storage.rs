@@ -8,8 +8,8 @@ use archeflow_core::event::{
     MergeBuilt, QuestionDeferred, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
 use archeflow_core::model::{
-    Answer, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy, Proposal, Review,
-    Role, Said, Seq, Severity, Signs, Status, Strategy, Verdict, Workflow, pipeline_team, team,
+    Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy,
+    Proposal, Review, Role, Seq, Severity, Signs, Status, Strategy, Verdict, Workflow, pipeline_team, team,
 };
 use archeflow_core::run::{PIPELINE, Run};
 use archeflow_host::log;
@@ -173,8 +173,8 @@ impl MadeUp {
     pub(super) fn done(self, seq: Seq, start: &AgentStart) -> AgentComplete {
         let sure = Some(900_000);
         let said = match start.role {
-            Role::Explorer | Role::Maker => Said::Prose,
-            Role::Creator => Said::Proposal(Proposal {
+            Role::Explorer | Role::Maker => AnswerBody::Prose,
+            Role::Creator => AnswerBody::Proposal(Proposal {
                 files: vec!["src/a.rs".to_owned()],
                 confidence: Confidence {
                     task_understanding: sure,
@@ -185,7 +185,7 @@ impl MadeUp {
                 alternatives: 2,
                 missing: Vec::new(),
             }),
-            Role::Gatekeeper | Role::Reviewer => Said::Review(self.review(start)),
+            Role::Gatekeeper | Role::Reviewer => AnswerBody::Review(self.review(start)),
         };
         AgentComplete {
             archetype: start.archetype.clone(),

@@ -4,8 +4,8 @@ use std::fs::{create_dir_all, write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use archeflow_host::git::workspace::{Kind, Pool};
-use archeflow_host::git::{Env, Oid, Repo};
+use archeflow_host::git::workspace::{Pool, WorkspaceKind};
+use archeflow_host::git::{GitEnv, ObjectId, Repo};
 
 use super::{Bench, Goal, Row, Rows, git, ms};
 
@@ -19,12 +19,12 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     generate(&place)?;
     let state = bench.folder.path().join("state-large");
     create_dir_all(&state)?;
-    let repo = Repo::open(&place, &state, &Env::of_process())?;
+    let repo = Repo::open(&place, &state, &GitEnv::of_process())?;
     let commit = repo.target(None)?.oid;
 
     git(&place, &["status"])?;
     let mut rows = Vec::new();
-    for (kind, name) in [(Kind::Maker, "maker"), (Kind::Reader, "reader")] {
+    for (kind, name) in [(WorkspaceKind::Maker, "maker"), (WorkspaceKind::Reader, "reader")] {
         let pool = Pool::new(&state, &repo);
         hand_out(&pool, kind, &commit)?;
         let (status, warm) = in_turns(
@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
             |n| {
                 // A state of its own each time: nothing is there to be used again.
                 let state = state.join(format!("{name}-{n}"));
-                let repo = Repo::open(&place, &state, &Env::of_process())?;
+                let repo = Repo::open(&place, &state, &GitEnv::of_process())?;
                 hand_out(&Pool::new(&state, &repo), kind, &commit)
             },
         )?;
@@ -71,11 +71,11 @@ fn in_turns(
     Ok(best)
 }
 
-fn hand_out(pool: &Pool, kind: Kind, commit: &Oid) -> Timed {
+fn hand_out(pool: &Pool, kind: WorkspaceKind, commit: &ObjectId) -> Timed {
     let begun = Instant::now();
     let mut slot = pool.take(kind, "bench", commit)?;
     let took = begun.elapsed();
-    if kind == Kind::Maker {
+    if kind == WorkspaceKind::Maker {
         slot.abandon()?;
     }
     Ok(took)

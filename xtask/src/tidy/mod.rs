@@ -5,6 +5,7 @@
 
 mod docs;
 mod layout;
+mod numbers;
 mod scan;
 mod writers;
 
@@ -28,7 +29,7 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are told.
-const CHECKS: [(&str, Check); 13] = [
+const CHECKS: [(&str, Check); 14] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
@@ -40,6 +41,7 @@ const CHECKS: [(&str, Check); 13] = [
     ("no leftovers", layout::leftovers),
     ("no task without an issue", layout::tasks),
     ("tests are skipped for a reason", layout::skipped_tests),
+    ("numbers lead to a row", numbers::specified),
     ("links lead somewhere", docs::links),
     ("no path of one machine", docs::machine_paths),
 ];

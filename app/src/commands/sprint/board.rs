@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use archeflow_core::model::{Money, Phase};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::budget;
-use archeflow_core::sprint::queue::Status;
-use archeflow_core::sprint::{Known, Stand};
+use archeflow_core::sprint::queue::ItemStatus;
+use archeflow_core::sprint::{ItemStage, ItemState};
 use archeflow_core::view::{Tone, seconds};
-use archeflow_host::sprint::reading::Reading;
+use archeflow_host::sprint::reading::SprintReader;
 use archeflow_host::sprint::runs::Runs;
 
 /// One item.
@@ -38,8 +38,8 @@ pub(crate) struct Head {
     pub(crate) counts: String,
 }
 
-pub(crate) fn head(reading: &Reading, now: u64) -> Head {
-    let Reading { id, sprint, chronicle, .. } = reading;
+pub(crate) fn head(reading: &SprintReader, now: u64) -> Head {
+    let SprintReader { id, sprint, chronicle, .. } = reading;
     let (state, tone) = match (&sprint.end, &sprint.broke) {
         (Some((why, detail)), broke) => {
             let tone = if broke.is_some() { Tone::Bad } else { Tone::Plain };
@@ -60,39 +60,39 @@ pub(crate) fn head(reading: &Reading, now: u64) -> Head {
     let counts = format!(
         "{} under way, {} completed, {} failed, {} blocked, {} pending; {}{most} spent",
         sprint.ours().count(),
-        count(Status::Completed),
-        count(Status::Failed),
-        count(Status::Blocked),
-        count(Status::Pending),
+        count(ItemStatus::Completed),
+        count(ItemStatus::Failed),
+        count(ItemStatus::Blocked),
+        count(ItemStatus::Pending),
         purse.spent.shown()
     );
     Head { id: id.clone(), state, tone, counts }
 }
 
 /// What is under way first, then what went wrong, what waits, and what is done.
-pub(crate) fn rows(reading: &Reading, runs: &mut Runs, projects: &Path, now: u64) -> Vec<Row> {
-    let taken = |known: &&Known| {
+pub(crate) fn rows(reading: &SprintReader, runs: &mut Runs, projects: &Path, now: u64) -> Vec<Row> {
+    let taken = |known: &&ItemState| {
         known.end.is_some()
             || known.fence.is_some()
             || known.stand.is_ours()
-            || matches!(known.item.status, Status::Pending | Status::Blocked)
+            || matches!(known.item.status, ItemStatus::Pending | ItemStatus::Blocked)
     };
-    let mut items: Vec<&Known> = reading.sprint.items.values().filter(taken).collect();
+    let mut items: Vec<&ItemState> = reading.sprint.items.values().filter(taken).collect();
     items.sort_by_key(|known| (rank(known), known.number));
     items.into_iter().map(|known| row(reading, runs, projects, now, known)).collect()
 }
 
-fn rank(known: &Known) -> u8 {
+fn rank(known: &ItemState) -> u8 {
     match known.item.status {
         _ if known.stand.is_ours() => 0,
-        Status::Failed => 1,
-        Status::Blocked => 2,
-        Status::Pending | Status::Running | Status::Proposed => 3,
-        Status::Completed | Status::Cancelled => 4,
+        ItemStatus::Failed => 1,
+        ItemStatus::Blocked => 2,
+        ItemStatus::Pending | ItemStatus::Running | ItemStatus::Proposed => 3,
+        ItemStatus::Completed | ItemStatus::Cancelled => 4,
     }
 }
 
-fn row(reading: &Reading, runs: &mut Runs, projects: &Path, now: u64, known: &Known) -> Row {
+fn row(reading: &SprintReader, runs: &mut Runs, projects: &Path, now: u64, known: &ItemState) -> Row {
     let item = &known.item;
     let repository = projects.join(&item.project);
     let told = reading.chronicle.run_of(&item.id);
@@ -110,7 +110,7 @@ fn row(reading: &Reading, runs: &mut Runs, projects: &Path, now: u64, known: &Kn
         project: item.project.clone(),
         state: if ours { known.stand.name() } else { item.status.name() },
         tone: if ours { Tone::Plain } else { super::run::tone(item.status) },
-        phase: run.filter(|_| known.stand == Stand::Running).map_or("", phase),
+        phase: run.filter(|_| known.stand == ItemStage::Running).map_or("", phase),
         cycle: run.map_or(String::new(), |run| run.number().to_string()),
         findings: run.map_or(String::new(), |run| findings(run).to_string()),
         cost: run.map(|run| run.spent).or(end.map(|end| end.cost_usd)).unwrap_or_default(),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use archeflow_host::sprint::drive;
-pub(crate) use archeflow_host::sprint::queue::Place;
+pub(crate) use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::queue::{Error, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
 }
 
 /// The queue a command is about.
-fn place(args: &SprintPlace) -> Result<Place, Failure> {
+fn place(args: &SprintPlace) -> Result<QueueFolder, Failure> {
     let cwd = ground()?.cwd;
     let root = args.root.as_ref().map_or(cwd.clone(), |root| cwd.join(root));
     if !root.is_dir() {
@@ -45,11 +45,11 @@ fn place(args: &SprintPlace) -> Result<Place, Failure> {
             "Name the folder with the queue: --root <dir>",
         ));
     }
-    Ok(Place::at(&root))
+    Ok(QueueFolder::at(&root))
 }
 
 /// Where the projects of a queue lie.
-fn projects(args: &SprintPlace, place: &Place) -> Result<PathBuf, Failure> {
+fn projects(args: &SprintPlace, place: &QueueFolder) -> Result<PathBuf, Failure> {
     let cwd = ground()?.cwd;
     Ok(args.projects.as_ref().map_or(place.root().to_owned(), |dir| cwd.join(dir)))
 }

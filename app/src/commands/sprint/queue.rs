@@ -1,6 +1,6 @@
 //! Looking after the queue: adding, listing, importing, approving, cancelling.
 
-use archeflow_core::sprint::queue::{Estimate, Graph, Item, Priority, Standing, Status};
+use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, Priority, QueueItem, TaskSize};
 use archeflow_core::view::Tone;
 use archeflow_host::sprint::queue::{Error, Extra, Queue, wish};
 use archeflow_host::store::files;
@@ -20,13 +20,13 @@ pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
     let lies = projects(&args.place, &place)?.join(&args.project);
     let extra = Extra { notes: args.notes.clone(), source: None };
     let item = place.change(|queue| {
-        let item = Item {
+        let item = QueueItem {
             id: args.id.clone().unwrap_or_else(|| queue.free_id(&wish(&args.project, &args.task))),
             project: args.project.clone(),
             task: args.task.clone(),
             priority: Priority::P2,
-            estimate: Estimate::M,
-            status: Status::Pending,
+            estimate: TaskSize::M,
+            status: ItemStatus::Pending,
             depends_on: args.depends_on.clone(),
             workflow: args.workflow.clone(),
             files: args.files.clone(),
@@ -37,8 +37,8 @@ pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
         };
         let priority = Priority::parse(&args.priority)
             .ok_or_else(|| unfit("priority", &args.priority, Priority::ALL.map(Priority::name).to_vec()))?;
-        let estimate = Estimate::parse(&args.estimate)
-            .ok_or_else(|| unfit("estimate", &args.estimate, Estimate::ALL.map(Estimate::name).to_vec()))?;
+        let estimate = TaskSize::parse(&args.estimate)
+            .ok_or_else(|| unfit("estimate", &args.estimate, TaskSize::ALL.map(TaskSize::name).to_vec()))?;
         if let Some(known) = queue.same_task(&args.project, &args.task).filter(|_| args.id.is_none()) {
             let why = format!("the same task is there already: {}", known.id);
             return Err(Error::Unfit { id: item.id.clone(), why });
@@ -46,7 +46,7 @@ pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
         if let Some(missing) = args.depends_on.iter().find(|on| queue.get(on).is_none()) {
             return Err(Error::Unknown { id: missing.clone() });
         }
-        let item = Item { priority, estimate, ..item };
+        let item = QueueItem { priority, estimate, ..item };
         queue.add(item.clone(), &extra)?;
         Ok(item)
     })?;
@@ -65,9 +65,9 @@ pub(super) fn list(args: &SprintList) -> Result<(), Failure> {
     let place = place(&args.place)?;
     let queue = place.read()?;
     let graph = Graph::of(queue.items());
-    let mut items: Vec<&Item> = queue
+    let mut items: Vec<&QueueItem> = queue
         .items()
-        .filter(|item| args.all || !matches!(item.status, Status::Completed | Status::Cancelled))
+        .filter(|item| args.all || !matches!(item.status, ItemStatus::Completed | ItemStatus::Cancelled))
         .collect();
     items.sort_by_key(|item| (rank(item.status), item.priority));
     if args.place.json {
@@ -104,7 +104,7 @@ pub(super) fn import(args: &SprintImport) -> Result<(), Failure> {
     };
     let bytes = files::read_capped(&file, LARGEST_LIST)?;
     let text = String::from_utf8_lossy(&bytes);
-    let status = if args.approve { Status::Pending } else { Status::Proposed };
+    let status = if args.approve { ItemStatus::Pending } else { ItemStatus::Proposed };
     let imported = place.change(|queue| queue.import(&text, &args.project, status))?;
     let name = safe_line(&file.display().to_string());
     for fault in &imported.faults {
@@ -124,14 +124,14 @@ pub(super) fn import(args: &SprintImport) -> Result<(), Failure> {
 }
 
 /// What is new, and what to do about it.
-pub(super) fn tell_added(added: &[Item]) {
+pub(super) fn tell_added(added: &[QueueItem]) {
     for item in added {
         out!("{} is {}: {}", item.id, item.status.name(), cut(&safe_line(&item.task), 80));
     }
     if added.is_empty() {
         out!("Nothing was added.");
     }
-    if added.iter().any(|item| item.status == Status::Proposed) {
+    if added.iter().any(|item| item.status == ItemStatus::Proposed) {
         out!("Let them run: archeflow sprint approve <id>…");
     }
 }
@@ -154,22 +154,22 @@ pub(super) fn each(
 }
 
 /// What needs somebody first, what is over last.
-fn rank(status: Status) -> u8 {
+fn rank(status: ItemStatus) -> u8 {
     match status {
-        Status::Running => 0,
-        Status::Failed | Status::Blocked => 1,
-        Status::Pending => 2,
-        Status::Proposed => 3,
-        Status::Completed => 4,
-        Status::Cancelled => 5,
+        ItemStatus::Running => 0,
+        ItemStatus::Failed | ItemStatus::Blocked => 1,
+        ItemStatus::Pending => 2,
+        ItemStatus::Proposed => 3,
+        ItemStatus::Completed => 4,
+        ItemStatus::Cancelled => 5,
     }
 }
 
-fn one_json(queue: &Queue, graph: &Graph<'_>, item: &Item) -> Value {
+fn one_json(queue: &Queue, graph: &Graph<'_>, item: &QueueItem) -> Value {
     let extra = queue.extra(&item.id);
     let waits = match graph.standing(item) {
-        Standing::Waits(on) if item.status.is_open() => on,
-        Standing::Waits(_) | Standing::Ready | Standing::Lost(_) => Vec::new(),
+        DependencyState::Waits(on) if item.status.is_open() => on,
+        DependencyState::Waits(_) | DependencyState::Ready | DependencyState::Lost(_) => Vec::new(),
     };
     let mut object = json!(item);
     object["notes"] = extra.notes.into();
@@ -178,9 +178,9 @@ fn one_json(queue: &Queue, graph: &Graph<'_>, item: &Item) -> Value {
     object
 }
 
-fn table(graph: &Graph<'_>, items: &[&Item]) {
+fn table(graph: &Graph<'_>, items: &[&QueueItem]) {
     let paint = Paint::for_stdout();
-    let widest = |text: fn(&Item) -> usize, title: &str| {
+    let widest = |text: fn(&QueueItem) -> usize, title: &str| {
         items.iter().map(|item| text(item)).max().unwrap_or(0).max(title.len())
     };
     let id = widest(|item| safe_line(&item.id).chars().count(), "ITEM");
@@ -205,17 +205,17 @@ fn table(graph: &Graph<'_>, items: &[&Item]) {
             pad(item.estimate.name(), 4),
             cut(&safe_line(&item.task), room)
         );
-        if let (Standing::Waits(on), true) = (graph.standing(item), item.status.is_open()) {
+        if let (DependencyState::Waits(on), true) = (graph.standing(item), item.status.is_open()) {
             out!("{}", paint.dim(&format!("{}  waits for {}", pad("", id), safe_line(&on.join(", ")))));
         }
     }
 }
 
-fn tone(status: Status) -> Tone {
+fn tone(status: ItemStatus) -> Tone {
     match status {
-        Status::Completed => Tone::Good,
-        Status::Proposed | Status::Blocked => Tone::Caution,
-        Status::Pending | Status::Running | Status::Cancelled => Tone::Plain,
-        Status::Failed => Tone::Bad,
+        ItemStatus::Completed => Tone::Good,
+        ItemStatus::Proposed | ItemStatus::Blocked => Tone::Caution,
+        ItemStatus::Pending | ItemStatus::Running | ItemStatus::Cancelled => Tone::Plain,
+        ItemStatus::Failed => Tone::Bad,
     }
 }

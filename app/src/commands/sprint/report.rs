@@ -1,8 +1,8 @@
 //! `archeflow sprint report`: what a sprint did, as one document made from its log and the queue.
 
-use archeflow_core::sprint::budget::{self, Purse};
+use archeflow_core::sprint::budget::{self, SprintBudget};
 use archeflow_host::clock;
-use archeflow_host::sprint::page::{self, Facts};
+use archeflow_host::sprint::page::{self, PageFacts};
 use archeflow_host::store::files;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn run(args: &SprintReport) -> Result<(), Failure> {
     let reading = watch::open(&place, args.id.as_deref())?;
     let queue = place.read()?;
     let facts =
-        Facts { reading: &reading, queue: &queue, place: &place, projects: &projects, now: clock::now() };
+        PageFacts { reading: &reading, queue: &queue, place: &place, projects: &projects, now: clock::now() };
     let text = if args.place.json {
         format!("{}\n", safe_json(&object(&facts)))
     } else {
@@ -35,7 +35,7 @@ pub(super) fn run(args: &SprintReport) -> Result<(), Failure> {
     Ok(())
 }
 
-fn object(facts: &Facts<'_>) -> Value {
+fn object(facts: &PageFacts<'_>) -> Value {
     let (sprint, chronicle) = (&facts.reading.sprint, &facts.reading.chronicle);
     let mut known: Vec<_> = sprint
         .items
@@ -98,6 +98,6 @@ fn object(facts: &Facts<'_>) -> Value {
     })
 }
 
-fn money(purse: Purse) -> Value {
+fn money(purse: SprintBudget) -> Value {
     json!({ "spent_usd": purse.spent, "promised_usd": purse.promised, "most_usd": purse.most })
 }

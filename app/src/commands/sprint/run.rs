@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use archeflow_core::event::Verb;
 use archeflow_core::model::{Money, Share, counted};
 use archeflow_core::sprint::budget;
-use archeflow_core::sprint::event::{Entry, Event, RunEnd, Stop};
-use archeflow_core::sprint::policy::Policy;
-use archeflow_core::sprint::queue::{Graph, Status};
-use archeflow_core::sprint::{Known, Sprint};
+use archeflow_core::sprint::event::{RunEnd, SprintEntry, SprintEvent, SprintStop};
+use archeflow_core::sprint::policy::SprintPolicy;
+use archeflow_core::sprint::queue::{Graph, ItemStatus};
+use archeflow_core::sprint::{ItemState, Sprint};
 use archeflow_core::view::{Tone, seconds};
 use archeflow_host::config::keys::share_of;
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
 use archeflow_host::sprint::crew::Crew;
-use archeflow_host::sprint::drive::{self, Driver, Ended, Face, Message};
+use archeflow_host::sprint::drive::{self, SprintDriver, SprintEnded, SprintMessage, SprintObserver};
 use archeflow_host::sprint::queue::Error;
 use archeflow_host::sprint::settings;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
         watch: proc::Watch::new(),
     };
     proc::become_subreaper();
-    let mut driver = Driver::new(opened, crew);
+    let mut driver = SprintDriver::new(opened, crew);
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(&driver, Arc::clone(&interrupted));
     let center = center::file(&driver.crew().place);
@@ -97,7 +97,7 @@ fn talks() -> bool {
 }
 
 /// What was typed wins over what the sprint began with, or what is configured.
-fn policy(args: &SprintRun, before: Policy) -> Result<Policy, Failure> {
+fn policy(args: &SprintRun, before: SprintPolicy) -> Result<SprintPolicy, Failure> {
     let mut policy = before;
     policy.low_priority |= args.low_priority;
     if let Some(slots) = args.slots {
@@ -146,26 +146,26 @@ fn said(args: &SprintRun) -> Vec<OsString> {
 }
 
 /// First signal: call everybody in. Second: at once.
-fn listen(driver: &Driver, interrupted: Arc<AtomicBool>) {
+fn listen(driver: &SprintDriver, interrupted: Arc<AtomicBool>) {
     let (post, crew) = (driver.post(), driver.crew());
     let heard = proc::signals::listen(move |signal| {
         if interrupted.swap(true, Ordering::SeqCst) {
             crew.watch.kill_now();
         }
-        let _ = post.send(Message::Signal(signal));
+        let _ = post.send(SprintMessage::Signal(signal));
     });
     if let Err(error) = heard {
         tell!("warning: signals can't be heard ({error}); stopping will not be clean");
     }
 }
 
-fn exit_code(ended: &Ended, sprint: &Sprint) -> u8 {
-    let well = |known: &Known| known.fence.is_none() || known.item.status == Status::Completed;
+fn exit_code(ended: &SprintEnded, sprint: &Sprint) -> u8 {
+    let well = |known: &ItemState| known.fence.is_none() || known.item.status == ItemStatus::Completed;
     match ended {
-        Ended::Signal(signal) => u8::try_from(128 + signal).unwrap_or(130),
-        Ended::Over(Stop::Budget) => 11,
-        Ended::Over(Stop::Done) if sprint.items.values().all(well) => 0,
-        Ended::Over(_) => 10,
+        SprintEnded::Signal(signal) => u8::try_from(128 + signal).unwrap_or(130),
+        SprintEnded::Over(SprintStop::Budget) => 11,
+        SprintEnded::Over(SprintStop::Done) if sprint.items.values().all(well) => 0,
+        SprintEnded::Over(_) => 10,
     }
 }
 
@@ -176,9 +176,9 @@ struct Lines {
     center: PathBuf,
 }
 
-impl Face for Lines {
+impl SprintObserver for Lines {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns nobody while it happens")]
-    fn wrote(&mut self, sprint: &Sprint, entry: &Entry) {
+    fn wrote(&mut self, sprint: &Sprint, entry: &SprintEntry) {
         let item = |id: &str| {
             let known = sprint.items.get(id);
             known.map_or(String::new(), |known| {
@@ -186,19 +186,21 @@ impl Face for Lines {
             })
         };
         match &entry.event {
-            Event::Run { item: id, attempt, workflow, .. } => {
+            SprintEvent::Run { item: id, attempt, workflow, .. } => {
                 let again = if *attempt == 1 { String::new() } else { format!(" again, attempt {attempt}") };
                 let less = workflow.map_or(String::new(), |less| {
                     format!(", as {} since little of the budget is left", less.name())
                 });
                 tell!("{} begins{again}{less}", item(id));
             }
-            Event::Warning { spent_usd, percent } => {
+            SprintEvent::Warning { spent_usd, percent } => {
                 let word = format!("{percent} % of the budget are spent ({})", spent_usd.shown());
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
-            Event::Resume { item: id, run_id } => tell!("{} goes on with {}", item(id), safe_line(run_id)),
-            Event::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
+            SprintEvent::Resume { item: id, run_id } => {
+                tell!("{} goes on with {}", item(id), safe_line(run_id))
+            }
+            SprintEvent::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
                 let until = sprint.breakers.values().map(|breaker| breaker.until).max();
                 tell!(
@@ -207,23 +209,25 @@ impl Face for Lines {
                     until.map_or(String::new(), when)
                 );
             }
-            Event::Land { item: id, .. } => tell!("{} is approved; landing", item(id)),
-            Event::BatchLand { candidates, .. } => {
+            SprintEvent::Land { item: id, .. } => tell!("{} is approved; landing", item(id)),
+            SprintEvent::BatchLand { candidates, .. } => {
                 let names: Vec<String> = candidates.iter().map(|one| item(&one.item)).collect();
                 tell!("{} are approved; landing together", names.join(", "));
             }
-            Event::BatchLanded { came, .. } if !came.red.is_empty() => {
+            SprintEvent::BatchLanded { came, .. } if !came.red.is_empty() => {
                 let names: Vec<String> = came.red.iter().map(|id| safe_line(id)).collect();
                 tell!("{} are red together; taking them apart", names.join(", "));
             }
-            Event::Overlap { a, b, files } if !files.is_empty() => tell!("{}", overlap(sprint, a, b, files)),
-            Event::Settle { item: id, status, note, .. } => {
+            SprintEvent::Overlap { a, b, files } if !files.is_empty() => {
+                tell!("{}", overlap(sprint, a, b, files))
+            }
+            SprintEvent::Settle { item: id, status, note, .. } => {
                 let word = self.paint.tone(tone(*status), status.name());
                 let note = cut(&safe_line(note), 200);
                 let note = if note.is_empty() { note } else { format!(" {}", self.paint.dim(&note)) };
                 tell!("{} {word}{note}", item(id));
             }
-            Event::Checkpoint { tasks, spent_usd, first, last, .. } => {
+            SprintEvent::Checkpoint { tasks, spent_usd, first, last, .. } => {
                 let percent = |share: Share| share.0 / 10_000;
                 tell!(
                     "{} after {}: {} spent{}; first task {} %, last {} %; {}",
@@ -236,12 +240,12 @@ impl Face for Lines {
                     safe_line(&self.center.display().to_string())
                 );
             }
-            Event::Break { why, detail, .. } => {
+            SprintEvent::Break { why, detail, .. } => {
                 tell!("{}", self.paint.tone(Tone::Bad, &format!("stops ({}): {detail}", why.name())));
             }
             _ => {
                 debug_assert!(
-                    entry.event.verb() != Verb::Decided || matches!(entry.event, Event::End { .. })
+                    entry.event.verb() != Verb::Decided || matches!(entry.event, SprintEvent::End { .. })
                 );
             }
         }
@@ -284,17 +288,17 @@ fn overlap(sprint: &Sprint, a: &str, b: &str, files: &[String]) -> String {
     format!("{first} and {second} both change {}: {second} waits for {first}", cut(&files.join(", "), 120))
 }
 
-pub(super) fn tone(status: Status) -> Tone {
+pub(super) fn tone(status: ItemStatus) -> Tone {
     match status {
-        Status::Completed => Tone::Good,
-        Status::Failed => Tone::Bad,
-        Status::Blocked | Status::Pending | Status::Proposed => Tone::Caution,
-        Status::Running | Status::Cancelled => Tone::Plain,
+        ItemStatus::Completed => Tone::Good,
+        ItemStatus::Failed => Tone::Bad,
+        ItemStatus::Blocked | ItemStatus::Pending | ItemStatus::Proposed => Tone::Caution,
+        ItemStatus::Running | ItemStatus::Cancelled => Tone::Plain,
     }
 }
 
-fn in_order(sprint: &Sprint) -> Vec<&Known> {
-    let mut items: Vec<&Known> =
+fn in_order(sprint: &Sprint) -> Vec<&ItemState> {
+    let mut items: Vec<&ItemState> =
         sprint.items.values().filter(|known| known.end.is_some() || known.fence.is_some()).collect();
     items.sort_by_key(|known| known.number);
     items
@@ -326,7 +330,7 @@ fn summary(sprint_id: &str, sprint: &Sprint) {
     if sprint.policy.budget_usd.is_some() {
         purses(sprint);
     }
-    let left = sprint.items.values().filter(|known| known.item.status == Status::Pending).count();
+    let left = sprint.items.values().filter(|known| known.item.status == ItemStatus::Pending).count();
     let ended = match &sprint.end {
         Some((why, detail)) => format!("{}, {}", why.name(), safe_line(detail)),
         None => "interrupted, goes on with: archeflow sprint run".to_owned(),
@@ -353,7 +357,7 @@ fn purses(sprint: &Sprint) {
     out!("spent: {}", told.join(", "));
 }
 
-fn object(sprint_id: &str, sprint: &Sprint, ended: &Ended, code: u8) -> Value {
+fn object(sprint_id: &str, sprint: &Sprint, ended: &SprintEnded, code: u8) -> Value {
     let items: Vec<Value> = in_order(sprint)
         .into_iter()
         .map(|known| {
@@ -366,8 +370,8 @@ fn object(sprint_id: &str, sprint: &Sprint, ended: &Ended, code: u8) -> Value {
         })
         .collect();
     let why = match ended {
-        Ended::Over(why) => why.name(),
-        Ended::Signal(_) => "interrupted",
+        SprintEnded::Over(why) => why.name(),
+        SprintEnded::Signal(_) => "interrupted",
     };
     let detail = sprint.end.as_ref().map(|(_, detail)| detail);
     json!({ "sprint_id": sprint_id, "reason": why, "detail": detail, "exit_code": code, "items": items, "cost_usd": sprint.spent() })

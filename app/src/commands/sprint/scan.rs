@@ -21,7 +21,7 @@ pub(super) fn run(args: &SprintScan) -> Result<(), Failure> {
     let root = projects(&args.place, &place)?;
     let ground = ground()?;
     let state = Places::at(place.root())?.state_dir(&ground.places())?;
-    let env = git::Env::new(ground.variables.clone());
+    let env = git::GitEnv::new(ground.variables.clone());
     let names = if args.only.is_empty() { repositories(&root) } else { args.only.clone() };
     let (mut found, now) = (Vec::new(), clock::now());
     for name in &names {

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use archeflow_core::view::seconds;
-use archeflow_host::sprint::queue::Place;
-use archeflow_host::sprint::reading::{self, Reading};
+use archeflow_host::sprint::queue::QueueFolder;
+use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;
 use archeflow_host::{clock, proc};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &SprintLook) -> Result<ExitCode, Failure> {
 }
 
 /// A sprint by name, or the newest.
-pub(crate) fn open(place: &Place, id: Option<&str>) -> Result<Reading, Failure> {
+pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader, Failure> {
     let none = || {
         Failure::usage(
             "there is no sprint here",
@@ -56,10 +56,10 @@ pub(crate) fn open(place: &Place, id: Option<&str>) -> Result<Reading, Failure> 
         }
         None => reading::newest(place).ok_or_else(none)?,
     };
-    Ok(Reading::open(place, &id)?)
+    Ok(SprintReader::open(place, &id)?)
 }
 
-pub(crate) fn watch(reading: Reading, projects: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<ExitCode, Failure> {
     if json || !terminal::is_there() {
         print(&reading, projects, json);
         return Ok(ExitCode::SUCCESS);
@@ -76,7 +76,7 @@ pub(crate) fn watch(reading: Reading, projects: &Path, json: bool) -> Result<Exi
     play(reading, projects, &signal)
 }
 
-fn play(mut reading: Reading, projects: &Path, signal: &AtomicI32) -> Result<ExitCode, Failure> {
+fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<ExitCode, Failure> {
     let mut screen = Screen::enter().map_err(|error| no_screen(&error))?;
     let mut runs = Runs::default();
     let mut board = Board::new(Paint::for_stdout().0);
@@ -126,7 +126,7 @@ fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
 }
 
 /// Without a screen: the same once, as a table.
-fn print(reading: &Reading, projects: &Path, json: bool) {
+fn print(reading: &SprintReader, projects: &Path, json: bool) {
     let now = clock::now();
     let (head, rows) = (head(reading, now), rows(reading, &mut Runs::default(), projects, now));
     if json {
@@ -170,7 +170,7 @@ fn table(paint: Paint, rows: &[Row]) {
     }
 }
 
-fn object(reading: &Reading, head: &Head, rows: &[Row]) -> Value {
+fn object(reading: &SprintReader, head: &Head, rows: &[Row]) -> Value {
     let items: Vec<Value> = rows
         .iter()
         .map(|row| {

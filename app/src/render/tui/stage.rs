@@ -11,11 +11,11 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use archeflow_core::model::Seq;
-use archeflow_host::git::{Oid, Repo, change};
+use archeflow_host::git::{ObjectId, Repo, change};
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
 use archeflow_host::store::{files, names};
-use archeflow_host::tail::Glance;
+use archeflow_host::tail::Tail;
 use archeflow_host::{clock, log};
 
 use super::View;
@@ -75,7 +75,7 @@ pub(crate) struct Stage {
     view: View,
     follower: Follower,
     shelf: Shelf,
-    glance: Glance,
+    glance: Tail,
     /// In the process that drives.
     driver: Option<(Receiver<News>, Sender<Reply>)>,
     signal: Arc<AtomicI32>,
@@ -92,7 +92,7 @@ impl Stage {
     ) -> Result<Stage, Failure> {
         let follower = Follower::open(&shelf.events, &view.run_id)?;
         view.catching_up = true;
-        let glance = Glance::new(&shelf.artifacts);
+        let glance = Tail::new(&shelf.artifacts);
         Ok(Stage { view, follower, shelf, glance, driver, signal, glanced: None, asked_who: None })
     }
 
@@ -307,7 +307,8 @@ impl Shelf {
     }
 
     fn diff(&self, from: &str, to: &str) -> Page {
-        let (Ok(base), Ok(commit)) = (Oid::parse(from.as_bytes()), Oid::parse(to.as_bytes())) else {
+        let (Ok(base), Ok(commit)) = (ObjectId::parse(from.as_bytes()), ObjectId::parse(to.as_bytes()))
+        else {
             return Page::diff(&Diff::missing("The log names no commits for it."));
         };
         match change::diff_text(&self.repo, &base, &commit, diff::BYTES) {

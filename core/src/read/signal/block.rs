@@ -1,16 +1,16 @@
 //! Finds the blocks in the lines of a text, and makes a signal of each.
 
-use super::fields::{self, Field, Label};
+use super::fields::{self, Label, SignalField};
 use super::{Deviation, How, Signal, route, values};
 use crate::model::{Risk, Speaker, Token};
-use crate::read::lines::{Kind, Line};
+use crate::read::lines::{LineKind, TextLine};
 use crate::read::text::{cap, plain};
 
 const MAX_SUMMARY: usize = 1000;
 /// A hostile block can deviate on a million lines; nobody reads more than this many.
 const MAX_DEVIATIONS: usize = 100;
 
-pub(super) fn blocks(lines: &[Line]) -> Vec<Signal> {
+pub(super) fn blocks(lines: &[TextLine]) -> Vec<Signal> {
     let mut finder = Finder::default();
     for (number, line) in (1..).zip(lines) {
         finder.take(number, line);
@@ -24,7 +24,7 @@ pub(super) fn blocks(lines: &[Line]) -> Vec<Signal> {
 struct Draft {
     /// A heading announced it.
     announced: bool,
-    fields: Vec<(usize, Field)>,
+    fields: Vec<(usize, SignalField)>,
     /// Which of the four are among the fields: agent, result, summary, next.
     has: [bool; 4],
     notes: Vec<Deviation>,
@@ -33,7 +33,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn push(&mut self, line: usize, field: Field) {
+    fn push(&mut self, line: usize, field: SignalField) {
         for (label, has) in Label::FOUR.iter().zip(&mut self.has) {
             *has |= field.label == *label;
         }
@@ -72,27 +72,27 @@ struct Finder {
 }
 
 impl Finder {
-    fn take(&mut self, number: usize, line: &Line) {
+    fn take(&mut self, number: usize, line: &TextLine) {
         match line.kind {
-            Kind::Blank => {
+            LineKind::Blank => {
                 self.draft.columns.clear();
                 if self.draft.is_complete() { self.close() } else { self.draft.blank = true }
             }
-            Kind::Plain => self.take_said(number, line),
-            Kind::Open
-            | Kind::Fenced
-            | Kind::Close
-            | Kind::Quote
-            | Kind::Indented
-            | Kind::Diff
-            | Kind::Comment => {
+            LineKind::Plain => self.take_said(number, line),
+            LineKind::Open
+            | LineKind::Fenced
+            | LineKind::Close
+            | LineKind::Quote
+            | LineKind::Indented
+            | LineKind::Diff
+            | LineKind::Comment => {
                 self.close();
                 self.unsigned = false;
             }
         }
     }
 
-    fn take_said(&mut self, number: usize, line: &Line) {
+    fn take_said(&mut self, number: usize, line: &TextLine) {
         let columns = fields::columns(line.text);
         if !columns.is_empty() {
             let announced = self.draft.announced && self.draft.fields.is_empty();
@@ -112,7 +112,7 @@ impl Finder {
         }
     }
 
-    fn take_prose(&mut self, number: usize, line: &Line) {
+    fn take_prose(&mut self, number: usize, line: &TextLine) {
         if fields::announces(line.text) {
             self.close();
             self.draft.announced = true;
@@ -141,7 +141,7 @@ impl Finder {
         self.draft.notes.push(Deviation { line: number, how });
     }
 
-    fn take_field(&mut self, number: usize, field: Field) {
+    fn take_field(&mut self, number: usize, field: SignalField) {
         if field.label == Label::Signature {
             return self.take_signature(number, field);
         }
@@ -168,12 +168,12 @@ impl Finder {
     }
 
     /// A second agent begins another block, unless it stands right below the first.
-    fn begins_another(&self, field: &Field) -> bool {
+    fn begins_another(&self, field: &SignalField) -> bool {
         let spoken = self.draft.has(Label::Result) || self.draft.has(Label::Next) || self.draft.blank;
         field.label == Label::Agent && !field.is_alias && self.draft.has(Label::Agent) && spoken
     }
 
-    fn take_signature(&mut self, number: usize, field: Field) {
+    fn take_signature(&mut self, number: usize, field: SignalField) {
         if !self.draft.fields.is_empty() {
             self.draft.push(number, field);
             return;
@@ -218,13 +218,13 @@ fn made(draft: Draft, risk: Option<Risk>) -> Signal {
 }
 
 /// Another word for a field counts only where the right one is missing.
-fn without_spare_aliases(fields: Vec<(usize, Field)>) -> Vec<(usize, Field)> {
+fn without_spare_aliases(fields: Vec<(usize, SignalField)>) -> Vec<(usize, SignalField)> {
     let right: Vec<Label> =
         fields.iter().filter(|(_, field)| !field.is_alias).map(|(_, f)| f.label).collect();
-    let spare = |field: &Field| field.is_alias && right.contains(&field.label);
+    let spare = |field: &SignalField| field.is_alias && right.contains(&field.label);
     let kept = fields.into_iter().map(|(line, field)| {
         if spare(&field) {
-            (line, Field { label: Label::Extra, notes: Vec::new(), ..field })
+            (line, SignalField { label: Label::Extra, notes: Vec::new(), ..field })
         } else {
             (line, field)
         }
@@ -236,7 +236,7 @@ fn note(signal: &mut Signal, line: usize, how: How) {
     signal.deviations.push(Deviation { line, how });
 }
 
-fn note_form(signal: &mut Signal, fields: &[(usize, Field)]) {
+fn note_form(signal: &mut Signal, fields: &[(usize, SignalField)]) {
     let last = fields.iter().rposition(|(_, field)| field.label.is_of_the_four()).unwrap_or(0);
     for (at, (line, field)) in fields.iter().enumerate() {
         let inside = at < last;
@@ -253,7 +253,7 @@ fn note_form(signal: &mut Signal, fields: &[(usize, Field)]) {
     }
 }
 
-fn note_order(signal: &mut Signal, fields: &[(usize, Field)]) {
+fn note_order(signal: &mut Signal, fields: &[(usize, SignalField)]) {
     let place = |label: Label| Label::FOUR.iter().position(|other| *other == label);
     let places = fields.iter().filter_map(|(line, field)| Some((*line, place(field.label)?)));
     let places: Vec<(usize, usize)> = places.collect();
@@ -263,7 +263,7 @@ fn note_order(signal: &mut Signal, fields: &[(usize, Field)]) {
     }
 }
 
-fn take_values(signal: &mut Signal, fields: &[(usize, Field)]) {
+fn take_values(signal: &mut Signal, fields: &[(usize, SignalField)]) {
     if let Some((line, value)) = only(signal, fields, Label::Agent, How::MissingAgent) {
         let (agent, how) = values::agent(&value);
         signal.agent = agent;
@@ -305,7 +305,7 @@ fn take_values(signal: &mut Signal, fields: &[(usize, Field)]) {
 /// The one value of a field. Two that differ are a conflict; the same twice is only told.
 fn only(
     signal: &mut Signal,
-    fields: &[(usize, Field)],
+    fields: &[(usize, SignalField)],
     label: Label,
     missing: How,
 ) -> Option<(usize, String)> {

@@ -26,7 +26,7 @@ impl Label {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct SignalField {
     pub(super) label: Label,
     /// The label is another word for the grammar's own.
     pub(super) is_alias: bool,
@@ -58,7 +58,7 @@ const EXTRAS: [&str; 16] = [
 ];
 
 /// The fields of a line said in earnest; none for prose. `columns` are those of a table whose head came before.
-pub(super) fn fields(text: &str, indent: u32, columns: &[Label]) -> Vec<Field> {
+pub(super) fn fields(text: &str, indent: u32, columns: &[Label]) -> Vec<SignalField> {
     let bare = text.trim();
     if let Some(signature) = signature(bare) {
         return vec![signature];
@@ -71,18 +71,18 @@ pub(super) fn fields(text: &str, indent: u32, columns: &[Label]) -> Vec<Field> {
 }
 
 /// A signature says `Agent=` too, so it is looked for first.
-fn signature(bare: &str) -> Option<Field> {
+fn signature(bare: &str) -> Option<SignalField> {
     let inner = undecorated(bare);
     let value = match split(inner) {
         Some((label, value, _)) if label.eq_ignore_ascii_case("signature") => value,
         _ if inner.contains('|') && starts_with(inner, "project") && inner.contains('=') => inner,
         _ => return None,
     };
-    Some(Field { label: Label::Signature, is_alias: false, value: value.to_owned(), notes: Vec::new() })
+    Some(SignalField { label: Label::Signature, is_alias: false, value: value.to_owned(), notes: Vec::new() })
 }
 
 /// `- Agent: Planner`.
-fn listed(bare: &str, indent: u32) -> Option<Field> {
+fn listed(bare: &str, indent: u32) -> Option<SignalField> {
     let mut notes = Vec::new();
     if indent > 0 {
         notes.push(How::Indented);
@@ -103,11 +103,11 @@ fn listed(bare: &str, indent: u32) -> Option<Field> {
     notes.append(&mut field.notes);
     // Prose has colons too: only a list says fields that nobody knows.
     let said = field.label != Label::Unknown || !notes.contains(&How::NoMarker);
-    said.then_some(Field { notes, ..field })
+    said.then_some(SignalField { notes, ..field })
 }
 
 /// `Agent: Planner`, with all that may decorate it.
-fn labelled(text: &str) -> Option<Field> {
+fn labelled(text: &str) -> Option<SignalField> {
     let (label, value, mut notes) = split(text)?;
     let plain = undecorated(label);
     if plain.len() != label.len() {
@@ -119,7 +119,7 @@ fn labelled(text: &str) -> Option<Field> {
     } else if label.is_of_the_four() && !is_written_right(label, plain) {
         notes.push(How::LabelCase);
     }
-    Some(Field { label, is_alias, value: value.to_owned(), notes })
+    Some(SignalField { label, is_alias, value: value.to_owned(), notes })
 }
 
 /// What stands before and behind the colon.
@@ -193,7 +193,7 @@ fn name(text: &str) -> Option<(Label, bool)> {
 }
 
 /// PC-10: a line of cells; a row of a table; a row below a head.
-fn piped(bare: &str, columns: &[Label]) -> Vec<Field> {
+fn piped(bare: &str, columns: &[Label]) -> Vec<SignalField> {
     let (announced, rest) = announced(bare);
     let cells: Vec<&str> = rest.trim_matches('|').split('|').map(str::trim).collect();
     let is_row = bare.starts_with('|');
@@ -204,7 +204,7 @@ fn piped(bare: &str, columns: &[Label]) -> Vec<Field> {
         return row(label, value).into_iter().collect();
     }
     let unmarked = |cell: &&str| labelled(bullet(cell).map_or(cell, |width| tail(cell, width)));
-    let labelled: Vec<Field> = cells.iter().filter_map(unmarked).collect();
+    let labelled: Vec<SignalField> = cells.iter().filter_map(unmarked).collect();
     if labelled.iter().filter(|field| field.label.is_of_the_four()).count() >= 2 {
         return labelled.into_iter().map(|field| noted(field, How::PipeForm)).collect();
     }
@@ -227,8 +227,8 @@ fn starts_with(text: &str, lower: &str) -> bool {
     text.get(..lower.len()).is_some_and(|start| start.eq_ignore_ascii_case(lower))
 }
 
-fn positional(cells: &[&str], columns: &[Label], form: How) -> Vec<Field> {
-    let field = |(cell, label): (&&str, &Label)| Field {
+fn positional(cells: &[&str], columns: &[Label], form: How) -> Vec<SignalField> {
+    let field = |(cell, label): (&&str, &Label)| SignalField {
         label: *label,
         is_alias: false,
         value: (*cell).to_owned(),
@@ -237,17 +237,17 @@ fn positional(cells: &[&str], columns: &[Label], form: How) -> Vec<Field> {
     cells.iter().zip(columns).map(field).collect()
 }
 
-fn row(label: &str, value: &str) -> Option<Field> {
+fn row(label: &str, value: &str) -> Option<SignalField> {
     let (known, is_alias) = name(undecorated(label.trim_end_matches(':')))?;
     let mut notes = vec![How::TableForm];
     if is_alias {
         notes.push(How::OtherLabel);
     }
     let said = known != Label::Unknown;
-    said.then(|| Field { label: known, is_alias, value: value.to_owned(), notes })
+    said.then(|| SignalField { label: known, is_alias, value: value.to_owned(), notes })
 }
 
-fn noted(mut field: Field, how: How) -> Field {
+fn noted(mut field: SignalField, how: How) -> SignalField {
     field.notes.retain(|note| *note != How::NoMarker);
     field.notes.insert(0, how);
     field

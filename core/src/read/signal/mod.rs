@@ -15,21 +15,21 @@ mod spoken;
 mod values;
 
 pub use render::{Block, render};
-pub use route::{Fault, Mode, Route, route};
-pub use spoken::{Step, answer, spoken};
+pub use route::{Route, RouteFault, RouteMode, route};
+pub use spoken::{ActorStep, answer, spoken};
 
-use super::lines::{self, Kind};
+use super::lines::{self, LineKind};
 use crate::model::{Risk, Speaker, Token};
 
 /// What stands in a text: all blocks in their order, and where blocks are merely shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reading {
+pub struct SignalBlocks {
     pub signals: Vec<Signal>,
     /// Lines, counted from 1, on which a block begins that is quoted, fenced or part of a diff.
     pub shown: Vec<usize>,
 }
 
-impl Reading {
+impl SignalBlocks {
     /// The last block decides (PJ-23), even if it can't be routed: an older one is never taken in its place.
     pub fn last(&self) -> Option<&Signal> {
         self.signals.last()
@@ -162,21 +162,21 @@ deviations! {
 }
 
 /// Reads all blocks of a text. Never fails.
-pub fn read(text: &str) -> Reading {
+pub fn read(text: &str) -> SignalBlocks {
     let lines = lines::scan(text);
     let shown = (1..).zip(&lines).filter(|(_, line)| is_shown(line.kind));
     let shown = shown.filter(|(_, line)| fields::shows_an_agent(line.text)).map(|(number, _)| number);
-    Reading { signals: block::blocks(&lines), shown: shown.collect() }
+    SignalBlocks { signals: block::blocks(&lines), shown: shown.collect() }
 }
 
 /// The same from bytes, in whatever encoding an editor left them.
-pub fn read_bytes(bytes: &[u8]) -> Reading {
+pub fn read_bytes(bytes: &[u8]) -> SignalBlocks {
     read(&super::text::decode(bytes))
 }
 
-fn is_shown(kind: Kind) -> bool {
+fn is_shown(kind: LineKind) -> bool {
     match kind {
-        Kind::Plain | Kind::Blank | Kind::Open | Kind::Close => false,
-        Kind::Fenced | Kind::Quote | Kind::Indented | Kind::Diff | Kind::Comment => true,
+        LineKind::Plain | LineKind::Blank | LineKind::Open | LineKind::Close => false,
+        LineKind::Fenced | LineKind::Quote | LineKind::Indented | LineKind::Diff | LineKind::Comment => true,
     }
 }

@@ -4,7 +4,7 @@ use super::{How, Signal};
 use crate::model::{Speaker, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum RouteMode {
     /// Only what the grammar itself matches.
     Strict,
     /// What can be resolved without guessing.
@@ -15,11 +15,11 @@ pub enum Mode {
 pub enum Route {
     /// Who is next, and what the block amounts to. `None` is a verdict that nobody can tell; only a person gets it.
     To(Speaker, Option<Token>),
-    Refused(Fault),
+    Refused(RouteFault),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum RouteFault {
     NoAgent,
     NoNext,
     Conflict,
@@ -27,30 +27,32 @@ pub enum Fault {
     NotStrict,
 }
 
-impl Fault {
+impl RouteFault {
     pub fn name(self) -> &'static str {
         match self {
-            Fault::NoAgent => "no_agent",
-            Fault::NoNext => "no_next",
-            Fault::Conflict => "conflict",
-            Fault::Illegal => "illegal",
-            Fault::NotStrict => "not_strict",
+            RouteFault::NoAgent => "no_agent",
+            RouteFault::NoNext => "no_next",
+            RouteFault::Conflict => "conflict",
+            RouteFault::Illegal => "illegal",
+            RouteFault::NotStrict => "not_strict",
         }
     }
 }
 
-pub fn route(signal: &Signal, mode: Mode) -> Route {
+pub fn route(signal: &Signal, mode: RouteMode) -> Route {
     if signal.deviates(How::Conflict) {
-        return Route::Refused(Fault::Conflict);
+        return Route::Refused(RouteFault::Conflict);
     }
-    let Some(agent) = signal.agent else { return Route::Refused(Fault::NoAgent) };
-    let Some(next) = signal.next else { return Route::Refused(Fault::NoNext) };
-    if mode == Mode::Strict && signal.deviations.iter().any(|deviation| deviation.how.breaks_the_pattern()) {
-        return Route::Refused(Fault::NotStrict);
+    let Some(agent) = signal.agent else { return Route::Refused(RouteFault::NoAgent) };
+    let Some(next) = signal.next else { return Route::Refused(RouteFault::NoNext) };
+    if mode == RouteMode::Strict
+        && signal.deviations.iter().any(|deviation| deviation.how.breaks_the_pattern())
+    {
+        return Route::Refused(RouteFault::NotStrict);
     }
     match amounts_to(agent, signal.result, next) {
         Some(token) => Route::To(next, token),
-        None => Route::Refused(Fault::Illegal),
+        None => Route::Refused(RouteFault::Illegal),
     }
 }
 

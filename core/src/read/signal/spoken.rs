@@ -1,8 +1,8 @@
 //! From the text of a seat, or of a person, to what the log keeps of it: the block that counts, as it was routed, and what
 //! the program sees beside it. The text itself is the artifact.
 
-use super::{Fault, Mode, Reading, Route, Signal, read, route};
-use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Spoken, Status, StepSize};
+use super::{Route, RouteFault, RouteMode, Signal, SignalBlocks, read, route};
+use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Status, StepSize, TurnSignal};
 use crate::read::{lines, text, words};
 use crate::rules::agent_loop::commands;
 
@@ -14,7 +14,7 @@ const MAX_QUESTIONS: usize = 10;
 
 /// What an Actor's step really did: the difference from where the step began, not from where the run did.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Step<'a> {
+pub struct ActorStep<'a> {
     pub files: &'a [ChangedFile],
     /// Files beyond those that are listed.
     pub files_left_out: u32,
@@ -23,7 +23,7 @@ pub struct Step<'a> {
 }
 
 /// The answer of a seat. Whatever it says, it is an answer: one without a block is told as such (PJ-51).
-pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &LoopPolicy) -> Answer {
+pub fn answer(by: Speaker, bytes: &[u8], step: Option<ActorStep<'_>>, policy: &LoopPolicy) -> Answer {
     let text = text::decode(bytes);
     let mut spoken = spoken(&text, policy);
     if let Some(step) = step.filter(|_| by == Speaker::Actor) {
@@ -42,19 +42,19 @@ pub fn answer(by: Speaker, bytes: &[u8], step: Option<Step<'_>>, policy: &LoopPo
 }
 
 /// The last block of a text, in the way the policy reads blocks.
-pub fn spoken(text: &str, policy: &LoopPolicy) -> Spoken {
+pub fn spoken(text: &str, policy: &LoopPolicy) -> TurnSignal {
     let reading = read(text);
     let forbidden = commands::forbidden(text, &policy.forbidden);
     let forbidden = forbidden.map(|(line, pattern)| format!("{pattern} on line {line}"));
     let Some(signal) = reading.last() else {
-        return Spoken { fault: nothing(&reading), forbidden, ..Spoken::default() };
+        return TurnSignal { fault: nothing(&reading), forbidden, ..TurnSignal::default() };
     };
-    let mode = if policy.strict { Mode::Strict } else { Mode::Tolerant };
+    let mode = if policy.strict { RouteMode::Strict } else { RouteMode::Tolerant };
     let (result, fault) = match route(signal, mode) {
         Route::To(_, result) => (result, String::new()),
         Route::Refused(fault) => (signal.result, refused(fault, signal)),
     };
-    Spoken {
+    TurnSignal {
         agent: signal.agent,
         result,
         next: signal.next,
@@ -70,14 +70,14 @@ pub fn spoken(text: &str, policy: &LoopPolicy) -> Spoken {
     }
 }
 
-fn nothing(reading: &Reading) -> String {
+fn nothing(reading: &SignalBlocks) -> String {
     match reading.shown.first() {
         Some(line) => format!("no block of its own; the one on line {line} is only shown"),
         None => "no block".to_owned(),
     }
 }
 
-fn refused(fault: Fault, signal: &Signal) -> String {
+fn refused(fault: RouteFault, signal: &Signal) -> String {
     format!("the block on lines {} to {} can't be routed: {}", signal.first, signal.last, fault.name())
 }
 
@@ -89,7 +89,7 @@ fn deviations(signal: &Signal) -> Vec<String> {
 /// The kinds of work behind a `Kind:` that stands on a line of its own (MX-06).
 fn kinds(text: &str) -> Vec<String> {
     let lines = lines::scan(text);
-    let plain = lines.iter().filter(|line| line.kind == lines::Kind::Plain);
+    let plain = lines.iter().filter(|line| line.kind == lines::LineKind::Plain);
     let named = plain.filter_map(|line| {
         let line = text::plain(text::unbullet(line.text.trim()));
         let (label, rest) = line.split_once(':')?;
@@ -102,7 +102,7 @@ fn kinds(text: &str) -> Vec<String> {
 /// Lines that end with a question mark, outside of what is merely shown.
 fn questions(text: &str) -> Vec<String> {
     let lines = lines::scan(text);
-    let plain = lines.iter().filter(|line| line.kind == lines::Kind::Plain);
+    let plain = lines.iter().filter(|line| line.kind == lines::LineKind::Plain);
     let asked = plain.map(|line| text::plain(text::unbullet(line.text.trim())));
     // The summary of its block is told anyway.
     let asked = asked.filter(|line| line.trim_end().ends_with('?') && !line.contains("Summary:"));
@@ -114,7 +114,7 @@ fn word(kind: &str) -> String {
     text::cap(&kind, 40)
 }
 
-fn size(step: Step<'_>) -> StepSize {
+fn size(step: ActorStep<'_>) -> StepSize {
     let lines = step
         .files
         .iter()

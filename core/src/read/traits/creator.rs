@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
 use crate::model::Traits;
-use crate::read::sections::Page;
+use crate::read::sections::SectionedText;
 use crate::read::table;
 use crate::read::text::{between, bullet, spans};
 use crate::rules::phrases::{Phrases, negated};
@@ -198,7 +198,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::new(&[(FUTURE, &FUTURES), (NEW, &NEWNESS), (PACKAGE, &PACKAGES), (BEYOND, &BEYONDS)])
 });
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let mut traits = Traits::default();
     let mut abstractions: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use super::{Placed, each_said, files, number};
 use crate::model::Traits;
-use crate::read::lines::Kind;
-use crate::read::sections::Page;
+use crate::read::lines::LineKind;
+use crate::read::sections::SectionedText;
 use crate::read::text::{is_none, unbullet};
 use crate::read::{status, table};
 use crate::rules::phrases::{Phrases, negated};
@@ -186,10 +186,10 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let mut traits = Traits::default();
     let mut named = Named::default();
-    let plain = page.lines.iter().filter(|line| line.kind == Kind::Plain);
+    let plain = page.lines.iter().filter(|line| line.kind == LineKind::Plain);
     let said: usize = plain.map(|line| line.text.len()).sum();
     let mut before = 0;
     each_said(page, |placed| {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use super::{files, number};
 use crate::model::Traits;
-use crate::read::lines::Kind;
-use crate::read::sections::Page;
+use crate::read::lines::LineKind;
+use crate::read::sections::SectionedText;
 use crate::rules::phrases::Phrases;
 
 const RUN: u32 = 1;
@@ -215,11 +215,11 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-pub(super) fn traits(page: &Page<'_>) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let (mut ran, mut came_out, mut not_run) = (false, false, false);
     let mut deviations: BTreeSet<&str> = BTreeSet::new();
     // What is shown counts as much as what is said: the output of a run mostly stands in a fence.
-    for line in page.lines.iter().filter(|line| !matches!(line.kind, Kind::Blank | Kind::Comment)) {
+    for line in page.lines.iter().filter(|line| !matches!(line.kind, LineKind::Blank | LineKind::Comment)) {
         let bits = PHRASES.all(line.text);
         let means_it = bits & (INTENT | NOT_RUN) == 0;
         not_run |= bits & NOT_RUN != 0;

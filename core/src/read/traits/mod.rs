@@ -9,18 +9,18 @@ mod files;
 mod maker;
 mod review;
 
-use super::lines::{Kind, Line};
-use super::sections::Page;
+use super::lines::{LineKind, TextLine};
+use super::sections::SectionedText;
 use super::{Problems, review as reviews};
-use crate::model::{Role, Said, Traits};
+use crate::model::{AnswerBody, Role, Traits};
 
-pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
+pub(crate) fn traits(role: Role, page: &SectionedText<'_>, said: &AnswerBody) -> Traits {
     match (role, said) {
         (Role::Explorer, _) => explorer::traits(page),
         (Role::Creator, _) => creator::traits(page),
         (Role::Maker, _) => maker::traits(page),
-        (Role::Gatekeeper | Role::Reviewer, Said::Review(review)) => review::traits(page, review),
-        (Role::Gatekeeper | Role::Reviewer, Said::Prose | Said::Proposal(_)) => Traits::default(),
+        (Role::Gatekeeper | Role::Reviewer, AnswerBody::Review(review)) => review::traits(page, review),
+        (Role::Gatekeeper | Role::Reviewer, AnswerBody::Prose | AnswerBody::Proposal(_)) => Traits::default(),
     }
 }
 
@@ -28,17 +28,17 @@ pub(crate) fn traits(role: Role, page: &Page<'_>, said: &Said) -> Traits {
 #[doc(hidden)]
 pub struct Untold<'a> {
     role: Role,
-    page: Page<'a>,
-    said: Said,
+    page: SectionedText<'a>,
+    said: AnswerBody,
 }
 
 impl<'a> Untold<'a> {
     pub fn new(role: Role, archetype: &str, text: &'a str) -> Untold<'a> {
-        let page = Page::new(text);
+        let page = SectionedText::new(text);
         let said = match role {
-            Role::Explorer | Role::Creator | Role::Maker => Said::Prose,
+            Role::Explorer | Role::Creator | Role::Maker => AnswerBody::Prose,
             Role::Gatekeeper | Role::Reviewer => {
-                Said::Review(reviews::review(archetype, &page.lines, &[], &mut Problems::default()))
+                AnswerBody::Review(reviews::review(archetype, &page.lines, &[], &mut Problems::default()))
             }
         };
         Untold { role, page, said }
@@ -51,7 +51,7 @@ impl<'a> Untold<'a> {
 
 /// A line that was said, with the heading it stands under.
 struct Placed<'p, 'a> {
-    line: &'p Line<'a>,
+    line: &'p TextLine<'a>,
     /// The line is a heading itself; then the titles are its own.
     is_heading: bool,
     /// The titles above it, from the outermost to its own section.
@@ -59,7 +59,7 @@ struct Placed<'p, 'a> {
 }
 
 /// Calls back with every line that was said, in order.
-fn each_said<'p, 'a>(page: &'p Page<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
+fn each_said<'p, 'a>(page: &'p SectionedText<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
     let mut headings = page.titles().peekable();
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut placed: Option<Placed<'p, 'a>> = None;
@@ -69,7 +69,7 @@ fn each_said<'p, 'a>(page: &'p Page<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) 
             open.retain(|(above, _)| *above < level);
             open.push((level, title));
         }
-        if line.kind != Kind::Plain {
+        if line.kind != LineKind::Plain {
             continue;
         }
         let titles = match placed.take() {

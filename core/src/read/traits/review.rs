@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use super::number;
 use crate::model::{Finding, Review, Severity, Traits};
-use crate::read::lines::Kind;
-use crate::read::sections::Page;
+use crate::read::lines::LineKind;
+use crate::read::sections::SectionedText;
 use crate::read::table;
 use crate::read::text::unbullet;
 use crate::rules::phrases::{Phrases, negated};
@@ -205,26 +205,26 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     ])
 });
 
-pub(super) fn traits(page: &Page<'_>, review: &Review) -> Traits {
+pub(super) fn traits(page: &SectionedText<'_>, review: &Review) -> Traits {
     let mut traits = Traits::default();
     for finding in &review.findings {
         let seen = look(finding);
         add(&seen, finding, &mut traits);
     }
     traits.considers +=
-        number(page.lines.iter().filter(|line| line.kind == Kind::Plain).filter(is_vague).count());
+        number(page.lines.iter().filter(|line| line.kind == LineKind::Plain).filter(is_vague).count());
     traits.reworded = alike::most_often(&review.findings);
     traits
 }
 
 /// What one finding says.
-struct Seen {
+struct FindingTraits {
     bits: u32,
     steps: u32,
 }
 
-fn look(finding: &Finding) -> Seen {
-    let mut seen = Seen { bits: 0, steps: 0 };
+fn look(finding: &Finding) -> FindingTraits {
+    let mut seen = FindingTraits { bits: 0, steps: 0 };
     for text in [beginning(&finding.description), beginning(&finding.fix)] {
         PHRASES.each(text, |at, bit| {
             let denied = bit & (COMPROMISED | IMPOSSIBLE | THEORETICAL) != 0 && negated(text, at);
@@ -235,7 +235,7 @@ fn look(finding: &Finding) -> Seen {
     seen
 }
 
-fn add(seen: &Seen, finding: &Finding, traits: &mut Traits) {
+fn add(seen: &FindingTraits, finding: &Finding, traits: &mut Traits) {
     let has = |bits: u32| seen.bits & bits != 0;
     let grave = finding.severity > Severity::Info;
     let shown = !finding.evidence.is_empty();
@@ -299,7 +299,7 @@ fn only_considers(finding: &Finding) -> bool {
 }
 
 /// A line beside the findings that begins with "consider" and names nothing.
-fn is_vague(line: &&crate::read::lines::Line<'_>) -> bool {
+fn is_vague(line: &&crate::read::lines::TextLine<'_>) -> bool {
     let text = unbullet(line.text.trim_start()).trim_start_matches(['*', '_', ' ']);
     let vague = ["consider ", "maybe ", "perhaps ", "you might want to", "it would be nice"];
     let may_be = text.starts_with(['c', 'C', 'm', 'M', 'p', 'P', 'y', 'Y', 'i', 'I']);

@@ -5,23 +5,23 @@ use crate::rules::signs;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    pub class: Class,
+    pub class: LeakKind,
     pub kind: &'static str,
     /// The beginning of the value and its length, or the words that gave it away. Never the value.
     pub shown: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum LeakKind {
     Credential,
     Bypass,
 }
 
-impl Class {
+impl LeakKind {
     pub fn name(self) -> &'static str {
         match self {
-            Class::Credential => "credential",
-            Class::Bypass => "authorization bypass",
+            LeakKind::Credential => "credential",
+            LeakKind::Bypass => "authorization bypass",
         }
     }
 }
@@ -121,7 +121,7 @@ pub fn found(path: &str, line: &str) -> Vec<Leak> {
         .or_else(|| literal(line).filter(|_| !is_test));
     let bypass = bypass(line).filter(|_| !is_test && !is_prose(path));
     let leak = |class| move |(kind, shown): (&'static str, String)| Leak { class, kind, shown };
-    credential.map(leak(Class::Credential)).into_iter().chain(bypass.map(leak(Class::Bypass))).collect()
+    credential.map(leak(LeakKind::Credential)).into_iter().chain(bypass.map(leak(LeakKind::Bypass))).collect()
 }
 
 fn is_prose(path: &str) -> bool {

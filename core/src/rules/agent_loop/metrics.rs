@@ -5,7 +5,7 @@ use crate::model::{LoopPolicy, Risk};
 
 /// A loop at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct LoopSnapshot {
     /// Rounds from Planner to Planner since a person last spoke.
     pub rounds_alone: u32,
     pub risk: Option<Risk>,
@@ -18,7 +18,7 @@ pub struct Moment {
 
 pub use crate::model::Alert;
 
-pub fn alerts(moment: Moment, policy: &LoopPolicy) -> Vec<Alert> {
+pub fn alerts(moment: LoopSnapshot, policy: &LoopPolicy) -> Vec<Alert> {
     let found = [
         (moment.rounds_alone >= policy.stuck_after, Alert::Stuck),
         (moment.risk == Some(Risk::High) && !moment.approved, Alert::HighRisk),

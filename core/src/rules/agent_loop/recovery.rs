@@ -4,7 +4,7 @@ use crate::model::LoopPolicy;
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum LoopFault {
     ReadTimeout,
     Network,
     TestCrash,
@@ -18,39 +18,39 @@ pub enum Trouble {
     LimitExceeded,
 }
 
-impl Trouble {
-    pub const ALL: [Trouble; 11] = [
-        Trouble::ReadTimeout,
-        Trouble::Network,
-        Trouble::TestCrash,
-        Trouble::FileNotFound,
-        Trouble::Unparsable,
-        Trouble::ForbiddenCommand,
-        Trouble::Unrecoverable,
-        Trouble::WriteFailed,
-        Trouble::UnclearInstructions,
-        Trouble::PartialStep,
-        Trouble::LimitExceeded,
+impl LoopFault {
+    pub const ALL: [LoopFault; 11] = [
+        LoopFault::ReadTimeout,
+        LoopFault::Network,
+        LoopFault::TestCrash,
+        LoopFault::FileNotFound,
+        LoopFault::Unparsable,
+        LoopFault::ForbiddenCommand,
+        LoopFault::Unrecoverable,
+        LoopFault::WriteFailed,
+        LoopFault::UnclearInstructions,
+        LoopFault::PartialStep,
+        LoopFault::LimitExceeded,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Trouble::ReadTimeout => "read_timeout",
-            Trouble::Network => "network",
-            Trouble::TestCrash => "test_crash",
-            Trouble::FileNotFound => "file_not_found",
-            Trouble::Unparsable => "unparsable",
-            Trouble::ForbiddenCommand => "forbidden_command",
-            Trouble::Unrecoverable => "unrecoverable",
-            Trouble::WriteFailed => "write_failed",
-            Trouble::UnclearInstructions => "unclear_instructions",
-            Trouble::PartialStep => "partial_step",
-            Trouble::LimitExceeded => "limit_exceeded",
+            LoopFault::ReadTimeout => "read_timeout",
+            LoopFault::Network => "network",
+            LoopFault::TestCrash => "test_crash",
+            LoopFault::FileNotFound => "file_not_found",
+            LoopFault::Unparsable => "unparsable",
+            LoopFault::ForbiddenCommand => "forbidden_command",
+            LoopFault::Unrecoverable => "unrecoverable",
+            LoopFault::WriteFailed => "write_failed",
+            LoopFault::UnclearInstructions => "unclear_instructions",
+            LoopFault::PartialStep => "partial_step",
+            LoopFault::LimitExceeded => "limit_exceeded",
         }
     }
 
-    pub fn parse(word: &str) -> Option<Trouble> {
-        Trouble::ALL.into_iter().find(|trouble| trouble.name() == word)
+    pub fn parse(word: &str) -> Option<LoopFault> {
+        LoopFault::ALL.into_iter().find(|trouble| trouble.name() == word)
     }
 }
 
@@ -83,24 +83,26 @@ impl Remedy {
 }
 
 /// What to do, given how often it was tried again for the same trouble in this step.
-pub fn remedy(trouble: Trouble, retries: u32, policy: &LoopPolicy) -> Remedy {
+pub fn remedy(trouble: LoopFault, retries: u32, policy: &LoopPolicy) -> Remedy {
     match (trouble, retries) {
-        (Trouble::ReadTimeout, 0) => Remedy::Retry,
-        (Trouble::Network, n) if n < policy.network_retries => {
+        (LoopFault::ReadTimeout, 0) => Remedy::Retry,
+        (LoopFault::Network, n) if n < policy.network_retries => {
             Remedy::RetryAfter(policy.first_pause_ms.saturating_mul(1 << n.min(16)))
         }
-        (Trouble::TestCrash, 0) => Remedy::RetryWithFewer,
-        (Trouble::Unparsable, n) if n < policy.unread_retries => Remedy::AskAgain,
-        (Trouble::ForbiddenCommand | Trouble::Unrecoverable | Trouble::Unparsable, _) => Remedy::ToHuman,
+        (LoopFault::TestCrash, 0) => Remedy::RetryWithFewer,
+        (LoopFault::Unparsable, n) if n < policy.unread_retries => Remedy::AskAgain,
+        (LoopFault::ForbiddenCommand | LoopFault::Unrecoverable | LoopFault::Unparsable, _) => {
+            Remedy::ToHuman
+        }
         (
-            Trouble::ReadTimeout
-            | Trouble::Network
-            | Trouble::TestCrash
-            | Trouble::FileNotFound
-            | Trouble::WriteFailed
-            | Trouble::UnclearInstructions
-            | Trouble::PartialStep
-            | Trouble::LimitExceeded,
+            LoopFault::ReadTimeout
+            | LoopFault::Network
+            | LoopFault::TestCrash
+            | LoopFault::FileNotFound
+            | LoopFault::WriteFailed
+            | LoopFault::UnclearInstructions
+            | LoopFault::PartialStep
+            | LoopFault::LimitExceeded,
             _,
         ) => Remedy::ToPlanner,
     }

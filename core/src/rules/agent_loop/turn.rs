@@ -3,12 +3,12 @@
 //! Nobody speaks for anybody else. Only whoever's turn it is is heard, apart from a person, who may stop at any time. A person's words mean what the
 //! state asks about: the same "go on, Planner" is an answer, a request for changes or a restart.
 
-use super::states::{Heard, State};
+use super::states::{State, TurnEvent};
 use crate::model::{Speaker, Token};
 
 /// A block that was routed (see [`crate::read::signal::route`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct RoutedSignal {
     /// Whose text the block stands in; what stands in the cycle file behind our last mark is a person's.
     pub by: Speaker,
     pub agent: Speaker,
@@ -16,11 +16,11 @@ pub struct Said {
     pub result: Option<Token>,
     pub next: Speaker,
     /// What the program itself knows about it.
-    pub facts: Facts,
+    pub facts: TurnFacts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Facts {
+pub struct TurnFacts {
     /// The gate asks before somebody acts on this plan.
     pub gated: bool,
     /// A forbidden command, or a blocker that nobody can remove.
@@ -34,7 +34,7 @@ pub struct Facts {
 }
 
 /// What a block means here; or why it means nothing.
-pub fn heard(state: State, said: Said) -> Result<Heard, String> {
+pub fn heard(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
     if said.by != said.agent {
         return Err(format!("the {} writes in the name of the {}", said.by.name(), said.agent.name()));
     }
@@ -54,15 +54,15 @@ pub fn heard(state: State, said: Said) -> Result<Heard, String> {
     })
 }
 
-fn of_human(state: State, said: Said) -> Option<Heard> {
+fn of_human(state: State, said: RoutedSignal) -> Option<TurnEvent> {
     let approves = said.result.is_some_and(Token::approves);
     let to_planner = said.next == Speaker::Planner;
     match state {
-        State::Idle => (said.result == Some(Token::Init)).then_some(Heard::Goal),
-        State::Waiting => (to_planner && !approves).then_some(Heard::Answer),
-        State::Gate | State::Approval if approves => Some(Heard::Approve),
-        State::Gate | State::Approval => to_planner.then_some(Heard::RequestChanges),
-        State::Paused => (to_planner && !approves).then_some(Heard::Restart),
+        State::Idle => (said.result == Some(Token::Init)).then_some(TurnEvent::Goal),
+        State::Waiting => (to_planner && !approves).then_some(TurnEvent::Answer),
+        State::Gate | State::Approval if approves => Some(TurnEvent::Approve),
+        State::Gate | State::Approval => to_planner.then_some(TurnEvent::RequestChanges),
+        State::Paused => (to_planner && !approves).then_some(TurnEvent::Restart),
         State::Align
         | State::Execute
         | State::Evaluate
@@ -73,34 +73,34 @@ fn of_human(state: State, said: Said) -> Option<Heard> {
     }
 }
 
-fn of_planner(said: Said) -> Option<Heard> {
+fn of_planner(said: RoutedSignal) -> Option<TurnEvent> {
     match said.next {
-        Speaker::Human => Some(Heard::Questions),
-        Speaker::Actor if said.facts.grave || said.facts.gated => Some(Heard::GatedPlan),
-        Speaker::Actor => Some(Heard::Plan),
+        Speaker::Human => Some(TurnEvent::Questions),
+        Speaker::Actor if said.facts.grave || said.facts.gated => Some(TurnEvent::GatedPlan),
+        Speaker::Actor => Some(TurnEvent::Plan),
         Speaker::Planner | Speaker::Judge => None,
     }
 }
 
-fn of_actor(said: Said) -> Option<Heard> {
+fn of_actor(said: RoutedSignal) -> Option<TurnEvent> {
     match (said.result, said.next) {
-        _ if said.facts.grave => Some(Heard::GraveFail),
-        _ if said.facts.oversized || said.facts.nothing_done => Some(Heard::Fail),
-        (Some(Token::Success), _) => Some(Heard::Success),
-        (Some(Token::Fail), Speaker::Human) => Some(Heard::GraveFail),
-        (Some(Token::Fail), _) => Some(Heard::Fail),
+        _ if said.facts.grave => Some(TurnEvent::GraveFail),
+        _ if said.facts.oversized || said.facts.nothing_done => Some(TurnEvent::Fail),
+        (Some(Token::Success), _) => Some(TurnEvent::Success),
+        (Some(Token::Fail), Speaker::Human) => Some(TurnEvent::GraveFail),
+        (Some(Token::Fail), _) => Some(TurnEvent::Fail),
         // Whatever else it says to a person: it did not do its step.
-        (_, Speaker::Human) => Some(Heard::GraveFail),
+        (_, Speaker::Human) => Some(TurnEvent::GraveFail),
         (_, Speaker::Planner | Speaker::Actor | Speaker::Judge) => None,
     }
 }
 
 /// The count of INSUFFICIENT is ours: a Judge who counts otherwise pauses nothing, and prevents no pause.
-fn of_judge(said: Said) -> Option<Heard> {
+fn of_judge(said: RoutedSignal) -> Option<TurnEvent> {
     match said.result {
-        _ if said.facts.objections => Some(Heard::Insufficient),
-        Some(Token::Pass) => Some(Heard::Pass),
-        Some(Token::Insufficient) => Some(Heard::Insufficient),
-        _ => (said.next == Speaker::Human).then_some(Heard::Unclear),
+        _ if said.facts.objections => Some(TurnEvent::Insufficient),
+        Some(Token::Pass) => Some(TurnEvent::Pass),
+        Some(Token::Insufficient) => Some(TurnEvent::Insufficient),
+        _ => (said.next == Speaker::Human).then_some(TurnEvent::Unclear),
     }
 }

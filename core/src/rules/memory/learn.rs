@@ -11,15 +11,15 @@ use crate::text::short_line;
 
 /// One lesson as it is afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct LessonUpdate {
     pub lesson: Lesson,
-    pub what: What,
+    pub what: LessonChange,
     /// It is told no more.
     pub archived: Option<Archived>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum LessonChange {
     /// Seen for the first time.
     Created,
     /// Seen in one more run.
@@ -34,15 +34,15 @@ pub enum What {
     Decayed,
 }
 
-impl What {
+impl LessonChange {
     pub fn name(self) -> &'static str {
         match self {
-            What::Created => "created",
-            What::Reinforced => "reinforced",
-            What::DoublyReinforced => "doubly_reinforced",
-            What::Ineffective => "ineffective",
-            What::Unseen => "unseen",
-            What::Decayed => "decayed",
+            LessonChange::Created => "created",
+            LessonChange::Reinforced => "reinforced",
+            LessonChange::DoublyReinforced => "doubly_reinforced",
+            LessonChange::Ineffective => "ineffective",
+            LessonChange::Unseen => "unseen",
+            LessonChange::Decayed => "decayed",
         }
     }
 }
@@ -90,9 +90,9 @@ pub fn learn(
     retired: &[Lesson],
     before: Option<&BTreeSet<String>>,
     first: u32,
-) -> Vec<Step> {
+) -> Vec<LessonUpdate> {
     let policy = &lived.policy.memory;
-    let mut steps: BTreeMap<usize, Step> = BTreeMap::new();
+    let mut steps: BTreeMap<usize, LessonUpdate> = BTreeMap::new();
     if before.is_none() {
         for (at, lesson) in known.iter().enumerate().filter(|(_, lesson)| lived.blamed.contains(&lesson.id)) {
             steps.insert(at, blame(lesson, lived, policy));
@@ -122,7 +122,11 @@ pub fn learn(
             }
         }
     }
-    let new = created.into_iter().map(|lesson| Step { lesson, what: What::Created, archived: None });
+    let new = created.into_iter().map(|lesson| LessonUpdate {
+        lesson,
+        what: LessonChange::Created,
+        archived: None,
+    });
     steps.into_values().chain(new).collect()
 }
 
@@ -180,7 +184,13 @@ fn create(number: u32, found: &Tracked, lasting: bool, lived: &Lived, policy: &M
     }
 }
 
-fn reinforce(lesson: &Lesson, found: &Tracked, lasting: bool, lived: &Lived, policy: &Memory) -> Step {
+fn reinforce(
+    lesson: &Lesson,
+    found: &Tracked,
+    lasting: bool,
+    lived: &Lived,
+    policy: &Memory,
+) -> LessonUpdate {
     let mut lesson = seen(lesson, lived);
     lesson.frequency = lesson.frequency.saturating_add(if lasting { policy.persistent_boost } else { 1 });
     let grave = |name: &str| {
@@ -189,32 +199,36 @@ fn reinforce(lesson: &Lesson, found: &Tracked, lasting: bool, lived: &Lived, pol
     if grave(found.severity.name()) > grave(&lesson.severity) {
         found.severity.name().clone_into(&mut lesson.severity);
     }
-    let what = if lasting { What::DoublyReinforced } else { What::Reinforced };
-    Step { lesson, what, archived: None }
+    let what = if lasting { LessonChange::DoublyReinforced } else { LessonChange::Reinforced };
+    LessonUpdate { lesson, what, archived: None }
 }
 
-fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> Step {
+fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
     let mut lesson = seen(lesson, lived);
     lesson.ineffective = lesson.ineffective.saturating_add(1);
     lesson.frequency = lesson.frequency.saturating_sub(1);
     let useless = lesson.ineffective >= policy.ineffective_limit || lesson.frequency == 0;
-    Step { lesson, what: What::Ineffective, archived: useless.then_some(Archived::Ineffective) }
+    LessonUpdate {
+        lesson,
+        what: LessonChange::Ineffective,
+        archived: useless.then_some(Archived::Ineffective),
+    }
 }
 
 fn seen(lesson: &Lesson, lived: &Lived) -> Lesson {
     Lesson { last_seen_run: lived.run_id.clone(), runs_since_last_seen: 0, ..lesson.clone() }
 }
 
-fn age(lesson: &Lesson, policy: &Memory) -> Step {
+fn age(lesson: &Lesson, policy: &Memory) -> LessonUpdate {
     let mut lesson = lesson.clone();
     lesson.runs_since_last_seen = lesson.runs_since_last_seen.saturating_add(1);
     if lesson.runs_since_last_seen < policy.decay_after_runs {
-        return Step { lesson, what: What::Unseen, archived: None };
+        return LessonUpdate { lesson, what: LessonChange::Unseen, archived: None };
     }
     lesson.runs_since_last_seen = 0;
     lesson.frequency = lesson.frequency.saturating_sub(1);
     let archived = (lesson.frequency == 0).then_some(Archived::Decayed);
-    Step { lesson, what: What::Decayed, archived }
+    LessonUpdate { lesson, what: LessonChange::Decayed, archived }
 }
 
 /// The weakest lessons beyond a number; a preference is never one of them.

@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use crate::rules::convergence::keywords;
 
 pub use effect::{Effect, effects};
-pub use learn::{Archived, Step, What, crowded_out, learn, retires, tags};
+pub use learn::{Archived, LessonChange, LessonUpdate, crowded_out, learn, retires, tags};
 pub use lived::Lived;
 pub use regress::{Regression, mark, regressions};
-pub use tell::{Telling, Why, said, select, tell, told_text};
+pub use tell::{LessonReason, Telling, said, select, tell, told_text};
 
 /// The domain of a lesson that holds everywhere.
 pub const GENERAL: &str = "general";

@@ -10,7 +10,7 @@ use crate::model::{Boundaries, Lesson, LessonKind, Memory, Policy};
 
 /// Why a lesson is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum LessonReason {
     /// The user wants it so.
     Preference,
     /// Seen so often that it goes to everybody.
@@ -19,12 +19,12 @@ pub enum Why {
     Recurring,
 }
 
-impl Why {
+impl LessonReason {
     pub fn name(self) -> &'static str {
         match self {
-            Why::Preference => "preference",
-            Why::Frequent => "frequent",
-            Why::Recurring => "recurring",
+            LessonReason::Preference => "preference",
+            LessonReason::Frequent => "frequent",
+            LessonReason::Recurring => "recurring",
         }
     }
 }
@@ -33,7 +33,7 @@ impl Why {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telling<'a> {
     /// The most frequent first.
-    pub lessons: Vec<(&'a Lesson, Why)>,
+    pub lessons: Vec<(&'a Lesson, LessonReason)>,
     /// How many would have fitted.
     pub candidates: usize,
 }
@@ -46,7 +46,7 @@ pub fn tell<'a>(
     memory: &Memory,
     boundaries: &Boundaries,
 ) -> Telling<'a> {
-    let mut told: Vec<(&Lesson, Why)> = lessons
+    let mut told: Vec<(&Lesson, LessonReason)> = lessons
         .iter()
         .filter_map(|lesson| Some((lesson, fits(lesson, domain, archetype, memory)?)))
         .collect();
@@ -61,16 +61,16 @@ pub fn tell<'a>(
     Telling { lessons: told, candidates }
 }
 
-fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Option<Why> {
+fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Option<LessonReason> {
     let for_this_one = lesson.archetype.as_ref().is_none_or(|only| only == archetype);
     let here = lesson.domain == domain || lesson.domain == GENERAL;
     if lesson.kind == LessonKind::Preference {
-        return for_this_one.then_some(Why::Preference);
+        return for_this_one.then_some(LessonReason::Preference);
     }
     if lesson.frequency >= memory.always_threshold {
-        return Some(Why::Frequent);
+        return Some(LessonReason::Frequent);
     }
-    (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(Why::Recurring)
+    (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(LessonReason::Recurring)
 }
 
 /// The same for everybody who may be sent. The past keeps the lessons that anybody is told, and to whom which.

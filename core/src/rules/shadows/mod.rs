@@ -24,7 +24,7 @@ pub(crate) use places::{Places, is_code};
 pub(crate) use rogue::outside;
 
 use crate::model::{
-    Answer, Change, Domain, Finding, Proposal, Review, Said, Severity, Shadow, Shadows, Sighting,
+    Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, Shadow, Shadows, Sighting,
 };
 
 /// What a check looks at. All from the log.
@@ -93,8 +93,8 @@ pub(crate) fn sighting(trigger: &str, measured: u32, threshold: u32, detail: Str
 /// The review in an answer, where it is one.
 fn review<'a>(facts: &Facts<'a>) -> Option<&'a Review> {
     match &facts.answer.said {
-        Said::Review(review) => Some(review),
-        Said::Prose | Said::Proposal(_) => None,
+        AnswerBody::Review(review) => Some(review),
+        AnswerBody::Prose | AnswerBody::Proposal(_) => None,
     }
 }
 

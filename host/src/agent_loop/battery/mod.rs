@@ -16,7 +16,7 @@ pub use tools::{Kind, TOOLS, Tool, When, detected};
 
 use crate::executors::checks::shell;
 use crate::executors::tail;
-use crate::git::Oid;
+use crate::git::ObjectId;
 use crate::git::workspace;
 use crate::proc::{Cause, NotStarted};
 use crate::world::World;
@@ -81,13 +81,13 @@ impl Report {
 
 /// Runs all of it; nothing when the user stopped it. It is run again when the loop goes on.
 pub fn run(world: &World, wanted: Wanted<'_>) -> Option<Report> {
-    let ids =
-        Oid::parse(wanted.base.as_bytes()).and_then(|base| Ok((base, Oid::parse(wanted.commit.as_bytes())?)));
+    let ids = ObjectId::parse(wanted.base.as_bytes())
+        .and_then(|base| Ok((base, ObjectId::parse(wanted.commit.as_bytes())?)));
     let (base, commit) = match ids {
         Ok(ids) => ids,
         Err(error) => return Some(unable(&wanted, &error.to_string())),
     };
-    let slot = match world.pool.take(workspace::Kind::Scratch, &world.run_id, &commit) {
+    let slot = match world.pool.take(workspace::WorkspaceKind::Scratch, &world.run_id, &commit) {
         Ok(slot) => slot,
         Err(error) => return Some(unable(&wanted, &format!("no scratch copy: {error}"))),
     };

@@ -1,10 +1,10 @@
 //! A look at every line a step adds (PJ-44). A diff may be of any size, so it goes by line by line, and what is kept are
 //! the first findings and the number of all.
 
-use archeflow_core::rules::agent_loop::leaks::{self, Class};
-use archeflow_core::split::{Lines, Piece, Side, Walk};
+use archeflow_core::rules::agent_loop::leaks::{self, LeakKind};
+use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
-use crate::git::{Oid, Repo, change, runner};
+use crate::git::{ObjectId, Repo, change, runner};
 
 /// Findings that are told one by one.
 const TOLD: usize = 20;
@@ -23,7 +23,7 @@ pub struct Scan {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spotted {
-    pub class: Class,
+    pub class: LeakKind,
     pub kind: &'static str,
     pub path: String,
     pub line: u64,
@@ -31,7 +31,7 @@ pub struct Spotted {
     pub shown: String,
 }
 
-pub(super) fn look(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Scan, String> {
+pub(super) fn look(repo: &Repo, base: &ObjectId, commit: &ObjectId) -> Result<Scan, String> {
     let mut scan = Scan::default();
     let looked = each_added(repo, base, commit, &mut |added| scan.take(&added));
     looked.map(|()| scan).map_err(|error| error.to_string())
@@ -40,8 +40,8 @@ pub(super) fn look(repo: &Repo, base: &Oid, commit: &Oid) -> Result<Scan, String
 /// The lines that a step adds, without their marks, up to a size.
 pub(crate) fn added_text(
     repo: &Repo,
-    base: &Oid,
-    commit: &Oid,
+    base: &ObjectId,
+    commit: &ObjectId,
     most: usize,
 ) -> Result<String, runner::Error> {
     let mut text = String::new();
@@ -78,12 +78,12 @@ struct Added<'a> {
 
 fn each_added(
     repo: &Repo,
-    base: &Oid,
-    commit: &Oid,
+    base: &ObjectId,
+    commit: &ObjectId,
     each: &mut dyn FnMut(Added<'_>),
 ) -> Result<(), runner::Error> {
     let mut walker = Walker::default();
-    let mut lines = Lines::new(PIECE, OVERLAP);
+    let mut lines = LineChunker::new(PIECE, OVERLAP);
     let parted = change::parted(repo, base, commit)?;
     change::diff_stream(repo, &parted, commit, &mut |bytes| {
         lines.feed(bytes, &mut |piece| walker.piece(piece, each));
@@ -103,14 +103,14 @@ struct Walker {
 }
 
 impl Walker {
-    fn piece(&mut self, piece: Piece<'_>, each: &mut dyn FnMut(Added<'_>)) {
+    fn piece(&mut self, piece: LineChunk<'_>, each: &mut dyn FnMut(Added<'_>)) {
         if piece.first {
             self.number = None;
             if self.walk.is_over() {
                 return self.header(piece.bytes);
             }
             let number = self.walk.new;
-            if self.walk.step(piece.bytes) == Side::Added {
+            if self.walk.step(piece.bytes) == PatchSide::Added {
                 self.number = Some(number);
             }
         }

@@ -4,7 +4,7 @@
 //! The agent is the user's own, with the user's own settings: it gets the environment every command gets and nothing
 //! else.
 
-use super::{Client, Errand, Rest, Start, own};
+use super::{Client, CommandInputs, Rest, Start, own};
 use crate::acp::WORKING;
 use crate::backends::Invocation;
 
@@ -26,7 +26,7 @@ pub(super) const CLIENT: Client = Client {
     hear: own::hear,
 };
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let mut args = vec![COMMAND.into()];
     if errand.writes {
         args.push("--writes".into());

@@ -2,17 +2,17 @@
 //! asked and with which key is settled here, from the user's variables alone; the key goes along as a variable of that
 //! one process.
 
-use super::{Client, Errand, Rest, Start, own};
+use super::{Client, CommandInputs, Rest, Start, own};
 use crate::backends::Invocation;
 use crate::model_agent::place::{self, Wrong};
-use crate::model_agent::{KEY, Provider, Settings, Task, tools};
+use crate::model_agent::{KEY, ModelSettings, Provider, Task, tools};
 
 const fn client(
     name: &'static str,
     vendor: &'static str,
     sign_in: &'static str,
     own: &'static [&'static str],
-    command: fn(&Errand<'_>) -> Start,
+    command: fn(&CommandInputs<'_>) -> Start,
 ) -> Client {
     Client {
         name,
@@ -54,7 +54,7 @@ pub(super) const OLLAMA: Client = client(
     |errand| start(Provider::Ollama, errand),
 );
 
-fn start(provider: Provider, errand: &Errand<'_>) -> Start {
+fn start(provider: Provider, errand: &CommandInputs<'_>) -> Start {
     let settled = place::settle(provider, errand.model, errand.tier, errand.variables);
     let (url, model, key, wrong) = match settled {
         Ok(settled) => (settled.place.url, settled.model, settled.key, None),
@@ -70,7 +70,7 @@ fn start(provider: Provider, errand: &Errand<'_>) -> Start {
         writes: errand.writes,
         home: errand.home.to_owned(),
         resumes: errand.resumes.map(|session| session.id.clone()),
-        settings: Settings::read(errand.variable(place::SETTINGS)),
+        settings: ModelSettings::read(errand.variable(place::SETTINGS)),
         wrong,
     };
     let args = vec!["__model".into(), task.written().into()];

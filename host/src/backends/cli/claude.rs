@@ -10,7 +10,8 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -38,7 +39,7 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = "Read,Grep,Glob";
 const WRITING: [&str; 4] = ["Bash", "Edit", "Write", "NotebookEdit"];
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let tools = if errand.writes { format!("{READING},{}", WRITING.join(",")) } else { READING.to_owned() };
     let model = match (errand.model, errand.tier) {
         ("", Tier::Haiku) => "haiku",
@@ -82,7 +83,7 @@ fn command(errand: &Errand<'_>) -> Start {
     }
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     match (text(line, "type"), text(line, "subtype")) {
         ("system", "init") => {
             text(line, "session_id").clone_into(&mut heard.session);
@@ -97,7 +98,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
                 status => by_status(status, &said),
             };
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault::new(kind, said));
+            heard.hitch = Some(ClientFault::new(kind, said));
             Some(note)
         }
         ("system", "permission_denied") => Some(format!("was refused {}", text(line, "tool_name"))),
@@ -130,7 +131,7 @@ fn note(block: &Value) -> Option<String> {
     }
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     text(line, "result").clone_into(&mut heard.answer);
     heard.form = line.get("structured_output").filter(|form| !form.is_null()).map(Value::to_string);
@@ -146,7 +147,7 @@ fn close(line: &Value, heard: &mut Heard) {
         Some(fault(line))
     } else {
         (text(line, "stop_reason") == "refusal")
-            .then(|| Fault::new(Failure::Refused, "the model declined the task"))
+            .then(|| ClientFault::new(Failure::Refused, "the model declined the task"))
     };
 }
 
@@ -177,7 +178,7 @@ fn cost(line: &Value) -> Stated {
     if models.is_empty() { Stated::Nothing } else { Stated::Amount(sum) }
 }
 
-fn fault(line: &Value) -> Fault {
+fn fault(line: &Value) -> ClientFault {
     let errors = || line.pointer("/errors/0").and_then(Value::as_str).unwrap_or_default();
     let said = Some(text(line, "result")).filter(|said| !said.is_empty()).unwrap_or_else(errors);
     let kind = match (text(line, "terminal_reason"), number(line, "api_error_status")) {
@@ -188,5 +189,5 @@ fn fault(line: &Value) -> Fault {
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, said),
     };
-    Fault::new(kind, said)
+    ClientFault::new(kind, said)
 }

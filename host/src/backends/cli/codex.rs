@@ -8,7 +8,8 @@ use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, TOO_LONG, by_status, first_line, number, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, by_status, first_line,
+    number, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -27,7 +28,7 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let sandbox = if errand.writes { "workspace-write" } else { "read-only" };
     let mut args: Vec<std::ffi::OsString> = Vec::new();
     args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
@@ -62,7 +63,7 @@ fn command(errand: &Errand<'_>) -> Start {
 
 /// What the client itself calls affordable, its workhorse, and made for the most demanding work. What another provider
 /// has is not known here.
-fn model<'a>(errand: &Errand<'a>) -> Option<&'a str> {
+fn model<'a>(errand: &CommandInputs<'a>) -> Option<&'a str> {
     match (errand.model, errand.tier) {
         ("", _) if errand.variable("OPENAI_BASE_URL").is_some() => None,
         ("", Tier::Haiku) => Some("gpt-6-luna"),
@@ -86,7 +87,7 @@ fn toml_text(text: &str) -> String {
     Value::String(text.chars().filter(|c| !c.is_control()).collect()).to_string()
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     match text(line, "type") {
         "thread.started" => {
             text(line, "thread_id").clone_into(&mut heard.session);
@@ -99,7 +100,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         "error" => {
             let said = text(line, "message").to_owned();
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault::new(kind(&said), said));
+            heard.hitch = Some(ClientFault::new(kind(&said), said));
             Some(note)
         }
         "turn.completed" => {
@@ -110,14 +111,14 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         "turn.failed" => {
             heard.finished = true;
             let said = line.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
-            heard.fault = Some(Fault::new(kind(said), plain(said)));
+            heard.fault = Some(ClientFault::new(kind(said), plain(said)));
             None
         }
         _ => None,
     }
 }
 
-fn item(item: &Value, completed: bool, heard: &mut Heard) -> Option<String> {
+fn item(item: &Value, completed: bool, heard: &mut ClientOutput) -> Option<String> {
     heard.worked |= text(item, "type") != "error";
     match (text(item, "type"), completed) {
         ("agent_message", true) => {

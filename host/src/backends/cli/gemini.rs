@@ -12,8 +12,8 @@ use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, TOO_LONG, by_status, first_line, number, pairs,
-    speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, by_status, first_line,
+    number, pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -44,7 +44,7 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = r#""read_file","read_many_files","grep_search","glob","list_directory""#;
 const WRITING: &str = r#""write_file","replace","run_shell_command""#;
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let model = match (errand.model, errand.tier) {
         ("", Tier::Haiku) => "flash-lite",
         ("", Tier::Sonnet) => "flash",
@@ -83,7 +83,7 @@ fn command(errand: &Errand<'_>) -> Start {
 }
 
 /// The tools it has, how it signs in, and as few tries as it can be talked into.
-fn settings(errand: &Errand<'_>) -> String {
+fn settings(errand: &CommandInputs<'_>) -> String {
     let tools = if errand.writes { format!("{READING},{WRITING}") } else { READING.to_owned() };
     let vertex = errand.variable("GOOGLE_GENAI_USE_VERTEXAI").is_some_and(|value| value == "true");
     let sign_in = match errand.variable("GEMINI_API_KEY") {
@@ -103,7 +103,7 @@ fn policy(writes: bool) -> String {
     format!("[[rule]]\ntoolName = [{which}]\ndecision = \"{decision}\"\npriority = 900\n{more}")
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     match text(line, "type") {
         "init" => {
             text(line, "session_id").clone_into(&mut heard.session);
@@ -151,7 +151,7 @@ fn note(line: &Value) -> Option<String> {
     })
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     let stats = line.get("stats").unwrap_or(&Value::Null);
     heard.tokens = Some(tokens(stats));
@@ -164,7 +164,7 @@ fn close(line: &Value, heard: &mut Heard) {
     heard.fault = match text(line, "status") {
         "success" if unasked => {
             let said = "it ended without asking the model, as it does with a brief that is too long";
-            Some(Fault::new(Failure::ContextTooLong, said))
+            Some(ClientFault::new(Failure::ContextTooLong, said))
         }
         "success" => None,
         _ => Some(fault(line.pointer("/error/message").and_then(Value::as_str).unwrap_or_default())),
@@ -184,7 +184,7 @@ fn tokens(stats: &Value) -> Tokens {
 }
 
 /// The provider's answer in brackets, as JSON or only its message. Below that may stand the client's own advice.
-fn fault(message: &str) -> Fault {
+fn fault(message: &str) -> ClientFault {
     let (said, advice) = message.split_once("]\n").unwrap_or((message, ""));
     let said = said.trim_start_matches("[API Error: ").trim_end_matches(']');
     let answer = serde_json::from_str::<Value>(said).unwrap_or_default();
@@ -202,5 +202,5 @@ fn fault(message: &str) -> Fault {
         0 => Failure::Exit,
         status => by_status(status, plain),
     };
-    Fault::new(kind, plain)
+    ClientFault::new(kind, plain)
 }

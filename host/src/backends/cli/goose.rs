@@ -8,7 +8,8 @@ use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, TOO_LONG, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, first_line, number, pairs,
+    speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -50,7 +51,7 @@ pub(super) const CLIENT: Client = Client {
 /// Every conversation has this name. Whoever goes on goes on with the last one: the home belongs to one archetype.
 const CONVERSATION: &str = "archeflow";
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let tools = if errand.writes { "developer" } else { "analyze" };
     let mut args: Vec<&str> = vec!["run", "-q", "--output-format", "stream-json"];
     args.extend(["--no-profile", "--with-builtin", tools]);
@@ -89,7 +90,7 @@ fn command(errand: &Errand<'_>) -> Start {
 }
 
 /// The file of those who keep their keys in one.
-fn secrets(errand: &Errand<'_>) -> Option<std::path::PathBuf> {
+fn secrets(errand: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
     let folder = match errand.variable("GOOSE_PATH_ROOT") {
         Some(root) => std::path::Path::new(root).join("config"),
         None => errand.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
@@ -97,9 +98,9 @@ fn secrets(errand: &Errand<'_>) -> Option<std::path::PathBuf> {
     Some(folder.join("secrets.yaml"))
 }
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     if let Some(said) = line.as_str().and_then(|line| line.strip_prefix("error: ")) {
-        heard.hitch = Some(Fault::new(kind(said), said));
+        heard.hitch = Some(ClientFault::new(kind(said), said));
         return first_line(said);
     }
     match text(line, "type") {
@@ -118,17 +119,17 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
 }
 
 /// One block of a message. What has no id comes from the client and not from the model.
-fn said(block: &Value, own_words: bool, heard: &mut Heard) -> Option<String> {
+fn said(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
     match text(block, "type") {
         "text" if own_words => {
             let said = text(block, "text");
-            heard.hitch = Some(Fault::new(kind(said), plain(said)));
+            heard.hitch = Some(ClientFault::new(kind(said), plain(said)));
             first_line(said)
         }
         "systemNotification" => {
             let said = text(block, "msg");
             if speaks_of(said, &["unable to continue"]) {
-                heard.fault = Some(Fault::new(kind(said), said));
+                heard.fault = Some(ClientFault::new(kind(said), said));
             }
             first_line(said)
         }
@@ -167,7 +168,7 @@ fn note(call: &Value) -> Option<String> {
     })
 }
 
-fn close(line: &Value, heard: &mut Heard) {
+fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     CONVERSATION.clone_into(&mut heard.session);
     let counted = line.get("total_tokens").is_some_and(Value::is_u64);
@@ -179,7 +180,8 @@ fn close(line: &Value, heard: &mut Heard) {
     });
     // What it said last, in its own words, is why it stopped.
     let last = heard.hitch.take();
-    let silent = || (!counted).then(|| Fault::new(Failure::Exit, "it closed without having counted a token"));
+    let silent =
+        || (!counted).then(|| ClientFault::new(Failure::Exit, "it closed without having counted a token"));
     heard.fault = heard.fault.take().or(last).or_else(silent);
 }
 

@@ -47,8 +47,8 @@ pub struct Client {
     counts_on: bool,
     /// It can be held to a schema, and so answer in a form.
     pub takes_schema: bool,
-    command: fn(&Errand<'_>) -> Start,
-    hear: fn(&Value, &mut Heard) -> Option<String>,
+    command: fn(&CommandInputs<'_>) -> Start,
+    hear: fn(&Value, &mut ClientOutput) -> Option<String>,
 }
 
 /// What follows the colon in a spec.
@@ -97,7 +97,7 @@ pub fn find(name: &str) -> Option<&'static Client> {
 
 /// All that a command line depends on. The brief is not part of it: every client reads it on standard input.
 #[derive(Debug, Clone, Copy)]
-pub struct Errand<'a> {
+pub struct CommandInputs<'a> {
     /// The Maker changes its working copy; nobody else may.
     pub writes: bool,
     pub tier: Tier,
@@ -115,7 +115,7 @@ pub struct Errand<'a> {
     pub variables: &'a [(OsString, OsString)],
 }
 
-impl Errand<'_> {
+impl CommandInputs<'_> {
     fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.as_os_str())
@@ -153,7 +153,7 @@ pub struct Lent {
 
 /// What a client's lines have said so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ClientOutput {
     /// The last thing it said, in full.
     pub answer: String,
     /// Where the text comes in pieces: the next piece begins something new.
@@ -174,12 +174,12 @@ pub struct Heard {
     /// Tools it wanted and was refused.
     pub denied: Vec<String>,
     /// Why it gave up.
-    pub fault: Option<Fault>,
+    pub fault: Option<ClientFault>,
     /// What it was trying to get over when it was last heard of.
-    pub hitch: Option<Fault>,
+    pub hitch: Option<ClientFault>,
 }
 
-impl Heard {
+impl ClientOutput {
     /// One more piece of what it says.
     fn say(&mut self, piece: &str) {
         if std::mem::take(&mut self.anew) {
@@ -190,7 +190,7 @@ impl Heard {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ClientFault {
     pub kind: Failure,
     /// The client's own words.
     pub said: String,
@@ -198,19 +198,19 @@ pub struct Fault {
     pub reopens: Option<u64>,
 }
 
-impl Fault {
-    pub fn new(kind: Failure, said: impl Into<String>) -> Fault {
-        Fault { kind, said: said.into(), reopens: None }
+impl ClientFault {
+    pub fn new(kind: Failure, said: impl Into<String>) -> ClientFault {
+        ClientFault { kind, said: said.into(), reopens: None }
     }
 }
 
 impl Client {
-    pub fn command(&self, errand: &Errand<'_>) -> Start {
+    pub fn command(&self, errand: &CommandInputs<'_>) -> Start {
         (self.command)(errand)
     }
 
     /// Takes in one line; returns what to tell people who watch. A line that is not ours to read changes nothing.
-    pub fn hear(&self, line: &str, heard: &mut Heard) -> Option<String> {
+    pub fn hear(&self, line: &str, heard: &mut ClientOutput) -> Option<String> {
         // What is no JSON is handed on as text: some say only so why they can't begin.
         let value = serde_json::from_str(line.trim()).unwrap_or_else(|_| Value::from(line.trim()));
         (self.hear)(&value, heard)
@@ -236,14 +236,14 @@ impl Client {
     }
 
     /// What this attempt used. Some count the whole conversation: what was counted before it is taken off.
-    pub fn usage(&self, heard: &Heard, resumes: Option<&Session>) -> Usage {
+    pub fn usage(&self, heard: &ClientOutput, resumes: Option<&Session>) -> Usage {
         let before = resumes.and_then(|session| session.counted).filter(|_| self.counts_on);
         let tokens = heard.tokens.map(|tokens| before.map_or(tokens, |before| without(tokens, before)));
         Usage { tokens, cost: heard.cost, model: heard.model.clone() }
     }
 
     /// The conversation, if it can be gone on with.
-    pub fn session(&self, heard: &Heard) -> Option<Session> {
+    pub fn session(&self, heard: &ClientOutput) -> Option<Session> {
         let counted = heard.tokens.filter(|_| self.counts_on);
         (!heard.session.is_empty()).then(|| Session { id: heard.session.clone(), counted })
     }
@@ -417,7 +417,11 @@ mod tests {
     fn i4_what_was_counted_before_is_counted_once() {
         let tokens = |input, output| Tokens { input, output, ..Tokens::default() };
         let before = Session { id: "s".to_owned(), counted: Some(tokens(100, 20)) };
-        let heard = Heard { tokens: Some(tokens(150, 25)), session: "s".to_owned(), ..Heard::default() };
+        let heard = ClientOutput {
+            tokens: Some(tokens(150, 25)),
+            session: "s".to_owned(),
+            ..ClientOutput::default()
+        };
         for (client, used, counted) in [
             (&codex::CLIENT, tokens(50, 5), Some(tokens(150, 25))),
             (&goose::CLIENT, tokens(50, 5), Some(tokens(150, 25))),

@@ -16,7 +16,8 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::{Value, json};
 
 use super::{
-    Client, Errand, Fault, Heard, Lent, Rest, Start, by_status, first_line, number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -61,7 +62,7 @@ const FOLDERS: [(&str, &str, &str); 3] = [
     ("XDG_STATE_HOME", "state", ".local/state"),
 ];
 
-fn command(errand: &Errand<'_>) -> Start {
+fn command(errand: &CommandInputs<'_>) -> Start {
     let mut args: Vec<&str> = vec!["run", "--format", "json", "--agent", PLAYER];
     if !errand.model.is_empty() {
         args.extend(["-m", errand.model]);
@@ -92,7 +93,7 @@ fn command(errand: &Errand<'_>) -> Start {
 }
 
 /// The login, and which model was used last.
-fn lent(errand: &Errand<'_>) -> Vec<Lent> {
+fn lent(errand: &CommandInputs<'_>) -> Vec<Lent> {
     let files = ["", "auth.json", "model.json"];
     let lend = |((variable, folder, usual), file): ((&str, &str, &str), &str)| {
         let users = errand.users_folder(variable, usual)?;
@@ -102,7 +103,7 @@ fn lent(errand: &Errand<'_>) -> Vec<Lent> {
     FOLDERS.into_iter().zip(files).filter_map(lend).collect()
 }
 
-fn files(errand: &Errand<'_>) -> Vec<(std::path::PathBuf, String)> {
+fn files(errand: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
     let folder = errand.home.join("config/opencode");
     let companion = errand.home.join("companion.js");
     // It fetches a package for plugins from the network, which ours does not need, unless it seems to be there.
@@ -120,7 +121,7 @@ fn files(errand: &Errand<'_>) -> Vec<(std::path::PathBuf, String)> {
 }
 
 /// Whoever plays has the tools that are named and no others: helpers of its own would not be counted.
-fn settings(errand: &Errand<'_>, companion: &Path) -> String {
+fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
     let mut may = json!({"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"});
     if errand.writes {
         for tool in ["edit", "bash", "todowrite", "external_directory"] {
@@ -145,7 +146,7 @@ fn settings(errand: &Errand<'_>, companion: &Path) -> String {
 
 /// Ours, inside of it: the user's folders for the commands it runs, and lines about what the others leave out. The note
 /// it leaves in the git directory goes, or a reader would seem to have changed its checkout.
-fn companion_text(errand: &Errand<'_>) -> String {
+fn companion_text(errand: &CommandInputs<'_>) -> String {
     let folders = FOLDERS.map(|(name, _, _)| {
         let value = errand.variable(name).map(|value| Value::from(value.to_string_lossy().into_owned()));
         format!("{name}: {}", value.map_or_else(|| "undefined".to_owned(), |value| value.to_string()))
@@ -184,7 +185,7 @@ const hooks = {
 }
 "#;
 
-fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
+fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     if !text(line, "sessionID").is_empty() {
         text(line, "sessionID").clone_into(&mut heard.session);
     }
@@ -220,12 +221,12 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
         }
         // It would sum up once more, and may have begun to when it is ended: that changes nothing any more.
         "too_long" => {
-            heard.fault = Some(Fault::new(Failure::ContextTooLong, text(line, "message")));
+            heard.fault = Some(ClientFault::new(Failure::ContextTooLong, text(line, "message")));
             None
         }
         "retry" => {
             let said = text(line, "message");
-            heard.hitch = Some(Fault::new(hitch(said), said));
+            heard.hitch = Some(ClientFault::new(hitch(said), said));
             Some(format!("waits for its provider: {said}"))
         }
         _ => None,
@@ -233,7 +234,7 @@ fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
 }
 
 /// What it has done, for people who watch; and what it was refused.
-fn tool(part: &Value, heard: &mut Heard) -> Option<String> {
+fn tool(part: &Value, heard: &mut ClientOutput) -> Option<String> {
     let state = part.get("state").unwrap_or(&Value::Null);
     let input = state.get("input").unwrap_or(&Value::Null);
     let refused = match text(part, "tool") {
@@ -260,7 +261,7 @@ fn tool(part: &Value, heard: &mut Heard) -> Option<String> {
     })
 }
 
-fn step(part: &Value, heard: &mut Heard) {
+fn step(part: &Value, heard: &mut ClientOutput) {
     heard.tokens = Some(plus(heard.tokens.unwrap_or_default(), part.get("tokens").unwrap_or(&Value::Null)));
     heard.cost = more(heard.cost, part.get("cost").unwrap_or(&Value::Null));
     // The step after one that was too long is the summing up, not the work.
@@ -271,7 +272,7 @@ fn step(part: &Value, heard: &mut Heard) {
     heard.hitch = None;
     heard.finished = text(part, "reason") != "tool-calls";
     if text(part, "reason") == "content-filter" {
-        heard.fault = Some(Fault::new(Failure::Refused, "the model declined the task"));
+        heard.fault = Some(ClientFault::new(Failure::Refused, "the model declined the task"));
     }
 }
 
@@ -302,12 +303,12 @@ fn more(sum: Stated, cost: &Value) -> Stated {
 const MAYBE: &str =
     "Perhaps it does not know the model: name one as opencode:<provider>/<model>, and sign in there";
 
-fn fault(error: &Value, heard: &mut Heard) {
+fn fault(error: &Value, heard: &mut ClientOutput) {
     let data = error.get("data").unwrap_or(&Value::Null);
     let said = text(data, "message");
     let kind = match (text(error, "name"), number(data, "statusCode")) {
         ("ContextOverflowError", _) => {
-            heard.hitch = Some(Fault::new(Failure::ContextTooLong, said));
+            heard.hitch = Some(ClientFault::new(Failure::ContextTooLong, said));
             heard.finished = false;
             return;
         }
@@ -323,7 +324,7 @@ fn fault(error: &Value, heard: &mut Heard) {
     let said = if lost { format!("{said} {MAYBE}") } else { said.to_owned() };
     let wait = data.pointer("/responseHeaders/retry-after").and_then(Value::as_str);
     heard.finished = true;
-    heard.fault = Some(Fault { kind, said, reopens: wait.and_then(|wait| wait.trim().parse().ok()) });
+    heard.fault = Some(ClientFault { kind, said, reopens: wait.and_then(|wait| wait.trim().parse().ok()) });
 }
 
 /// What it tries to get over has no status, only words.
@@ -346,13 +347,13 @@ mod tests {
         let overflow = json!({"type": "error", "error": {"name": "ContextOverflowError", "data": {"message": "too much"}}});
         let goes_on =
             json!({"type": "text", "part": {"synthetic": true, "text": "The previous request exceeded"}});
-        let mut heard = Heard::default();
+        let mut heard = ClientOutput::default();
         for line in
             [&overflow, &goes_on, &overflow, &json!({"type": "too_long", "message": "too much"}), &goes_on]
         {
             hear(line, &mut heard);
         }
-        assert_eq!(heard.fault, Some(Fault::new(Failure::ContextTooLong, "too much")));
+        assert_eq!(heard.fault, Some(ClientFault::new(Failure::ContextTooLong, "too much")));
         assert!(COMPANION.contains(r#"type: "too_long""#), "the companion says it in these words");
     }
 }

@@ -8,12 +8,12 @@ use archeflow_core::rules::ledger::Stated;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Fault, Heard};
+use super::{ClientFault, ClientOutput};
 
 /// One line. Later ones stand over earlier ones; the answer comes last and closes the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
+pub enum OwnRecord {
     /// Where this conversation can be taken up again.
     Session { id: String },
     /// Who answers, as the other side calls itself.
@@ -34,39 +34,39 @@ pub enum Line {
     Answer { text: String },
 }
 
-impl Line {
+impl OwnRecord {
     /// As it is printed, with its end.
     pub fn print(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }
 
-pub fn hear(line: &Value, heard: &mut Heard) -> Option<String> {
-    match Line::deserialize(line).ok()? {
-        Line::Session { id } => heard.session = id,
-        Line::Player { model, version } => (heard.model, heard.version) = (model, version),
-        Line::Note { text } => {
+pub fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
+    match OwnRecord::deserialize(line).ok()? {
+        OwnRecord::Session { id } => heard.session = id,
+        OwnRecord::Player { model, version } => (heard.model, heard.version) = (model, version),
+        OwnRecord::Note { text } => {
             heard.hitch = None;
             return Some(text);
         }
-        Line::Worked => heard.worked = true,
-        Line::Used { tokens, cost_usd } => {
+        OwnRecord::Worked => heard.worked = true,
+        OwnRecord::Used { tokens, cost_usd } => {
             heard.worked = true;
             heard.tokens = Some(tokens);
             heard.cost = cost_usd.map_or(Stated::Nothing, Stated::Amount);
         }
-        Line::Denied { tool } => {
+        OwnRecord::Denied { tool } => {
             let note = format!("was refused {tool}");
             heard.denied.push(tool);
             return Some(note);
         }
-        Line::Hitch { kind, said, reopens } => {
+        OwnRecord::Hitch { kind, said, reopens } => {
             let note = format!("waits for its provider: {said}");
-            heard.hitch = Some(Fault { kind, said, reopens });
+            heard.hitch = Some(ClientFault { kind, said, reopens });
             return Some(note);
         }
-        Line::Fault { kind, said, reopens } => heard.fault = Some(Fault { kind, said, reopens }),
-        Line::Answer { text } => {
+        OwnRecord::Fault { kind, said, reopens } => heard.fault = Some(ClientFault { kind, said, reopens }),
+        OwnRecord::Answer { text } => {
             heard.answer = text;
             heard.finished = true;
             heard.hitch = None;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::model::{Archetype, Attention, Hundredths, Lens, Moment, Proof};
+use archeflow_core::model::{Archetype, Attention, FileTiming, Hundredths, Lens, Proof};
 
 use super::super::Fault;
 use super::super::keys::written;
@@ -85,8 +85,8 @@ fn words(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&Entry>) -> Vec<String
 
 fn context(sheet: &mut Sheet<'_>, file: &mut LensFile, entry: Option<&&Entry>) {
     let entries = sheet.section("context_inject", entry);
-    let fields = sheet.fields("context_inject", entries, &Moment::ALL.map(Moment::name));
-    for moment in Moment::ALL {
+    let fields = sheet.fields("context_inject", entries, &FileTiming::ALL.map(FileTiming::name));
+    for moment in FileTiming::ALL {
         let key = join("context_inject", moment.name());
         let paths = sheet.list(&key, fields.get(moment.name()), PATHS, plain_path);
         file.context_lines.extend(paths.iter().map(|(path, node)| ((*path).to_owned(), node.line)));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::model::{Archetype, Domain, ExitWhen, Phase, Role, Seat, Sight, Workflow};
+use archeflow_core::model::{Archetype, Domain, ExitWhen, Participant, Phase, Role, Sight, Workflow};
 use archeflow_core::persona::{self, role_name};
 
 use super::super::Fault;
@@ -14,7 +14,7 @@ use super::sheet::{Sheet, join};
 pub struct Team {
     pub name: String,
     pub path: String,
-    pub seats: Vec<Seat>,
+    pub seats: Vec<Participant>,
     pub exit: ExitWhen,
     pub max_cycles: Option<u32>,
     /// The built-in workflow whose rules for escalation and the fast path hold.
@@ -115,10 +115,16 @@ fn one_phase(sheet: &mut Sheet<'_>, team: &mut Team, phase: Phase, entry: Option
 }
 
 /// What the phase's archetypes are shown of what they may see. Never more.
-fn inputs(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&Entry>, seats: &[Seat]) -> BTreeSet<Sight> {
+fn inputs(
+    sheet: &mut Sheet<'_>,
+    key: &str,
+    entry: Option<&&Entry>,
+    seats: &[Participant],
+) -> BTreeSet<Sight> {
     let archetypes = sheet.archetypes;
-    let sees =
-        |seat: &Seat| archetypes.get(&seat.archetype).map(|known| known.sees.clone()).unwrap_or_default();
+    let sees = |seat: &Participant| {
+        archetypes.get(&seat.archetype).map(|known| known.sees.clone()).unwrap_or_default()
+    };
     let seen: BTreeSet<Sight> = seats.iter().flat_map(sees).collect();
     let names: Vec<&str> = seen.iter().map(|sight| sight.name()).collect();
     let allowed = format!("what the archetypes of this phase see: {}", names.join(", "));
@@ -138,7 +144,7 @@ fn exit(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&Entry>) -> ExitWhen {
 }
 
 /// The seats of one phase, in the order of the file.
-fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&Entry>) -> Vec<Seat> {
+fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&Entry>) -> Vec<Participant> {
     let archetypes = sheet.archetypes;
     let fitting: Vec<&str> = archetypes
         .values()
@@ -147,17 +153,17 @@ fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&Entry>) -
         .collect();
     let allowed = format!("archetypes of this phase: {}", fitting.join(", "));
     let listed = sheet.list(key, entry, &allowed, |name| fitting.contains(&name));
-    let mut seats: Vec<Seat> = Vec::new();
+    let mut seats: Vec<Participant> = Vec::new();
     for (name, node) in listed {
         let Some(archetype) = archetypes.get(name) else { continue };
         check_order(sheet, key, node, archetype.role, &seats);
-        seats.push(Seat { archetype: name.to_owned(), role: archetype.role });
+        seats.push(Participant { archetype: name.to_owned(), role: archetype.role });
     }
     seats
 }
 
 /// A seat that could not be taken in this order is an error, not rearranged.
-fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &Node, role: Role, before: &[Seat]) {
+fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &Node, role: Role, before: &[Participant]) {
     if role != Role::Reviewer && before.iter().any(|seat| seat.role == role) {
         sheet.wrong(key, node, &format!("one {} at most", role_name(role)));
     } else if role == Role::Explorer && !before.is_empty() {
@@ -168,7 +174,7 @@ fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &Node, role: Role, before
 }
 
 /// Nobody can do without a plan, a change and a look at it.
-fn complete(sheet: &mut Sheet<'_>, seats: &[Seat]) {
+fn complete(sheet: &mut Sheet<'_>, seats: &[Participant]) {
     for (role, key) in [(Role::Creator, "plan"), (Role::Maker, "do")] {
         if !seats.iter().any(|seat| seat.role == role) {
             let who = role_name(role);

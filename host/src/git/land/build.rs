@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::Error;
 use crate::git::repo::{Identity, Repo, answered};
 use crate::git::workspace::{by, point};
-use crate::git::{Oid, runner};
+use crate::git::{ObjectId, runner};
 
 /// How the work comes onto the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
+pub enum BuildStrategy {
     /// One merge commit with both histories.
     NoFf,
     /// One plain commit.
@@ -22,10 +22,10 @@ pub enum Strategy {
 /// What is to be landed.
 #[derive(Debug)]
 pub struct Work<'a> {
-    pub target: &'a Oid,
-    pub work: &'a Oid,
+    pub target: &'a ObjectId,
+    pub work: &'a ObjectId,
     /// The commit the work began from, as it was written down then.
-    pub base: &'a Oid,
+    pub base: &'a ObjectId,
     pub message: &'a str,
     pub identity: &'a Identity,
     /// A ref under `refs/archeflow/keep/` that makes the result reachable.
@@ -34,10 +34,10 @@ pub struct Work<'a> {
 
 /// What building gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Built {
+pub enum BuildResult {
     Commit {
-        oid: Oid,
-        tree: Oid,
+        oid: ObjectId,
+        tree: ObjectId,
     },
     /// Both sides changed these paths.
     Conflict {
@@ -50,17 +50,17 @@ pub enum Built {
 }
 
 /// Builds the commit for `work` on top of its target.
-pub fn build(repo: &Repo, strategy: Strategy, work: &Work<'_>) -> Result<Built, Error> {
+pub fn build(repo: &Repo, strategy: BuildStrategy, work: &Work<'_>) -> Result<BuildResult, Error> {
     if !repo.is_ancestor(work.base, work.target)? {
-        return Ok(Built::BaseGone);
+        return Ok(BuildResult::BaseGone);
     }
     if repo.is_ancestor(work.work, work.target)? {
-        return Ok(Built::Nothing);
+        return Ok(BuildResult::Nothing);
     }
     let built = match strategy {
-        Strategy::NoFf => merged(repo, work, &[work.target, work.work])?,
-        Strategy::Squash => merged(repo, work, &[work.target])?,
-        Strategy::Rebase => replayed(repo, work)?,
+        BuildStrategy::NoFf => merged(repo, work, &[work.target, work.work])?,
+        BuildStrategy::Squash => merged(repo, work, &[work.target])?,
+        BuildStrategy::Rebase => replayed(repo, work)?,
     };
     keep(repo, built, work.keep)
 }
@@ -69,44 +69,44 @@ pub fn build(repo: &Repo, strategy: Strategy, work: &Work<'_>) -> Result<Built, 
 /// else. A conflict means that somebody has built on it.
 pub fn revert(
     repo: &Repo,
-    tip: &Oid,
-    landed: &Oid,
-    old: &Oid,
+    tip: &ObjectId,
+    landed: &ObjectId,
+    old: &ObjectId,
     message: &str,
     identity: &Identity,
     kept_as: &str,
-) -> Result<Built, Error> {
+) -> Result<BuildResult, Error> {
     let built = match three_way(repo, landed, tip, old)? {
-        Merge::Conflict(paths) => Built::Conflict { paths },
-        Merge::Clean(tree) if tree == repo.tree_of(tip)? => Built::Nothing,
+        Merge::Conflict(paths) => BuildResult::Conflict { paths },
+        Merge::Clean(tree) if tree == repo.tree_of(tip)? => BuildResult::Nothing,
         Merge::Clean(tree) => commit(repo, tree, &[tip], message, identity)?,
     };
     keep(repo, built, kept_as)
 }
 
-fn merged(repo: &Repo, work: &Work<'_>, parents: &[&Oid]) -> Result<Built, Error> {
+fn merged(repo: &Repo, work: &Work<'_>, parents: &[&ObjectId]) -> Result<BuildResult, Error> {
     match merge(repo, work.target, work.work)? {
-        Merge::Conflict(paths) => Ok(Built::Conflict { paths }),
-        Merge::Clean(tree) if tree == repo.tree_of(work.target)? => Ok(Built::Nothing),
+        Merge::Conflict(paths) => Ok(BuildResult::Conflict { paths }),
+        Merge::Clean(tree) if tree == repo.tree_of(work.target)? => Ok(BuildResult::Nothing),
         Merge::Clean(tree) => commit(repo, tree, parents, work.message, work.identity),
     }
 }
 
-fn replayed(repo: &Repo, work: &Work<'_>) -> Result<Built, Error> {
+fn replayed(repo: &Repo, work: &Work<'_>) -> Result<BuildResult, Error> {
     let range = format!("{}..{}", work.base, work.work);
     let args = ["rev-list", "--reverse", "--topo-order", "--parents", &range];
     let listing = repo.side()?.args(args).done()?;
     let (mut tip, mut tip_tree) = (work.target.clone(), repo.tree_of(work.target)?);
     for line in String::from_utf8_lossy(&listing.stdout).lines() {
-        let names = line.split(' ').map(|name| Oid::parse(name.as_bytes()));
-        let names: Vec<Oid> =
+        let names = line.split(' ').map(|name| ObjectId::parse(name.as_bytes()));
+        let names: Vec<ObjectId> =
             names.collect::<Result<_, _>>().map_err(|error| unexpected(&error.to_string()))?;
         let [original, parent] = &names[..] else {
             let commit = names.first().unwrap_or(work.work).clone();
             return Err(Error::MergeInWork { commit });
         };
         match three_way(repo, parent, &tip, original)? {
-            Merge::Conflict(paths) => return Ok(Built::Conflict { paths }),
+            Merge::Conflict(paths) => return Ok(BuildResult::Conflict { paths }),
             Merge::Clean(tree) if tree == tip_tree => {}
             Merge::Clean(tree) => {
                 tip = replay(repo, original, &tip, &tree, work.identity)?;
@@ -115,13 +115,19 @@ fn replayed(repo: &Repo, work: &Work<'_>) -> Result<Built, Error> {
         }
     }
     if tip == *work.target {
-        return Ok(Built::Nothing);
+        return Ok(BuildResult::Nothing);
     }
-    Ok(Built::Commit { oid: tip, tree: tip_tree })
+    Ok(BuildResult::Commit { oid: tip, tree: tip_tree })
 }
 
 /// Writes a commit again with another parent and tree; author, message and encoding stay, byte for byte.
-fn replay(repo: &Repo, original: &Oid, parent: &Oid, tree: &Oid, identity: &Identity) -> Result<Oid, Error> {
+fn replay(
+    repo: &Repo,
+    original: &ObjectId,
+    parent: &ObjectId,
+    tree: &ObjectId,
+    identity: &Identity,
+) -> Result<ObjectId, Error> {
     let object = repo.side()?.args(["cat-file", "commit", original.as_str()]).done()?.stdout;
     let end = object.windows(2).position(|pair| pair == b"\n\n").unwrap_or(object.len());
     let (header, message) = object.split_at(end);
@@ -143,35 +149,35 @@ fn replay(repo: &Repo, original: &Oid, parent: &Oid, tree: &Oid, identity: &Iden
 
 fn commit(
     repo: &Repo,
-    tree: Oid,
-    parents: &[&Oid],
+    tree: ObjectId,
+    parents: &[&ObjectId],
     message: &str,
     identity: &Identity,
-) -> Result<Built, Error> {
+) -> Result<BuildResult, Error> {
     let args = ["commit-tree", tree.as_str()];
     let mut git = by(repo.side()?, identity).args(args);
     for parent in parents {
         git = git.args(["-p", parent.as_str()]);
     }
     let oid = answered(&args, &git.input(message).done()?)?;
-    Ok(Built::Commit { oid, tree })
+    Ok(BuildResult::Commit { oid, tree })
 }
 
-fn keep(repo: &Repo, built: Built, reference: &str) -> Result<Built, Error> {
-    if let Built::Commit { oid, .. } = &built {
+fn keep(repo: &Repo, built: BuildResult, reference: &str) -> Result<BuildResult, Error> {
+    if let BuildResult::Commit { oid, .. } = &built {
         point(repo, &[(oid.clone(), reference.to_owned())])?;
     }
     Ok(built)
 }
 
 enum Merge {
-    Clean(Oid),
+    Clean(ObjectId),
     Conflict(Vec<Vec<u8>>),
 }
 
 /// Merges three trees. The commits that say so exist only for this and belong to no history.
-fn three_way(repo: &Repo, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merge, Error> {
-    let stand_in = |of: &Oid, parent: Option<&Oid>| -> Result<Oid, Error> {
+fn three_way(repo: &Repo, base: &ObjectId, ours: &ObjectId, theirs: &ObjectId) -> Result<Merge, Error> {
+    let stand_in = |of: &ObjectId, parent: Option<&ObjectId>| -> Result<ObjectId, Error> {
         let tree = format!("{of}^{{tree}}");
         let args = ["commit-tree", &tree];
         let mut git = repo.side()?.args(args);
@@ -185,20 +191,20 @@ fn three_way(repo: &Repo, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merge,
 }
 
 /// The paths that two histories both change in ways that do not go together.
-pub fn conflicts(repo: &Repo, ours: &Oid, theirs: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+pub fn conflicts(repo: &Repo, ours: &ObjectId, theirs: &ObjectId) -> Result<Vec<Vec<u8>>, Error> {
     match merge(repo, ours, theirs)? {
         Merge::Clean(_) => Ok(Vec::new()),
         Merge::Conflict(paths) => Ok(paths),
     }
 }
 
-fn merge(repo: &Repo, ours: &Oid, theirs: &Oid) -> Result<Merge, Error> {
+fn merge(repo: &Repo, ours: &ObjectId, theirs: &ObjectId) -> Result<Merge, Error> {
     let args =
         ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.as_str(), theirs.as_str()];
     let output = repo.side()?.args(args).run()?;
     let mut fields = output.stdout.split(|byte| *byte == 0);
     let tree = fields.next().map(|tree| tree.strip_suffix(b"\n").unwrap_or(tree));
-    match (output.status.code(), tree.map(Oid::parse)) {
+    match (output.status.code(), tree.map(ObjectId::parse)) {
         (Some(0), Some(Ok(tree))) => Ok(Merge::Clean(tree)),
         (Some(1), Some(Ok(_))) => {
             let mut paths: Vec<_> = fields.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();

@@ -7,25 +7,25 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::settle::{Goal, Settled, rehearse, settle};
-use super::{Error, Landed, Move};
+use super::settle::{Goal, SettleResult, rehearse, settle};
+use super::{Error, LandAttempt, Move};
 use crate::failpoint;
-use crate::git::change::{self, Changed, GITLINK};
+use crate::git::change::{self, ChangedPath, GITLINK};
 use crate::git::checkouts::{self, Checkout};
 use crate::git::repo::Repo;
-use crate::git::runner::{self, Conversation, Git};
+use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
-use crate::git::{Oid, files};
+use crate::git::{ObjectId, files};
 
 /// How long the user's own git may hold the index before we give up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Moves the branch from `old` to `new` if it still is at `old`, and the user's files with it if none of the
 /// user's own work is in the way. Otherwise nothing is touched.
-pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
+pub fn land(repo: &Repo, step: &Move) -> Result<LandAttempt, Error> {
     let now = repo.resolve(&step.branch)?;
     if now.as_ref() != Some(&step.old) {
-        return Ok(Landed::BranchMoved { now });
+        return Ok(LandAttempt::BranchMoved { now });
     }
     if !repo.is_ancestor(&step.old, &step.new)? {
         return Err(Error::NotForward { old: step.old.clone(), new: step.new.clone() });
@@ -56,12 +56,12 @@ pub fn land(repo: &Repo, step: &Move) -> Result<Landed, Error> {
         }
     }
     failpoint::pass("land.committed");
-    Ok(Landed::Moved { trees: concerned.iter().map(|one| one.tree.clone()).collect() })
+    Ok(LandAttempt::Moved { trees: concerned.iter().map(|one| one.tree.clone()).collect() })
 }
 
 enum Hold {
     Held(Conversation),
-    Refused(Landed),
+    Refused(LandAttempt),
 }
 
 /// Locks the ref at its old value: until the conversation ends, nobody else can move it.
@@ -74,10 +74,10 @@ fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
         };
         let now = repo.resolve(&step.branch)?;
         if now.as_ref() != Some(&step.old) {
-            return Ok(Hold::Refused(Landed::BranchMoved { now }));
+            return Ok(Hold::Refused(LandAttempt::BranchMoved { now }));
         }
         if began.elapsed() > PATIENCE {
-            return Ok(Hold::Refused(Landed::Busy { what: error.to_string() }));
+            return Ok(Hold::Refused(LandAttempt::Busy { what: error.to_string() }));
         }
         thread::sleep(Duration::from_millis(100));
     }
@@ -105,24 +105,24 @@ fn reason_not_to(
     repo: &Repo,
     checkouts: &[Checkout],
     concerned: &[&Checkout],
-    changed: &[Changed],
+    changed: &[ChangedPath],
     step: &Move,
-) -> Result<Option<Landed>, Error> {
+) -> Result<Option<LandAttempt>, Error> {
     if let Some(operation) = checkouts::operations(checkouts, &step.branch).first() {
         let what = format!("a {} is in progress in {}", operation.what, operation.tree.display());
-        return Ok(Some(Landed::Busy { what }));
+        return Ok(Some(LandAttempt::Busy { what }));
     }
     for checkout in concerned {
         let lock = checkout.git_dir.join("index.lock");
         if !vanishes(&lock, PATIENCE) {
-            return Ok(Some(Landed::Busy { what: format!("{} exists", lock.display()) }));
+            return Ok(Some(LandAttempt::Busy { what: format!("{} exists", lock.display()) }));
         }
         let paths = in_the_way(repo, checkout, changed)?;
         if !paths.is_empty() {
-            return Ok(Some(Landed::Dirty { paths: paths.into_iter().collect() }));
+            return Ok(Some(LandAttempt::Dirty { paths: paths.into_iter().collect() }));
         }
         if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed) {
-            return Ok(Some(Landed::Busy { what: stderr }));
+            return Ok(Some(LandAttempt::Busy { what: stderr }));
         }
     }
     Ok(None)
@@ -141,7 +141,7 @@ pub(super) fn vanishes(lock: &Path, patience: Duration) -> bool {
 }
 
 /// The touched paths where index or disk are not exactly as in the old commit.
-fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[Changed]) -> Result<BTreeSet<Vec<u8>>, Error> {
+fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[ChangedPath]) -> Result<BTreeSet<Vec<u8>>, Error> {
     let touched: BTreeSet<&[u8]> = changed.iter().map(|one| one.path.as_slice()).collect();
     let mut found = BTreeSet::new();
     let status = in_tree(repo, checkout)?
@@ -174,7 +174,7 @@ fn is_beneath(path: &[u8], dir: &[u8]) -> bool {
 }
 
 /// Things on disk, ignored or not, that stand where the new commit has a path and the old one had none.
-fn unknown_in_the_way(tree: &Path, changed: &[Changed]) -> BTreeSet<Vec<u8>> {
+fn unknown_in_the_way(tree: &Path, changed: &[ChangedPath]) -> BTreeSet<Vec<u8>> {
     let leaves: BTreeSet<&[u8]> =
         changed.iter().filter(|one| !one.old_oid.is_zero()).map(|one| one.path.as_slice()).collect();
     let mut found = BTreeSet::new();
@@ -225,9 +225,9 @@ fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTre
 fn move_trees(
     repo: &Repo,
     concerned: &[&Checkout],
-    changed: &[Changed],
+    changed: &[ChangedPath],
     step: &Move,
-) -> Result<Option<Landed>, Error> {
+) -> Result<Option<LandAttempt>, Error> {
     for (n, checkout) in concerned.iter().enumerate() {
         let moved = in_tree(repo, checkout)?
             .args(["read-tree", "-m", "-u", step.old.as_str(), step.new.as_str()])
@@ -237,7 +237,7 @@ fn move_trees(
         put_back(repo, &concerned[..=n], changed, &error)?;
         return match error {
             // Git looked once more and found something we did not: its refusal is an answer.
-            runner::Error::Failed { stderr, .. } => Ok(Some(Landed::Busy { what: stderr })),
+            runner::Error::Failed { stderr, .. } => Ok(Some(LandAttempt::Busy { what: stderr })),
             runner::Error::Missing
             | runner::Error::TooOld { .. }
             | runner::Error::Io { .. }
@@ -252,7 +252,7 @@ fn move_trees(
 fn put_back(
     repo: &Repo,
     trees: &[&Checkout],
-    changed: &[Changed],
+    changed: &[ChangedPath],
     cause: &runner::Error,
 ) -> Result<(), Error> {
     // Git removes its lock whenever it ends by itself; only after we ended it can the lock be ours to remove.
@@ -262,7 +262,7 @@ fn put_back(
         if ours && n + 1 == trees.len() && files::exists(&lock) {
             files::remove(&lock).map_err(|source| Error::Io { path: lock.clone(), source })?;
         }
-        if let Settled::Stopped { path, why } = settle(repo, checkout, changed, Goal::Old)? {
+        if let SettleResult::Stopped { path, why } = settle(repo, checkout, changed, Goal::Old)? {
             let path = change::quote_path(&path);
             return Err(Error::LeftHalfway { cause: cause.to_string(), path, why });
         }
@@ -278,12 +278,12 @@ fn sync(tree: &Path) -> Result<(), runner::Error> {
 }
 
 /// A command on one of the user's working trees, with the user's own configuration but no hooks.
-pub(super) fn in_tree(repo: &Repo, checkout: &Checkout) -> Result<Git, runner::Error> {
-    Ok(Git::with_user_config(&checkout.git_dir, &repo.env)?.work_tree(&checkout.tree))
+pub(super) fn in_tree(repo: &Repo, checkout: &Checkout) -> Result<GitCommand, runner::Error> {
+    Ok(GitCommand::with_user_config(&checkout.git_dir, &repo.env)?.work_tree(&checkout.tree))
 }
 
 /// Moves a branch that no tree has checked out, or whose trees are there already.
-pub(super) fn swap(repo: &Repo, branch: &str, new: &Oid, old: &Oid) -> Result<bool, runner::Error> {
+pub(super) fn swap(repo: &Repo, branch: &str, new: &ObjectId, old: &ObjectId) -> Result<bool, runner::Error> {
     let args = ["update-ref", "-m", "archeflow: land", "-z", "--stdin"];
     let output = repo.refs()?.args(args).input(update(branch, new, old)).run()?;
     Ok(output.status.success())

@@ -14,29 +14,29 @@ mod verify;
 
 use std::path::PathBuf;
 
-pub use build::{Built, Strategy, Work, build, conflicts, revert};
+pub use build::{BuildResult, BuildStrategy, Work, build, conflicts, revert};
 pub use forward::land;
 pub use recover::{Recovered, recover};
 pub use verify::{Unsound, verify};
 
-use super::{Oid, runner, workspace};
+use super::{ObjectId, runner, workspace};
 
 /// A branch on its way from one commit to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// The full name, such as `refs/heads/main`.
     pub branch: String,
-    pub old: Oid,
-    pub new: Oid,
+    pub old: ObjectId,
+    pub new: ObjectId,
 }
 
 /// How an attempt to land ended. In every case but the first, nothing of the user's has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Landed {
+pub enum LandAttempt {
     /// The branch moved, and with it these working trees.
     Moved { trees: Vec<PathBuf> },
     /// The branch is elsewhere; `None` when it is gone.
-    BranchMoved { now: Option<Oid> },
+    BranchMoved { now: Option<ObjectId> },
     /// The user has work of their own at these paths.
     Dirty { paths: Vec<Vec<u8>> },
     /// Something else is going on; it says what.
@@ -47,9 +47,9 @@ pub enum Landed {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("commit {commit} is a merge, which can't be replayed; use the strategy no-ff")]
-    MergeInWork { commit: Oid },
+    MergeInWork { commit: ObjectId },
     #[error("{new} does not contain {old}, so the branch can't move forward to it")]
-    NotForward { old: Oid, new: Oid },
+    NotForward { old: ObjectId, new: ObjectId },
     #[error("moving the files failed ({cause}) and {path} could not be put back: {why}")]
     LeftHalfway { cause: String, path: String, why: String },
     #[error("{}: {source}", path.display())]

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::forward::{swap, vanishes};
-use super::settle::{Goal, Settled, settle, standing};
+use super::settle::{Goal, SettleResult, settle, standing};
 use super::{Error, Move};
 use crate::failpoint;
 use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
-use crate::git::{Oid, change, files};
+use crate::git::{ObjectId, change, files};
 
 /// What became of an interrupted move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Recovered {
     /// Somebody else's work is in the way; nothing was written.
     Stopped { path: Vec<u8>, why: String },
     /// The branch is neither where it was nor where it was to go; nothing was written.
-    BranchMoved { now: Option<Oid> },
+    BranchMoved { now: Option<ObjectId> },
 }
 
 /// Completes the written-down move, if it was begun and nothing of the user's is in the way.
@@ -62,7 +62,7 @@ pub fn recover(repo: &Repo, step: &Move, since: SystemTime) -> Result<Recovered,
         return Ok(Recovered::NotStarted);
     }
     for tree in unfinished {
-        if let Settled::Stopped { path, why } = settle(repo, tree, &changed, Goal::New)? {
+        if let SettleResult::Stopped { path, why } = settle(repo, tree, &changed, Goal::New)? {
             return Ok(Recovered::Stopped { path, why });
         }
     }

@@ -13,11 +13,11 @@ use std::path::Path;
 
 use super::Error;
 use super::forward::in_tree;
-use crate::git::change::{Changed, GITLINK};
+use crate::git::change::{ChangedPath, GITLINK};
 use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
-use crate::git::runner::Git;
-use crate::git::{Oid, content, files, runner};
+use crate::git::runner::GitCommand;
+use crate::git::{ObjectId, content, files, runner};
 
 /// Which side to bring the paths to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub(super) enum Goal {
     New,
 }
 
-pub(super) enum Settled {
+pub(super) enum SettleResult {
     Done,
     Stopped { path: Vec<u8>, why: String },
 }
 
 /// How the touched paths of a tree stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct TouchedState {
     pub(super) all_old: bool,
     pub(super) index_all_new: bool,
 }
@@ -56,9 +56,9 @@ struct Sides {
 pub(super) fn settle(
     repo: &Repo,
     tree: &Checkout,
-    changed: &[Changed],
+    changed: &[ChangedPath],
     goal: Goal,
-) -> Result<Settled, Error> {
+) -> Result<SettleResult, Error> {
     let sides = read_sides(repo, tree, changed)?;
     if let Some(stopped) = foreign(repo, tree, changed, &sides)? {
         return Ok(stopped);
@@ -72,26 +72,26 @@ pub(super) fn settle(
     move_index(repo, tree, changed, goal)?;
     // The answer is 1 when the user has changes of their own elsewhere: nothing to worry about.
     in_tree(repo, tree)?.args(["update-index", "-q", "--refresh"]).run()?;
-    Ok(Settled::Done)
+    Ok(SettleResult::Done)
 }
 
-pub(super) fn standing(repo: &Repo, tree: &Checkout, changed: &[Changed]) -> Result<Standing, Error> {
+pub(super) fn standing(repo: &Repo, tree: &Checkout, changed: &[ChangedPath]) -> Result<TouchedState, Error> {
     let sides = read_sides(repo, tree, changed)?;
     let index = index_entries(repo, tree)?;
-    let entry_is = |one: &Changed, mode: &str, oid: &str| match index.get(&one.path) {
+    let entry_is = |one: &ChangedPath, mode: &str, oid: &str| match index.get(&one.path) {
         Some(entry) => *entry == format!("{mode} {oid} 0"),
         None => mode == ABSENT,
     };
     let index_old = changed.iter().all(|one| entry_is(one, &one.old_mode, one.old_oid.as_str()));
     let index_all_new = changed.iter().all(|one| entry_is(one, &one.new_mode, one.new_oid.as_str()));
     let disk_old = sides.iter().all(|one| on_disk(&tree.tree, &one.path).is(one.old.as_ref()));
-    Ok(Standing { all_old: index_old && disk_old, index_all_new })
+    Ok(TouchedState { all_old: index_old && disk_old, index_all_new })
 }
 
 const ABSENT: &str = "000000";
 
 /// Reads both sides of every touched path; submodules are never written and have none.
-fn read_sides(repo: &Repo, tree: &Checkout, changed: &[Changed]) -> Result<Vec<Sides>, Error> {
+fn read_sides(repo: &Repo, tree: &Checkout, changed: &[ChangedPath]) -> Result<Vec<Sides>, Error> {
     let mut wanted = Vec::new();
     let files = || changed.iter().filter(|one| one.old_mode != GITLINK && one.new_mode != GITLINK);
     for one in files() {
@@ -103,7 +103,7 @@ fn read_sides(repo: &Repo, tree: &Checkout, changed: &[Changed]) -> Result<Vec<S
     }
     let oids: Vec<_> = wanted.iter().map(|(_, _, oid)| *oid).collect();
     let raw = content::read_blobs(repo, &oids)?;
-    let named: Vec<(&Oid, &[u8])> = wanted.iter().map(|(path, _, oid)| (*oid, *path)).collect();
+    let named: Vec<(&ObjectId, &[u8])> = wanted.iter().map(|(path, _, oid)| (*oid, *path)).collect();
     let shown = as_shown(repo, tree, &named, &raw)?;
     let mut read = raw.into_iter().zip(shown);
     let mut sides = Vec::new();
@@ -123,7 +123,7 @@ fn read_sides(repo: &Repo, tree: &Checkout, changed: &[Changed]) -> Result<Vec<S
 fn as_shown(
     repo: &Repo,
     tree: &Checkout,
-    named: &[(&Oid, &[u8])],
+    named: &[(&ObjectId, &[u8])],
     raw: &[Vec<u8>],
 ) -> Result<Vec<Vec<u8>>, runner::Error> {
     let fence = fence()?;
@@ -177,9 +177,9 @@ fn between(output: &[u8], fence: &str, count: usize) -> Result<Vec<Vec<u8>>, run
 fn filtered(
     repo: &Repo,
     tree: &Checkout,
-    named: &[(&Oid, &[u8])],
+    named: &[(&ObjectId, &[u8])],
     fence: &str,
-) -> Result<Git, runner::Error> {
+) -> Result<GitCommand, runner::Error> {
     let mut input = Vec::new();
     for (oid, path) in named {
         input.extend_from_slice(&[oid.as_str().as_bytes(), b" ", path, b"\0"].concat());
@@ -189,8 +189,8 @@ fn filtered(
 }
 
 /// Lets the user's filters write all new content to nowhere: what fails here must not fail halfway.
-pub(super) fn rehearse(repo: &Repo, tree: &Checkout, changed: &[Changed]) -> Result<(), runner::Error> {
-    let plain = |one: &&Changed| one.new_mode.starts_with("100");
+pub(super) fn rehearse(repo: &Repo, tree: &Checkout, changed: &[ChangedPath]) -> Result<(), runner::Error> {
+    let plain = |one: &&ChangedPath| one.new_mode.starts_with("100");
     let named: Vec<_> = changed.iter().filter(plain).map(|one| (&one.new_oid, one.path.as_slice())).collect();
     filtered(repo, tree, &named, "%(objectname)")?.cap(0).done().map(drop)
 }
@@ -263,9 +263,9 @@ impl OnDisk {
 fn foreign(
     repo: &Repo,
     tree: &Checkout,
-    changed: &[Changed],
+    changed: &[ChangedPath],
     sides: &[Sides],
-) -> Result<Option<Settled>, Error> {
+) -> Result<Option<SettleResult>, Error> {
     for one in sides {
         let disk = on_disk(&tree.tree, &one.path);
         let explained = matches!(disk, OnDisk::Nothing | OnDisk::Directory)
@@ -274,7 +274,7 @@ fn foreign(
             || disk.begins(one.new.as_ref());
         if !explained {
             let why = "the file was changed by somebody else".to_owned();
-            return Ok(Some(Settled::Stopped { path: one.path.clone(), why }));
+            return Ok(Some(SettleResult::Stopped { path: one.path.clone(), why }));
         }
     }
     let index = index_entries(repo, tree)?;
@@ -284,7 +284,7 @@ fn foreign(
         let new = format!("{} {} 0", one.new_mode, one.new_oid);
         if *entry != old && *entry != new {
             let why = "something else was staged".to_owned();
-            return Ok(Some(Settled::Stopped { path: one.path.clone(), why }));
+            return Ok(Some(SettleResult::Stopped { path: one.path.clone(), why }));
         }
     }
     Ok(None)
@@ -358,7 +358,7 @@ fn index_entries(repo: &Repo, tree: &Checkout) -> Result<BTreeMap<Vec<u8>, Strin
 }
 
 /// Moves the index entries of just the touched paths.
-fn move_index(repo: &Repo, tree: &Checkout, changed: &[Changed], goal: Goal) -> Result<(), Error> {
+fn move_index(repo: &Repo, tree: &Checkout, changed: &[ChangedPath], goal: Goal) -> Result<(), Error> {
     let index = index_entries(repo, tree)?;
     let (mut gone, mut there) = (Vec::new(), Vec::new());
     for one in changed {

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use super::Move;
 use crate::git::repo::Repo;
-use crate::git::{Oid, change, runner};
+use crate::git::{ObjectId, change, runner};
 
 /// What is wrong with a landed change.
 #[derive(Debug, thiserror::Error)]
 pub enum Unsound {
     #[error("{branch} does not contain {new}")]
-    NotLanded { branch: String, new: Oid },
+    NotLanded { branch: String, new: ObjectId },
     #[error("the tree of {new} is {landed}, but {tested} was tested")]
-    OtherTree { new: Oid, landed: Oid, tested: Oid },
+    OtherTree { new: ObjectId, landed: ObjectId, tested: ObjectId },
     #[error("{new} does not contain {old}: history was lost")]
-    HistoryLost { old: Oid, new: Oid },
+    HistoryLost { old: ObjectId, new: ObjectId },
     #[error("{path} changed, which the work did not touch")]
     ForeignPath { path: String },
     #[error(transparent)]
@@ -26,7 +26,7 @@ pub enum Unsound {
 pub fn verify(
     repo: &Repo,
     step: &Move,
-    tested: &Oid,
+    tested: &ObjectId,
     allowed: Option<&BTreeSet<Vec<u8>>>,
 ) -> Result<(), Unsound> {
     let now = repo.resolve(&step.branch)?;

@@ -1,9 +1,9 @@
 //! What a change says of itself, as Markdown. The words are other people's: they stand in quotes, so that none of them
 //! can pass for a line of ours.
 
-use crate::git::change::{self, Changed, Status, quote_path};
+use crate::git::change::{self, ChangedPath, PathStatus, quote_path};
 use crate::git::repo::Repo;
-use crate::git::{Oid, runner};
+use crate::git::{ObjectId, runner};
 
 const FILES: usize = 500;
 const COMMITS: usize = 100;
@@ -12,7 +12,7 @@ const WORDS: usize = 64 * 1024;
 const TITLE: usize = 200;
 
 /// What was said, what there is to know, and at the end the files.
-pub(super) fn whole(said: &str, notes: &[String], changed: &[Changed]) -> String {
+pub(super) fn whole(said: &str, notes: &[String], changed: &[ChangedPath]) -> String {
     let mut text = String::from(said);
     if !notes.is_empty() {
         section(&mut text, "Notes");
@@ -35,12 +35,12 @@ fn section(text: &mut String, name: &str) {
     text.push_str(&format!("## {name}\n\n"));
 }
 
-fn line(one: &Changed) -> String {
+fn line(one: &ChangedPath) -> String {
     let letter = match one.status {
-        Status::Added => 'A',
-        Status::Modified => 'M',
-        Status::Deleted => 'D',
-        Status::TypeChanged => 'T',
+        PathStatus::Added => 'A',
+        PathStatus::Modified => 'M',
+        PathStatus::Deleted => 'D',
+        PathStatus::TypeChanged => 'T',
     };
     let counts = match (one.added, one.deleted) {
         (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
@@ -50,7 +50,7 @@ fn line(one: &Changed) -> String {
 }
 
 /// The messages of the commits from `base` to `tip`, newest last.
-pub(super) fn commits(repo: &Repo, base: &Oid, tip: &Oid) -> Result<String, runner::Error> {
+pub(super) fn commits(repo: &Repo, base: &ObjectId, tip: &ObjectId) -> Result<String, runner::Error> {
     let range = format!("{base}..{tip}");
     let output = repo
         .side()?

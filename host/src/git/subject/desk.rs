@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::git::repo::{Repo, answered};
-use crate::git::runner::{self, Git};
+use crate::git::runner::{self, GitCommand};
 use crate::git::side::{self, Layout};
-use crate::git::{Oid, files};
+use crate::git::{ObjectId, files};
 
 /// Whatever else the user's attributes say, no program changes content on its way from the tree.
 const NO_PROGRAMS: &[u8] = b"\n* -filter !working-tree-encoding\n";
@@ -17,15 +17,15 @@ const ATTRIBUTES_CAP: u64 = 1024 * 1024;
 
 const MESSAGE: &str = "The change under review\n";
 
-pub(super) struct Desk<'a> {
+pub(super) struct SubjectStore<'a> {
     pub(super) repo: &'a Repo,
     /// The repository, reading and writing through the store.
     pub(super) lent: Repo,
     pub(super) dir: PathBuf,
 }
 
-impl Desk<'_> {
-    pub(super) fn lay_out<'a>(repo: &'a Repo, dir: &Path) -> io::Result<Desk<'a>> {
+impl SubjectStore<'_> {
+    pub(super) fn lay_out<'a>(repo: &'a Repo, dir: &Path) -> io::Result<SubjectStore<'a>> {
         let layout = Layout {
             bare: true,
             format: &repo.format,
@@ -36,7 +36,7 @@ impl Desk<'_> {
             shallow: None,
         };
         side::lay_out(dir, &layout)?;
-        let desk = Desk { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
+        let desk = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
         desk.attributes(true)?;
         Ok(desk)
     }
@@ -52,18 +52,18 @@ impl Desk<'_> {
     }
 
     /// A command on our own git directory.
-    pub(super) fn git(&self) -> Result<Git, runner::Error> {
-        Ok(self.repo.shallow(Git::new(&self.dir)?.scratch()))
+    pub(super) fn git(&self) -> Result<GitCommand, runner::Error> {
+        Ok(self.repo.shallow(GitCommand::new(&self.dir)?.scratch()))
     }
 
     /// The index as a tree. What a partial clone has not fetched is no hindrance.
-    pub(super) fn write_tree(&self) -> Result<Oid, runner::Error> {
+    pub(super) fn write_tree(&self) -> Result<ObjectId, runner::Error> {
         let args = ["write-tree", "--missing-ok"];
         answered(&args, &self.git()?.args(args).done()?)
     }
 
     /// A commit whose name depends on nothing but content and base.
-    pub(super) fn commit(&self, tree: &Oid, base: &Oid) -> Result<Oid, runner::Error> {
+    pub(super) fn commit(&self, tree: &ObjectId, base: &ObjectId) -> Result<ObjectId, runner::Error> {
         let args = ["show", "-s", "--no-show-signature", "--format=%at %ct", base.as_str()];
         let dates = self.git()?.args(args).done()?;
         let dates = String::from_utf8_lossy(dates.line()).into_owned();
@@ -73,12 +73,12 @@ impl Desk<'_> {
     }
 
     /// What the first commit of all is compared with.
-    pub(super) fn empty_root(&self) -> Result<Oid, runner::Error> {
+    pub(super) fn empty_root(&self) -> Result<ObjectId, runner::Error> {
         let tree = answered(&["mktree"], &self.git()?.arg("mktree").done()?)?;
         self.dated(&["commit-tree", tree.as_str()], 0, 0)
     }
 
-    fn dated(&self, args: &[&str], author: u64, committer: u64) -> Result<Oid, runner::Error> {
+    fn dated(&self, args: &[&str], author: u64, committer: u64) -> Result<ObjectId, runner::Error> {
         let git = self.git()?.args(args).input(MESSAGE);
         let git = git.env("GIT_AUTHOR_DATE", format!("@{author} +0000"));
         answered(args, &git.env("GIT_COMMITTER_DATE", format!("@{committer} +0000")).done()?)

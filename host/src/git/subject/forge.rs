@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::desk::Desk;
-use super::{Error, Found, about, names, patch};
-use crate::git::{Oid, Repo};
+use super::desk::SubjectStore;
+use super::{Error, ResolvedSubject, about, names, patch};
+use crate::git::{ObjectId, Repo};
 use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
 
 const TALK: Duration = Duration::from_secs(120);
@@ -43,10 +43,10 @@ struct View {
     base_ref_name: String,
 }
 
-pub(super) fn pull_request(desk: &Desk<'_>, number: u32) -> Result<Found, Error> {
+pub(super) fn pull_request(desk: &SubjectStore<'_>, number: u32) -> Result<ResolvedSubject, Error> {
     let gh = Forge::find(desk.repo, number)?;
     let view = gh.view()?;
-    let named = |text: &str| Oid::parse(text.as_bytes()).map_err(|error| gh.wrong(error.to_string()));
+    let named = |text: &str| ObjectId::parse(text.as_bytes()).map_err(|error| gh.wrong(error.to_string()));
     let (onto, head) = (named(&view.base_ref_oid)?, named(&view.head_ref_oid)?);
     if !desk.repo.has_commit(&onto)? {
         let what = format!("{}, which pull request {number} is for,", view.base_ref_name);
@@ -69,7 +69,7 @@ pub(super) fn pull_request(desk: &Desk<'_>, number: u32) -> Result<Found, Error>
     if !commits.is_empty() {
         said.push_str(&format!("\n{commits}"));
     }
-    Ok(Found {
+    Ok(ResolvedSubject {
         base,
         commit,
         title: format!("#{number} {}", view.title),

@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::repo::{self, Repo, short_name};
-use super::{Oid, change, files, runner};
-use desk::Desk;
+use super::{ObjectId, change, files, runner};
+use desk::SubjectStore;
 
 /// What somebody wants reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub enum ReviewTarget {
     /// What is staged, changed or new, against HEAD; ignored files aside.
     WorkingTree,
     /// The index against HEAD.
@@ -46,12 +46,12 @@ pub enum Ask {
 
 /// A change that can no longer move.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct ReviewSubject {
     /// The same repository, reading (and lending to working copies) through the store.
     pub repo: Repo,
-    pub base: Oid,
+    pub base: ObjectId,
     /// A commit with the reviewed tree.
-    pub commit: Oid,
+    pub commit: ObjectId,
     /// What the change says of itself and which files it changes, as Markdown.
     pub about: String,
     pub title: String,
@@ -82,7 +82,7 @@ pub enum Error {
     #[error("no branch is to be seen that {branch} could be compared with; name one with --base")]
     NoBase { branch: String },
     #[error("the history of this clone ends at {commit}; get more of it first: git fetch --deepen=1")]
-    CutOff { commit: Oid },
+    CutOff { commit: ObjectId },
     #[error("{name} holds no diff: {said}")]
     NotAPatch { name: String, said: String },
     #[error("{name} does not apply to {base}:\n{said}\n{remedy}")]
@@ -105,9 +105,9 @@ pub enum Error {
 }
 
 /// What a kind of subject finds out.
-struct Found {
-    base: Oid,
-    commit: Oid,
+struct ResolvedSubject {
+    base: ObjectId,
+    commit: ObjectId,
     title: String,
     key: String,
     /// What the change says of itself; empty when it says nothing.
@@ -120,7 +120,7 @@ struct Found {
 
 /// Makes a commit of what is asked for, in `store`, which must not exist yet. Until all is done the store has another
 /// name, so whatever interrupts this leaves no half of one.
-pub fn take(repo: &Repo, store: &Path, ask: &Ask) -> Result<Taken, Error> {
+pub fn take(repo: &Repo, store: &Path, ask: &ReviewTarget) -> Result<ReviewSubject, Error> {
     let mut making = store.as_os_str().to_owned();
     making.push(MAKING);
     let making = PathBuf::from(making);
@@ -131,20 +131,20 @@ pub fn take(repo: &Repo, store: &Path, ask: &Ask) -> Result<Taken, Error> {
     taken
 }
 
-fn make(repo: &Repo, making: &Path, store: &Path, ask: &Ask) -> Result<Taken, Error> {
+fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<ReviewSubject, Error> {
     let io = |source| Error::Io { path: store.to_owned(), source };
     if files::exists(store) {
         return Err(io(io::ErrorKind::AlreadyExists.into()));
     }
     files::remove(making).map_err(io)?;
-    let desk = Desk::lay_out(repo, making).map_err(io)?;
+    let desk = SubjectStore::lay_out(repo, making).map_err(io)?;
     let found = match ask {
-        Ask::WorkingTree => tree::working(&desk)?,
-        Ask::Staged => tree::staged(&desk)?,
-        Ask::Branch { branch, base } => names::branch(&desk, branch, base.as_deref())?,
-        Ask::Commits { range } => names::commits(&desk, range)?,
-        Ask::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
-        Ask::PullRequest { number } => forge::pull_request(&desk, *number)?,
+        ReviewTarget::WorkingTree => tree::working(&desk)?,
+        ReviewTarget::Staged => tree::staged(&desk)?,
+        ReviewTarget::Branch { branch, base } => names::branch(&desk, branch, base.as_deref())?,
+        ReviewTarget::Commits { range } => names::commits(&desk, range)?,
+        ReviewTarget::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
+        ReviewTarget::PullRequest { number } => forge::pull_request(&desk, *number)?,
     };
     let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
     if changed.is_empty() {
@@ -154,8 +154,8 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &Ask) -> Result<Taken, Er
     desk.clear_up().map_err(io)?;
     fs::rename(making, store).map_err(io)?;
     let repo = repo.lending(store).map_err(io)?;
-    let Found { base, commit, title, key, .. } = found;
-    Ok(Taken { repo, base, commit, about, title: about::one_line(&title), key })
+    let ResolvedSubject { base, commit, title, key, .. } = found;
+    Ok(ReviewSubject { repo, base, commit, about, title: about::one_line(&title), key })
 }
 
 /// Ends the name of a store that is not complete.

@@ -1,16 +1,20 @@
 //! Branches and commits: what exists already and only has to be found. What the user types is never an option to git.
 
-use super::desk::Desk;
-use super::{Error, Found, about};
+use super::desk::SubjectStore;
+use super::{Error, ResolvedSubject, about};
 use crate::config::keys::closest;
 use crate::git::repo::{Repo, short_name};
-use crate::git::runner::{self, Git};
-use crate::git::{Oid, change, files};
+use crate::git::runner::{self, GitCommand};
+use crate::git::{ObjectId, change, files};
 
 /// Where a repository keeps its main line when no remote says so.
 const DEFAULTS: [&str; 3] = ["refs/heads/main", "refs/heads/master", "refs/heads/trunk"];
 
-pub(super) fn branch(desk: &Desk<'_>, name: &str, base: Option<&str>) -> Result<Found, Error> {
+pub(super) fn branch(
+    desk: &SubjectStore<'_>,
+    name: &str,
+    base: Option<&str>,
+) -> Result<ResolvedSubject, Error> {
     let (reference, tip) = tip(desk.repo, name)?;
     let (since, base) = match base {
         Some(base) => {
@@ -19,7 +23,7 @@ pub(super) fn branch(desk: &Desk<'_>, name: &str, base: Option<&str>) -> Result<
         }
         None => default_base(desk.repo, name, reference.as_deref(), &tip)?,
     };
-    Ok(Found {
+    Ok(ResolvedSubject {
         title: format!("Branch {}, since it left {since}", short_name(name)),
         key: format!("branch:{}", short_name(name)),
         said: about::commits(&desk.lent, &base, &tip)?,
@@ -30,7 +34,7 @@ pub(super) fn branch(desk: &Desk<'_>, name: &str, base: Option<&str>) -> Result<
     })
 }
 
-pub(super) fn commits(desk: &Desk<'_>, range: &str) -> Result<Found, Error> {
+pub(super) fn commits(desk: &SubjectStore<'_>, range: &str) -> Result<ResolvedSubject, Error> {
     let (base, tip, typed, title) = match range.split_once("...").or_else(|| range.split_once("..")) {
         Some((from, to)) => {
             let from = commit(desk.repo, or_head(from))?;
@@ -42,7 +46,7 @@ pub(super) fn commits(desk: &Desk<'_>, range: &str) -> Result<Found, Error> {
             (first_parent(desk, &tip)?, tip, range, "Commit")
         }
     };
-    Ok(Found {
+    Ok(ResolvedSubject {
         title: format!("{title} {range}"),
         key: format!("commits:{typed}"),
         said: about::commits(&desk.lent, &base, &tip)?,
@@ -58,39 +62,39 @@ fn or_head(name: &str) -> &str {
 }
 
 /// HEAD; in a repository without commits, an empty one that we make up.
-pub(super) fn head(desk: &Desk<'_>) -> Result<Oid, Error> {
+pub(super) fn head(desk: &SubjectStore<'_>) -> Result<ObjectId, Error> {
     if let Some(head) = lookup(desk.repo, "HEAD")? {
         return Ok(head);
     }
     let args = ["rev-parse", "--verify", "-q", "HEAD"];
-    if Git::new(&desk.repo.git_dir)?.args(args).run()?.status.success() {
+    if GitCommand::new(&desk.repo.git_dir)?.args(args).run()?.status.success() {
         return Err(no_such(desk.repo, "HEAD"));
     }
     Ok(desk.empty_root()?)
 }
 
 /// The commit somebody means, or HEAD.
-pub(super) fn commit_or_head(desk: &Desk<'_>, name: Option<&str>) -> Result<Oid, Error> {
+pub(super) fn commit_or_head(desk: &SubjectStore<'_>, name: Option<&str>) -> Result<ObjectId, Error> {
     name.map_or_else(|| head(desk), |name| commit(desk.repo, name))
 }
 
 /// The commit somebody means by a name.
-pub(super) fn commit(repo: &Repo, name: &str) -> Result<Oid, Error> {
+pub(super) fn commit(repo: &Repo, name: &str) -> Result<ObjectId, Error> {
     lookup(repo, name)?.ok_or_else(|| no_such(repo, name))
 }
 
-fn lookup(repo: &Repo, name: &str) -> Result<Option<Oid>, runner::Error> {
+fn lookup(repo: &Repo, name: &str) -> Result<Option<ObjectId>, runner::Error> {
     if name.is_empty() || name.contains('\0') {
         return Ok(None);
     }
     let commit = format!("{name}^{{commit}}");
     let args = ["rev-parse", "--verify", "-q", "--end-of-options", &commit];
-    let output = Git::new(&repo.git_dir)?.args(args).run()?;
-    Ok(if output.status.success() { Oid::parse(output.line()).ok() } else { None })
+    let output = GitCommand::new(&repo.git_dir)?.args(args).run()?;
+    Ok(if output.status.success() { ObjectId::parse(output.line()).ok() } else { None })
 }
 
 /// A branch here, a branch there, or anything else that names a commit.
-fn tip(repo: &Repo, name: &str) -> Result<(Option<String>, Oid), Error> {
+fn tip(repo: &Repo, name: &str) -> Result<(Option<String>, ObjectId), Error> {
     if !name.contains('\0') {
         for kind in ["", "refs/heads/", "refs/remotes/"] {
             let reference = format!("{kind}{name}");
@@ -102,7 +106,12 @@ fn tip(repo: &Repo, name: &str) -> Result<(Option<String>, Oid), Error> {
     Ok((None, commit(repo, name)?))
 }
 
-fn default_base(repo: &Repo, name: &str, reference: Option<&str>, tip: &Oid) -> Result<(String, Oid), Error> {
+fn default_base(
+    repo: &Repo,
+    name: &str,
+    reference: Option<&str>,
+    tip: &ObjectId,
+) -> Result<(String, ObjectId), Error> {
     let mut candidates = main_lines(repo, reference)?;
     if candidates.is_empty() {
         let checked_out = repo.current_branch()?.unwrap_or_else(|| "HEAD".to_owned());
@@ -113,12 +122,12 @@ fn default_base(repo: &Repo, name: &str, reference: Option<&str>, tip: &Oid) -> 
     // With several, git answers where the branch left the last of them.
     let args = ["merge-base", tip.as_str()];
     let output = repo.side()?.args(args).args(candidates.iter().map(|(_, oid)| oid.as_str())).run()?;
-    let base = Oid::parse(output.line()).map_err(|_| nothing_to_compare())?;
+    let base = ObjectId::parse(output.line()).map_err(|_| nothing_to_compare())?;
     Ok((since, base))
 }
 
 /// The main line as the remote names it, there and here; else one of the usual names.
-fn main_lines(repo: &Repo, but: Option<&str>) -> Result<Vec<(String, Oid)>, Error> {
+fn main_lines(repo: &Repo, but: Option<&str>) -> Result<Vec<(String, ObjectId)>, Error> {
     const REMOTE: &str = "refs/remotes/origin/";
     let output = repo.refs()?.args(["symbolic-ref", "-q", "refs/remotes/origin/HEAD"]).run()?;
     let remote = String::from_utf8_lossy(output.line()).into_owned();
@@ -133,7 +142,7 @@ fn main_lines(repo: &Repo, but: Option<&str>) -> Result<Vec<(String, Oid)>, Erro
 }
 
 /// Those of the refs that exist, by the names people use; a branch is not its own base.
-fn there(repo: &Repo, references: &[&str], but: Option<&str>) -> Result<Vec<(String, Oid)>, Error> {
+fn there(repo: &Repo, references: &[&str], but: Option<&str>) -> Result<Vec<(String, ObjectId)>, Error> {
     let mut found = Vec::new();
     for reference in references.iter().filter(|reference| but != Some(**reference)) {
         let oid = if *reference == "HEAD" { lookup(repo, "HEAD")? } else { repo.resolve(reference)? };
@@ -144,11 +153,11 @@ fn there(repo: &Repo, references: &[&str], but: Option<&str>) -> Result<Vec<(Str
 }
 
 /// Where `tip` left `from`; `from` itself when they have nothing in common.
-pub(super) fn parted(repo: &Repo, from: &Oid, tip: &Oid) -> Result<Oid, Error> {
+pub(super) fn parted(repo: &Repo, from: &ObjectId, tip: &ObjectId) -> Result<ObjectId, Error> {
     Ok(change::merge_base(repo, from, tip)?.unwrap_or_else(|| from.clone()))
 }
 
-fn first_parent(desk: &Desk<'_>, commit: &Oid) -> Result<Oid, Error> {
+fn first_parent(desk: &SubjectStore<'_>, commit: &ObjectId) -> Result<ObjectId, Error> {
     let shallow = files::read_beneath(&desk.repo.common_dir, b"shallow", u64::MAX).ok().flatten();
     let cut = shallow
         .is_some_and(|list| list.split(|byte| *byte == b'\n').any(|line| line == commit.as_str().as_bytes()));
@@ -158,7 +167,7 @@ fn first_parent(desk: &Desk<'_>, commit: &Oid) -> Result<Oid, Error> {
     let args = ["rev-list", "--parents", "-n", "1", commit.as_str()];
     let output = desk.repo.side()?.args(args).done()?;
     match output.line().split(|byte| *byte == b' ').nth(1) {
-        Some(parent) => Oid::parse(parent).map_err(|error| {
+        Some(parent) => ObjectId::parse(parent).map_err(|error| {
             runner::Error::Unexpected { what: "rev-list".to_owned(), answer: error.to_string() }.into()
         }),
         None => Ok(desk.empty_root()?),

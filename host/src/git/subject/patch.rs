@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::desk::Desk;
-use super::{Error, Found, about, names};
-use crate::git::{Oid, files};
+use super::desk::SubjectStore;
+use super::{Error, ResolvedSubject, about, names};
+use crate::git::{ObjectId, files};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -25,7 +25,12 @@ struct Letters {
     words: Vec<String>,
 }
 
-pub(super) fn given(desk: &Desk<'_>, bytes: &[u8], name: &str, base: Option<&str>) -> Result<Found, Error> {
+pub(super) fn given(
+    desk: &SubjectStore<'_>,
+    bytes: &[u8],
+    name: &str,
+    base: Option<&str>,
+) -> Result<ResolvedSubject, Error> {
     let diff = desk.dir.join("diff");
     let io = |source| desk.io(source);
     let letters = if is_mail(bytes) {
@@ -44,7 +49,7 @@ pub(super) fn given(desk: &Desk<'_>, bytes: &[u8], name: &str, base: Option<&str
     } else {
         about::told("What the patch says", &letters.words.join("\n\n"))
     };
-    Ok(Found {
+    Ok(ResolvedSubject {
         commit: desk.commit(&tree, &onto)?,
         base: onto,
         title: letters.subject.unwrap_or_else(|| format!("Patch {name}")),
@@ -57,13 +62,13 @@ pub(super) fn given(desk: &Desk<'_>, bytes: &[u8], name: &str, base: Option<&str
 
 /// The tree that a diff makes of a commit's.
 pub(super) fn applied(
-    desk: &Desk<'_>,
-    onto: &Oid,
+    desk: &SubjectStore<'_>,
+    onto: &ObjectId,
     diff: &Path,
     name: &str,
     base: &str,
     remedy: &str,
-) -> Result<Oid, Error> {
+) -> Result<ObjectId, Error> {
     desk.git()?.args(["read-tree", onto.as_str()]).done()?;
     let strip = if has_prefixes(diff).map_err(|source| desk.io(source))? { "-p1" } else { "-p0" };
     let git = desk.git()?.args(["apply", "--cached", "--whitespace=nowarn", strip]).arg(diff);
@@ -93,7 +98,13 @@ fn few(said: &[&str]) -> String {
 }
 
 /// Takes mails apart: the diffs go to `diff`, the words are handed back.
-fn opened(desk: &Desk<'_>, mail: &Path, diff: &Path, name: &str, carriage: bool) -> Result<Letters, Error> {
+fn opened(
+    desk: &SubjectStore<'_>,
+    mail: &Path,
+    diff: &Path,
+    name: &str,
+    carriage: bool,
+) -> Result<Letters, Error> {
     let io = |source| desk.io(source);
     let apart = desk.dir.join("mails");
     fs::create_dir(&apart).map_err(io)?;
@@ -121,7 +132,7 @@ fn opened(desk: &Desk<'_>, mail: &Path, diff: &Path, name: &str, carriage: bool)
     Ok(letters)
 }
 
-fn read_one(desk: &Desk<'_>, mail: &Path, said: &Path, part: &Path) -> Result<String, Error> {
+fn read_one(desk: &SubjectStore<'_>, mail: &Path, said: &Path, part: &Path) -> Result<String, Error> {
     let file = File::open(mail).map_err(|source| desk.io(source))?;
     let git = desk.git()?.arg("mailinfo").args([said, part]).input_file(file);
     let head = git.deadline(DEADLINE).done()?.stdout;

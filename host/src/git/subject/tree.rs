@@ -12,23 +12,23 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Access, access};
 
-use super::desk::Desk;
-use super::{Error, Found, checked_out, names};
+use super::desk::SubjectStore;
+use super::{Error, ResolvedSubject, checked_out, names};
 use crate::git::change::quote_path;
-use crate::git::runner::{self, Git};
-use crate::git::workspace::Limits;
-use crate::git::{Oid, Repo, files};
+use crate::git::runner::{self, GitCommand};
+use crate::git::workspace::CollectLimits;
+use crate::git::{ObjectId, Repo, files};
 
 /// Somebody may be at work in the tree while we look.
 const TRIES: usize = 3;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-pub(super) fn staged(desk: &Desk<'_>) -> Result<Found, Error> {
+pub(super) fn staged(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
     let copy = Copy::of_index(desk)?;
     let branch = checked_out(desk.repo)?;
     let base = names::head(desk)?;
-    Ok(Found {
+    Ok(ResolvedSubject {
         commit: desk.commit(&copy.desk.write_tree()?, &base)?,
         base,
         title: format!("Staged changes on {branch}"),
@@ -39,13 +39,13 @@ pub(super) fn staged(desk: &Desk<'_>) -> Result<Found, Error> {
     })
 }
 
-pub(super) fn working(desk: &Desk<'_>) -> Result<Found, Error> {
+pub(super) fn working(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
     let copy = Copy::of_index(desk)?;
     let branch = checked_out(desk.repo)?;
     let base = names::head(desk)?;
     let mut notes = BTreeSet::new();
     let tree = copy.taken_in(&mut notes)?;
-    Ok(Found {
+    Ok(ResolvedSubject {
         commit: desk.commit(&tree, &base)?,
         base,
         title: format!("Working tree on {branch}"),
@@ -58,7 +58,7 @@ pub(super) fn working(desk: &Desk<'_>) -> Result<Found, Error> {
 
 /// A copy of the user's index, with the user's tree beside it.
 struct Copy<'a> {
-    desk: &'a Desk<'a>,
+    desk: &'a SubjectStore<'a>,
     tree: &'a Path,
     /// How the user's git turns files into content; none of it names a program.
     settings: Vec<String>,
@@ -73,7 +73,7 @@ struct Differences {
 }
 
 impl<'a> Copy<'a> {
-    fn of_index(desk: &'a Desk<'a>) -> Result<Copy<'a>, Error> {
+    fn of_index(desk: &'a SubjectStore<'a>) -> Result<Copy<'a>, Error> {
         let tree = desk.repo.work_tree().ok_or(Error::NoWorkingTree)?;
         let copy = Copy { desk, tree, settings: settings(desk, tree)? };
         copy.copy_files().map_err(|source| desk.io(source))?;
@@ -89,7 +89,7 @@ impl<'a> Copy<'a> {
     }
 
     /// A command on the copy. Paths are the user's, so what the user keeps at home counts too.
-    fn git(&self) -> Result<Git, runner::Error> {
+    fn git(&self) -> Result<GitCommand, runner::Error> {
         let mut git = self.desk.git()?.work_tree(self.tree).refreshing().deadline(DEADLINE);
         for name in ["HOME", "XDG_CONFIG_HOME"] {
             if let Some(value) = self.desk.repo.env.get(name) {
@@ -115,7 +115,8 @@ impl<'a> Copy<'a> {
     /// From the entries alone, for an index that git reads only in its own place.
     fn rebuild(&self) -> Result<(), Error> {
         files::remove(&self.desk.dir.join("index")).map_err(|source| self.desk.io(source))?;
-        let git = Git::new(&self.desk.repo.git_dir)?.work_tree(self.tree).index_file(&index(self.desk.repo));
+        let git =
+            GitCommand::new(&self.desk.repo.git_dir)?.work_tree(self.tree).index_file(&index(self.desk.repo));
         let listing = git.args(["ls-files", "-s", "-v", "-z"]).done()?.stdout;
         let entries: Vec<u8> = split(&listing).flat_map(|entry| [&entry[2..], b"\0"].concat()).collect();
         self.git()?.args(["update-index", "-z", "--index-info"]).input(entries).done()?;
@@ -127,7 +128,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Brings the copy up to what lies in the tree, and writes that.
-    fn taken_in(&self, notes: &mut BTreeSet<String>) -> Result<Oid, Error> {
+    fn taken_in(&self, notes: &mut BTreeSet<String>) -> Result<ObjectId, Error> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -269,7 +270,7 @@ impl<'a> Copy<'a> {
                 new.push(path.to_vec());
             }
         }
-        let limits = Limits::default();
+        let limits = CollectLimits::default();
         if new.len() > limits.files || bytes > limits.bytes {
             return Err(Error::TooMuch { files: new.len(), bytes });
         }
@@ -289,15 +290,15 @@ fn index(repo: &Repo) -> PathBuf {
 
 /// What decides how the user's files become content. Only plain words are taken over, and the place of a file with
 /// attributes; neither can make git run anything.
-fn settings(desk: &Desk<'_>, tree: &Path) -> Result<Vec<String>, runner::Error> {
+fn settings(desk: &SubjectStore<'_>, tree: &Path) -> Result<Vec<String>, runner::Error> {
     const WANTED: &str = r"^core\.(autocrlf|eol|filemode|symlinks|ignorecase|trustctime|checkstat|attributesfile|sparsecheckout|sparsecheckoutcone)$";
-    let git = Git::as_user(tree, &desk.repo.env)?;
+    let git = GitCommand::as_user(tree, &desk.repo.env)?;
     let output = git.args(["config", "-z", "--get-regexp", WANTED]).run()?;
     let pairs = split(&output.stdout).filter_map(|pair| std::str::from_utf8(pair).ok());
     Ok(pairs.filter_map(|pair| setting(desk, pair)).collect())
 }
 
-fn setting(desk: &Desk<'_>, pair: &str) -> Option<String> {
+fn setting(desk: &SubjectStore<'_>, pair: &str) -> Option<String> {
     let (name, value) = pair.split_once('\n').unwrap_or((pair, "true"));
     if name == "core.attributesfile" {
         let home = desk.repo.env.get("HOME").and_then(|home| home.to_str());
@@ -348,15 +349,15 @@ fn lines<P: AsRef<[u8]>>(paths: &[P]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::Env;
+    use crate::git::GitEnv;
 
     /// An index that can be read only in its own place is rare; its entries and marks must come over all the same.
     #[test]
     fn an_index_from_its_entries_alone() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
-        let (root, env) = (dir.path().join("repo"), Env::default());
+        let (root, env) = (dir.path().join("repo"), GitEnv::default());
         fs::create_dir(&root)?;
-        let git = |args: &[&str]| Git::as_user(&root, &env)?.args(args).done();
+        let git = |args: &[&str]| GitCommand::as_user(&root, &env)?.args(args).done();
         git(&["init", "-q"])?;
         for name in ["changed", "skipped", "trusted", "line\nbreak"] {
             fs::write(root.join(name), "1\n")?;
@@ -368,7 +369,7 @@ mod tests {
         fs::write(root.join("trusted"), "22\n")?;
         fs::write(root.join("changed"), "22\n")?;
         let repo = Repo::open(&root, &dir.path().join("state"), &env)?;
-        let desk = Desk::lay_out(&repo, &dir.path().join("desk"))?;
+        let desk = SubjectStore::lay_out(&repo, &dir.path().join("desk"))?;
         let copy = Copy { desk: &desk, tree: &root, settings: Vec::new() };
         fs::write(desk.dir.join("index"), "nonsense")?;
         copy.rebuild()?;

@@ -7,22 +7,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::slot::{Difference, What};
+use super::slot::{DifferenceKind, SlotDifference};
 use super::{Error, Slot};
 use crate::failpoint;
 use crate::git::repo::{Identity, answered};
-use crate::git::{Oid, change, files, runner, side};
+use crate::git::{ObjectId, change, files, runner, side};
 
 /// How much untracked content is taken in.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct CollectLimits {
     pub bytes: u64,
     pub files: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { bytes: 200 * 1024 * 1024, files: 100_000 }
+impl Default for CollectLimits {
+    fn default() -> CollectLimits {
+        CollectLimits { bytes: 200 * 1024 * 1024, files: 100_000 }
     }
 }
 
@@ -30,14 +30,14 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collected {
     /// Everything: the agent's commits with what it left uncommitted on top.
-    pub commit: Oid,
-    pub tree: Oid,
+    pub commit: ObjectId,
+    pub tree: ObjectId,
     /// Whether `commit` holds commits by the agent.
     pub committed_by_agent: bool,
     /// Whether the program had to commit something itself.
     pub uncommitted: bool,
     /// Other commits found in the copy that `commit` does not contain; they must be kept too.
-    pub stray_heads: Vec<Oid>,
+    pub stray_heads: Vec<ObjectId>,
     /// Untracked paths left out, for there was too much of them.
     pub skipped: Vec<Vec<u8>>,
     /// Git repositories inside the copy: only their commit's name is recorded, not their content.
@@ -54,10 +54,10 @@ impl Slot {
     /// another date that nobody published.
     pub fn collect(
         &mut self,
-        base: &Oid,
+        base: &ObjectId,
         message: &str,
         identity: &Identity,
-        limits: Limits,
+        limits: CollectLimits,
     ) -> Result<Collected, Error> {
         self.require_tree()?;
         files::remove(&self.host_dir().join("index.lock")).map_err(|source| self.io(source))?;
@@ -106,9 +106,15 @@ impl Slot {
     }
 
     /// Remembers what must be published before the slot may be used again.
-    fn settle(&mut self, base: &Oid, commit: &Oid, strays: &[Oid], complete: bool) -> Result<(), Error> {
+    fn settle(
+        &mut self,
+        base: &ObjectId,
+        commit: &ObjectId,
+        strays: &[ObjectId],
+        complete: bool,
+    ) -> Result<(), Error> {
         let made = std::iter::once(commit).filter(|commit| *commit != base).chain(strays);
-        let made: Vec<Oid> = made.cloned().collect();
+        let made: Vec<ObjectId> = made.cloned().collect();
         if made.is_empty() && complete {
             return self.abandon();
         }
@@ -117,7 +123,7 @@ impl Slot {
     }
 
     /// Copies the agent's commits into our own git directory, checking every object on the way.
-    fn import(&self, base: &Oid, notes: &mut Vec<String>) -> Result<Heads, Error> {
+    fn import(&self, base: &ObjectId, notes: &mut Vec<String>) -> Result<Heads, Error> {
         let git = self.tree().join(".git");
         if !files::is_real_dir(&git) {
             notes.push("the copy's .git is gone or was replaced; its files are kept".to_owned());
@@ -127,7 +133,7 @@ impl Slot {
         if heads.head.is_none() {
             notes.push("the copy's HEAD names no commit; its files are kept".to_owned());
         }
-        let new: BTreeSet<&Oid> = heads.all().filter(|head| *head != base).collect();
+        let new: BTreeSet<&ObjectId> = heads.all().filter(|head| *head != base).collect();
         if new.is_empty() {
             return Ok(heads);
         }
@@ -160,25 +166,30 @@ impl Slot {
     }
 
     /// Writes the working copy as a tree, starting from what `parent` has.
-    fn snapshot(&self, parent: &Oid, limits: Limits, notes: &mut Vec<String>) -> Result<Snapshot, Error> {
+    fn snapshot(
+        &self,
+        parent: &ObjectId,
+        limits: CollectLimits,
+        notes: &mut Vec<String>,
+    ) -> Result<Snapshot, Error> {
         self.forget_at()?;
         self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
         let found = self.differences(false)?;
         let skipped = self.too_much(&found, limits);
-        let paths = |wanted: &[What]| -> Vec<&[u8]> {
+        let paths = |wanted: &[DifferenceKind]| -> Vec<&[u8]> {
             let wanted = found.iter().filter(|one| wanted.contains(&one.what));
             wanted.map(|one| one.path.as_slice()).collect()
         };
-        let missing = paths(&[What::Missing]);
-        let mut present = paths(&[What::Changed]);
+        let missing = paths(&[DifferenceKind::Missing]);
+        let mut present = paths(&[DifferenceKind::Changed]);
         if skipped.is_empty() {
-            present.extend(paths(&[What::Untracked]));
+            present.extend(paths(&[DifferenceKind::Untracked]));
         }
         self.make_readable(&present);
         self.update_index(&["--force-remove"], &missing)?;
         self.update_index(&["--add", "--replace", "--remove"], &present)?;
         let mut nested = Vec::new();
-        for path in paths(&[What::Nested]) {
+        for path in paths(&[DifferenceKind::Nested]) {
             let path = path.strip_suffix(b"/").unwrap_or(path);
             if self.update_index(&["--add", "--replace"], &[path]).is_err() {
                 let shown = change::quote_path(path);
@@ -204,9 +215,10 @@ impl Slot {
     }
 
     /// The untracked paths, when there is more of them than we take in.
-    fn too_much(&self, found: &[Difference], limits: Limits) -> Vec<Vec<u8>> {
-        let untracked: Vec<&Difference> = found.iter().filter(|one| one.what == What::Untracked).collect();
-        let size = |one: &&Difference| {
+    fn too_much(&self, found: &[SlotDifference], limits: CollectLimits) -> Vec<Vec<u8>> {
+        let untracked: Vec<&SlotDifference> =
+            found.iter().filter(|one| one.what == DifferenceKind::Untracked).collect();
+        let size = |one: &&SlotDifference| {
             fs::symlink_metadata(self.tree().join(files::path(&one.path))).map_or(0, |meta| meta.len())
         };
         let bytes: u64 = untracked.iter().map(size).sum();
@@ -227,37 +239,43 @@ impl Slot {
         }
     }
 
-    fn commit(&self, tree: &Oid, parent: &Oid, message: &str, identity: &Identity) -> Result<Oid, Error> {
+    fn commit(
+        &self,
+        tree: &ObjectId,
+        parent: &ObjectId,
+        message: &str,
+        identity: &Identity,
+    ) -> Result<ObjectId, Error> {
         let args = ["commit-tree", "-p", parent.as_str(), tree.as_str()];
         let git = by(self.host()?, identity).args(args).input(message);
         Ok(answered(&args, &git.done()?)?)
     }
 
     /// Whether `commit` is `tree` on top of `parent` and nothing else.
-    fn is_made_of(&self, commit: &Oid, tree: &Oid, parent: &Oid) -> bool {
+    fn is_made_of(&self, commit: &ObjectId, tree: &ObjectId, parent: &ObjectId) -> bool {
         let Ok(git) = self.host() else { return false };
         let made = git.args(["show", "-s", "--no-show-signature", "--format=%T %P", commit.as_str()]).done();
         made.is_ok_and(|made| made.stdout.trim_ascii() == format!("{tree} {parent}").as_bytes())
     }
 
-    fn contains(&self, commit: &Oid, ancestor: &Oid) -> Result<bool, Error> {
+    fn contains(&self, commit: &ObjectId, ancestor: &ObjectId) -> Result<bool, Error> {
         let args = ["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()];
         Ok(self.host()?.args(args).yes()?)
     }
 
-    fn tree_of(&self, commit: &Oid) -> Result<Oid, Error> {
+    fn tree_of(&self, commit: &ObjectId) -> Result<ObjectId, Error> {
         let tree = format!("{commit}^{{tree}}");
         let args = ["rev-parse", "--verify", "-q", &tree];
         Ok(answered(&args, &self.host()?.args(args).done()?)?)
     }
 }
 
-type Snapshot = (Oid, Vec<Vec<u8>>, Vec<Vec<u8>>);
+type Snapshot = (ObjectId, Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 const BORROW: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
 /// Makes commits by this command carry an identity.
-pub(in crate::git) fn by(git: runner::Git, identity: &Identity) -> runner::Git {
+pub(in crate::git) fn by(git: runner::GitCommand, identity: &Identity) -> runner::GitCommand {
     git.env("GIT_AUTHOR_NAME", &identity.name)
         .env("GIT_AUTHOR_EMAIL", &identity.email)
         .env("GIT_COMMITTER_NAME", &identity.name)
@@ -267,31 +285,32 @@ pub(in crate::git) fn by(git: runner::Git, identity: &Identity) -> runner::Git {
 /// The commits named in the agent's git directory, read without git and without following links.
 #[derive(Debug, Default)]
 struct Heads {
-    head: Option<Oid>,
-    others: Vec<Oid>,
+    head: Option<ObjectId>,
+    others: Vec<ObjectId>,
 }
 
 impl Heads {
     fn read(git: &Path) -> Heads {
         let packed = read(git, b"packed-refs").unwrap_or_default();
-        let packed: Vec<(&[u8], Oid)> = packed.split(|byte| *byte == b'\n').filter_map(packed_ref).collect();
+        let packed: Vec<(&[u8], ObjectId)> =
+            packed.split(|byte| *byte == b'\n').filter_map(packed_ref).collect();
         let head = read(git, b"HEAD").and_then(|head| resolve(git, head.trim_ascii_end(), &packed));
-        let mut others: Vec<Oid> =
+        let mut others: Vec<ObjectId> =
             packed.iter().filter(|(name, _)| is_work(name)).map(|(_, oid)| oid.clone()).collect();
         loose(git, b"refs/heads", &mut others);
-        others.extend(read(git, b"refs/stash").and_then(|text| Oid::parse(text.trim_ascii_end()).ok()));
+        others.extend(read(git, b"refs/stash").and_then(|text| ObjectId::parse(text.trim_ascii_end()).ok()));
         others.sort();
         others.dedup();
         others.retain(|other| Some(other) != head.as_ref());
         Heads { head, others }
     }
 
-    fn all(&self) -> impl Iterator<Item = &Oid> {
+    fn all(&self) -> impl Iterator<Item = &ObjectId> {
         self.head.iter().chain(&self.others)
     }
 
-    fn keep_only(&mut self, there: &[Oid], base: &Oid) {
-        let good = |oid: &Oid| oid == base || there.contains(oid);
+    fn keep_only(&mut self, there: &[ObjectId], base: &ObjectId) {
+        let good = |oid: &ObjectId| oid == base || there.contains(oid);
         self.head = self.head.take().filter(|oid| good(oid));
         self.others.retain(good);
     }
@@ -301,18 +320,18 @@ fn read(git: &Path, name: &[u8]) -> Option<Vec<u8>> {
     files::read_beneath(git, name, REF_CAP).ok().flatten()
 }
 
-fn resolve(git: &Path, head: &[u8], packed: &[(&[u8], Oid)]) -> Option<Oid> {
-    let Some(name) = head.strip_prefix(b"ref: ") else { return Oid::parse(head).ok() };
+fn resolve(git: &Path, head: &[u8], packed: &[(&[u8], ObjectId)]) -> Option<ObjectId> {
+    let Some(name) = head.strip_prefix(b"ref: ") else { return ObjectId::parse(head).ok() };
     if !name.starts_with(b"refs/") {
         return None;
     }
-    let loose = read(git, name).and_then(|text| Oid::parse(text.trim_ascii_end()).ok());
+    let loose = read(git, name).and_then(|text| ObjectId::parse(text.trim_ascii_end()).ok());
     loose.or_else(|| packed.iter().find(|(known, _)| *known == name).map(|(_, oid)| oid.clone()))
 }
 
-fn packed_ref(line: &[u8]) -> Option<(&[u8], Oid)> {
+fn packed_ref(line: &[u8]) -> Option<(&[u8], ObjectId)> {
     let space = line.iter().position(|byte| *byte == b' ')?;
-    Some((&line[space + 1..], Oid::parse(&line[..space]).ok()?))
+    Some((&line[space + 1..], ObjectId::parse(&line[..space]).ok()?))
 }
 
 fn is_work(name: &[u8]) -> bool {
@@ -320,7 +339,7 @@ fn is_work(name: &[u8]) -> bool {
 }
 
 /// Branches kept as files; an agent has no reason for more than a few hundred.
-fn loose(git: &Path, dir: &[u8], found: &mut Vec<Oid>) {
+fn loose(git: &Path, dir: &[u8], found: &mut Vec<ObjectId>) {
     use std::os::unix::ffi::OsStrExt;
     let path = git.join(files::path(dir));
     if !files::is_real_dir(&path) || found.len() > 1000 {
@@ -331,7 +350,7 @@ fn loose(git: &Path, dir: &[u8], found: &mut Vec<Oid>) {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => loose(git, &name, found),
             Ok(kind) if kind.is_file() => {
-                found.extend(read(git, &name).and_then(|text| Oid::parse(text.trim_ascii_end()).ok()));
+                found.extend(read(git, &name).and_then(|text| ObjectId::parse(text.trim_ascii_end()).ok()));
             }
             Ok(_) | Err(_) => {}
         }

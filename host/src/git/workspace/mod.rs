@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use collect::{Collected, Limits};
+pub use collect::{CollectLimits, Collected};
 pub use publish::retire;
 pub use slot::Slot;
 
@@ -25,11 +25,11 @@ pub(super) use collect::by;
 pub(super) use publish::{point, update};
 
 use super::repo::Repo;
-use super::{Oid, files, runner};
+use super::{ObjectId, files, runner};
 
 /// What a working copy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WorkspaceKind {
     /// Changed by a maker; its content is collected.
     Maker,
     /// Looked at by reviewers; write-protected as far as the system allows.
@@ -38,12 +38,12 @@ pub enum Kind {
     Scratch,
 }
 
-impl Kind {
+impl WorkspaceKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Maker => "maker",
-            Kind::Reader => "reader",
-            Kind::Scratch => "scratch",
+            WorkspaceKind::Maker => "maker",
+            WorkspaceKind::Reader => "reader",
+            WorkspaceKind::Scratch => "scratch",
         }
     }
 }
@@ -81,7 +81,7 @@ impl Pool {
     ///
     /// A slot that `owner` had before is preferred and keeps its ignored files (build caches); for another
     /// owner everything that is not in `commit` is removed first.
-    pub fn take(&self, kind: Kind, owner: &str, commit: &Oid) -> Result<Slot, Error> {
+    pub fn take(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
         files::make_private_dir(&self.dir).map_err(|source| Error::Io { path: self.dir.clone(), source })?;
         let mut slot = self.reserve(kind, owner, commit)?;
         slot.prepare(owner, commit)?;
@@ -91,7 +91,7 @@ impl Pool {
     /// Makers' slots with work that was never published, as the agents left them. Slots that another process
     /// is using are not among them.
     pub fn pending(&self, owner: Option<&str>) -> Vec<Slot> {
-        let reserved = self.dirs(Kind::Maker).into_iter().filter_map(|dir| {
+        let reserved = self.dirs(WorkspaceKind::Maker).into_iter().filter_map(|dir| {
             let lock = try_lock(&dir).ok()??;
             Slot::pending(dir, &self.repo, lock)
         });
@@ -100,11 +100,11 @@ impl Pool {
 
     /// Whether a maker's slot of `owner` is there and holds nothing that was not published.
     pub fn settled(&self, owner: &str) -> bool {
-        let mut dirs = self.dirs(Kind::Maker).into_iter();
+        let mut dirs = self.dirs(WorkspaceKind::Maker).into_iter();
         dirs.any(|dir| slot::owned_by(&dir, owner) && !files::exists(&dir.join(slot::PENDING)))
     }
 
-    fn reserve(&self, kind: Kind, owner: &str, commit: &Oid) -> Result<Slot, Error> {
+    fn reserve(&self, kind: WorkspaceKind, owner: &str, commit: &ObjectId) -> Result<Slot, Error> {
         let mut free = self.dirs(kind);
         free.retain(|dir| !files::exists(&dir.join(slot::PENDING)));
         free.sort_by_key(|dir| (!slot::owned_by(dir, owner), !slot::is_at(dir, commit)));
@@ -118,7 +118,7 @@ impl Pool {
         self.create(kind)
     }
 
-    fn create(&self, kind: Kind) -> Result<Slot, Error> {
+    fn create(&self, kind: WorkspaceKind) -> Result<Slot, Error> {
         let mut n = 0_u32;
         loop {
             let dir = self.dir.join(format!("{}-{n}", kind.name()));
@@ -138,7 +138,7 @@ impl Pool {
         }
     }
 
-    fn dirs(&self, kind: Kind) -> Vec<PathBuf> {
+    fn dirs(&self, kind: WorkspaceKind) -> Vec<PathBuf> {
         let prefix = format!("{}-", kind.name());
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));

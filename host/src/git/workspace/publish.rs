@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Error, Slot};
 use crate::failpoint;
-use crate::git::Oid;
+use crate::git::ObjectId;
 use crate::git::checkouts::Checkout;
 use crate::git::repo::{Repo, short_name};
 
@@ -14,11 +14,12 @@ impl Slot {
     /// Makes each commit reachable from its ref in the user's repository. Safe to repeat: what is there
     /// already is left as it is. Once everything the last collection found is published, the slot is no
     /// longer pending.
-    pub fn publish(&mut self, wanted: &[(Oid, String)]) -> Result<(), Error> {
+    pub fn publish(&mut self, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
         self.send_objects(wanted)?;
         point(&self.repo, wanted)?;
         failpoint::pass("work.published");
-        let covered = |made: &Vec<Oid>| made.iter().all(|oid| wanted.iter().any(|(commit, _)| commit == oid));
+        let covered =
+            |made: &Vec<ObjectId>| made.iter().all(|oid| wanted.iter().any(|(commit, _)| commit == oid));
         if self.unpublished.take_if(|made| covered(made)).is_some() {
             self.abandon()?;
         }
@@ -26,7 +27,7 @@ impl Slot {
     }
 
     /// Copies what the user's store lacks, as one pack that becomes visible at once and is on disk.
-    fn send_objects(&self, wanted: &[(Oid, String)]) -> Result<(), Error> {
+    fn send_objects(&self, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
         let mut missing = String::new();
         for (commit, _) in wanted {
             if !self.repo.has_commit(commit)? {
@@ -47,7 +48,7 @@ impl Slot {
 }
 
 /// Points refs of our own at commits that are in the user's store.
-pub(in crate::git) fn point(repo: &Repo, wanted: &[(Oid, String)]) -> Result<(), Error> {
+pub(in crate::git) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Result<(), Error> {
     let checkouts = repo.checkouts()?;
     let mut commands = Vec::new();
     for (commit, reference) in wanted {
@@ -94,7 +95,7 @@ pub fn retire(repo: &Repo, branch: &str, keep: &str) -> Result<bool, Error> {
 }
 
 /// One line of a ref transaction.
-pub(in crate::git) fn update(reference: &str, new: &Oid, old: &Oid) -> Vec<u8> {
+pub(in crate::git) fn update(reference: &str, new: &ObjectId, old: &ObjectId) -> Vec<u8> {
     format!("update {reference}\0{new}\0{old}\0").into_bytes()
 }
 

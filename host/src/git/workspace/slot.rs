@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Kind};
+use super::{Error, WorkspaceKind};
 use crate::git::repo::Repo;
-use crate::git::runner::Git;
+use crate::git::runner::GitCommand;
 use crate::git::side::{self, Layout};
-use crate::git::{Oid, files};
+use crate::git::{ObjectId, files};
 
 /// Marks a maker's slot whose work is not published yet; holds the commit it was handed out at.
 pub(super) const PENDING: &str = "pending";
@@ -17,24 +17,24 @@ pub(super) const PENDING: &str = "pending";
 /// A reserved working copy. Dropping it sets the slot free.
 #[derive(Debug)]
 pub struct Slot {
-    kind: Kind,
+    kind: WorkspaceKind,
     dir: PathBuf,
     pub(super) repo: Repo,
     /// The commit it was handed out at.
-    pub(super) base: Option<Oid>,
+    pub(super) base: Option<ObjectId>,
     /// What the last collection found and publishing must cover.
-    pub(super) unpublished: Option<Vec<Oid>>,
+    pub(super) unpublished: Option<Vec<ObjectId>>,
     _lock: File,
 }
 
 /// A path whose content on disk is not what the index says.
-pub(super) struct Difference {
-    pub(super) what: What,
+pub(super) struct SlotDifference {
+    pub(super) what: DifferenceKind,
     pub(super) path: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum DifferenceKind {
     Changed,
     Missing,
     Untracked,
@@ -44,14 +44,14 @@ pub(super) enum What {
 }
 
 impl Slot {
-    pub(super) fn new(kind: Kind, dir: PathBuf, repo: &Repo, lock: File) -> Slot {
+    pub(super) fn new(kind: WorkspaceKind, dir: PathBuf, repo: &Repo, lock: File) -> Slot {
         Slot { kind, dir, repo: repo.clone(), base: None, unpublished: None, _lock: lock }
     }
 
     pub(super) fn pending(dir: PathBuf, repo: &Repo, lock: File) -> Option<Slot> {
         let base = fs::read(dir.join(PENDING)).ok()?;
-        let base = Oid::parse(base.trim_ascii_end()).ok()?;
-        Some(Slot { base: Some(base), ..Slot::new(Kind::Maker, dir, repo, lock) })
+        let base = ObjectId::parse(base.trim_ascii_end()).ok()?;
+        Some(Slot { base: Some(base), ..Slot::new(WorkspaceKind::Maker, dir, repo, lock) })
     }
 
     /// The working copy itself.
@@ -65,7 +65,7 @@ impl Slot {
     }
 
     /// The commit the slot was handed out at.
-    pub fn base(&self) -> Option<&Oid> {
+    pub fn base(&self) -> Option<&ObjectId> {
         self.base.as_ref()
     }
 
@@ -93,7 +93,7 @@ impl Slot {
     }
 
     /// Brings the slot to `commit` for `owner` and makes the agent's `.git` anew.
-    pub(super) fn prepare(&mut self, owner: &str, commit: &Oid) -> Result<(), Error> {
+    pub(super) fn prepare(&mut self, owner: &str, commit: &ObjectId) -> Result<(), Error> {
         let same_owner = owned_by(&self.dir, owner);
         let warm = match self.at() {
             Some(at) if files::is_real_dir(&self.tree()) => self.warm(&at, commit, same_owner).is_ok(),
@@ -108,7 +108,7 @@ impl Slot {
     }
 
     /// From nothing: a fresh git directory and a full checkout.
-    fn cold(&self, commit: &Oid) -> Result<(), Error> {
+    fn cold(&self, commit: &ObjectId) -> Result<(), Error> {
         self.lay_out_host().map_err(|source| self.io(source))?;
         self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
         self.protect()?;
@@ -134,7 +134,7 @@ impl Slot {
     }
 
     /// From a known state: put right what differs, then move to `commit`.
-    fn warm(&self, at: &Oid, commit: &Oid, same_owner: bool) -> Result<(), Error> {
+    fn warm(&self, at: &ObjectId, commit: &ObjectId, same_owner: bool) -> Result<(), Error> {
         self.clear_host().map_err(|source| self.io(source))?;
         if !same_owner {
             self.remove_hidden()?;
@@ -143,7 +143,7 @@ impl Slot {
         if found.is_empty() && at == commit {
             return Ok(());
         }
-        if self.kind == Kind::Reader {
+        if self.kind == WorkspaceKind::Reader {
             files::open_up(&self.tree());
         }
         if !found.is_empty() {
@@ -177,7 +177,7 @@ impl Slot {
                 files::remove(&entry.path())?;
             }
         }
-        if self.kind == Kind::Reader {
+        if self.kind == WorkspaceKind::Reader {
             fs::set_permissions(self.tree(), Permissions::from_mode(0o755))?;
         }
         Ok(())
@@ -199,15 +199,19 @@ impl Slot {
         Ok(())
     }
 
-    fn put_right(&self, found: &[Difference]) -> Result<(), Error> {
+    fn put_right(&self, found: &[SlotDifference]) -> Result<(), Error> {
         let mut restore = Vec::new();
         // What is in the way goes first: a directory may stand where a file belongs, or a link for a directory.
-        for difference in found.iter().filter(|one| !matches!(one.what, What::Changed | What::Missing)) {
+        for difference in
+            found.iter().filter(|one| !matches!(one.what, DifferenceKind::Changed | DifferenceKind::Missing))
+        {
             let path = self.beneath(&difference.path)?;
             files::remove(&path).map_err(|source| self.io(source))?;
             files::remove_empty_parents(&self.tree(), &path);
         }
-        for difference in found.iter().filter(|one| matches!(one.what, What::Changed | What::Missing)) {
+        for difference in
+            found.iter().filter(|one| matches!(one.what, DifferenceKind::Changed | DifferenceKind::Missing))
+        {
             files::remove(&self.beneath(&difference.path)?).map_err(|source| self.io(source))?;
             restore.extend_from_slice(&difference.path);
             restore.push(0);
@@ -240,7 +244,7 @@ impl Slot {
     }
 
     /// One pass over the working copy, against our own index.
-    pub(super) fn differences(&self, ignored: bool) -> Result<Vec<Difference>, Error> {
+    pub(super) fn differences(&self, ignored: bool) -> Result<Vec<SlotDifference>, Error> {
         let ignored = if ignored { "--ignored=traditional" } else { "--ignored=no" };
         let output = self
             .host()?
@@ -253,7 +257,7 @@ impl Slot {
 
     /// Takes the right to write away from a reader's copy.
     fn protect(&self) -> Result<(), Error> {
-        if self.kind != Kind::Reader {
+        if self.kind != WorkspaceKind::Reader {
             return Ok(());
         }
         protect_files(&self.tree());
@@ -264,23 +268,23 @@ impl Slot {
     }
 
     /// Makes the agent's git directory and writes down who has the slot.
-    fn hand_out(&self, owner: &str, commit: &Oid) -> io::Result<()> {
+    fn hand_out(&self, owner: &str, commit: &ObjectId) -> io::Result<()> {
         let tree = self.tree();
-        if self.kind == Kind::Reader {
+        if self.kind == WorkspaceKind::Reader {
             fs::set_permissions(&tree, Permissions::from_mode(0o755))?;
         }
         self.lay_out_for_agent(commit)?;
-        if self.kind == Kind::Reader {
+        if self.kind == WorkspaceKind::Reader {
             fs::set_permissions(&tree, Permissions::from_mode(0o555))?;
         }
         files::write(&self.dir.join("owner"), owner.as_bytes())?;
-        if self.kind == Kind::Maker {
+        if self.kind == WorkspaceKind::Maker {
             files::write(&self.dir.join(PENDING), commit.as_str().as_bytes())?;
         }
         Ok(())
     }
 
-    fn lay_out_for_agent(&self, commit: &Oid) -> io::Result<()> {
+    fn lay_out_for_agent(&self, commit: &ObjectId) -> io::Result<()> {
         let git = self.tree().join(".git");
         files::remove(&git)?;
         let shallow = self.shallow();
@@ -306,11 +310,11 @@ impl Slot {
     }
 
     /// The commit that our index and the working copy were last brought to.
-    pub(super) fn at(&self) -> Option<Oid> {
+    pub(super) fn at(&self) -> Option<ObjectId> {
         read_at(&self.dir)
     }
 
-    pub(super) fn set_at(&self, commit: &Oid) -> Result<(), Error> {
+    pub(super) fn set_at(&self, commit: &ObjectId) -> Result<(), Error> {
         let head = self.host_dir().join("HEAD");
         files::write(&head, format!("{commit}\n").as_bytes()).map_err(|source| self.io(source))
     }
@@ -322,8 +326,8 @@ impl Slot {
     }
 
     /// A command on our own git directory with the working copy as its tree.
-    pub(super) fn host(&self) -> Result<Git, Error> {
-        let git = Git::new(&self.host_dir())?.work_tree(&self.tree()).scratch().refreshing();
+    pub(super) fn host(&self) -> Result<GitCommand, Error> {
+        let git = GitCommand::new(&self.host_dir())?.work_tree(&self.tree()).scratch().refreshing();
         Ok(self.repo.shallow(git))
     }
 
@@ -354,24 +358,24 @@ pub(super) fn owned_by(dir: &Path, owner: &str) -> bool {
     fs::read(dir.join("owner")).is_ok_and(|known| known == owner.as_bytes())
 }
 
-pub(super) fn is_at(dir: &Path, commit: &Oid) -> bool {
+pub(super) fn is_at(dir: &Path, commit: &ObjectId) -> bool {
     read_at(dir).as_ref() == Some(commit)
 }
 
-fn read_at(dir: &Path) -> Option<Oid> {
-    Oid::parse(fs::read(dir.join("host.git/HEAD")).ok()?.trim_ascii_end()).ok()
+fn read_at(dir: &Path) -> Option<ObjectId> {
+    ObjectId::parse(fs::read(dir.join("host.git/HEAD")).ok()?.trim_ascii_end()).ok()
 }
 
-fn difference(letter: u8, path: &[u8]) -> Option<Difference> {
+fn difference(letter: u8, path: &[u8]) -> Option<SlotDifference> {
     let what = match letter {
         b' ' => return None,
-        b'?' if path.ends_with(b"/") => What::Nested,
-        b'?' => What::Untracked,
-        b'!' => What::Ignored,
-        b'D' => What::Missing,
-        _ => What::Changed,
+        b'?' if path.ends_with(b"/") => DifferenceKind::Nested,
+        b'?' => DifferenceKind::Untracked,
+        b'!' => DifferenceKind::Ignored,
+        b'D' => DifferenceKind::Missing,
+        _ => DifferenceKind::Changed,
     };
-    Some(Difference { what, path: path.to_vec() })
+    Some(SlotDifference { what, path: path.to_vec() })
 }
 
 fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {

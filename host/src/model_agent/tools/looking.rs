@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::tree::{Kind, Parts, Tree};
+use super::tree::{FolderEntryKind, Parts, ToolTree};
 use super::{Input, given, needed, switch, whole};
-use crate::git::runner::Git;
+use crate::git::runner::GitCommand;
 
 const ENTRIES_AT_MOST: usize = 1_000;
 const FILE_AT_MOST: u64 = 8 * 1024 * 1024;
@@ -15,7 +15,7 @@ const FILES_AT_MOST: usize = 50_000;
 const HITS_AT_MOST: usize = 200;
 const SEARCH: Duration = Duration::from_secs(20);
 
-pub(super) fn list(tree: &Tree, input: &Input) -> Result<String, String> {
+pub(super) fn list(tree: &ToolTree, input: &Input) -> Result<String, String> {
     let parts = tree.parts(given(input, "path"))?;
     let (found, more) = if switch(input, "recursive") {
         walk(tree, parts, ENTRIES_AT_MOST)?
@@ -32,17 +32,17 @@ pub(super) fn list(tree: &Tree, input: &Input) -> Result<String, String> {
     Ok(text)
 }
 
-fn shown(name: &str, kind: Kind) -> String {
+fn shown(name: &str, kind: FolderEntryKind) -> String {
     match kind {
-        Kind::Folder => format!("{name}/"),
-        Kind::File => name.to_owned(),
-        Kind::Link => format!("{name} (a link)"),
-        Kind::Other => format!("{name} (no ordinary file)"),
+        FolderEntryKind::Folder => format!("{name}/"),
+        FolderEntryKind::File => name.to_owned(),
+        FolderEntryKind::Link => format!("{name} (a link)"),
+        FolderEntryKind::Other => format!("{name} (no ordinary file)"),
     }
 }
 
 /// Everything beneath a folder, nearest first, and whether there is more than that.
-fn walk(tree: &Tree, from: Parts, most: usize) -> Result<(Vec<String>, bool), String> {
+fn walk(tree: &ToolTree, from: Parts, most: usize) -> Result<(Vec<String>, bool), String> {
     let depth = from.len();
     tree.entries(&from)?;
     let mut folders = VecDeque::from([from]);
@@ -55,7 +55,7 @@ fn walk(tree: &Tree, from: Parts, most: usize) -> Result<(Vec<String>, bool), St
             let path: Parts = folder.iter().cloned().chain([entry.name]).collect();
             let below = path.get(depth..).unwrap_or_default().join("/");
             found.push(shown(&below, entry.kind));
-            if entry.kind == Kind::Folder {
+            if entry.kind == FolderEntryKind::Folder {
                 folders.push_back(path);
             }
         }
@@ -63,7 +63,7 @@ fn walk(tree: &Tree, from: Parts, most: usize) -> Result<(Vec<String>, bool), St
     Ok((found, false))
 }
 
-pub(super) fn read(tree: &Tree, input: &Input) -> Result<String, String> {
+pub(super) fn read(tree: &ToolTree, input: &Input) -> Result<String, String> {
     let parts = tree.parts(needed(input, "path")?)?;
     let bytes = tree.read(&parts, FILE_AT_MOST)?;
     if is_binary(&bytes) {
@@ -103,7 +103,7 @@ fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(8_192).any(|byte| *byte == 0)
 }
 
-pub(super) fn search(tree: &Tree, input: &Input) -> Result<String, String> {
+pub(super) fn search(tree: &ToolTree, input: &Input) -> Result<String, String> {
     let text = needed(input, "text")?;
     if text.is_empty() || text.contains('\n') {
         return Err("`text` has to be part of one line".to_owned());
@@ -137,8 +137,8 @@ pub(super) fn search(tree: &Tree, input: &Input) -> Result<String, String> {
 }
 
 /// The files worth searching: what git knows and what it would take in. Without git, all of them.
-fn candidates(tree: &Tree, inside: &[String]) -> Result<Vec<Parts>, String> {
-    if tree.kind(inside)? == Kind::File {
+fn candidates(tree: &ToolTree, inside: &[String]) -> Result<Vec<Parts>, String> {
+    if tree.kind(inside)? == FolderEntryKind::File {
         return Ok(vec![inside.to_vec()]);
     }
     if let Some(known) = known_to_git(tree) {
@@ -150,9 +150,11 @@ fn candidates(tree: &Tree, inside: &[String]) -> Result<Vec<Parts>, String> {
     Ok(files.map(parts).collect())
 }
 
-fn known_to_git(tree: &Tree) -> Option<Vec<Parts>> {
+fn known_to_git(tree: &ToolTree) -> Option<Vec<Parts>> {
     let folder = tree.root().join(".git");
-    let git = Git::new(&folder).ok().filter(|_| folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()))?;
+    let git = GitCommand::new(&folder)
+        .ok()
+        .filter(|_| folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()))?;
     let listing = git
         .work_tree(tree.root())
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

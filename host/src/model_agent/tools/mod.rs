@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::talk::{Call, Offer, Outcome};
-use tree::Tree;
+use super::talk::{ToolCall, ToolResult, ToolSpec};
+use tree::ToolTree;
 
 /// The most of a result that is shown to the model.
 const SHOWN_AT_MOST: usize = 48 * 1024;
 
 /// Where tools are used, and what they may do there.
 pub struct Bench {
-    tree: Tree,
+    tree: ToolTree,
     writes: bool,
     /// What commands get to see.
     variables: Vec<(OsString, OsString)>,
@@ -30,7 +30,7 @@ pub struct Bench {
 /// A call that was dealt with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Used {
-    pub outcome: Outcome,
+    pub outcome: ToolResult,
     /// For people who watch.
     pub note: String,
     /// It exists and is not for this role.
@@ -167,9 +167,9 @@ const ALL: [Tool; 6] = [
 ];
 
 /// What a role is offered.
-pub fn offers(writes: bool) -> Vec<Offer> {
+pub fn offers(writes: bool) -> Vec<ToolSpec> {
     let tools = ALL.iter().filter(|tool| writes || !tool.writes);
-    tools.map(|tool| Offer { name: tool.name, about: tool.about, input: (tool.input)() }).collect()
+    tools.map(|tool| ToolSpec { name: tool.name, about: tool.about, input: (tool.input)() }).collect()
 }
 
 /// The tools a Maker can't do without.
@@ -177,11 +177,11 @@ pub const NEEDED: [&str; 3] = ["write", "edit", "run"];
 
 impl Bench {
     pub fn new(tree: &Path, writes: bool, variables: Vec<(OsString, OsString)>, patience: Duration) -> Bench {
-        Bench { tree: Tree::new(tree), writes, variables, patience }
+        Bench { tree: ToolTree::new(tree), writes, variables, patience }
     }
 
     /// What people see before a call is dealt with.
-    pub fn note(call: &Call) -> String {
+    pub fn note(call: &ToolCall) -> String {
         let on =
             |tool: &Tool| call.object().and_then(|input| input.get(tool.on)?.as_str().map(str::to_owned));
         match ALL.iter().find(|tool| tool.name == call.name) {
@@ -190,7 +190,7 @@ impl Bench {
         }
     }
 
-    pub fn work(&self, call: &Call) -> Used {
+    pub fn work(&self, call: &ToolCall) -> Used {
         let tool = ALL.iter().find(|tool| tool.name == call.name);
         let denied = tool.is_some_and(|tool| tool.writes && !self.writes);
         let result = match (tool, call.object()) {
@@ -207,7 +207,7 @@ impl Bench {
             Ok(text) => shortened(text),
             Err(why) => shortened(format!("error: {why}")),
         };
-        let outcome = Outcome { id: call.id.clone(), name: call.name.clone(), text, failed };
+        let outcome = ToolResult { id: call.id.clone(), name: call.name.clone(), text, failed };
         Used { outcome, note: Bench::note(call), denied }
     }
 }

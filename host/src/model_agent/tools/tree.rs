@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, statat};
 use rustix::io::Errno;
 
-pub(crate) struct Tree {
+pub(crate) struct ToolTree {
     root: PathBuf,
 }
 
 /// What lies in a folder.
-pub(super) struct Entry {
+pub(super) struct FolderEntry {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: FolderEntryKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FolderEntryKind {
     Folder,
     File,
     Link,
@@ -33,9 +33,9 @@ const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLO
 /// Names a file may have, from the root.
 pub(crate) type Parts = Vec<String>;
 
-impl Tree {
-    pub(crate) fn new(root: &Path) -> Tree {
-        Tree { root: root.to_owned() }
+impl ToolTree {
+    pub(crate) fn new(root: &Path) -> ToolTree {
+        ToolTree { root: root.to_owned() }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -88,7 +88,7 @@ impl Tree {
     }
 
     /// What lies in a folder, by name, without git's own. Names that are no text are left out.
-    pub(super) fn entries(&self, parts: &[String]) -> Result<Vec<Entry>, String> {
+    pub(super) fn entries(&self, parts: &[String]) -> Result<Vec<FolderEntry>, String> {
         let folder = self.folder(parts, false)?;
         let listing = Dir::read_from(&folder).map_err(|error| told(parts, error))?;
         let mut entries = Vec::new();
@@ -98,15 +98,18 @@ impl Tree {
                 continue;
             }
             let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            entries.push(Entry { name: name.to_owned(), kind: kind(FileType::from_raw_mode(stat.st_mode)) });
+            entries.push(FolderEntry {
+                name: name.to_owned(),
+                kind: kind(FileType::from_raw_mode(stat.st_mode)),
+            });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
     /// What this path is, without following it.
-    pub(super) fn kind(&self, parts: &[String]) -> Result<Kind, String> {
-        let Some((name, above)) = parts.split_last() else { return Ok(Kind::Folder) };
+    pub(super) fn kind(&self, parts: &[String]) -> Result<FolderEntryKind, String> {
+        let Some((name, above)) = parts.split_last() else { return Ok(FolderEntryKind::Folder) };
         let folder = self.folder(above, false)?;
         let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| told(parts, error))?;
         Ok(kind(FileType::from_raw_mode(stat.st_mode)))
@@ -128,25 +131,27 @@ impl Tree {
     }
 }
 
-fn kind(kind: FileType) -> Kind {
+fn kind(kind: FileType) -> FolderEntryKind {
     match kind {
-        FileType::Directory => Kind::Folder,
-        FileType::RegularFile => Kind::File,
-        FileType::Symlink => Kind::Link,
+        FileType::Directory => FolderEntryKind::Folder,
+        FileType::RegularFile => FolderEntryKind::File,
+        FileType::Symlink => FolderEntryKind::Link,
         FileType::Fifo
         | FileType::Socket
         | FileType::CharacterDevice
         | FileType::BlockDevice
-        | FileType::Unknown => Kind::Other,
+        | FileType::Unknown => FolderEntryKind::Other,
     }
 }
 
 fn regular(fd: OwnedFd, parts: &[String]) -> Result<File, String> {
     let stat = fstat(&fd).map_err(|error| told(parts, error))?;
     match kind(FileType::from_raw_mode(stat.st_mode)) {
-        Kind::File => Ok(File::from(fd)),
-        Kind::Folder => Err(format!("{} is a folder", parts.join("/"))),
-        Kind::Link | Kind::Other => Err(format!("{} is no ordinary file", parts.join("/"))),
+        FolderEntryKind::File => Ok(File::from(fd)),
+        FolderEntryKind::Folder => Err(format!("{} is a folder", parts.join("/"))),
+        FolderEntryKind::Link | FolderEntryKind::Other => {
+            Err(format!("{} is no ordinary file", parts.join("/")))
+        }
     }
 }
 

@@ -1,18 +1,18 @@
 //! Writing and editing.
 
-use super::tree::Tree;
+use super::tree::ToolTree;
 use super::{Input, needed};
 
 const FILE_AT_MOST: usize = 8 * 1024 * 1024;
 
-pub(super) fn write(tree: &Tree, input: &Input) -> Result<String, String> {
+pub(super) fn write(tree: &ToolTree, input: &Input) -> Result<String, String> {
     let parts = tree.parts(needed(input, "path")?)?;
     let content = needed(input, "content")?;
     tree.write(&parts, fits(content)?)?;
     Ok(format!("{} has {} bytes now", parts.join("/"), content.len()))
 }
 
-pub(super) fn edit(tree: &Tree, input: &Input) -> Result<String, String> {
+pub(super) fn edit(tree: &ToolTree, input: &Input) -> Result<String, String> {
     let parts = tree.parts(needed(input, "path")?)?;
     let (old, new) = (needed(input, "old")?, needed(input, "new")?);
     let path = parts.join("/");
