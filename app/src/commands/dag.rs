@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::log;
 
 use crate::args::DagArgs;

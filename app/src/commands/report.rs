@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::story::Story;
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::Story;
+use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::git::{ObjectId, change};
 use archeflow_host::start::Project;
 use archeflow_host::store::files;

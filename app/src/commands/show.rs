@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use archeflow_core::handoff;
+use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
 use archeflow_host::drive::Face;
 use archeflow_host::log;

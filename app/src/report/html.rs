@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use archeflow_core::model::Severity;
-use archeflow_core::story::{Choice, Cost, Life, State, Story};
+use archeflow_core::projections::story::{Choice, Cost, Life, State, Story};
 use archeflow_core::view::{self, Tone, capital};
 
 use super::diff::{FileDiff, Kind};

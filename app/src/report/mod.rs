@@ -15,8 +15,8 @@ mod words;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use archeflow_core::story::Story;
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::Story;
+use archeflow_core::projections::story::dag::Dag;
 
 use diff::Diff;
 

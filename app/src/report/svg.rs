@@ -6,7 +6,7 @@ use std::fmt::Write;
 use archeflow_core::event::Trend;
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Verdict};
-use archeflow_core::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
 
 use super::html::line;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use archeflow_core::event::RunStart;
 use archeflow_core::model::{CATEGORIES, FailAction, Hook, HookPoint, Policy, Proof, Strategy, Workflow};
-use archeflow_core::replay::whatif::Change;
+use archeflow_core::projections::replay::whatif::Change;
 use serde_json::Value;
 
 use super::keys::{self, Found, Kind};

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use archeflow_core::model::Strategy;
-use archeflow_core::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
-use archeflow_core::replay::decision::{Decision, verdict};
-use archeflow_core::replay::timeline;
+use archeflow_core::projections::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
+use archeflow_core::projections::replay::decision::{Decision, verdict};
+use archeflow_core::projections::replay::timeline;
 use archeflow_core::view;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Event};
 use archeflow_core::model::Phase;
-use archeflow_core::replay::decision::Decision;
-use archeflow_core::replay::timeline;
+use archeflow_core::projections::replay::decision::Decision;
+use archeflow_core::projections::replay::timeline;
 use archeflow_core::run::Run;
 use archeflow_core::view;
 use archeflow_host::clock;

@@ -2,11 +2,12 @@
 
 use archeflow_core::event::QuestionKind;
 use archeflow_core::model::Seq;
+use archeflow_core::projections::live::Driven;
 
 use super::View;
 use super::keys::{KEYS, Key};
 use super::page::{Look, Page};
-use super::view::{Answering, Choice, Driven, Over, Pane};
+use super::view::{Answering, Choice, Over, Pane};
 use crate::render::text::safe_line;
 
 /// What the view can't do itself.
@@ -83,7 +84,7 @@ fn go(view: &mut View, by: isize) {
 }
 
 fn leave(view: &mut View) -> Option<Wish> {
-    if view.driven == Driven::Here && view.run.outcome.is_none() {
+    if view.live.driven == Driven::Here && view.live.run.outcome.is_none() {
         view.over = Over::Choose(Choice::Leave);
         return None;
     }
@@ -91,8 +92,8 @@ fn leave(view: &mut View) -> Option<Wish> {
 }
 
 fn stop(view: &mut View) {
-    view.over = match &view.driven {
-        _ if view.run.outcome.is_some() => note(&["The run has ended already."]),
+    view.over = match &view.live.driven {
+        _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
         Driven::Here => Over::Choose(Choice::Stop),
         Driven::Elsewhere { pid, host } => note(&[
             &format!("This view only looks. The run is driven by process {pid} on {}.", safe_line(host)),
@@ -104,12 +105,12 @@ fn stop(view: &mut View) {
 }
 
 fn answer(view: &mut View) {
-    let Some((_, question)) = view.run.question() else {
+    let Some((_, question)) = view.live.run.question() else {
         view.over = note(&["No question is open."]);
         return;
     };
-    let command = format!("  archeflow answer {} \"…\"", view.run_id);
-    view.over = match &view.driven {
+    let command = format!("  archeflow answer {} \"…\"", view.live.run_id);
+    view.over = match &view.live.driven {
         Driven::Elsewhere { pid, host } => note(&[
             &format!("The question was put to whoever is at process {pid} on {}.", safe_line(host)),
             "Answer it there. Once nobody drives the run any more, press a again or type:",
@@ -138,7 +139,7 @@ fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
 }
 
 fn diff(view: &mut View) -> Option<Wish> {
-    let Some((from, to)) = view.span() else {
+    let Some((from, to)) = view.live.span() else {
         view.over = note(&["Nothing was made yet."]);
         return None;
     };
@@ -148,10 +149,10 @@ fn diff(view: &mut View) -> Option<Wish> {
 fn open(view: &mut View) -> Option<Wish> {
     let row = view.row(view.pane);
     let agent = match view.pane {
-        Pane::Agents => view.agents.get(row)?,
+        Pane::Agents => view.live.agents.get(row)?,
         Pane::Findings => {
-            let found = view.findings.get(row)?;
-            let Some(agent) = view.artifact_of(found.cycle, &found.source) else {
+            let found = view.live.findings.get(row)?;
+            let Some(agent) = view.live.artifact_of(found.cycle, &found.source) else {
                 let words = [found.description.clone()];
                 view.over = Over::Note(words.to_vec());
                 return None;
@@ -159,9 +160,9 @@ fn open(view: &mut View) -> Option<Wish> {
             agent
         }
         Pane::Decisions => {
-            let chosen = view.choices.get(row)?;
+            let chosen = view.live.decisions.get(row)?;
             let (seq, text) = (chosen.seq, chosen.text.clone());
-            let why = format!("archeflow show {} --why {seq}", view.run_id);
+            let why = format!("archeflow show {} --why {seq}", view.live.run_id);
             view.over =
                 if chosen.rule.is_empty() { note(&[&text]) } else { note(&[&text, "In full:", &why]) };
             return None;
@@ -243,7 +244,7 @@ fn note(lines: &[&str]) -> Over {
 }
 
 fn resume(view: &View) -> String {
-    format!("  archeflow resume {}", view.run_id)
+    format!("  archeflow resume {}", view.live.run_id)
 }
 
 fn help() -> Page {

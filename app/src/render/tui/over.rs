@@ -44,7 +44,7 @@ impl Ink<'_> {
 
     /// R20: facts of the program first, then the question, the answers last.
     fn question(&self, answering: &Answering, wide: usize) -> Vec<Vec<Piece>> {
-        let Some((_, question)) = self.view.run.question() else {
+        let Some((_, question)) = self.view.live.run.question() else {
             return vec![vec![(self.plain, "The question is answered already.".to_owned())]];
         };
         let mut rows: Vec<Vec<Piece>> = Vec::new();
