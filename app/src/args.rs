@@ -1,4 +1,4 @@
-//! The command line. Every option is explained here and nowhere else.
+//! The command line. Every option is explained here and nowhere else, as an imperative or a noun phrase.
 
 mod agent_loop;
 mod inner;
@@ -11,7 +11,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use archeflow_host::backends;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::output;
 
 pub(crate) use agent_loop::*;
 pub(crate) use inner::AcpArgs;
@@ -23,52 +26,63 @@ pub(crate) use sprint::*;
 #[command(
     name = "archeflow",
     version,
-    about = "Takes a task through Plan-Do-Check-Act with coding agents, and lands only what was tested",
-    after_help = "First time? `archeflow demo` shows a whole run without any account.\n\
-                  Agents: claude, codex, anthropic, openai:<model>@<url>, ollama, cmd:<command line> (any program that reads a brief on stdin), script:<file> (a play file)."
+    about = "Run coding tasks through Plan-Do-Check-Act with coding agents, and merge only tested changes",
+    after_help = format!("First time? `archeflow demo` shows a complete run without any account.\n\n{}", agents())
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// Every agent that `--agent` takes, from the host's list.
+pub(crate) fn agents() -> String {
+    let forms = backends::forms();
+    let wide = forms.iter().map(|(form, _)| form.len()).max().unwrap_or(0);
+    let rows: Vec<String> = forms.iter().map(|(form, title)| format!("  {form:wide$}  {title}")).collect();
+    format!("Agents:\n{}", rows.join("\n"))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take a task through a whole run
+    /// Run a task: plan, implement, review, test, merge
     Run(Box<RunArgs>),
-    /// Review a change that is there already: what you have not committed, a branch, a patch, a pull request
+    /// Review an existing change: uncommitted work, a branch, a patch or a pull request
     Review(Box<ReviewArgs>),
-    /// A queue of tasks over many repositories: look after it, and let them run side by side
+    /// Manage and run a queue of tasks across repositories
     Sprint(SprintArgs),
-    /// A person, a Planner, an Actor and a Judge take turns, one small step at a time
+    /// Work in small steps: you, a Planner, an Actor and a Judge take turns
     Loop(LoopArgs),
-    /// Go on with a run that was interrupted, or try a failed step again
+    /// Resume an interrupted or paused run, or retry a failed step
     Resume(ResumeArgs),
-    /// Answer the question a run waits with
+    /// Answer the open question of a run
     Answer(AnswerArgs),
-    /// Let a stopped run go on
+    /// Pause a running run: its agents finish, nothing new starts
+    Pause(SteerArgs),
+    /// Stop a running run, as Ctrl-C does where it runs
+    Stop(SteerArgs),
+    /// Continue a stopped run, e.g. with one more cycle
     Continue(ContinueArgs),
-    /// Land a run that waits for your yes, or that you accept as it is
+    /// Merge a run that waits for approval, or accept it as it is
     Merge(MergeArgs),
-    /// Give a run up; its work stays reachable under a ref of its own
+    /// Discard a run; its commits are kept under refs/archeflow/keep/
     Discard(Known),
-    /// How a run stands; without an id, what runs or waits for you, in all repositories
+    /// Show the status of a run; without an id, all runs that are running or waiting for you
     Status(StatusArgs),
-    /// The runs in this repository, or in all of them
+    /// List the runs of this repository, or of all repositories
     List(ListArgs),
-    /// A run from beginning to end
+    /// Show a run from beginning to end
     Show(ShowArgs),
-    /// A run as it happens, on the whole screen; in lines where there is no terminal
+    /// Watch a run live, full screen; line by line without a terminal
     Watch(WatchArgs),
-    /// A run looked at again: its decisions, what would have been, beside others
+    /// Replay a run: its decisions, what-if, comparison with other runs
     Replay(ReplayArgs),
-    /// What a run did, as a document: Markdown, one HTML file or one line
+    /// Write a report of a run: Markdown, one HTML file or one line
     Report(ReportArgs),
-    /// The events of a run and what caused what
+    /// Show the events of a run as a graph of cause and effect
     Dag(DagArgs),
-    /// How reviewers have done lately
+    /// Show how reviewers have performed recently
     Score(ScoreArgs),
-    /// See a whole run on a bundled sample, with scripted agents
+    /// Show a complete run on a bundled sample, with scripted agents
     Demo(DemoArgs),
     /// Write a first configuration for this repository
     Init(InitArgs),
@@ -78,9 +92,9 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// Explain an archetype, a workflow, or the reason a run ended
     Explain(ExplainArgs),
-    /// Look at the configuration
+    /// Show the configuration
     Config(ConfigArgs),
-    /// What earlier runs taught, and what is told to later ones
+    /// Manage lessons from earlier runs that later runs are given
     Memory(MemoryArgs),
     /// Print a completion script for your shell
     Completions {
@@ -93,56 +107,59 @@ pub(crate) enum Command {
     Acp(AcpArgs),
     #[command(name = "__model", hide = true)]
     Model { task: String },
+    #[command(name = "__watcher", hide = true)]
+    Watcher,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = agents())]
 pub(crate) struct RunArgs {
-    /// What is to be done
+    /// Task description
     #[arg(required_unless_present = "run")]
     pub(crate) task: Option<String>,
-    /// fast, standard, thorough or the name of a workflow file; chosen from the task if not given
+    /// Workflow: fast, standard, thorough or a workflow file [default: chosen from the task]
     #[arg(long)]
     pub(crate) workflow: Option<String>,
-    /// Who sits: the name of a file in .archeflow/teams
+    /// Team file in .archeflow/teams that selects the agents
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<String>,
-    /// Lenses laid over the archetypes, left to right, e.g. security,compliance-gdpr
+    /// Lenses that add focus areas, applied left to right, e.g. security,compliance-gdpr
     #[arg(long, value_name = "NAMES")]
     pub(crate) lens: Option<String>,
-    /// pdca (cycles) or pipeline (linear); chosen from the task if not given
+    /// Strategy: pdca (cycles) or pipeline (linear) [default: chosen from the task]
     #[arg(long)]
     pub(crate) strategy: Option<String>,
-    /// Who plays all archetypes, e.g. 'cmd:my-agent'
+    /// Agent for all roles, as listed below [default: an installed client]
     #[arg(long, value_name = "SPEC")]
     pub(crate) agent: Option<String>,
-    /// Who plays one archetype, e.g. guardian=cmd:other-agent
+    /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
     #[arg(long, value_name = "ARCHETYPE=SPEC")]
     pub(crate) agent_for: Vec<String>,
-    /// Plan only, show the plan, then ask
+    /// Plan only, show the plan, then ask whether to continue
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Begin at plan, do, check or act, with the artifacts of --run
+    /// Start at this phase (plan, do, check or act), reusing the artifacts of --run
     #[arg(long, value_name = "PHASE", requires = "run")]
     pub(crate) start_from: Option<String>,
-    /// The run whose artifacts --start-from uses
+    /// Run whose artifacts --start-from reuses
     #[arg(long, value_name = "ID", requires = "start_from")]
     pub(crate) run: Option<String>,
-    /// What the run may cost, in dollars
+    /// Cost limit of the run, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
-    /// code, writing or research; told by the project's files if not given
+    /// Domain: code, writing or research [default: detected from the project's files]
     #[arg(long)]
     pub(crate) domain: Option<String>,
-    /// The command that decides whether a tree is good
+    /// Test command that must pass before merging
     #[arg(long, value_name = "CMD", conflicts_with = "no_tests")]
     pub(crate) test_command: Option<String>,
-    /// Landing without tests is meant
+    /// Allow merging without a test command
     #[arg(long)]
     pub(crate) no_tests: bool,
-    /// What a sprint calls it
+    /// Run id chosen by a sprint
     #[arg(long = "as", value_name = "ID", hide = true, conflicts_with = "run")]
     pub(crate) named: Option<String>,
-    /// The branch the change is for; the checked-out one if not given
+    /// Branch to merge into [default: the checked-out branch]
     #[arg(long, value_name = "BRANCH")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -150,80 +167,81 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = agents())]
 pub(crate) struct ReviewArgs {
-    /// Only what is staged; without any of these: everything that is not committed
+    /// Review only staged changes [default: all uncommitted changes]
     #[arg(long, group = "subject")]
     pub(crate) staged: bool,
-    /// A branch, from where it parted from --base
+    /// Review a branch, from its merge base with --base
     #[arg(long, value_name = "BRANCH", group = "subject")]
     pub(crate) branch: Option<String>,
-    /// Commits: A..B, or one commit
+    /// Review commits: a range A..B or one commit
     #[arg(long, value_name = "RANGE", group = "subject")]
     pub(crate) commit: Option<String>,
-    /// A patch, applied to --base or HEAD in a place of its own; - for standard input
+    /// Review a patch file, applied to --base or HEAD in a separate worktree; - for standard input
     #[arg(long, value_name = "FILE", group = "subject")]
     pub(crate) patch: Option<PathBuf>,
-    /// A pull request, through the forge's own command line client
+    /// Review a pull request, fetched with the forge's command line client
     #[arg(long, value_name = "NUMBER", group = "subject")]
     pub(crate) pr: Option<u32>,
-    /// Show the result of an earlier review again; nothing is reviewed
+    /// Show the result of an earlier review without reviewing again
     #[arg(long, value_name = "ID", group = "subject")]
     pub(crate) run: Option<String>,
-    /// What a branch or a patch is compared with
+    /// Commit that a branch or a patch is compared with
     #[arg(long, value_name = "COMMIT")]
     pub(crate) base: Option<String>,
-    /// Who reviews, e.g. guardian,skeptic,sage,trickster; the guardian if not given
+    /// Reviewers, e.g. guardian,skeptic,sage,trickster [default: guardian]
     #[arg(long, value_name = "NAMES", conflicts_with_all = ["workflow", "team"])]
     pub(crate) reviewers: Option<String>,
-    /// The reviewers of fast, standard or thorough, or of a file in .archeflow/workflows
+    /// Use the reviewers of a workflow: fast, standard, thorough or a file in .archeflow/workflows
     #[arg(long)]
     pub(crate) workflow: Option<String>,
-    /// The reviewers of a file in .archeflow/teams
+    /// Use the reviewers of a team file in .archeflow/teams
     #[arg(long, value_name = "NAME")]
     pub(crate) team: Option<String>,
-    /// Lenses laid over the reviewers, left to right, e.g. security,compliance-gdpr
+    /// Lenses that add focus areas, applied left to right, e.g. security,compliance-gdpr
     #[arg(long, value_name = "NAMES")]
     pub(crate) lens: Option<String>,
-    /// code, writing or research; told by the project's files if not given
+    /// Domain: code, writing or research [default: detected from the project's files]
     #[arg(long)]
     pub(crate) domain: Option<String>,
-    /// Who plays all reviewers, e.g. 'cmd:my-agent'
+    /// Agent for all reviewers, as listed below [default: an installed client]
     #[arg(long, value_name = "SPEC")]
     pub(crate) agent: Option<String>,
-    /// Who plays one of them, e.g. guardian=cmd:other-agent
+    /// Agent for one reviewer, e.g. guardian=cmd:other-agent; repeatable
     #[arg(long, value_name = "ARCHETYPE=SPEC")]
     pub(crate) agent_for: Vec<String>,
-    /// What the review may cost, in dollars
+    /// Cost limit of the review, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
-    /// Run the reproductions that reviewers attach, in scratch copies
+    /// Run the reproduction commands that reviewers attach, in temporary worktrees
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Tell only what changed since the last review of the same thing, and nothing if nothing did
+    /// Print only what changed since the last review of the same subject
     #[arg(long)]
     pub(crate) since_last: bool,
-    /// Findings that are accepted, with reasons; .archeflow/baseline.json of the base if not given
+    /// File of accepted findings [default: .archeflow/baseline.json at the base commit]
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Accept what counts now: write it into this file, with --reason
+    /// Accept the current findings: add them to this file, with --reason
     #[arg(long, value_name = "FILE", requires = "reason")]
     pub(crate) write_baseline: Option<PathBuf>,
-    /// Why it is accepted
+    /// Reason for accepting the findings
     #[arg(long, value_name = "TEXT", requires = "write_baseline")]
     pub(crate) reason: Option<String>,
-    /// terminal, markdown, json, sarif, rdjson or github
+    /// Output format: terminal, markdown, json, sarif, rdjson or github [default: terminal]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Where the result goes; standard output if not given
+    /// Write the result to this file [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// End with exit 14 if a finding that counts is at least critical or warning
+    /// Exit with code 14 if any finding is at least this severe: critical or warning
     #[arg(long, value_name = "SEVERITY")]
     pub(crate) fail_on: Option<String>,
-    /// Never ask: what would be a question ends the review with exit 10
+    /// Never ask; exit with code 10 instead of asking a question
     #[arg(long)]
     pub(crate) unattended: bool,
-    /// Show it on the whole screen while it is under way
+    /// Show progress full screen
     #[arg(long, conflicts_with = "unattended")]
     pub(crate) tui: bool,
     #[command(flatten)]
@@ -233,13 +251,13 @@ pub(crate) struct ReviewArgs {
 /// How a session is driven.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct Session {
-    /// Land without asking when approved and tested
+    /// Merge without asking once approved and tested
     #[arg(long)]
     pub(crate) auto_merge: bool,
-    /// Never ask: what would be a question ends the run with exit 10
+    /// Never ask; exit with code 10 instead of asking a question
     #[arg(long)]
     pub(crate) unattended: bool,
-    /// Show the run on the whole screen while it goes on
+    /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]
@@ -248,20 +266,20 @@ pub(crate) struct Session {
 
 #[derive(Debug, Args, Clone)]
 pub(crate) struct Place {
-    /// The repository; the one around the current folder if not given
+    /// Repository [default: the one that contains the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
-    /// A configuration file for this call, above the user's own
+    /// Configuration file for this command; overrides your own configuration
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Print one JSON object on standard output at the end
+    /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Known {
-    /// The run
+    /// Run id
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) session: Session,
@@ -269,9 +287,9 @@ pub(crate) struct Known {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// Your answer
+    /// Answer text
     pub(crate) text: String,
     #[command(flatten)]
     pub(crate) session: Session,
@@ -279,21 +297,21 @@ pub(crate) struct AnswerArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContinueArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// One more cycle in spite of the stop
+    /// Run one more cycle despite the stop
     #[arg(long, required_unless_present_any = ["ruling", "accept", "rescope"])]
     pub(crate) one_more_cycle: bool,
-    /// Say what holds where reviewers contradict each other; told to everybody, with one more cycle
+    /// Decide between contradicting reviewers: all agents are given this text, with one more cycle
     #[arg(long, value_name = "TEXT")]
     pub(crate) ruling: Option<String>,
-    /// Accept a finding as it is, by its id; what is left is judged anew
+    /// Accept a finding by its id and judge the rest again; repeatable
     #[arg(long, value_name = "FINDING")]
     pub(crate) accept: Vec<String>,
-    /// Give the task another scope, with one more cycle
+    /// Change the scope of the task, with one more cycle
     #[arg(long, value_name = "TEXT")]
     pub(crate) rescope: Option<String>,
-    /// What the whole run may cost from now on, in dollars
+    /// New cost limit of the whole run, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
     #[command(flatten)]
@@ -302,7 +320,7 @@ pub(crate) struct ContinueArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The run; if not given, everything that runs or waits, and the latest run here
+    /// Run id [default: everything running or waiting, and the latest run here]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -310,10 +328,10 @@ pub(crate) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Every repository you have run in; also what is shown outside of a repository
+    /// List the runs of all repositories; the default outside of a repository
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only the last so many
+    /// Show only the last N runs
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]
@@ -328,7 +346,7 @@ pub(crate) struct Listing {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also ask an agent one small question, which costs what an answer costs; without a name, the one `run` would take
+    /// Also send an agent one small prompt, at its usual cost [default agent: the one `run` would use]
     #[arg(long = "try", value_name = "AGENT", num_args = 0..=1, default_missing_value = "")]
     pub(crate) tried: Option<String>,
     #[command(flatten)]
@@ -337,12 +355,12 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// Every decision with its rule and what it looked at; with a line number or a topic, that one in full
+    /// List every decision with its rule and inputs; with LINE or TOPIC, that one in full
     #[arg(long)]
     pub(crate) why: bool,
-    /// With --why: the number of a decision's line, a rule (A2), an archetype or a topic (convergence)
+    /// With --why: a line number, a rule (A2), an archetype or a topic (convergence)
     #[arg(value_name = "LINE|TOPIC", requires = "why")]
     pub(crate) what: Option<String>,
     #[command(flatten)]
@@ -351,7 +369,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// The run or the sprint; if not given, the sprint under way here, else the newest run under way, else the newest
+    /// Run or sprint id [default: the running sprint, else the newest running run, else the newest run]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -365,17 +383,17 @@ pub(crate) struct ReplayArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReplayCommand {
-    /// Every decision in order, with rule, confidence and what it looked at
+    /// List every decision in order, with rule, confidence and inputs
     Timeline(ReplayTimeline),
-    /// What would have been under other reviewer weights or another policy
+    /// Show the outcome under other reviewer weights or another policy
     Whatif(ReplayWhatif),
-    /// Runs side by side
+    /// Compare runs side by side
     Compare(ReplayCompare),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayTimeline {
-    /// The run
+    /// Run id
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -383,18 +401,18 @@ pub(crate) struct ReplayTimeline {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayWhatif {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// The weight of a reviewer's last verdict, e.g. guardian=2; 1 for everybody else
+    /// Weight of a reviewer's last verdict, e.g. guardian=2 [default: 1]; repeatable
     #[arg(long, value_name = "ARCHETYPE=NUMBER", allow_hyphen_values = true)]
     pub(crate) weight: Vec<String>,
-    /// The share of weight against it that blocks
+    /// Share of the weight that blocks the change when it votes against it
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) threshold: Option<String>,
-    /// Another policy: any key of the configuration that a run is judged by, e.g. convergence.zero_policy=immediate
+    /// Override a setting of the run, e.g. convergence.zero_policy=immediate; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Another workflow: fast, standard or thorough
+    /// Override the workflow: fast, standard or thorough
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
     #[command(flatten)]
@@ -403,7 +421,7 @@ pub(crate) struct ReplayWhatif {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayCompare {
-    /// The runs, two or more
+    /// Run ids, two or more
     #[arg(required = true, num_args = 2.., value_name = "ID")]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
@@ -422,18 +440,18 @@ impl ReplayCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// One self-contained HTML page instead of Markdown
+    /// Write one self-contained HTML page instead of Markdown
     #[arg(long)]
     pub(crate) html: bool,
-    /// One line instead
+    /// Write one line instead of a document
     #[arg(long, conflicts_with_all = ["html", "dag"])]
     pub(crate) summary: bool,
-    /// Add the tree of events
+    /// Include the graph of events
     #[arg(long)]
     pub(crate) dag: bool,
-    /// Write to this file instead of standard output
+    /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -442,12 +460,12 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DagArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// A graph for Graphviz
+    /// Print a Graphviz graph
     #[arg(long, conflicts_with = "mermaid")]
     pub(crate) dot: bool,
-    /// A graph for Mermaid
+    /// Print a Mermaid graph
     #[arg(long)]
     pub(crate) mermaid: bool,
     #[command(flatten)]
@@ -456,7 +474,7 @@ pub(crate) struct DagArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ScoreArgs {
-    /// Only this archetype
+    /// Show only this archetype
     #[arg(long, value_name = "NAME")]
     pub(crate) archetype: Option<String>,
     #[command(flatten)]
@@ -465,41 +483,41 @@ pub(crate) struct ScoreArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where to make the sample repository; a new temporary folder if not given
+    /// Folder for the sample repository [default: a new temporary folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// No pauses between the agents' lines
+    /// Skip the pauses between the agents' lines
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Show the run on the whole screen
+    /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
-    /// Print one JSON object on standard output at the end
+    /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// quick-fix, backend-feature, security-review, writing or research; none for a plain file
+    /// Bundle: quick-fix, backend-feature, security-review, writing or research [default: none]
     #[arg(conflicts_with_all = ["from", "save", "list"])]
     pub(crate) bundle: Option<String>,
-    /// Show the bundles there are
+    /// List the available bundles
     #[arg(long, conflicts_with_all = ["from", "save"])]
     pub(crate) list: bool,
-    /// Keep this project's configuration as a bundle of your own
+    /// Save this project's configuration as your own bundle
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub(crate) save: Option<String>,
-    /// Begin with a bundle of your own, or with a folder that holds one
+    /// Start from your own bundle, or from a folder that contains one
     #[arg(long, value_name = "NAME|DIR")]
     pub(crate) from: Option<String>,
-    /// Set a key of the configuration that is written, e.g. costs.budget_usd=3
+    /// Set a key in the new configuration, e.g. costs.budget_usd=3; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The test command to write; proposed from the project's files if not given
+    /// Test command to write [default: detected from the project's files]
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,
-    /// Show what would be written, write nothing
+    /// Print the files without writing them
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -508,10 +526,10 @@ pub(crate) struct InitArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// Take the approval back
+    /// Revoke the approval
     #[arg(long)]
     pub(crate) revoke: bool,
-    /// Only show what would be approved
+    /// Show what would be approved without approving it
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
     /// Approve without asking
@@ -523,9 +541,9 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// An archetype (guardian), a workflow (standard), a team, a lens or a domain (security, writing), a reason (max_cycles), an exit code (14)
+    /// An archetype (guardian), workflow (standard), team, lens or domain (security, writing), reason (max_cycles) or exit code (14)
     pub(crate) what: String,
-    /// Copy an archetype's text to .archeflow/archetypes/ for editing
+    /// Copy an archetype's prompt to .archeflow/archetypes/ for editing
     #[arg(long)]
     pub(crate) eject: bool,
     #[command(flatten)]
@@ -540,7 +558,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every setting in force and where it comes from
+    /// Show every setting in effect and its source
     Show(Listing),
 }
 
@@ -580,6 +598,7 @@ impl Command {
             Command::Discard(args) => args.session.place.json,
             Command::Answer(args) => args.session.place.json,
             Command::Continue(args) => args.session.place.json,
+            Command::Pause(args) | Command::Stop(args) => args.place.json,
             Command::Status(args) => args.place.json,
             Command::List(args) => args.place.json,
             Command::Doctor(args) => args.place.json,
@@ -597,9 +616,11 @@ impl Command {
             Command::Memory(args) => args.what.place().json,
             Command::Sprint(args) => args.what.place().json,
             Command::Loop(args) => args.what.place().json,
-            Command::Completions { .. } | Command::Play { .. } | Command::Acp(_) | Command::Model { .. } => {
-                false
-            }
+            Command::Completions { .. }
+            | Command::Play { .. }
+            | Command::Acp(_)
+            | Command::Model { .. }
+            | Command::Watcher => false,
         }
     }
 }
@@ -607,7 +628,12 @@ impl Command {
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     tried(&arguments).map_err(|error| {
-        let _ = error.print();
+        let printed = error.print();
+        if let Err(lost) = printed
+            && !error.use_stderr()
+        {
+            return ExitCode::from(output::lost(&lost, 0));
+        }
         if let Some(known) = names::known(command, &arguments, error.kind()) {
             tell!("  Known here: {known}");
         }
@@ -622,3 +648,6 @@ fn tried(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 pub(crate) fn command() -> clap::Command {
     Cli::command()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,11 @@
 //! What went wrong, sorted by who must act: one message, one hint, one exit code.
 
-use std::process::ExitCode;
-
 use archeflow_host::git::repo::Error as RepoError;
 use archeflow_host::store::{files, journal};
-use archeflow_host::{config, drive, executors, log, review, start};
+use archeflow_host::{config, drive, executors, log, open, review};
 
-use crate::render::text::{safe, safe_json};
+use crate::output::CommandOutput;
+use crate::render::text::safe;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -33,15 +32,14 @@ impl Failure {
         Failure::new(2, "usage", message, hint)
     }
 
-    pub(crate) fn report(&self, json: bool) -> ExitCode {
-        if json {
-            out!("{}", safe_json(&self.object()));
-        }
+    pub(crate) fn report(&self, json: bool) -> u8 {
+        let code =
+            if json { CommandOutput::json(self.object()).with_code(self.code).print() } else { self.code };
         tell!("error: {}", safe(&self.message));
         if !self.hint.is_empty() {
             tell!("  {}", safe(&self.hint));
         }
-        ExitCode::from(self.code)
+        code
     }
 
     fn object(&self) -> serde_json::Value {
@@ -79,62 +77,62 @@ impl From<review::Error> for Failure {
     }
 }
 
-impl From<start::Error> for Failure {
-    fn from(error: start::Error) -> Failure {
+impl From<open::Error> for Failure {
+    fn from(error: open::Error) -> Failure {
         let message = error.to_string();
         match error {
-            start::Error::Repo(error) => error.into(),
-            start::Error::Git(_) => {
+            open::Error::Repo(error) => error.into(),
+            open::Error::Git(_) => {
                 Failure::new(30, "git_fault", message, "Check that git works here: git status")
             }
-            start::Error::Files(error) => error.into(),
-            start::Error::Config(faults) => faults.into(),
-            start::Error::Trust(config::trust::TrustError::Refused { .. }) => Failure::new(
+            open::Error::Files(error) => error.into(),
+            open::Error::Config(faults) => faults.into(),
+            open::Error::Trust(config::trust::TrustError::Refused { .. }) => Failure::new(
                 21,
                 "refused",
                 message,
                 "Put the file's owner and mode right (yours alone), then try again.",
             ),
-            start::Error::Trust(_) => Failure::new(30, "environment", message, ""),
-            start::Error::Backend(_) => Failure::usage(message, "Example: --agent 'cmd:./my-agent.sh'"),
-            start::Error::Journal(error) => error.into(),
-            start::Error::Log(error) => error.into(),
-            start::Error::Untrusted { .. } => Failure::new(
+            open::Error::Trust(_) => Failure::new(30, "environment", message, ""),
+            open::Error::Backend(_) => Failure::usage(message, "Example: --agent 'cmd:./my-agent.sh'"),
+            open::Error::Journal(error) => error.into(),
+            open::Error::Log(error) => error.into(),
+            open::Error::Untrusted { .. } => Failure::new(
                 20,
                 "untrusted",
                 message,
                 "Look at what it wants and approve exactly that: archeflow trust",
             ),
-            start::Error::Bare { .. } => {
+            open::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
             }
-            start::Error::Foreign { .. } => Failure::new(
+            open::Error::Foreign { .. } => Failure::new(
                 21,
                 "refused",
                 message,
                 "If the run is yours, take its log out of the repository: git rm --cached .archeflow/events/*.jsonl",
             ),
-            start::Error::NoRun { .. } | start::Error::BadId { .. } => {
+            open::Error::NoRun { .. } | open::Error::BadId { .. } => {
                 Failure::usage(message, "See the runs there are: archeflow list")
             }
-            start::Error::NeverBegan { .. } => Failure::usage(
+            open::Error::NeverBegan { .. } => Failure::usage(
                 message,
                 "Nothing was done and nothing is lost: start it again with archeflow run",
             ),
-            start::Error::NoAgent => Failure::usage(
+            open::Error::NoAgent => Failure::usage(
                 message,
                 "Say who plays the archetypes, e.g. --agent claude or --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",
             ),
-            start::Error::NoArtifact { .. } | start::Error::BadArtifact { .. } => {
+            open::Error::NoArtifact { .. } | open::Error::BadArtifact { .. } => {
                 Failure::usage(message, "Nothing was started.")
             }
-            start::Error::Merged { .. } => Failure::usage(message, "Start a new run instead."),
-            start::Error::Frozen { .. } => Failure::usage(message, "Leave the flag out, or start a new run."),
-            start::Error::AgentMissing { .. } => {
+            open::Error::Merged { .. } => Failure::usage(message, "Start a new run instead."),
+            open::Error::Frozen { .. } => Failure::usage(message, "Leave the flag out, or start a new run."),
+            open::Error::AgentMissing { .. } => {
                 Failure::new(30, "agent_missing", message, "Install it, or name another: --agent <spec>")
             }
-            start::Error::SubjectGone { .. } => Failure::usage(message, "archeflow review --help says how."),
-            start::Error::NoTask => {
+            open::Error::SubjectGone { .. } => Failure::usage(message, "archeflow review --help says how."),
+            open::Error::NoTask => {
                 Failure::usage(message, "Say what is to be done: archeflow run \"Add rate limiting\"")
             }
         }

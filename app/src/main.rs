@@ -6,6 +6,7 @@ mod say;
 mod args;
 mod commands;
 mod failure;
+mod output;
 mod render;
 mod report;
 mod review;
@@ -18,5 +19,9 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     let json = cli.command.json();
-    commands::run(cli).unwrap_or_else(|failure| failure.report(json))
+    let code = match commands::run(cli) {
+        Ok(output) => output.print(),
+        Err(failure) => failure.report(json),
+    };
+    ExitCode::from(code)
 }

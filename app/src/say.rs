@@ -1,18 +1,14 @@
-//! The only ways to print. A reader that went away (`archeflow list | head -1`) is no reason to panic.
+//! The ways to write text. Standard output belongs to `output.rs`; everything here goes to standard error or into a
+//! string. A reader that went away is no reason to panic.
 
-/// A line of result, on standard output.
-macro_rules! out {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout().lock(), $($text)*);
-    }};
-}
-
-/// Part of a line, on standard output.
-macro_rules! out_part {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = write!(std::io::stdout().lock(), $($text)*);
+/// A line, into the text that a command returns.
+macro_rules! put {
+    ($to:expr) => {
+        $to.push('\n')
+    };
+    ($to:expr, $($text:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = writeln!($to, $($text)*);
     }};
 }
 

@@ -16,6 +16,9 @@ mod review;
 mod scene;
 #[path = "crash/stages.rs"]
 mod stages;
+#[path = "harness/user.rs"]
+#[expect(dead_code, reason = "what the other end-to-end tests need is in it as well")]
+mod user;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,6 +31,7 @@ use archeflow_core::run::Run;
 use audit::Users;
 use proof::{golden, kill_at, sweep, tell};
 use scene::{Ended, Scene, TOKENS, finish, start};
+use user::{as_strs, wait_until};
 
 /// Every time the golden run passes a place, as a point to kill it at.
 fn points(wanted: impl Fn(&str) -> bool) -> Vec<String> {
@@ -128,7 +132,7 @@ fn m_a3_killed_at_random_instants() {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
         let args = scene.run_args();
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let args = as_strs(&args);
         let ended = kill_after(&scene, &args, took.mul_f64(1.2 * chance(*seed)));
         let Some(id) = scene.ids().pop() else {
             audit::users_work(&scene.repo(), &before, 0).map_err(named)?;
@@ -150,6 +154,24 @@ fn m_a3_killed_at_random_instants() {
     });
     tell(&format!("M-A3: {killed} of 30 random instants hit a living program"));
     assert!(killed > 5, "only {killed} of 30 hit a living program");
+}
+
+/// An executor that panics takes nothing else with it: the program says so and ends, and the run is resumed from there.
+#[test]
+fn m_a2_a_panic_in_an_executor_is_reported_and_the_run_resumes() {
+    for place in ["agent.housed:1", "tests.ran:1", "work.collected:1"] {
+        let scene = Scene::new();
+        let before = Users::look(&scene.repo());
+        let args = scene.run_args();
+        let mut command = scene.command(&as_strs(&args));
+        command.env("ARCHEFLOW_FAILPOINT_PANIC", place);
+        let (mut child, said) = start(command);
+        let ended = finish(&mut child, &said);
+        assert_eq!(ended.code, Some(30), "{place}: {}", ended.said);
+        assert!(ended.said.contains("a fault of this program"), "{place}: {}", ended.said);
+        proof::see_through(&scene, &[]).unwrap();
+        proof::check(&scene, &before, golden()).unwrap();
+    }
 }
 
 /// A run that was claimed and never began is told so, whatever is asked of it.
@@ -179,14 +201,10 @@ fn m_a3_killed_while_an_agent_works() {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
         let args = args_with_agent(&scene, &stages::shell_agent(&scene, stages::LINGERS));
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let args = as_strs(&args);
         let (mut child, said) = start(scene.command(&args));
         let lingered = scene.home().join("lingered");
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !lingered.exists() {
-            assert!(Instant::now() < patience, "{}", fs::read_to_string(&said).unwrap());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| lingered.exists(), || fs::read_to_string(&said).unwrap());
         child.kill().unwrap();
         finish(&mut child, &said);
         let entries = audit::journal(&scene.journal()).unwrap();
@@ -227,23 +245,20 @@ fn m_a12_a_question_is_asked_once() {
         let args = args_with_agent(&scene, &stages::shell_agent(&scene, stages::ASKS));
         (scene, args)
     };
-    fn strs(args: &[String]) -> Vec<&str> {
-        args.iter().map(String::as_str).collect()
-    }
     // Without a crash: asked once; the second cycle's brief holds the answer.
     let (scene, args) = stage();
-    let (ended, places) = scene.traced(scene.command(&strs(&args)));
+    let (ended, places) = scene.traced(scene.command(&as_strs(&args)));
     assert_eq!(ended.code, Some(10), "{}", ended.said);
     let asked = questions(&audit::journal(&scene.journal()).unwrap());
     assert_eq!(asked.len(), 1);
     let answer = ["answer", &scene.id(), "In Latin", "--unattended", "--auto-merge"].map(str::to_owned);
-    let (ended, after) = scene.traced(scene.command(&strs(&answer)));
+    let (ended, after) = scene.traced(scene.command(&as_strs(&answer)));
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let golden = audit::decisions(&audit::journal(&scene.journal()).unwrap());
 
     // The crash comes while it is open: half of its batch is on disk.
     let (scene, args) = stage();
-    scene.call(&strs(&args), None);
+    scene.call(&as_strs(&args), None);
     let text = fs::read_to_string(scene.journal()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let seq = asked[0] as usize;
@@ -254,7 +269,7 @@ fn m_a12_a_question_is_asked_once() {
     let status = scene.call(&["status", &scene.id(), "--json"], None);
     assert!(status.said.contains(&format!("\"seq\":{seq}")), "{}", status.said);
     // The same question can still be answered.
-    let ended = scene.call(&strs(&answer), None);
+    let ended = scene.call(&as_strs(&answer), None);
     assert_eq!(ended.code, Some(0), "{}", ended.said);
     let entries = audit::journal(&scene.journal()).unwrap();
     assert_eq!(questions(&entries), asked);
@@ -268,14 +283,14 @@ fn m_a12_a_question_is_asked_once() {
     let killed = sweep(&points, |(before, after)| {
         let named = |what: String| format!("{before} {after:?}: {what}");
         let (scene, args) = stage();
-        let ended = scene.call(&strs(&args), Some(before));
+        let ended = scene.call(&as_strs(&args), Some(before));
         if ended.killed && questions(&audit::journal(&scene.journal())?).is_empty() {
             let ended = scene.resume(None);
             if ended.code != Some(10) {
                 return Err(named(ended.said));
             }
         }
-        let ended = scene.call(&strs(&answer), after.as_deref());
+        let ended = scene.call(&as_strs(&answer), after.as_deref());
         if ended.killed {
             proof::see_through(&scene, &[]).map_err(named)?;
         } else if ended.code != Some(0) {
@@ -392,12 +407,9 @@ fn m_f5_a_revert_is_completed() {
         );
         (scene, args)
     };
-    fn strs(args: &[String]) -> Vec<&str> {
-        args.iter().map(String::as_str).collect()
-    }
     let (scene, args) = stage();
     let before = Users::look(&scene.repo());
-    let (ended, places) = scene.traced(scene.command(&strs(&args)));
+    let (ended, places) = scene.traced(scene.command(&as_strs(&args)));
     let entries = audit::journal(&scene.journal()).unwrap();
     let code = ended.code;
     let golden = audit::decisions(&entries);
@@ -419,7 +431,7 @@ fn m_f5_a_revert_is_completed() {
         let named = |what: String| format!("{point}: {what}");
         let (scene, args) = stage();
         let before = Users::look(&scene.repo());
-        if !scene.call(&strs(&args), Some(point)).killed {
+        if !scene.call(&as_strs(&args), Some(point)).killed {
             return Ok(false);
         }
         let ended = scene.resume(None);
@@ -446,7 +458,7 @@ fn m_f5_a_revert_is_completed() {
 }
 
 fn other_args(scene: &Scene) -> Vec<String> {
-    let play = scene.root.path().join("other.play");
+    let play = scene.base().join("other.play");
     fs::write(&play, stages::OTHER).unwrap();
     let agent = format!("script:{}", play.display());
     let args = ["run", "Add another file", "--workflow", "fast", "--strategy", "pdca", "--agent", &agent]
@@ -480,8 +492,7 @@ fn m_n1_two_runs_land_one_after_the_other() {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
         let (one, other) = (scene.run_args(), other_args(&scene));
-        let commands =
-            [one, other].map(|args| scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>()));
+        let commands = [one, other].map(|args| scene.command(&as_strs(&args)));
         let started = commands.map(start);
         for (mut child, said) in started {
             let ended = finish(&mut child, &said);
@@ -514,15 +525,11 @@ fn m_n1_another_run_lands_between_crash_and_resume() {
 fn m_f16_a_commit_in_the_last_moment_stays() {
     let scene = Scene::new();
     let before = Users::look(&scene.repo());
-    let (args, pause) = (scene.run_args(), scene.root.path().join("pause"));
-    let mut command = scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let (args, pause) = (scene.run_args(), scene.base().join("pause"));
+    let mut command = scene.command(&as_strs(&args));
     command.env("ARCHEFLOW_FAILPOINT_PAUSE", format!("land.begun={}", pause.display()));
     let (mut child, said) = start(command);
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !pause.exists() {
-        assert!(Instant::now() < patience, "{}", fs::read_to_string(&said).unwrap());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| pause.exists(), || fs::read_to_string(&said).unwrap());
     let mine = scene.git(&["commit-tree", "-p", "main", "-m", "Mine", "main^{tree}"]).trim().to_owned();
     scene.git(&["update-ref", "-m", "mine", "refs/heads/main", &mine]);
     fs::remove_file(&pause).unwrap();
@@ -540,21 +547,20 @@ fn m_f16_a_commit_in_the_last_moment_stays() {
 #[test]
 fn m_n2_one_run_has_one_driver() {
     let scene = Scene::new();
-    let args = args_with_agent(&scene, &stages::shell_agent(&scene, "sleep 1"));
-    let (mut child, said) = start(scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>()));
-    let patience = Instant::now() + Duration::from_secs(30);
-    while scene.ids().is_empty() || fs::metadata(scene.journal()).unwrap().len() == 0 {
-        assert!(Instant::now() < patience);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let waits = r#"while [ ! -e "$HOME/go" ]; do sleep 0.05; done"#;
+    let args = args_with_agent(&scene, &stages::shell_agent(&scene, waits));
+    let (mut child, said) = start(scene.command(&as_strs(&args)));
+    let begun = || !scene.ids().is_empty() && fs::metadata(scene.journal()).unwrap().len() > 0;
+    wait_until(begun, || fs::read_to_string(&said).unwrap());
     let second = scene.resume(None);
     assert_eq!(second.code, Some(21), "{}", second.said);
     assert!(second.said.contains(&child.id().to_string()), "{}", second.said);
     child.kill().unwrap();
     finish(&mut child, &said);
+    fs::write(scene.home().join("go"), "").unwrap();
 
     let args = ["resume", &scene.id(), "--unattended", "--auto-merge"].map(str::to_owned);
-    let command = || scene.command(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let command = || scene.command(&as_strs(&args));
     let both = [command(), command()].map(start);
     let mut codes: Vec<_> = both.map(|(mut child, said)| finish(&mut child, &said).code.unwrap()).to_vec();
     codes.sort_unstable();
@@ -662,7 +668,7 @@ fn m_a13_the_end_of_a_run_is_written_once() {
     for place in ["recorded", "projected", "observed"] {
         let (scene, args) = stage();
         let point = format!("{place}:{}", places[place]);
-        let ended = scene.call(&args.iter().map(String::as_str).collect::<Vec<_>>(), Some(&point));
+        let ended = scene.call(&as_strs(&args), Some(&point));
         assert!(ended.killed, "{point}");
         let ended = scene.resume(None);
         assert_eq!(ended.code, Some(2), "{}", ended.said);

@@ -1,16 +1,20 @@
 //! The whole program through its front door: the real binary, real git, real processes.
 //!
-//! `e2e/harness.rs` knows how to start it and `e2e/audit.rs` what must hold after every start; everything else is
-//! rows. Names carry the rule or the fault they prove.
+//! `harness/run.rs` knows how to start a run and `e2e/audit.rs` what must hold after every start, `harness/hub.rs` how to
+//! start a sprint; everything else is rows. Names carry the rule or the fault they prove.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
 #[path = "e2e/audit.rs"]
 mod audit;
-#[path = "e2e/harness.rs"]
+#[path = "harness/run.rs"]
 mod harness;
+#[path = "harness/hub.rs"]
+mod hub;
 #[path = "e2e/model.rs"]
 mod model;
+#[path = "harness/user.rs"]
+mod user;
 #[path = "e2e/wire.rs"]
 mod wire;
 
@@ -18,6 +22,8 @@ mod wire;
 mod accounts;
 #[path = "e2e/acp.rs"]
 mod acp;
+#[path = "e2e/agent_loop.rs"]
+mod agent_loop;
 #[path = "e2e/agents.rs"]
 mod agents;
 #[path = "e2e/auditor.rs"]
@@ -30,6 +36,8 @@ mod briefs;
 mod budget;
 #[path = "e2e/clients.rs"]
 mod clients;
+#[path = "e2e/control.rs"]
+mod control;
 #[path = "e2e/corpus.rs"]
 mod corpus;
 #[path = "e2e/doctor.rs"]
@@ -68,5 +76,11 @@ mod shadows;
 mod shapes;
 #[path = "e2e/signals.rs"]
 mod signals;
+#[path = "e2e/sprint.rs"]
+mod sprint;
+#[path = "e2e/sprint_landing.rs"]
+mod sprint_landing;
+#[path = "e2e/stdout.rs"]
+mod stdout;
 #[path = "e2e/trust.rs"]
 mod trust;

@@ -3,9 +3,9 @@
 use crate::event::Failure;
 use crate::model::{Answer, AnswerBody, Review, Role, Severity, Status, Verdict};
 
-/// Looks at what came out of a process that ended well and said something.
+/// Checks the output of a process that exited 0 and printed something.
 ///
-/// `changed` says whether the Maker's copy differs from the run's base.
+/// `changed` is whether the Maker's copy differs from the run's base.
 pub fn accept(role: Role, answer: &Answer, changed: bool) -> Result<(), (Failure, String)> {
     if matches!(answer.status, Status::NeedsContext | Status::Blocked) {
         return Ok(());

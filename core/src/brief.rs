@@ -1,7 +1,7 @@
-//! What an agent is told: persona, what it may see, and how to answer. No template language: sections in a fixed
+//! The prompt of an agent: persona, what it may see, and how to answer. No template language: sections in a fixed
 //! order, so that what an agent sees is decided by [`crate::rules::attention`] and nothing else.
 //!
-//! Everything that does not come from the program or the persona stands between fences whose mark does not occur
+//! Everything that does not come from the program or the persona is between fences whose mark does not occur
 //! in it (D-15).
 
 use std::fmt::Write;
@@ -21,11 +21,11 @@ pub struct BriefSettings<'a> {
     pub domain: Domain,
     /// The Creator reflects first, where no Explorer ran (AF-051).
     pub mini_reflect: bool,
-    /// What domain, lenses and workflow say to this seat, a paragraph each.
+    /// The texts of domain, lenses and workflow for this role, a paragraph each.
     pub guide: Vec<String>,
-    /// Files of the project that are put before this seat: heading and content. Data, like everything it is shown.
+    /// Files of the project that are shown to this role: heading and content. Data, like everything it is shown.
     pub readings: Vec<(String, String)>,
-    /// What people said to this role when asked.
+    /// What people answered this role.
     pub clarifications: Vec<&'a Clarification>,
     /// Its client was given a schema ([`crate::read::schema_for`]).
     pub form: bool,
@@ -75,13 +75,13 @@ pub fn write(start: &AgentStart, seen: &AgentContext, frame: &BriefSettings<'_>)
         text,
         "\n# Answer\n\nAnswer in Markdown in the format your role prescribes. {}The last line is \
          `STATUS: DONE`, `STATUS: DONE_WITH_CONCERNS`, `STATUS: NEEDS_CONTEXT` or `STATUS: BLOCKED`.\n{}",
-        where_it_stands(start.role),
+        working_directory_note(start.role),
         in_a_form(frame.form)
     );
     text
 }
 
-/// What somebody is told who still knows all the rest: its conversation goes on.
+/// The prompt of a resumed conversation, which has all the rest already.
 pub fn correction(start: &AgentStart, nonce: &str, form: bool) -> String {
     let mark = mark(nonce, &AgentContext::default(), &BriefSettings::default(), start);
     format!(
@@ -90,12 +90,13 @@ pub fn correction(start: &AgentStart, nonce: &str, form: bool) -> String {
          holds. {}Answer again and completely, in the same format as before, as if for the first time. The last line \
          is `STATUS: DONE`, `STATUS: DONE_WITH_CONCERNS`, `STATUS: NEEDS_CONTEXT` or `STATUS: BLOCKED`.\n{}",
         fenced(&mark, &start.note),
-        where_it_stands(start.role),
+        working_directory_note(start.role),
         in_a_form(form)
     )
 }
 
-/// The Markdown format stays what is asked for: it says what belongs where, and is what is read if there is no form.
+/// The Markdown format stays what is asked for: it defines the sections, and is what is read if there is no structured
+/// answer.
 fn in_a_form(form: bool) -> &'static str {
     if form {
         "\nYou are also given a schema for your answer. Give it in that form, once and at the end, with the same \
@@ -117,7 +118,7 @@ fn note_heading(purpose: Purpose) -> &'static str {
     }
 }
 
-/// A note quotes what others wrote, so it is data; that it has to be acted upon is said outside of its fence.
+/// A note quotes what others wrote, so it is data; the instruction to act on it is outside of its fence.
 fn note_lead(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Correct => {
@@ -130,7 +131,7 @@ fn note_lead(purpose: Purpose) -> &'static str {
     }
 }
 
-fn where_it_stands(role: Role) -> &'static str {
+fn working_directory_note(role: Role) -> &'static str {
     match role {
         Role::Maker => "Your current directory is your own working copy: change it, test it, commit. ",
         Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {

@@ -1,4 +1,4 @@
-//! What the next cycle is told of the last one (AF-086, AF-092, AF-095), and the convergence report (AF-111).
+//! The feedback of the last cycle to the next one (AF-086, AF-092, AF-095), and the convergence report (AF-111).
 
 use std::fmt::Write;
 
@@ -15,22 +15,22 @@ fn last_boundary(run: &Run) -> Option<&CycleBoundary> {
 
 /// The part of the feedback one role may see: its own findings, and the numbers of the trend.
 pub fn for_role(run: &Run, role: Destination) -> Option<String> {
-    told_by(run, role, &run.policy().boundaries)
+    feedback_text(run, role, &run.policy().boundaries)
 }
 
-/// The same for somebody who has no room for all of it: the gravest one by one, the rest as themes (AF-156).
+/// The same for a prompt without room for all of it: the gravest one by one, the rest as themes (AF-156).
 pub fn in_short(run: &Run, role: Destination) -> Option<String> {
-    told_by(run, role, &Boundaries { findings_at_most: 0, ..run.policy().boundaries.clone() })
+    feedback_text(run, role, &Boundaries { findings_at_most: 0, ..run.policy().boundaries.clone() })
 }
 
-fn told_by(run: &Run, role: Destination, policy: &Boundaries) -> Option<String> {
+fn feedback_text(run: &Run, role: Destination, policy: &Boundaries) -> Option<String> {
     let boundary = last_boundary(run)?;
     let mut text = String::new();
     if let Some(trend) = &boundary.convergence {
         summary(&mut text, boundary.cycle, trend);
         text.push('\n');
     }
-    told(&mut text, boundary, role, policy);
+    push_findings(&mut text, boundary, role, policy);
     let _ = write!(
         text,
         "\nUnder a heading `Prior issues`, give each of these a line of its own: its id, then Fixed, Deferred, \
@@ -97,7 +97,7 @@ pub fn class(trend: &Trend, id: &str) -> &'static str {
 }
 
 /// AF-156: one by one, or as themes where they are too many to be held in mind.
-fn told(text: &mut String, boundary: &CycleBoundary, role: Destination, policy: &Boundaries) {
+fn push_findings(text: &mut String, boundary: &CycleBoundary, role: Destination, policy: &Boundaries) {
     let mine: Vec<&Tracked> = boundary.open.iter().filter(|found| found.routes_to == role).collect();
     if boundary.open.len() <= policy.findings_at_most as usize {
         section(text, boundary, role);
@@ -151,7 +151,7 @@ fn section(text: &mut String, boundary: &CycleBoundary, role: Destination) {
     };
     let _ = writeln!(text, "## {title}-Routed Issues\n");
     let mut none = true;
-    // A regression stands above a fresh finding (AF-121).
+    // A regression comes before a new finding (AF-121).
     let (back, others): (Vec<&Tracked>, Vec<&Tracked>) = boundary
         .open
         .iter()

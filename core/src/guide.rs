@@ -1,5 +1,5 @@
-//! What domain, lenses and workflow tell an agent beside its persona. Program text and approved text only; what a
-//! project's files say is shown as data by [`crate::brief`].
+//! The texts of domain, lenses and workflow for an agent, beside its persona. Program text and approved text only; the
+//! content of a project's files is shown as data by [`crate::brief`].
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::model::{CATEGORIES, Overlay, Participant, Phase, Role};
 use crate::rules::lens;
 use crate::run::Run;
 
-/// The paragraphs for one seat; empty where nothing was laid over it.
+/// The paragraphs for one participant; empty where no overlay applies.
 pub fn paragraphs(overlay: &Overlay, seat: &Participant, phase: Phase, categories: &[String]) -> Vec<String> {
     let mut all = Vec::new();
     if !overlay.concepts.is_empty() {
@@ -39,13 +39,13 @@ pub fn paragraphs(overlay: &Overlay, seat: &Participant, phase: Phase, categorie
     all
 }
 
-/// What a reviewer of a change that is there already is told about its part in it.
+/// The instructions for a reviewer of an existing change.
 pub fn of_review(run: &Run, start: &AgentStart) -> Vec<String> {
     let Some(opened) = &run.review else { return Vec::new() };
     let mut all = vec![format!(
         "You review a change that exists already: {}. Nobody here planned or made it, and you do not change it. What \
          is called proposal is what the change says of itself.",
-        opened.subject.said()
+        opened.subject.label()
     )];
     if opened.parts.len() > 1 {
         all.push(format!(

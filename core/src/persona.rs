@@ -1,7 +1,7 @@
 //! Reads an archetype's Markdown file: a header of plain `key: value` lines between two `---`, then the prompt.
 //!
-//! What an archetype may be shown is limited by its role, whoever wrote the file: no file can let a reviewer see
-//! the research or another review (AF-030 to AF-037).
+//! What an archetype may be shown is limited by its role, regardless of the author of the file: no file can let a
+//! reviewer see the research or another review (AF-030 to AF-037).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -9,14 +9,14 @@ use std::sync::LazyLock;
 use crate::model::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
 use crate::text::is_unsafe;
 
-/// Every key of the header; each stands exactly once, except the last.
+/// Every key of the header; each occurs exactly once, except the last.
 pub const KEYS: [&str; 9] =
     ["name", "role", "phase", "tier", "virtue", "shadow", "sees", "summary", "combines"];
 
-/// Names two archetypes to be played as one (BX-26). Optional.
+/// Names two archetypes to combine (BX-26). Optional.
 const COMBINES: &str = "combines";
 
-/// What follows from the two that are combined, and so may not be said again.
+/// Keys inherited from the two that are combined, which may not be given again.
 const FOLLOWS: [&str; 3] = ["tier", "shadow", "sees"];
 
 /// Names that mean something else wherever an archetype's name is written.
@@ -32,7 +32,7 @@ pub fn built_in(name: &str) -> Option<Persona> {
     PAGES.get(n)?.clone()
 }
 
-/// Reads a whole file that stands for itself. The faults name their lines, counted from 1.
+/// Reads a whole file that combines nothing. The faults name their lines, counted from 1.
 pub fn parse(text: &str) -> Result<Persona, Vec<String>> {
     parse_with(text, &|_| None)
 }
@@ -83,7 +83,7 @@ fn same_kind(a: Role, b: Role) -> bool {
     a == b || (reviews(a) && reviews(b))
 }
 
-/// Whether a name can stand in file names, environment variables, tables and logs without further thought.
+/// Whether a name can be used in file names, environment variables, tables and logs without further thought.
 pub fn check_name(name: &str) -> Result<(), String> {
     let fits = |(n, c): (usize, char)| {
         c.is_ascii_lowercase() || c.is_ascii_digit() || (n > 0 && matches!(c, '-' | '_'))
@@ -137,7 +137,7 @@ pub fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// The built-in archetype that plays a role where no team says who does.
+/// The built-in archetype of a role where no team selects one.
 pub fn first_of(role: Role) -> &'static str {
     match role {
         Role::Explorer => "explorer",
@@ -148,7 +148,7 @@ pub fn first_of(role: Role) -> &'static str {
     }
 }
 
-/// Known keys with the line they stand in.
+/// Known keys with their line.
 struct Header<'a>(BTreeMap<&'a str, (usize, &'a str)>);
 
 impl<'a> Header<'a> {

@@ -168,6 +168,12 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             ),
             tone: Tone::Caution,
         }),
+        Event::RunPaused(_) => act(
+            "Paused",
+            "running agents finish, nothing new starts until the run is resumed".to_owned(),
+            Tone::Caution,
+        ),
+        Event::RunResumed(_) => act("Resumed", "the pause is over".to_owned(), Tone::Plain),
         Event::ReviewOpened(opened) => {
             let change = &opened.change;
             let files =
@@ -175,7 +181,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             let parts = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX);
             Some(ProgressLine {
                 tag: "[Check]".to_owned(),
-                doing: capital(&opened.subject.said()),
+                doing: capital(&opened.subject.label()),
                 outcome: format!("{}, {}", counted(files, "file"), counted(parts, "part")),
                 tone: Tone::Plain,
             })

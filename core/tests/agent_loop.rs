@@ -24,7 +24,7 @@ fn state(word: &str) -> Option<State> {
     State::ALL.into_iter().find(|state| state.name() == word)
 }
 
-fn heard(word: &str) -> Option<TurnEvent> {
+fn turn_event(word: &str) -> Option<TurnEvent> {
     TurnEvent::ALL.into_iter().find(|heard| heard.name() == word)
 }
 
@@ -38,7 +38,7 @@ fn pj_01_to_pj_17_states() {
     let policy = LoopPolicy::default();
     page.check("States", |row| {
         let place = LoopPosition { state: row.word("state", state), insufficient: row.number("in a row") };
-        let Some(then) = after(place, row.word("heard", heard), policy.pause_after) else {
+        let Some(then) = after(place, row.word("heard", turn_event), policy.pause_after) else {
             row.fail("the code refuses this")
         };
         row.expect("becomes", then.state.name());
@@ -147,7 +147,7 @@ fn pj_30_to_pj_68_the_other_tables() {
         };
         assert_eq!(said.result.is_none(), row.get("result") == "unclear", "no such result");
         let state = row.word("state", state);
-        let heard = turn::heard(state, said);
+        let heard = turn::event_of(state, said);
         row.expect("heard", heard.as_ref().map_or("refused", |heard| heard.name()));
         if let Ok(heard) = heard {
             assert!(
@@ -187,7 +187,7 @@ fn pj_30_to_pj_68_the_other_tables() {
         row.expect(
             "remedy",
             remedy(row.word("trouble", LoopFault::parse), row.number("retries"), &LoopPolicy::default())
-                .said(),
+                .describe(),
         );
     });
     let troubles: BTreeSet<String> = page.table("Troubles").column("trouble").into_iter().collect();

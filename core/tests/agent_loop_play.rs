@@ -7,7 +7,7 @@ use archeflow_core::read::signal::{Route, RouteMode, Signal, read, route};
 use archeflow_core::rules::agent_loop::battery::{Battery, Check, objections};
 use archeflow_core::rules::agent_loop::limits::{Scope, Size, scope};
 use archeflow_core::rules::agent_loop::states::{LoopPosition, State, after};
-use archeflow_core::rules::agent_loop::turn::{RoutedSignal, TurnFacts, heard};
+use archeflow_core::rules::agent_loop::turn::{RoutedSignal, TurnFacts, event_of};
 use archeflow_core::rules::agent_loop::{commands, risk};
 
 /// A loop and its file, with the size of what the Actor changes.
@@ -64,7 +64,7 @@ impl Game {
         };
         let facts = self.facts(signal, text);
         let said = RoutedSignal { by, agent: signal.agent.unwrap(), result, next, facts };
-        let then = heard(self.place.state, said).and_then(|heard| {
+        let then = event_of(self.place.state, said).and_then(|heard| {
             after(self.place, heard, self.policy.pause_after).ok_or("no such turn".to_owned())
         });
         match then {

@@ -5,7 +5,7 @@ mod common {
     pub(crate) mod page;
 }
 
-use archeflow_core::rules::agent_loop::leaks::{Leak, LeakKind, found};
+use archeflow_core::rules::agent_loop::leaks::{Leak, LeakKind, leaks_in};
 
 use common::page::Page;
 
@@ -14,7 +14,7 @@ fn pj_44_what_an_added_line_gives_away() {
     let mut page = Page::open("leaks");
     page.check("Lines", |row| {
         let line = row.get("line").replace(['~', '`'], "");
-        let leaks = found(row.get("path"), &line);
+        let leaks = leaks_in(row.get("path"), &line);
         let told = |of: fn(&Leak) -> &str| leaks.iter().map(of).collect::<Vec<_>>().join("; ");
         row.expect("found", told(|leak| leak.kind));
         row.expect("shown", told(|leak| leak.shown.as_str()));
@@ -41,7 +41,7 @@ fn pj_44_no_line_is_too_strange() {
     ];
     for line in strange {
         for cut in (0..=line.len()).filter(|cut| line.is_char_boundary(*cut)) {
-            let _ = found("a.py", &line[..cut]);
+            let _ = leaks_in("a.py", &line[..cut]);
         }
     }
 }

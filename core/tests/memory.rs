@@ -16,8 +16,8 @@ use archeflow_core::model::{
 };
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
-    Archived, LessonUpdate, Lived, Shared, crowded_out, deferred, effects, learn, mark, regressions, retires,
-    said, select, tags, tell, told_text,
+    Archived, LessonUpdate, Lived, Shared, crowded_out, decision_points, deferred, effects, learn,
+    lessons_section, mark, regressions, retires, select, tags, tell,
 };
 
 use archeflow_core::text::short_line;
@@ -232,9 +232,9 @@ fn af_177_what_is_told_to_whom_is_frozen_and_fits() {
     assert_eq!(past.lessons.len(), 12, "whatever anybody is told, once");
     assert_eq!(past.fitted["maker"], 12);
     let none = BTreeSet::new();
-    let text = told_text(&past, "sage", &none).unwrap_or_default();
+    let text = lessons_section(&past, "sage", &none).unwrap_or_default();
     assert!(text.contains("- m-013 (seen 3 times): lesson number 13\n- m-014"), "{text}");
-    assert_eq!(told_text(&past, "guardian", &none), None);
+    assert_eq!(lessons_section(&past, "guardian", &none), None);
 }
 
 #[test]
@@ -242,9 +242,9 @@ fn af_145_what_did_not_help_in_this_run_is_not_told_again() {
     let told = vec!["m-001".to_owned(), "m-002".to_owned()];
     let mut past = Past { lessons: vec![lesson("m-001", 2), lesson("m-002", 2)], ..Past::default() };
     past.told.insert("maker".to_owned(), told.clone());
-    let rest = told_text(&past, "maker", &BTreeSet::from(["m-001".to_owned()])).unwrap_or_default();
+    let rest = lessons_section(&past, "maker", &BTreeSet::from(["m-001".to_owned()])).unwrap_or_default();
     assert!(!rest.contains("m-001") && rest.contains("m-002"), "{rest}");
-    assert_eq!(told_text(&past, "maker", &told.into_iter().collect()), None);
+    assert_eq!(lessons_section(&past, "maker", &told.into_iter().collect()), None);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn af_156_the_log_says_when_lessons_were_left_out() {
         let lessons: Vec<Lesson> = (1..=lessons).map(|n| lesson(&format!("m-{n:03}"), 2)).collect();
         let (mut past, team) = (Past::default(), ["maker".to_owned()]);
         select(&lessons, "code", &team, &Policy::default(), &mut past);
-        let said = said(&past, &team, &Boundaries::default());
+        let said = decision_points(&past, &team, &Boundaries::default());
         said.into_iter().map(|(rule, _, decision)| (rule, decision)).collect()
     };
     assert_eq!(rules(0), []);

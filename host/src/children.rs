@@ -9,7 +9,7 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use crate::platform::{process, watcher};
 
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
@@ -31,6 +31,7 @@ pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     let mut ours = lock();
     let status = child.wait();
     ours.remove(&child.id());
+    watcher::uncover(child.id());
     status
 }
 
@@ -41,7 +42,7 @@ pub fn lock() -> MutexGuard<'static, BTreeSet<u32>> {
 
 /// Waits till it has ended and leaves it in the table.
 pub fn await_death(id: u32) {
-    let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) else { return };
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+    if let Some(pid) = process::numbered(id) {
+        process::await_death(pid);
+    }
 }

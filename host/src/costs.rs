@@ -2,7 +2,7 @@
 //! let a day be added up without reading all of them.
 //!
 //! A run has one line for each day it ended or was stopped on. Where it has several, the last counts: so writing it
-//! twice changes nothing, and a run that was continued replaces what it said before.
+//! twice changes nothing, and a run that was continued replaces its earlier line.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,6 +1,6 @@
 //! The loop: record, apply, perform, wait. It moves things and knows nothing of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use archeflow_core::event::{
 use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
 
+use crate::control::{self, Effect, Refusal, Steering};
 use crate::executors::{self, DeskError, Message, Trouble};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
@@ -25,8 +26,9 @@ pub trait Face {
     /// Time passes.
     fn tick(&mut self, run: &Run);
     fn warn(&mut self, text: &str);
-    /// Puts a question to a person. Called only in attended sessions.
-    fn ask(&mut self, run: &Run, question: &QuestionAsked) -> Asked;
+    /// Puts a question to a person. Called only in attended sessions. `elsewhere` says that another process has
+    /// steered the run meanwhile; the face looks at it often while it waits.
+    fn ask(&mut self, run: &Run, question: &QuestionAsked, elsewhere: &mut dyn FnMut() -> bool) -> Asked;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Asked {
     Left,
     /// A signal came instead.
     Interrupted,
+    /// `elsewhere` said so.
+    Elsewhere,
 }
 
 /// How driving ended.
@@ -66,17 +70,47 @@ pub struct Driver {
     /// Agents named anew for this session.
     pub agents: BTreeMap<String, String>,
     journal: Journal,
-    inbox: Receiver<Message>,
+    inbox: Inbox,
     post: Sender<Message>,
 }
 
+/// The messages to the driver, in their order.
+struct Inbox {
+    messages: Receiver<Message>,
+    /// Came while a question was open, and has to wait for its turn.
+    early: VecDeque<Message>,
+}
+
+impl Inbox {
+    fn next(&mut self, wait: Duration) -> Result<Message, RecvTimeoutError> {
+        self.early.pop_front().map_or_else(|| self.messages.recv_timeout(wait), Ok)
+    }
+
+    /// A request of another process, past everything else that has come.
+    fn steering(&mut self) -> Option<Steering> {
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Steer(steering) => return Some(steering),
+                other @ (Message::Report { .. }
+                | Message::Murmur { .. }
+                | Message::Trouble(_)
+                | Message::Signal(_)) => self.early.push_back(other),
+            }
+        }
+        None
+    }
+}
+
 const TICK: Duration = Duration::from_millis(100);
+/// The signal that a request to stop stands for.
+const SIGINT: i32 = 2;
 /// So long may whoever is still out at the end take to come home.
 const LAST_ORDERS: Duration = Duration::from_secs(30);
 
 impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
-        let (post, inbox) = channel();
+        let (post, messages) = channel();
+        let inbox = Inbox { messages, early: VecDeque::new() };
         Driver { world: Arc::new(world), run, agents: BTreeMap::new(), journal, inbox, post }
     }
 
@@ -130,7 +164,7 @@ impl Driver {
                 executors::vacate(&self.world, outcome);
                 return Ok(Ended::Outcome(outcome.clone()));
             }
-            if self.run.open.is_empty() {
+            if self.run.open.is_empty() && self.run.paused.is_none() {
                 return Err(Error::Stuck);
             }
             if let Some((seq, question)) = self.run.question() {
@@ -138,14 +172,36 @@ impl Driver {
                     heard.push(self.run.hear(clock::now(), report));
                     continue;
                 }
-                let report = match face.ask(&self.run, question) {
+                let mut steered = None;
+                let asked = face.ask(&self.run, question, &mut || {
+                    steered = steered.take().or_else(|| {
+                        self.inbox
+                            .steering()
+                            .and_then(|steering| takes_effect(&self.run, &self.world, steering))
+                    });
+                    steered.is_some()
+                });
+                if let Some(steering) = steered {
+                    // An answer that was typed at the same moment came second.
+                    match self.steer(face, steering)? {
+                        Some(signal) => return self.interrupted(face, signal),
+                        None => continue,
+                    }
+                }
+                let report = match asked {
                     // Whoever writes into the cycle file of a loop only says that it is done.
                     Asked::Answer(text) if text.is_empty() && self.run.agent_loop.is_some() => {
                         self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
                     }
-                    Asked::Answer(text) => Event::from(QuestionAnswered { start_seq: seq, text }),
+                    Asked::Answer(text) => {
+                        Event::from(QuestionAnswered { start_seq: seq, text, by: String::new() })
+                    }
                     Asked::Left => QuestionDeferred { start_seq: seq }.into(),
-                    Asked::Interrupted => return self.interrupted(face, self.pending_signal()),
+                    Asked::Interrupted => {
+                        let signal = self.pending_signal();
+                        return self.interrupted(face, signal);
+                    }
+                    Asked::Elsewhere => continue,
                 };
                 heard.push(self.run.hear(clock::now(), report));
                 continue;
@@ -158,7 +214,30 @@ impl Driver {
                     }
                 }
                 Woken::Signal(signal) => return self.interrupted(face, signal),
+                Woken::Steered(steering) => {
+                    if let Some(signal) = self.steer(face, steering)? {
+                        return self.interrupted(face, signal);
+                    }
+                }
             }
+        }
+    }
+
+    /// Does what another process asks, and replies once it is on disk. Gives the signal that a stop stands for.
+    fn steer(&mut self, face: &mut dyn Face, steering: Steering) -> Result<Option<i32>, Error> {
+        let Some(steering) = takes_effect(&self.run, &self.world, steering) else { return Ok(None) };
+        match control::effect(&self.run, &self.world.run_id, &steering.request) {
+            Ok(Effect::Write(report)) => {
+                let entry = self.run.hear(clock::now(), report);
+                self.record(face, vec![entry])?;
+                steering.reply(Ok(serde_json::json!({})));
+                Ok(None)
+            }
+            Ok(Effect::Stop) => {
+                steering.reply(Ok(serde_json::json!({})));
+                Ok(Some(SIGINT))
+            }
+            Ok(Effect::Reply(_)) | Err(_) => Ok(None),
         }
     }
 
@@ -196,9 +275,9 @@ impl Driver {
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
     }
 
-    fn wait(&self, face: &mut dyn Face) -> Result<Woken, Error> {
+    fn wait(&mut self, face: &mut dyn Face) -> Result<Woken, Error> {
         loop {
-            match self.inbox.recv_timeout(TICK) {
+            match self.inbox.next(TICK) {
                 Ok(Message::Report { order, report }) => {
                     failpoint::pass("performed");
                     return Ok(Woken::Report(order, report));
@@ -209,19 +288,20 @@ impl Driver {
                     return Err(trouble.into());
                 }
                 Ok(Message::Signal(signal)) => return Ok(Woken::Signal(signal)),
+                Ok(Message::Steer(steering)) => return Ok(Woken::Steered(steering)),
                 Err(RecvTimeoutError::Timeout) => face.tick(&self.run),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Stuck),
             }
         }
     }
 
-    fn pending_signal(&self) -> i32 {
-        while let Ok(message) = self.inbox.try_recv() {
+    fn pending_signal(&mut self) -> i32 {
+        while let Ok(message) = self.inbox.next(Duration::ZERO) {
             if let Message::Signal(signal) = message {
                 return signal;
             }
         }
-        2
+        SIGINT
     }
 
     /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
@@ -232,7 +312,8 @@ impl Driver {
         while self.run.open_agents().next().is_some() || self.is_landing() {
             // A landing may wait for another one and for a slow disk.
             let patience = Duration::from_secs(if self.is_landing() { 300 } else { 30 });
-            match self.inbox.recv_timeout(patience) {
+            match self.inbox.next(patience) {
+                Ok(Message::Steer(steering)) => steering.reply(Err(Refusal::Stopping)),
                 Ok(Message::Report { order, report }) if self.run.open.contains_key(&order) => {
                     entries.push(self.run.hear(clock::now(), report));
                 }
@@ -252,11 +333,11 @@ impl Driver {
     }
 
     /// Ends every agent that is out, waiting for their hands to finish.
-    fn call_in(&self) {
+    fn call_in(&mut self) {
         self.world.stop();
         let out = self.run.open_agents().count().saturating_sub(1);
         for _ in 0..out {
-            if self.inbox.recv_timeout(Duration::from_secs(30)).is_err() {
+            if self.inbox.next(Duration::from_secs(30)).is_err() {
                 break;
             }
         }
@@ -271,4 +352,15 @@ impl Driver {
 enum Woken {
     Report(Seq, Event),
     Signal(i32),
+    Steered(Steering),
+}
+
+/// Replies at once to what changes nothing, so that nobody is disturbed by it; gives back the rest.
+fn takes_effect(run: &Run, world: &World, steering: Steering) -> Option<Steering> {
+    match control::effect(run, &world.run_id, &steering.request) {
+        Ok(Effect::Write(_) | Effect::Stop) => return Some(steering),
+        Ok(Effect::Reply(reply)) => steering.reply(Ok(reply)),
+        Err(refusal) => steering.reply(Err(refusal)),
+    }
+    None
 }

@@ -2,8 +2,11 @@
 //!
 //! `ARCHEFLOW_FAILPOINT=<place>:<n>` kills the program with SIGKILL the n-th time the place is passed;
 //! `ARCHEFLOW_FAILPOINT_TRACE=<file>` writes down every place as it is passed; `ARCHEFLOW_FAILPOINT_PAUSE=<place>=<file>`
-//! makes the file at that place and waits there until somebody removes it. Only in builds with debug assertions; a
-//! release has no such door.
+//! makes the file at that place and waits there until somebody removes it; `ARCHEFLOW_FAILPOINT_PANIC=<place>:<n>` makes
+//! the thread panic there. `ARCHEFLOW_FAILPOINT_LIMITS=<file>` stops the clocks of all jobs until the file is there, so
+//! that a test about a time limit says when it counts, and no other limit is reached however slow the machine is; the
+//! file is removed when a job is asked to end. `ARCHEFLOW_FAILPOINT_GRACE=endless` lets a job that was asked to end take
+//! its time for ever, unless it is killed. Only in builds with debug assertions; a release has no such door.
 
 /// Every place, with what has and what has not happened there.
 pub const PLACES: [(&str, &str); 23] = [
@@ -56,9 +59,50 @@ pub(crate) fn pass(place: &str) {
         }
     }
     if std::env::var("ARCHEFLOW_FAILPOINT").is_ok_and(|wanted| wanted == format!("{place}:{times}")) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        crate::platform::process::kill_self();
+    }
+    let panics = std::env::var("ARCHEFLOW_FAILPOINT_PANIC");
+    let panics = panics.is_ok_and(|wanted| wanted == format!("{place}:{times}"));
+    assert!(!panics, "asked to panic at {place}");
+}
+
+/// How often a job whose clocks are stopped looks whether they still are.
+#[cfg(debug_assertions)]
+const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// While the clocks of jobs are stopped: when to look again.
+#[cfg(debug_assertions)]
+pub(crate) fn limits_wait() -> Option<std::time::Duration> {
+    let file = std::env::var_os("ARCHEFLOW_FAILPOINT_LIMITS")?;
+    (!std::path::Path::new(&file).exists()).then_some(LOOK)
+}
+
+/// A job is asked to end: no other is to reach a limit for the same reason.
+#[cfg(debug_assertions)]
+pub(crate) fn limit_reached() {
+    if let Some(file) = std::env::var_os("ARCHEFLOW_FAILPOINT_LIMITS") {
+        let _ = std::fs::remove_file(file);
     }
 }
+
+/// Whether whoever was asked to end is never killed for being slow.
+#[cfg(debug_assertions)]
+pub(crate) fn endless_grace() -> bool {
+    std::env::var_os("ARCHEFLOW_FAILPOINT_GRACE").is_some_and(|word| word == "endless")
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn endless_grace() -> bool {
+    false
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn limits_wait() -> Option<std::time::Duration> {
+    None
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn limit_reached() {}
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn pass(_: &str) {}

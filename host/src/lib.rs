@@ -1,14 +1,15 @@
 //! Does: the journal, git, processes and configuration behind archeflow. It never prints and never decides.
 //!
-//! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`hands`], and
-//! feeds back what the world reports. [`start`] opens runs, with who sits in them from `lineup`; [`world`] is what the hands reach for. Below lie the
-//! rooms that know one thing each: [`store`], [`git`], [`proc`], [`config`], [`backends`], [`model`].
+//! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`executors`], and
+//! feeds back what the world reports. [`open`] opens runs;
+//! [`world`] is what the executors reach for. Below are the rooms that know one thing each: [`store`], [`git`],
+//! [`proc`], [`platform`], [`config`], [`backends`], [`client_output`], [`model_agent`].
 
 pub mod drive;
 
-pub mod start;
+pub mod control;
 
-pub mod reenter;
+pub mod open;
 
 pub mod review;
 
@@ -19,7 +20,6 @@ pub mod agent_loop;
 pub mod executors;
 
 pub mod co_landing;
-mod team;
 
 pub mod tail;
 
@@ -34,6 +34,8 @@ pub mod memory;
 pub mod log;
 
 pub mod backends;
+
+pub mod client_output;
 
 pub mod acp;
 pub mod model_agent;
@@ -50,9 +52,15 @@ pub mod store;
 
 pub mod proc;
 
+pub mod platform;
+
 pub mod children;
 
 pub mod clock;
+
+mod nearest;
+
+mod nonce;
 
 pub mod costs;
 

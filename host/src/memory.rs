@@ -1,8 +1,8 @@
-//! Memory at work: what a run is told of earlier ones when it begins, and what it teaches when it has ended.
+//! Memory at work: the lessons a run gets from earlier runs when it begins, and those it adds when it has ended.
 //!
 //! The rules are [`archeflow_core::rules::memory`], the files [`crate::store::memory`]. A run can do without either, so
 //! whatever goes wrong here is a warning (AF-162). What a run teaches is read from its log alone and noted by its id:
-//! a run that is taken up again, or ends a second time, does not teach the same thing twice.
+//! a run that is resumed, or ends a second time, does not teach the same thing twice.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ const RESOLVED_BYTES: usize = 64 << 10;
 const LONGEST_TEXT: usize = 300;
 const LONGEST_WORD: usize = 80;
 
-/// Fills in what earlier runs left for this one. What can't be read is told when the run begins.
+/// Fills in the lessons of earlier runs. Unreadable files are reported when the run begins.
 pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
     if !request.config.memory.enabled {
         return;
@@ -70,7 +70,7 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
     }
 }
 
-/// A lesson as it may stand in a log and on a screen. One without a usable name can't be spoken of.
+/// A lesson as it may appear in a log and on a screen. One without a usable name is left out.
 fn tellable(lesson: &Lesson) -> Option<Lesson> {
     let word = |text: &str| short_line(text, LONGEST_WORD);
     names::valid_name(&lesson.id).then(|| Lesson {
@@ -102,7 +102,7 @@ fn newest<'a>(resolved: impl DoubleEndedIterator<Item = &'a Resolved>) -> Vec<Re
     kept
 }
 
-/// Says what could not be read when a run begins.
+/// Reports what could not be read when a run begins.
 pub fn begun(world: &World, run: &Run) -> Vec<String> {
     if !run.policy().memory.enabled {
         return Vec::new();
@@ -113,7 +113,7 @@ pub fn begun(world: &World, run: &Run) -> Vec<String> {
     }
 }
 
-/// Notes what agents that are sent are told, the first time each of them is (AF-013, AF-177). Returns warnings.
+/// Records the lessons in each agent's prompt, the first time it is started (AF-013, AF-177). Returns warnings.
 pub fn sent<'a>(world: &World, run: &Run, archetypes: impl Iterator<Item = &'a str>) -> Vec<String> {
     let Some(request) = run.request.as_ref().filter(|request| request.config.memory.enabled) else {
         return Vec::new();
@@ -132,9 +132,9 @@ pub fn sent<'a>(world: &World, run: &Run, archetypes: impl Iterator<Item = &'a s
         sent,
         ..Lived::default()
     };
-    match Memory::at(world.places.memory()).change(|shelf| note_told(shelf, &lived)) {
+    match Memory::at(world.places.memory()).change(|shelf| record_injected(shelf, &lived)) {
         Ok(()) => Vec::new(),
-        Err(error) => vec![format!("what agents are told of earlier runs was not noted: {error}")],
+        Err(error) => vec![format!("the lessons in the agents' prompts were not recorded: {error}")],
     }
 }
 
@@ -167,17 +167,20 @@ pub fn take_in(memory: &Memory, lived: &Lived, queue: &Path) -> Result<Vec<Strin
 }
 
 fn leaves_nothing(lived: &Lived) -> bool {
-    lived.findings.is_empty() && lived.warnings == 0 && lived.told().is_empty() && !lived.broken_window
+    lived.findings.is_empty()
+        && lived.warnings == 0
+        && lived.injected_lessons().is_empty()
+        && !lived.broken_window
 }
 
 fn is_blank(shelf: &Shelf) -> bool {
     shelf.lessons.values().next().is_none() && shelf.debts.values().next().is_none()
 }
 
-/// Everything one run changes, in one step. Its own line in the audit says that it was done.
+/// Everything one run changes, in one step. Its own line in the audit marks it as done.
 fn teach(shelf: &mut Shelf, lived: &Lived, queue: &Path) -> Vec<String> {
     let before = taught_before(shelf, &lived.run_id);
-    note_told(shelf, lived);
+    record_injected(shelf, lived);
     if before.is_none() {
         note_effects(shelf, lived);
     }
@@ -212,8 +215,8 @@ fn of_run<'a>(shelf: &'a Shelf, run_id: &'a str) -> impl Iterator<Item = &'a Val
     shelf.audit.values().filter(move |line| line["run_id"] == run_id)
 }
 
-/// A line for everybody who is told something, once for each.
-fn note_told(shelf: &mut Shelf, lived: &Lived) {
+/// A line for every agent whose prompt has lessons, once for each.
+fn record_injected(shelf: &mut Shelf, lived: &Lived) {
     for (archetype, ids) in &lived.past.told {
         let noted = of_run(shelf, &lived.run_id)
             .any(|line| line["archetype"] == archetype.as_str() && !line["lessons_injected"].is_null());
@@ -242,7 +245,7 @@ fn note_told(shelf: &mut Shelf, lived: &Lived) {
 }
 
 fn note_effects(shelf: &mut Shelf, lived: &Lived) {
-    let told = lived.told();
+    let told = lived.injected_lessons();
     let lessons = lived.past.lessons.iter().filter(|lesson| told.contains_key(lesson.id.as_str()));
     for effect in effects(lessons, &lived.findings, &lived.policy.memory) {
         shelf.audit.push(json!({
@@ -373,7 +376,7 @@ fn note_taught(
 
 // What people do.
 
-/// A lesson somebody writes down. It is told from the next run on.
+/// A lesson a person adds. It is in prompts from the next run on.
 #[derive(Debug, Clone)]
 pub struct Written {
     pub kind: LessonKind,
@@ -420,7 +423,7 @@ pub fn forget(memory: &Memory, id: &str) -> Result<Option<Lesson>, StoreError> {
     })
 }
 
-/// Takes a lesson back out of the archive, at least as strong as is needed to be told.
+/// Takes a lesson back out of the archive, at least as strong as is needed to be in a prompt.
 pub fn restore(memory: &Memory, id: &str, policy: &Policy) -> Result<Option<Lesson>, StoreError> {
     if !memory.folder().is_dir() {
         return Ok(None);

@@ -114,10 +114,9 @@ fn sent(entry: &Entry) -> Option<&str> {
 /// Overwrites a file that only watches: nothing is synced, but a link in its place is not followed (M-S11).
 fn write_plain(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).custom_flags(flags).open(path)?.write_all(text.as_bytes())
+    options.write(true).create(true).truncate(true);
+    crate::platform::files::without_links(&mut options).open(path)?.write_all(text.as_bytes())
 }
 
 const PROGRESS: &str = ".archeflow/progress.md";

@@ -2,14 +2,13 @@
 //! `list` and `status` look everywhere; nothing else depends on it, and one that is gone is skipped.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::git::change::{quote_path, unquote_path};
+use crate::platform::files as os;
 use crate::store::files::{self, Error};
 
 const NAME: &str = "repositories.jsonl";
@@ -27,7 +26,7 @@ pub fn remember(state: &Path, root: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let file = state.join(NAME);
-    let line = RepositoryLine { path: quote_path(root.as_os_str().as_bytes()) };
+    let line = RepositoryLine { path: quote_path(os::bytes(root)) };
     let line = serde_json::to_string(&line).map_err(|error| Error::io("append to", &file, error))?;
     files::append_line_locked(&file, &line)
 }
@@ -42,8 +41,7 @@ pub fn read(state: &Path) -> Result<Vec<PathBuf>, Error> {
     let lines = bytes
         .split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<RepositoryLine>(line).ok());
-    let paths =
-        lines.filter_map(|line| unquote_path(&line.path)).map(|path| PathBuf::from(OsString::from_vec(path)));
+    let paths = lines.filter_map(|line| unquote_path(&line.path)).map(os::path);
     Ok(paths.filter(|path| path.is_absolute() && known.insert(path.clone())).collect())
 }
 
@@ -57,7 +55,7 @@ mod tests {
     fn bx_32_a_repository_is_noted_once_whatever_it_is_called() {
         let state = tempfile::tempdir().unwrap();
         assert!(read(state.path()).unwrap().is_empty());
-        let odd = PathBuf::from(OsString::from_vec(b"/a/\xff \"b\n".to_vec()));
+        let odd = os::path(b"/a/\xff \"b\n".to_vec());
         let paths = [PathBuf::from("/a/b"), odd, PathBuf::from("/c")];
         for path in paths.iter().chain(&paths) {
             remember(state.path(), path).unwrap();

@@ -1,6 +1,6 @@
 //! How reviewers did: `.archeflow/memory/effectiveness.jsonl`, a line per run and archetype, written when a run ends.
 //!
-//! A run can end more than once: it waits, then it is merged. Its last line counts, and one that says nothing new is
+//! A run can end more than once: it waits, then it is merged. Its last line counts, and one that is no different is
 //! not written.
 
 use std::io;

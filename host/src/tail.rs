@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::AgentStart;
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
-use rustix::fs::{Mode, OFlags};
 
 use crate::backends::AgentBackend;
-use crate::backends::cli::{Client, ClientOutput};
+use crate::backends::cli::Client;
+use crate::client_output::ClientOutput;
 use crate::executors::{ANSWER, STREAM};
+use crate::platform::files::{self as os, Mode, OFlags};
 
-/// Of what was printed since the last glance, at most this much is read: the end of it.
+/// The most that is read of the output since the last look: the end of it.
 const AT_MOST: u64 = 256 * 1024;
 
 pub struct Tail {
@@ -74,18 +74,18 @@ impl TailedAgent {
         }
     }
 
-    /// Whole lines that were added. A client's line that is not finished yet would say nothing.
+    /// Whole lines that were added. A client's line that is not finished yet can't be parsed.
     fn fresh(&mut self) -> Option<Vec<u8>> {
-        // Whatever lies there must not keep a viewer waiting.
+        // The file, whatever its kind, must not keep a viewer waiting.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(&self.file, flags, Mode::empty()).ok()?);
+        let file = File::from(os::open(&self.file, flags, Mode::empty()).ok()?);
         let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         if meta.len() <= self.read {
             return None;
         }
         let from = self.read.max(meta.len().saturating_sub(AT_MOST));
         let mut bytes = vec![0; usize::try_from(meta.len() - from).ok()?];
-        let got = file.read_at(&mut bytes, from).ok()?;
+        let got = os::read_at(&file, &mut bytes, from).ok()?;
         bytes.truncate(got);
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         bytes.truncate(whole);
@@ -94,7 +94,7 @@ impl TailedAgent {
     }
 }
 
-/// Which working copy an agent has is no part of the journal; a path in one is told from there.
+/// Which working copy an agent has is no part of the journal; a path in one is shown relative to it.
 fn without_copy(note: &str) -> String {
     let place = || {
         let inside = note.find("/workspaces/")?;
@@ -156,7 +156,7 @@ mod tests {
         );
         std::fs::write(guardian.join(STREAM), &line).unwrap();
         assert_eq!(glance.look(&run), [(7, "two".to_owned()), (8, "reads src/app.rs".to_owned())]);
-        assert_eq!(glance.look(&run), [], "nothing is told twice");
+        assert_eq!(glance.look(&run), [], "nothing is listed twice");
 
         std::fs::write(maker.join(ANSWER), "one\ntwo\nthree\n").unwrap();
         assert_eq!(glance.look(&run), [(7, "three".to_owned())]);

@@ -10,8 +10,9 @@ use archeflow_core::event::Failure;
 use archeflow_core::model::{Money, Policy, Tier};
 use archeflow_core::rules::ledger::{self, Usage};
 
-use crate::backends::cli::{Client, ClientOutput, CommandInputs, Start};
+use crate::backends::cli::{Client, CommandInputs, Start};
 use crate::backends::{AgentBackend, Invocation};
+use crate::client_output::ClientOutput;
 use crate::executors::client::{furnish, give_back, listen, told};
 use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +11,7 @@ use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
 use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
+use crate::platform::files as os;
 use crate::proc::Watch;
 use crate::store::places::Places;
 
@@ -227,13 +227,13 @@ pub fn fingerprint(folder: &Path) -> blake3::Hash {
         for (name, entry) in entries {
             let Ok(meta) = entry.metadata() else { continue };
             hasher.update(name.as_encoded_bytes());
-            for number in [meta.ino(), u64::from(meta.mode()), meta.size(), meta.nlink()] {
+            for number in os::shape(&meta) {
                 hasher.update(&number.to_le_bytes());
             }
             if meta.is_dir() {
                 folders.push(entry.path());
             } else {
-                for number in [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()] {
+                for number in os::times(&meta) {
                     hasher.update(&number.to_le_bytes());
                 }
             }

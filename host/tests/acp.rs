@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::Failure;
 use archeflow_host::acp::{AcpAction, AcpTask, Permission, Talk};
-use archeflow_host::backends::cli::{ClientOutput, own};
+use archeflow_host::client_output::{ClientOutput, own};
 use serde_json::{Value, json};
 
 #[path = "common/page.rs"]
@@ -21,9 +21,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures/acp")
 }
 
-fn errand(writes: bool, resumes: Option<&str>) -> AcpTask {
+fn task(writes: bool, resumes: Option<&str>) -> AcpTask {
     AcpTask {
-        leave: Permission { writes, places: vec!["/repo".into()] },
+        permission: Permission { writes, places: vec!["/repo".into()] },
         tree: "/repo".into(),
         resumes: resumes.map(str::to_owned),
         brief: "The brief.".to_owned(),
@@ -41,8 +41,8 @@ struct Played {
 }
 
 impl Played {
-    fn begin(errand: AcpTask) -> Played {
-        let (talk, out) = Talk::begin(errand);
+    fn begin(task: AcpTask) -> Played {
+        let (talk, out) = Talk::begin(task);
         let mut played =
             Played { talk, said: Vec::new(), heard: ClientOutput::default(), notes: Vec::new(), over: false };
         played.act(out);
@@ -141,7 +141,7 @@ fn issue_4_recordings_of_agents_are_read_as_the_page_says() -> Result {
         let [recording, who, _, mode, refused, fault, answer, tokens, model] = row.as_slice() else {
             return Err(format!("{row:?} has not nine cells").into());
         };
-        let mut played = Played::begin(errand(who == "Maker", None));
+        let mut played = Played::begin(task(who == "Maker", None));
         played.play(recording)?;
         let heard = &played.heard;
         assert_eq!(played.mode(), mode, "{recording}: mode");
@@ -206,7 +206,7 @@ fn issue_4_people_see_what_an_agent_does() -> Result {
             ][..],
         ),
     ] {
-        let mut played = Played::begin(errand(writes, None));
+        let mut played = Played::begin(task(writes, None));
         played.play(recording)?;
         assert_eq!(played.notes, wanted, "{recording}");
     }
@@ -227,7 +227,7 @@ fn i4_an_attempt_that_was_turned_away_has_not_worked() -> Result {
         ("gemini-works", true),
         ("opencode-stuck", true),
     ] {
-        let mut played = Played::begin(errand(true, None));
+        let mut played = Played::begin(task(true, None));
         played.play(recording)?;
         assert_eq!(played.heard.worked, worked, "{recording}");
     }
@@ -254,8 +254,8 @@ fn greeting(loads: bool) -> Value {
 }
 
 /// A conversation up to where the turn begins.
-fn asked(errand: AcpTask) -> Result<Played> {
-    let mut played = Played::begin(errand);
+fn asked(task: AcpTask) -> Result<Played> {
+    let mut played = Played::begin(task);
     answer(&mut played, "initialize", &greeting(true))?;
     answer(&mut played, "session/new", &json!({"sessionId": "s"}))?;
     Ok(played)
@@ -263,7 +263,7 @@ fn asked(errand: AcpTask) -> Result<Played> {
 
 #[test]
 fn issue_4_no_files_and_no_terminals_are_offered_or_given() -> Result {
-    let mut played = asked(errand(true, None))?;
+    let mut played = asked(task(true, None))?;
     let offered = &played.said[0].1["params"]["clientCapabilities"];
     assert_eq!(*offered, json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false}));
     assert_eq!(played.said[1].1["params"], json!({"cwd": "/repo", "mcpServers": []}));
@@ -282,7 +282,7 @@ fn issue_4_no_files_and_no_terminals_are_offered_or_given() -> Result {
 
 #[test]
 fn af_138_a_session_taken_up_again_repeats_nothing() -> Result {
-    let mut played = Played::begin(errand(true, Some("s")));
+    let mut played = Played::begin(task(true, Some("s")));
     answer(&mut played, "initialize", &greeting(true))?;
     assert_eq!(
         played.said[1].1["params"],
@@ -302,7 +302,7 @@ fn af_138_a_session_taken_up_again_repeats_nothing() -> Result {
 #[test]
 fn af_138_only_a_session_that_can_be_loaded_is_told() -> Result {
     for loads in [true, false] {
-        let mut played = Played::begin(errand(true, None));
+        let mut played = Played::begin(task(true, None));
         answer(&mut played, "initialize", &greeting(loads))?;
         answer(&mut played, "session/new", &json!({"sessionId": "s"}))?;
         assert_eq!(played.heard.session.is_empty(), !loads);
@@ -312,7 +312,7 @@ fn af_138_only_a_session_that_can_be_loaded_is_told() -> Result {
 
 #[test]
 fn issue_4_what_is_not_understood_changes_nothing() -> Result {
-    let mut played = asked(errand(false, None))?;
+    let mut played = asked(task(false, None))?;
     let before = played.said.len();
     for line in [
         "",
@@ -356,7 +356,7 @@ fn issue_4_the_answer_is_the_last_message() -> Result {
         ("a tool at the end", vec![chunk("only"), tool("a")], "only"),
         ("an empty piece at the end", vec![chunk("first"), tool("a"), chunk("last"), chunk("")], "last"),
     ] {
-        let mut played = asked(errand(true, None))?;
+        let mut played = asked(task(true, None))?;
         for one in &updates {
             update(&mut played, one);
         }
@@ -368,7 +368,7 @@ fn issue_4_the_answer_is_the_last_message() -> Result {
 
 #[test]
 fn i11_an_answer_without_end_is_no_answer() -> Result {
-    let mut played = asked(errand(false, None))?;
+    let mut played = asked(task(false, None))?;
     let piece = chunk(&"\u{1}".repeat(100_000));
     for _ in 0..30 {
         update(&mut played, &piece);
@@ -380,9 +380,9 @@ fn i11_an_answer_without_end_is_no_answer() -> Result {
 
 #[test]
 fn issue_4_a_turn_is_called_off_once_and_only_if_there_is_one() -> Result {
-    let mut early = Played::begin(errand(true, None));
+    let mut early = Played::begin(task(true, None));
     assert_eq!(early.talk.cancel(), [AcpAction::End]);
-    let mut played = asked(errand(true, None))?;
+    let mut played = asked(task(true, None))?;
     let out = played.talk.cancel();
     played.act(out);
     let (method, said) = played.said.last().ok_or("nothing was said")?;
@@ -404,7 +404,7 @@ fn issue_4_a_turn_is_called_off_once_and_only_if_there_is_one() -> Result {
 #[test]
 fn issue_4_another_version_of_the_protocol_is_not_guessed_at() -> Result {
     for version in [json!(2), Value::Null] {
-        let mut played = Played::begin(errand(true, None));
+        let mut played = Played::begin(task(true, None));
         answer(&mut played, "initialize", &json!({"protocolVersion": version}))?;
         assert!(played.over && played.said.len() == 1);
         assert_eq!(played.fault()?, "exit");

@@ -10,7 +10,8 @@ use archeflow_core::event::{Failure, Session};
 use archeflow_core::model::{AnswerBody, Money, Role, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_host::backends::cli::{self, Client, ClientOutput, CommandInputs, Start};
+use archeflow_host::backends::cli::{self, Client, CommandInputs, Start};
+use archeflow_host::client_output::ClientOutput;
 
 #[path = "common/page.rs"]
 mod page;
@@ -257,7 +258,7 @@ fn start_with(
     let variables: Vec<(OsString, OsString)> =
         variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let (tree, home, tier) = (Path::new("/tree"), Path::new("/its/own"), Tier::Haiku);
-    let errand = CommandInputs {
+    let inputs = CommandInputs {
         writes,
         tier,
         model,
@@ -268,7 +269,7 @@ fn start_with(
         schema,
         variables: &variables,
     };
-    Ok(cli::find(name).ok_or("no such client")?.command(&errand))
+    Ok(cli::find(name).ok_or("no such client")?.command(&inputs))
 }
 
 fn line(start: &Start) -> String {

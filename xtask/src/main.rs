@@ -20,6 +20,7 @@ mod pictures;
 mod portrait;
 mod schemas;
 mod scratch;
+mod targets;
 mod test;
 mod tidy;
 #[path = "../../app/tests/e2e/wire.rs"]
@@ -31,12 +32,13 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test [<flag>...] [<step>...]   everything a change must pass; --quick leaves the release steps out,
-                                 --without-clients the real clients (2 GB to fetch, minutes to drive),
-                                 --without-browser the step that needs chromium
+  test [<flag>...] [<step>...]   everything a change must pass, once; --quick leaves out the steps that
+                                 take minutes (killing, simulation, release build), the real clients
+                                 and the browser; --without-clients only the real clients (2 GB to
+                                 fetch), --without-browser only the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
   pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
-  tidy                           the rules of the house that no compiler checks
+  tidy [waiting]                 the rules of the house that no compiler checks; waiting: those that fail nothing yet
   bench [<name>...]              the goals of the program, measured on a release build
 ";
 
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::draw(&root()),
         ["clients"] => clients::run(&root()),
         ["tidy"] => tidy::run(&root()),
+        ["tidy", "waiting"] => tidy::waiting(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
         ["__noop-agent", folder] => bench::play(folder),

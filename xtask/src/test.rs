@@ -4,6 +4,7 @@
 //! The output of every step streams through. The end is a table of steps and one line, `N passed, M failed`, that
 //! counts tests over all binaries.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::git::runner;
 
-use crate::{clients, schemas, scratch, tidy};
+use crate::{clients, schemas, scratch, targets, tidy};
 
 /// Runs of the made-up world, in release; the debug tests play fewer.
 const SEEDS: &str = "20000";
@@ -28,8 +29,8 @@ struct Step {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
-    /// A release build.
-    Release,
+    /// Minutes: the program is killed at every place, or plays thousands of runs.
+    Minutes,
     /// Real clients, which are large.
     Clients,
     /// Chromium.
@@ -38,8 +39,6 @@ enum Needs {
 
 pub(crate) enum Done {
     Well,
-    /// Some tests failed at first and passed alone: these.
-    AtLast(String),
     /// Not run, and why that is no failure.
     Skipped(String),
 }
@@ -50,27 +49,28 @@ struct Count {
     passed: u64,
     failed: u64,
     /// The names of those that failed.
-    named: Vec<String>,
+    names: Vec<String>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 17] = [
     Step { name: "tools", needs: Needs::Nothing, what: "what the tests need is there", run: tools },
     Step { name: "tidy", needs: Needs::Nothing, what: "the rules of the house", run: tidy_step },
     Step { name: "fmt", needs: Needs::Nothing, what: "formatting", run: fmt },
     Step { name: "clippy", needs: Needs::Nothing, what: "lints, warnings denied", run: clippy },
     Step { name: "doc", needs: Needs::Nothing, what: "documentation, warnings denied", run: doc },
-    Step { name: "tests", needs: Needs::Nothing, what: "all tests", run: tests },
+    Step { name: "tests", needs: Needs::Nothing, what: "all tests but the proofs", run: tests },
+    Step { name: "crash", needs: Needs::Minutes, what: "killed everywhere and resumed", run: crash },
     Step {
         name: "sprint",
-        needs: Needs::Nothing,
-        what: "sixty items over twenty repositories, in peace and killed",
+        needs: Needs::Minutes,
+        what: "sixty items over twenty repositories, undisturbed and killed",
         run: sprint,
     },
     Step { name: "browser", needs: Needs::Browser, what: "the report in a real browser", run: browser },
     Step {
         name: "schemas",
         needs: Needs::Clients,
-        what: "what a review writes, by another's validator",
+        what: "SARIF of a review, checked by another's validator",
         run: schemas_step,
     },
     Step {
@@ -85,22 +85,24 @@ const STEPS: [Step; 14] = [
         what: "real clients against a scripted model",
         run: matrix,
     },
-    Step { name: "simulation", needs: Needs::Release, what: "20,000 made-up runs", run: simulation },
-    Step { name: "demo", needs: Needs::Release, what: "the release binary plays a whole run", run: demo },
+    Step { name: "simulation", needs: Needs::Minutes, what: "20,000 made-up runs", run: simulation },
+    Step { name: "demo", needs: Needs::Minutes, what: "the release binary plays a whole run", run: demo },
+    Step { name: "macos", needs: Needs::Minutes, what: "linted and linked for macOS", run: macos },
+    Step { name: "musl", needs: Needs::Minutes, what: "a static program plays a whole run", run: musl },
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
 /// The flags, each with what it leaves out.
-const FLAGS: [(&str, Needs); 3] = [
-    ("--quick", Needs::Release),
-    ("--without-clients", Needs::Clients),
-    ("--without-browser", Needs::Browser),
+const FLAGS: [(&str, &[Needs]); 3] = [
+    ("--quick", &[Needs::Minutes, Needs::Clients, Needs::Browser]),
+    ("--without-clients", &[Needs::Clients]),
+    ("--without-browser", &[Needs::Browser]),
 ];
 
 /// What was asked for.
 struct Asked<'a> {
     named: Vec<&'a str>,
-    left_out: Vec<(&'static str, Needs)>,
+    left_out: Vec<(&'static str, &'static [Needs])>,
 }
 
 impl Asked<'_> {
@@ -126,7 +128,7 @@ impl Asked<'_> {
 
     /// The flag that leaves this step out.
     fn without(&self, step: &Step) -> Option<&'static str> {
-        self.left_out.iter().find(|(_, needs)| *needs == step.needs).map(|(flag, _)| *flag)
+        self.left_out.iter().find(|(_, needs)| needs.contains(&step.needs)).map(|(flag, _)| *flag)
     }
 }
 
@@ -139,11 +141,11 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
         }
     };
     let mut count = Count::default();
-    let mut told: Vec<(&Step, String, Duration)> = Vec::new();
+    let mut results: Vec<(&Step, String, Duration)> = Vec::new();
     let mut good = true;
     for step in STEPS.iter().filter(|step| asked.wants(step)) {
         if let Some(flag) = asked.without(step) {
-            told.push((step, format!("left out: {flag}"), Duration::ZERO));
+            results.push((step, format!("left out: {flag}"), Duration::ZERO));
             continue;
         }
         println!("\n==> {}: {}", step.name, step.what);
@@ -151,28 +153,30 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
         let result = (step.run)(root, &mut count);
         let word = match &result {
             Ok(Done::Well) => "ok".to_owned(),
-            Ok(Done::AtLast(who)) => format!("ok, but needed a second try: {who}"),
             Ok(Done::Skipped(why)) => format!("skipped: {why}"),
             Err(why) => format!("FAILED: {why}"),
         };
         println!("<== {}: {word} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
-        told.push((step, word, begun.elapsed()));
+        results.push((step, word, begun.elapsed()));
         if result.is_err() {
             good = false;
             break;
         }
     }
-    close(&told, &count);
+    close(&results, &count);
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn close(told: &[(&Step, String, Duration)], count: &Count) {
+fn close(results: &[(&Step, String, Duration)], count: &Count) {
     println!("\n{:<12} {:>8}  result", "step", "seconds");
-    for (step, word, took) in told {
+    for (step, word, took) in results {
         println!("{:<12} {:>8.1}  {word}", step.name, took.as_secs_f64());
     }
-    let whole: Duration = told.iter().map(|(.., took)| *took).sum();
+    let whole: Duration = results.iter().map(|(.., took)| *took).sum();
     println!("{:<12} {:>8.1}", "all", whole.as_secs_f64());
+    if !count.names.is_empty() {
+        println!("\nfailed: {}", count.names.join(", "));
+    }
     println!("\n{} passed, {} failed", count.passed, count.failed);
 }
 
@@ -219,7 +223,7 @@ pub(crate) fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-fn version(words: &[&str]) -> Option<String> {
+pub(crate) fn version(words: &[&str]) -> Option<String> {
     let output =
         command(words).stderr(Stdio::null()).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -245,43 +249,48 @@ fn doc(root: &Path, _: &mut Count) -> Result<Done, String> {
     through(root, &["cargo", "doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
+/// Each test runs once: one that fails now and then has a reason to be found.
 fn tests(root: &Path, count: &mut Count) -> Result<Done, String> {
-    let words = ["cargo", "test", "--workspace", "--no-fail-fast"];
-    twice(root, &words, &[], &["--"], count)
+    let names = test_binaries(root).map_err(|error| format!("the tests can't be listed: {error}"))?;
+    let mut words = vec!["cargo", "test", "--workspace", "--no-fail-fast", "--lib", "--bins"];
+    for name in names.iter().filter(|name| !PROOFS.contains(&name.as_str())) {
+        words.extend(["--test", name]);
+    }
+    in_memory(root, &words, count)
 }
 
-/// Tests here start real processes and real clients, and a busy machine can make any of them miss a limit. Whoever
-/// fails is tried once more, alone; and since a test that fails now and then has a reason, who needed that is told at
-/// the very end as well.
-fn twice(
-    root: &Path,
-    words: &[&str],
-    apart: &[&str],
-    before: &[&str],
-    count: &mut Count,
-) -> Result<Done, String> {
+/// Binaries of tests that take minutes and are steps of their own.
+const PROOFS: [&str; 2] = ["crash", "proof_sprint"];
+
+/// The names of all integration tests, each once, though several crates may have one of that name.
+fn test_binaries(root: &Path) -> std::io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for member in ["core", "host", "app"] {
+        for entry in std::fs::read_dir(root.join(member).join("tests"))? {
+            let path = entry?.path();
+            let name = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == "rs"));
+            names.extend(name.map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(names)
+}
+
+fn crash(root: &Path, count: &mut Count) -> Result<Done, String> {
+    in_memory(root, &["cargo", "test", "-p", "archeflow", "--test", "crash", "--no-fail-fast"], count)
+}
+
+/// Runs test binaries with their files in memory, where there is enough of it.
+fn in_memory(root: &Path, words: &[&str], count: &mut Count) -> Result<Done, String> {
     let folder = scratch::folder();
     let place = folder.as_ref().map(|folder| folder.path().display().to_string());
     let env: Vec<(&str, &str)> = place.iter().map(|place| ("TMPDIR", place.as_str())).collect();
-    let mut first = Count::default();
-    let done = counted(root, &[words, apart].concat(), &env, &mut first);
-    count.passed += first.passed;
-    if done.is_ok() || first.named.is_empty() || first.named.len() > SECOND_TRIES {
-        count.failed += first.failed;
-        count.named.extend(first.named);
-        return done;
-    }
-    println!("\nonce more, one after the other: {}", first.named.join(", "));
-    let names: Vec<&str> = first.named.iter().map(String::as_str).collect();
-    let alone = [words, before, &["--test-threads=1", "--exact"], &names].concat();
-    counted(root, &alone, &env, count)?;
-    Ok(Done::AtLast(first.named.join(", ")))
+    counted(root, words, &env, count)
 }
 
-/// Minutes of real processes, killed again and again; one after the other, since each of them fills the machine.
+/// One after the other, since each of them fills the machine.
 fn sprint(root: &Path, count: &mut Count) -> Result<Done, String> {
-    let words = ["cargo", "test", "-p", "archeflow", "--test", "proof_sprint", "--", "--ignored"];
-    counted(root, &[&words[..], &["--test-threads=1"]].concat(), &[], count)
+    let words = ["cargo", "test", "-p", "archeflow", "--test", "proof_sprint", "--", "--include-ignored"];
+    in_memory(root, &[&words[..], &["--test-threads=1"]].concat(), count)
 }
 
 /// Hostile text must be inert where it is really shown: no other check can say so.
@@ -306,19 +315,17 @@ fn fetch(root: &Path, _: &mut Count) -> Result<Done, String> {
     clients::fetch(root).map(|()| Done::Well)
 }
 
-/// The tests that plain `cargo test` ignores, but for those that need something else. They mostly wait, so there are
-/// more of them at a time than cores.
+/// The tests that plain `cargo test` ignores, but for those that need something else. Two at a time: a client is a
+/// large program, and more of them than cores only wait for each other.
 fn matrix(root: &Path, count: &mut Count) -> Result<Done, String> {
-    let words = ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--", "--ignored"];
-    let apart = ["--test-threads=6", "--skip", "in_a_browser", "--skip", "a_real_small_model"];
-    twice(root, &words, &apart, &[], count)
+    let words =
+        ["cargo", "test", "--package", "archeflow", "--test", "e2e", "--no-fail-fast", "--", "--ignored"];
+    let which = ["--test-threads=2", "--skip", "in_a_browser", "--skip", "a_real_small_model"];
+    in_memory(root, &[&words[..], &which].concat(), count)
 }
 
-/// More than these have a reason.
-const SECOND_TRIES: usize = 4;
-
 fn simulation(root: &Path, count: &mut Count) -> Result<Done, String> {
-    let words = ["cargo", "test", "--profile", "sim", "-p", "archeflow-core", "--test", "simulation"];
+    let words = ["cargo", "test", "--release", "-p", "archeflow-core", "--test", "simulation"];
     counted(root, &words, &[("ARCHEFLOW_SEEDS", SEEDS)], count)
 }
 
@@ -328,6 +335,14 @@ fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
     let place = folder.path().join("demo").display().to_string();
     let program = built(root, "archeflow");
     through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
+}
+
+fn macos(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::macos(root)
+}
+
+fn musl(root: &Path, _: &mut Count) -> Result<Done, String> {
+    targets::musl(root)
 }
 
 /// Licences, bans and sources block; advisories only inform, since they change without us.
@@ -423,7 +438,7 @@ impl Count {
     fn add(&mut self, line: &str) {
         let failed =
             line.trim_start().strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
-        self.named.extend(failed.map(str::to_owned));
+        self.names.extend(failed.map(str::to_owned));
         let Some(result) = line.trim_start().strip_prefix("test result: ") else { return };
         let before = |word: &str| {
             let words: Vec<&str> = result.split([' ', ';', '.']).filter(|word| !word.is_empty()).collect();
@@ -449,9 +464,21 @@ mod tests {
         let all = STEPS.map(|step| step.name).to_vec();
         let without =
             |names: &[&str]| all.iter().copied().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+        let long = [
+            "crash",
+            "sprint",
+            "browser",
+            "schemas",
+            "clients",
+            "matrix",
+            "simulation",
+            "demo",
+            "macos",
+            "musl",
+        ];
         assert_eq!(plan(&[]), Ok(all.clone()));
         assert_eq!(plan(&["--without-clients"]), Ok(without(&["schemas", "clients", "matrix"])));
-        assert_eq!(plan(&["--quick"]), Ok(without(&["simulation", "demo"])));
+        assert_eq!(plan(&["--quick"]), Ok(without(&long)));
         assert_eq!(plan(&["clients", "matrix"]), Ok(vec!["clients", "matrix"]));
         for (unknown, words) in [("--fast", "--quick, --without-clients"), ("tess", "tools, tidy, fmt")] {
             let why = plan(&[unknown]).err().unwrap_or_default();
@@ -471,6 +498,6 @@ mod tests {
         ] {
             count.add(line);
         }
-        assert_eq!(count, Count { passed: 19, failed: 2, named: vec!["b::c".to_owned()] });
+        assert_eq!(count, Count { passed: 19, failed: 2, names: vec!["b::c".to_owned()] });
     }
 }

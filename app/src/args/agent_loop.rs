@@ -12,58 +12,59 @@ pub(crate) struct LoopArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoopCommand {
-    /// Begin a loop on a goal
+    /// Start a loop on a goal
     Start(Box<LoopStart>),
-    /// Where a loop is, whose turn it is, and what to type next
+    /// Show the state of a loop, whose turn it is, and the next command
     Status(LoopLook),
-    /// Answer what the loop asks; without a text, what you wrote into docs/context/current_cycle.md
+    /// Answer the open question; without a text, with your block in docs/context/current_cycle.md
     Answer(LoopAnswer),
-    /// Say yes to a plan, or to a step that passed: then it lands
+    /// Approve a plan, or a step that passed, which is then merged
     Approve(LoopSay),
     /// Send a plan or a step back to the Planner
     Reject(LoopWords),
-    /// End the loop; what was done stays on its branch
+    /// End the loop; its work stays on its branch
     Stop(LoopSay),
-    /// Let a paused loop start again, with what should be done differently
+    /// Restart a paused loop, with what to do differently
     Restart(LoopWords),
-    /// Empty the cycle file after a loop has ended; what stands in it stays in the archive
+    /// Empty the cycle file after a loop has ended; its content is kept in the archive
     Clear(LoopSay),
-    /// Figures over all loops here, and whether they are as they should be
+    /// Show metrics of all loops in this repository, with their targets
     Metrics(LoopPlace),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = super::agents())]
 pub(crate) struct LoopStart {
-    /// What is wanted; without it, the goal of your INIT block in docs/context/current_cycle.md
+    /// Goal [default: the goal of your INIT block in docs/context/current_cycle.md]
     pub(crate) goal: Option<String>,
-    /// The project's name, for signatures; that of the folder if not given
+    /// Project name, for signatures [default: the folder's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Who plays Planner, Actor and Judge, e.g. 'cmd:my-agent'
+    /// Agent for Planner, Actor and Judge, as listed below [default: an installed client]
     #[arg(long, value_name = "SPEC")]
     pub(crate) agent: Option<String>,
-    /// Who plays one of them, e.g. judge=cmd:other-agent
+    /// Agent for one role, e.g. judge=cmd:other-agent; repeatable
     #[arg(long, value_name = "SEAT=SPEC")]
     pub(crate) agent_for: Vec<String>,
-    /// The command that decides whether a tree is good
+    /// Test command that must pass before merging
     #[arg(long, value_name = "CMD", conflicts_with = "no_tests")]
     pub(crate) test_command: Option<String>,
-    /// Landing without tests is meant
+    /// Allow merging without a test command
     #[arg(long)]
     pub(crate) no_tests: bool,
-    /// Plan all loops first and ask about that plan
+    /// Plan all steps first and ask for approval of that plan
     #[arg(long)]
     pub(crate) plan_all: bool,
-    /// Ask after every step that passes, or when the whole goal is done
+    /// When to ask for approval: after every step that passes, or when the goal is complete
     #[arg(long, value_enum)]
     pub(crate) approval: Option<When>,
-    /// Empty the cycle file first; what stands in it is kept in the archive
+    /// Empty the cycle file first; its content is kept in the archive
     #[arg(long)]
     pub(crate) clear: bool,
-    /// What the loop may cost, in dollars
+    /// Cost limit of the loop, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
-    /// The branch the change is for; the checked-out one if not given
+    /// Branch to merge into [default: the checked-out branch]
     #[arg(long, value_name = "BRANCH")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
@@ -81,7 +82,7 @@ pub(crate) enum When {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopLook {
-    /// The loop; the one that is open, or the last one, if not given
+    /// Loop id [default: the open loop, else the latest]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -90,7 +91,7 @@ pub(crate) struct LoopLook {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopAnswer {
-    /// What to say
+    /// Answer text
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) which: Which,
@@ -100,7 +101,7 @@ pub(crate) struct LoopAnswer {
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopWords {
-    /// What should be different
+    /// Feedback: what to do differently
     pub(crate) text: String,
     #[command(flatten)]
     pub(crate) which: Which,
@@ -124,7 +125,7 @@ pub(crate) struct LoopPlace {
 
 #[derive(Debug, Args, Clone)]
 pub(crate) struct Which {
-    /// The loop; the one that is open, or the last one, if not given
+    /// Loop id [default: the open loop, else the latest]
     #[arg(long = "run", value_name = "ID")]
     pub(crate) id: Option<String>,
 }
@@ -132,10 +133,10 @@ pub(crate) struct Which {
 /// How it is driven on. A loop lands by a person's yes alone, so nothing here can say it beforehand.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct LoopSession {
-    /// Never ask here: the loop rests with its question open
+    /// Never ask; end with the question open
     #[arg(long)]
     pub(crate) unattended: bool,
-    /// Show the loop on the whole screen while it goes on
+    /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]

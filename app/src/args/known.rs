@@ -1,17 +1,25 @@
-//! The options of commands that let an existing run go on.
+//! The options of commands that continue or steer an existing run.
 
 use clap::Args;
 
-use super::Session;
+use super::{Place, Session};
+
+#[derive(Debug, Args)]
+pub(crate) struct SteerArgs {
+    /// Run id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// A run that lands before this one, in the same step; sprints say this
+    /// Run that is merged before this one in the same step; set by sprints
     #[arg(long, value_name = "RUN", hide = true, conflicts_with = "landed_with")]
     pub(crate) before: Vec<String>,
-    /// The run whose landing took this one along; sprints say this
+    /// Run whose merge included this one; set by sprints
     #[arg(long, value_name = "RUN", hide = true)]
     pub(crate) landed_with: Option<String>,
     #[command(flatten)]
@@ -20,9 +28,9 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run
+    /// Run id
     pub(crate) id: String,
-    /// Where the account is limited: wait until it serves again, then go on
+    /// If the account is rate-limited, wait until it is available again
     #[arg(long)]
     pub(crate) wait: bool,
     #[command(flatten)]

@@ -12,21 +12,21 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
-    /// The lessons there are
+    /// List the lessons
     List(MemoryList),
-    /// Write a lesson down, or take one back out of the archive
+    /// Add a lesson, or restore one from the archive
     Add(MemoryAdd),
-    /// Put a lesson away for good; it is not learned again
+    /// Archive a lesson for good; it is not learned again
     Forget(MemoryOne),
-    /// Everything about one lesson: where it was told and what came of it
+    /// Show one lesson: the runs that used it and its effect
     Show(MemoryOne),
-    /// Which lessons a run was told, who was told them and why, and what came of it
+    /// Show which lessons a run was given, to which agents, why, and their effect
     Why(MemoryWhy),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryList {
-    /// Those that were put away, with the reason
+    /// List archived lessons, with the reason
     #[arg(long)]
     pub(crate) archived: bool,
     #[command(flatten)]
@@ -35,25 +35,25 @@ pub(crate) struct MemoryList {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryAdd {
-    /// What is to be remembered
+    /// Lesson text
     #[arg(required_unless_present = "from_archive")]
     pub(crate) text: Option<String>,
-    /// preference (always told), pattern, archetype_hint or anti_pattern
+    /// Type: preference (always used), pattern, archetype_hint or anti_pattern
     #[arg(long = "type", value_name = "TYPE", default_value = "preference")]
     pub(crate) kind: String,
-    /// Only for this archetype
+    /// Limit the lesson to this archetype
     #[arg(long = "for", value_name = "ARCHETYPE")]
     pub(crate) archetype: Option<String>,
-    /// code, writing, research or general
+    /// Domain: code, writing, research or general
     #[arg(long, default_value = "general")]
     pub(crate) domain: String,
-    /// A word to find it by; may be given several times
+    /// Keyword; repeatable
     #[arg(long = "tag", value_name = "WORD")]
     pub(crate) tags: Vec<String>,
-    /// For all your repositories; told where `memory.share` is on
+    /// Share the lesson with all your repositories that set `memory.share`
     #[arg(long)]
     pub(crate) shared: bool,
-    /// Take this lesson back out of the archive instead
+    /// Restore this lesson from the archive
     #[arg(long, value_name = "ID", conflicts_with_all = ["text", "shared", "archetype", "tags"])]
     pub(crate) from_archive: Option<String>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(crate) struct MemoryAdd {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryOne {
-    /// The lesson, e.g. m-003
+    /// Lesson id, e.g. m-003
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -70,7 +70,7 @@ pub(crate) struct MemoryOne {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryWhy {
-    /// The run
+    /// Run id
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) place: Place,

@@ -12,67 +12,67 @@ pub(crate) struct SprintArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SprintCommand {
-    /// Put a task into the queue
+    /// Add a task to the queue
     Add(SprintAdd),
-    /// What is in the queue, and what waits for what
+    /// List the queue and its dependencies
     List(SprintList),
-    /// Take over a plain list: - [ ] text | workflow | depends: text | done: condition
+    /// Import a plain list: - [ ] text | workflow | depends: text | done: condition
     Import(SprintImport),
-    /// Let proposed items run
+    /// Approve proposed items
     Approve(SprintItems),
-    /// Items that are not to be run
+    /// Cancel items
     Cancel(SprintItems),
-    /// Let items that failed, were blocked or cancelled run again
+    /// Retry items that failed, were blocked or cancelled
     Retry(SprintItems),
-    /// Propose items: red tests, marks left for later, projects nobody has touched; runs nothing of them
+    /// Propose items: failing tests, TODO marks, stale projects; runs none of them
     Scan(SprintScan),
-    /// Let the queue run: each item as a run of its own, several at a time; goes on with a sprint that was interrupted
+    /// Run the queue, several items at a time; resumes an interrupted sprint
     Run(SprintRun),
-    /// All runs of a sprint at once, as they happen; in a terminal on the whole screen, else once as a table
+    /// Watch all runs of a sprint, full screen; without a terminal, print one table
     Watch(SprintLook),
-    /// What a sprint did, as Markdown: items, runs, costs, commits, failures, checkpoints
+    /// Write a report of a sprint in Markdown: items, runs, costs, commits, failures, checkpoints
     Report(SprintReport),
 }
 
 /// Where the queue is.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct SprintPlace {
-    /// The folder with docs/orchestra/queue.json; the current one if not given
+    /// Folder with docs/orchestra/queue.json [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Where the projects lie, below the root or beside it; the root if not given
+    /// Folder that contains the projects [default: the root]
     #[arg(long, value_name = "DIR")]
     pub(crate) projects: Option<PathBuf>,
-    /// Print one JSON object on standard output at the end
+    /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintAdd {
-    /// The project, a folder where the projects lie; . for the root itself
+    /// Project folder; . for the root itself
     pub(crate) project: String,
-    /// What is to be done
+    /// Task description
     pub(crate) task: String,
-    /// A name for it; made from project and task if not given
+    /// Item id [default: made from project and task]
     #[arg(long, value_name = "NAME")]
     pub(crate) id: Option<String>,
-    /// P0 (first) to P3 (only if asked for)
+    /// Priority: P0 (first) to P3 (only with --low-priority)
     #[arg(long, default_value = "P2")]
     pub(crate) priority: String,
-    /// How large it is: S, M, L or XL; says which workflow it gets
+    /// Size: S, M, L or XL; selects the workflow
     #[arg(long, default_value = "M")]
     pub(crate) estimate: String,
-    /// An item that must be completed first; may be given several times
+    /// Item that must be completed first; repeatable
     #[arg(long = "after", value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
-    /// fast, standard, thorough or the name of a workflow file; by the estimate if not given
+    /// Workflow: fast, standard, thorough or a workflow file [default: selected by the size]
     #[arg(long)]
     pub(crate) workflow: Option<String>,
-    /// A file or folder it touches; may be given several times. Tasks of one project that share none may run side by side
+    /// File or folder the task touches; repeatable. Tasks of one project with disjoint files may run in parallel
     #[arg(long = "file", value_name = "PATH")]
     pub(crate) files: Vec<String>,
-    /// Something to remember about it
+    /// Notes
     #[arg(long)]
     pub(crate) notes: Option<String>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct SprintAdd {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintList {
-    /// Also what is completed or cancelled
+    /// Include completed and cancelled items
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -90,12 +90,12 @@ pub(crate) struct SprintList {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintImport {
-    /// The list; .archeflow/queue.md if not given
+    /// List file [default: .archeflow/queue.md]
     pub(crate) file: Option<PathBuf>,
-    /// The project its tasks are for
+    /// Project of the tasks
     #[arg(long, default_value = ".")]
     pub(crate) project: String,
-    /// They may run at once; without it they are proposed
+    /// Approve the items at once [default: propose them]
     #[arg(long)]
     pub(crate) approve: bool,
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(crate) struct SprintImport {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintItems {
-    /// The items
+    /// Item ids
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct SprintItems {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintScan {
-    /// Only these projects; every repository where the projects lie if not given
+    /// Projects to scan [default: every repository in the projects folder]
     #[arg(value_name = "PROJECT")]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(crate) struct SprintScan {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintLook {
-    /// The sprint; if not given, the newest one under way, else the newest
+    /// Sprint id [default: the newest running sprint, else the newest]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) place: SprintPlace,
@@ -130,9 +130,9 @@ pub(crate) struct SprintLook {
 
 #[derive(Debug, Args)]
 pub(crate) struct SprintReport {
-    /// The sprint; if not given, the newest one under way, else the newest
+    /// Sprint id [default: the newest running sprint, else the newest]
     pub(crate) id: Option<String>,
-    /// Write to this file instead of standard output
+    /// Write to this file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -140,32 +140,33 @@ pub(crate) struct SprintReport {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = super::agents())]
 pub(crate) struct SprintRun {
-    /// Don't ask before each batch; can be said here only, never in a file
+    /// Skip the prompt before each batch; a command-line flag only, no file can set it
     #[arg(long)]
     pub(crate) autonomous: bool,
-    /// How many tasks run at a time
+    /// Run N tasks at a time
     #[arg(long, value_name = "N")]
     pub(crate) slots: Option<u32>,
-    /// How many approved changes of a project are tested and landed in one step at most; 1 lands each by itself
+    /// Test and merge at most N approved changes of a project in one step; 1 merges each on its own
     #[arg(long, value_name = "N")]
     pub(crate) batch: Option<u32>,
-    /// Run P3 as well
+    /// Include P3 items
     #[arg(long)]
     pub(crate) low_priority: bool,
-    /// What all runs together may cost, in dollars
+    /// Cost limit of all runs together, in dollars
     #[arg(long, value_name = "USD")]
     pub(crate) budget: Option<String>,
-    /// What a project may spend of the budget at most, e.g. shop=40%; may be given several times
+    /// Cap of a project as a share of the budget, e.g. shop=40%; repeatable
     #[arg(long, value_name = "PROJECT=PERCENT")]
     pub(crate) share: Vec<String>,
-    /// Who plays all archetypes, e.g. 'cmd:my-agent'
+    /// Agent for all roles, as listed below [default: an installed client]
     #[arg(long, value_name = "SPEC")]
     pub(crate) agent: Option<String>,
-    /// Who plays one archetype, e.g. guardian=cmd:other-agent
+    /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
     #[arg(long, value_name = "ARCHETYPE=SPEC")]
     pub(crate) agent_for: Vec<String>,
-    /// The command that decides whether a tree is good, where a project names none of its own
+    /// Test command for projects that have none of their own
     #[arg(long, value_name = "CMD")]
     pub(crate) test_command: Option<String>,
     #[command(flatten)]

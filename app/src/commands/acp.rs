@@ -1,22 +1,22 @@
 //! The hidden command that is the bridge to an agent (`acp:`). The brief comes on standard input.
 
 use std::io::Read;
-use std::process::ExitCode;
 
 use archeflow_host::acp::{self, AcpTask, Permission};
 
 use crate::args::AcpArgs;
 use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
     let lost = |error: std::io::Error| Failure::new(1, "acp", error.to_string(), "");
     let mut brief = Vec::new();
     std::io::stdin().read_to_end(&mut brief).map_err(lost)?;
     let tree = ground()?.cwd;
     let scratch = std::env::var_os("TMPDIR").map(Into::into);
-    let errand = AcpTask {
-        leave: Permission {
+    let task = AcpTask {
+        permission: Permission {
             writes: args.writes,
             places: [tree.clone()].into_iter().chain(scratch).collect(),
         },
@@ -24,5 +24,6 @@ pub(crate) fn run(args: AcpArgs) -> Result<ExitCode, Failure> {
         resumes: args.resumes,
         brief: String::from_utf8_lossy(&brief).into_owned(),
     };
-    acp::run(&args.command, errand, &mut std::io::stdout()).map(ExitCode::from).map_err(lost)
+    let code = acp::run(&args.command, task, &mut std::io::stdout()).map_err(lost)?;
+    Ok(CommandOutput::done().with_code(code))
 }

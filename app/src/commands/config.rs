@@ -1,15 +1,14 @@
 //! `archeflow config show`: what is in force, and who said so.
 
-use std::process::ExitCode;
-
 use archeflow_host::config::Flags;
 
 use crate::args::Listing;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
-pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
+pub(crate) fn show(args: &Listing) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
     let rows = settings.show();
@@ -23,17 +22,18 @@ pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
             .iter()
             .map(|w| serde_json::json!({"key": w.key, "value": w.value, "source": format!("{}:{}", w.path, w.line)}))
             .collect();
-        print_json(
-            &serde_json::json!({ "settings": settings_json, "withheld": withheld, "approved": house.approved }),
-        );
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(
+            serde_json::json!({ "settings": settings_json, "withheld": withheld, "approved": house.approved }),
+        ));
     }
     let key = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0);
     let value = rows.iter().map(|row| row.value.chars().count()).max().unwrap_or(0).min(40);
-    out!("{}  {}  SOURCE", pad("KEY", key), pad("VALUE", value));
+    let mut out = String::new();
+    put!(out, "{}  {}  SOURCE", pad("KEY", key), pad("VALUE", value));
     for row in &rows {
         let note = if row.note.is_empty() { String::new() } else { format!("  ({})", safe_line(&row.note)) };
-        out!(
+        put!(
+            out,
             "{}  {}  {}{note}",
             pad(&row.key, key),
             pad(&safe_line(&row.value), value),
@@ -41,9 +41,10 @@ pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
         );
     }
     if !settings.withheld().is_empty() {
-        out!("\nNot in force, because nobody approved it (archeflow trust):");
+        put!(out, "\nNot in force, because nobody approved it (archeflow trust):");
         for withheld in settings.withheld() {
-            out!(
+            put!(
+                out,
                 "  {} = {}  ({}:{})",
                 withheld.key,
                 safe_line(&withheld.value),
@@ -52,5 +53,5 @@ pub(crate) fn show(args: &Listing) -> Result<ExitCode, Failure> {
             );
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }

@@ -1,16 +1,17 @@
 //! `archeflow demo`: a whole run on a small real repository, with scripted agents and everything else real.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 use archeflow_host::children;
 use archeflow_host::config::Flags;
-use archeflow_host::start::{Project, Wanted};
+use archeflow_host::open::{Project, RunRequest};
 
 use crate::args::{DemoArgs, Place, Session};
 use crate::commands::ground;
 use crate::commands::session::drive;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
 /// The sample: a shop's till in shell, with a bug at exactly 100 euros, and tests that do not cover it.
@@ -22,7 +23,7 @@ const FILES: [(&str, &str); 3] = [
 const PLAY: &str = include_str!("../../demo/demo.play");
 const TASK: &str = "Give the discount from 100 euros on";
 
-pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     let paint = Paint::for_stderr();
     let folder = folder(args)?;
     let shop = folder.join("shop");
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     ground.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
     ground.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
     let house = Project::open(ground, &shop, None, true)?;
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task: TASK.to_owned(),
         flags: Flags {
             workflow: Some("standard".to_owned()),
@@ -61,19 +62,19 @@ pub(crate) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
             test_command: Some("sh tests/run.sh".to_owned()),
             ..Flags::default()
         },
-        ..Wanted::default()
+        ..RunRequest::default()
     };
-    let (driver, request) = house.new_run(&wanted)?;
-    let run_id = driver.world.run_id.clone();
+    let opened = house.new_run(&wanted)?;
+    let run_id = opened.driver.world.run_id.clone();
     let session = Session {
         auto_merge: true,
         unattended: true,
         tui: args.tui,
         place: Place { repo: Some(shop.clone()), config: None, json: args.json },
     };
-    let code = drive(driver, "demo", &session, true, request, Vec::new())?;
+    let output = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);
-    Ok(code)
+    Ok(output)
 }
 
 fn look_around(shop: &Path, run_id: &str, paint: Paint) {

@@ -1,7 +1,5 @@
 //! `archeflow discard`: give a run up. Nothing is deleted: its branch becomes a keep ref.
 
-use std::process::ExitCode;
-
 use archeflow_core::event::RunDiscarded;
 use archeflow_core::model::{Reason, RunStatus};
 use archeflow_host::git::{Repo, workspace};
@@ -10,8 +8,9 @@ use crate::args::Known;
 use crate::commands::known::open;
 use crate::commands::session::drive;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(crate) fn run(args: &Known) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &Known) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     let branch = driver.run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
     let branch = format!("refs/heads/{branch}");
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &Known) -> Result<ExitCode, Failure> {
         Some(outcome) if outcome.reason == Reason::Discarded => {
             // Written down, but stopped before the branch was put away.
             return match retire(&repo, &branch, &keep)? {
-                true => Ok(ExitCode::SUCCESS),
+                true => Ok(CommandOutput::done()),
                 false => Err(Failure::usage(format!("{} was discarded already", args.id), "")),
             };
         }
@@ -32,10 +31,10 @@ pub(crate) fn run(args: &Known) -> Result<ExitCode, Failure> {
     not_checked_out(&repo, &branch)?;
     let has_branch = repo.resolve(&branch).map_err(fault)?.is_some();
     let kept_as = if has_branch { vec![keep.clone()] } else { Vec::new() };
-    let code =
+    let output =
         drive(driver, "discard", &args.session, false, Vec::new(), vec![RunDiscarded { kept_as }.into()])?;
     retire(&repo, &branch, &keep)?;
-    Ok(code)
+    Ok(output)
 }
 
 fn not_checked_out(repo: &Repo, branch: &str) -> Result<(), Failure> {

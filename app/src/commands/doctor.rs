@@ -1,20 +1,20 @@
 //! `archeflow doctor`: is everything a run needs in place? With `--try`, does the agent answer?
 
-use std::process::ExitCode;
-
 use archeflow_core::event::Failure as Fault;
 use archeflow_core::model::ARCHETYPES;
-use archeflow_host::backends::{AgentBackend, KNOWN};
+use archeflow_host::backends::{AgentBackend, forms};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
+use archeflow_host::platform::{caveats, files};
 use archeflow_host::probe::{self, Choice, Found};
 use archeflow_host::trial::{self, Around, Trial};
 use archeflow_host::world::{allowed_env, client_env};
-use archeflow_host::{proc, start};
+use archeflow_host::{open, proc};
 
 use crate::args::DoctorArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 struct Check {
@@ -23,7 +23,7 @@ struct Check {
     said: String,
 }
 
-pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     let mut checks = Vec::new();
     let mut check = |what, result: Result<String, String>| {
         let (ok, said) = match result {
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
         "git",
         runner::check_version().map(|()| "recent enough".to_owned()).map_err(|error| error.to_string()),
     );
+    check("platform", Ok(platform(caveats::SYSTEM)));
     match house(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(house) => {
@@ -43,6 +44,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             check("repository", Ok(format!("{}, on {target}", house.places.root().display())));
             check("state folder", Ok(house.state.display().to_string()));
             check("working copies", self_test(&house.state));
+            if files::ignores_case(house.places.root()) {
+                check("file names", Ok(IGNORES_CASE.to_owned()));
+            }
             if let Some(target) = &house.target {
                 let busy = house.repo.operations(target).unwrap_or_default();
                 check(
@@ -81,7 +85,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             );
         }
     }
-    let known: Vec<&str> = KNOWN.iter().map(|(form, _)| *form).collect();
+    let known: Vec<&str> = forms().into_iter().map(|(form, _)| form).collect();
     check("agents", Ok(format!("this version drives {}", known.join(", "))));
     let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
     let found: Vec<Found> = probe::clients(&env, &own).collect();
@@ -100,22 +104,22 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         let checks: Vec<_> = checks.iter().chain(&agents).map(object).collect();
         let tried = tried.as_ref().map(|(spec, trial)| tried_object(spec, trial));
-        print_json(
-            &serde_json::json!({"ok": code == 0, "exit_code": code, "checks": checks, "tried": tried}),
-        );
-    } else {
-        checks.iter().for_each(|check| show(check, "BAD "));
-        // One that can be used is enough.
-        let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
-        agents.iter().for_each(|row| show(row, mark));
-        tried.iter().for_each(|(spec, trial)| show(&tried_check(spec, trial), "BAD "));
+        let object =
+            serde_json::json!({"ok": code == 0, "exit_code": code, "checks": checks, "tried": tried});
+        return Ok(CommandOutput::json(object).with_code(code));
     }
-    Ok(ExitCode::from(code))
+    let mut out = String::new();
+    checks.iter().for_each(|check| show(&mut out, check, "BAD "));
+    // One that can be used is enough.
+    let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
+    agents.iter().for_each(|row| show(&mut out, row, mark));
+    tried.iter().for_each(|(spec, trial)| show(&mut out, &tried_check(spec, trial), "BAD "));
+    Ok(CommandOutput::text(out).with_code(code))
 }
 
-fn show(check: &Check, bad: &str) {
+fn show(out: &mut String, check: &Check, bad: &str) {
     let mark = if check.ok { "ok  " } else { bad };
-    out!("{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
+    put!(out, "{mark} {} {}", pad(check.what, 16), safe_line(&check.said));
 }
 
 fn object(check: &Check) -> serde_json::Value {
@@ -134,7 +138,7 @@ fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&Choice>) -> Result<(Str
     let none =
         || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");
     let spec = if spec.is_empty() { chosen.ok_or_else(none)?.spec.as_str() } else { spec };
-    let agent = AgentBackend::parse(spec, &house.ground.cwd).map_err(start::Error::from)?;
+    let agent = AgentBackend::parse(spec, &house.ground.cwd).map_err(open::Error::from)?;
     let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
     let env = allowed_env(std::env::vars_os(), &settings.variables());
     let own = client_env(std::env::vars_os());
@@ -178,6 +182,15 @@ fn name(kind: Fault) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+const IGNORES_CASE: &str =
+    "this file system ignores case: a change with names that differ only in case is not landed";
+
+/// The system and everything that is weaker there than on Linux.
+fn platform(system: &str) -> String {
+    let caveats = caveats::of(system);
+    if caveats.is_empty() { system.to_owned() } else { format!("{system}; {}", caveats.join("; ")) }
+}
+
 /// M-B14: locks, renames and syncs must work where we keep our state.
 fn self_test(state: &std::path::Path) -> Result<String, String> {
     let text = |error: std::io::Error| error.to_string();
@@ -193,4 +206,17 @@ fn self_test(state: &std::path::Path) -> Result<String, String> {
     let _ = std::fs::remove_file(&path);
     let _ = std::fs::remove_file(&other);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::platform;
+
+    #[test]
+    fn the_platform_is_listed_with_what_is_weaker_there() {
+        assert_eq!(platform("linux"), "linux");
+        let macos = platform("macos");
+        assert!(macos.starts_with("macos; ") && macos.contains("not run on a Mac"), "{macos}");
+        assert!(macos.contains("no subreaper") && macos.contains("watcher process"), "{macos}");
+    }
 }

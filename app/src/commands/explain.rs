@@ -1,17 +1,16 @@
 //! `archeflow explain`: an archetype's text in force, a workflow, a reason, an exit code.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::{ARCHETYPES, Reason, Workflow, counted, pipeline_team, team};
 use archeflow_host::config::Flags;
 use archeflow_host::config::personas::{self, Origin};
 
 use crate::args::ExplainArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe;
 
-pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     let what = args.what.to_lowercase();
     if ARCHETYPES.iter().any(|(name, _)| *name == what) {
         return archetype(&what, args);
@@ -49,13 +48,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     told(&what, &text, args)
 }
 
-fn told(what: &str, text: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
-    if args.place.json {
-        print_json(&serde_json::json!({ "what": what, "text": text }));
+fn told(what: &str, text: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
+    Ok(if args.place.json {
+        CommandOutput::json(serde_json::json!({ "what": what, "text": text }))
     } else {
-        out!("{}", safe(text));
-    }
-    Ok(ExitCode::SUCCESS)
+        CommandOutput::text(format!("{}\n", safe(text)))
+    })
 }
 
 /// Archetypes that files bring along, approved or not.
@@ -99,7 +97,7 @@ fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure>
     }))
 }
 
-fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
+fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     let place = house(&args.place, None, false);
     let (text, origin, digest) = match place {
         Ok(house) => {
@@ -138,17 +136,16 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<ExitCode, Failure> {
             (persona.prompt.trim().to_owned(), "built in".to_owned(), String::new())
         }
     };
-    if args.place.json {
-        print_json(
-            &serde_json::json!({ "archetype": name, "origin": origin, "digest": digest, "text": text }),
-        );
+    Ok(if args.place.json {
+        CommandOutput::json(
+            serde_json::json!({ "archetype": name, "origin": origin, "digest": digest, "text": text }),
+        )
     } else {
-        out!("{}\n\n(text in force: {origin})", safe(&text));
-    }
-    Ok(ExitCode::SUCCESS)
+        CommandOutput::text(format!("{}\n\n(text in force: {origin})\n", safe(&text)))
+    })
 }
 
-fn eject(house: &archeflow_host::start::Project, name: &str, json: bool) -> Result<ExitCode, Failure> {
+fn eject(house: &archeflow_host::open::Project, name: &str, json: bool) -> Result<CommandOutput, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
     house.places.make()?;
     let folder = house.places.root().join(".archeflow/archetypes");
@@ -156,14 +153,16 @@ fn eject(house: &archeflow_host::start::Project, name: &str, json: bool) -> Resu
         .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", folder.display()), ""))?;
     let path = folder.join(format!("{name}.md"));
     archeflow_host::store::files::write_new(&path, text.as_bytes())?;
-    if json {
-        print_json(
-            &serde_json::json!({ "archetype": name, "path": path.to_string_lossy(), "written": true }),
-        );
+    Ok(if json {
+        CommandOutput::json(
+            serde_json::json!({ "archetype": name, "path": path.to_string_lossy(), "written": true }),
+        )
     } else {
-        out!("Wrote {}. Edit it, commit it, then approve it: archeflow trust", path.display());
-    }
-    Ok(ExitCode::SUCCESS)
+        CommandOutput::text(format!(
+            "Wrote {}. Edit it, commit it, then approve it: archeflow trust\n",
+            path.display()
+        ))
+    })
 }
 
 fn exit_code(code: &str) -> Option<&'static str> {

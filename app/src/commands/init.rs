@@ -2,19 +2,19 @@
 //! bundle.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use archeflow_host::config::bundle::{self, Bundle, quoted};
 use archeflow_host::config::{self, Part};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
-pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let root = house.places.root().to_path_buf();
     let bundles = user_bundles(&house);
@@ -39,24 +39,27 @@ pub(crate) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
         files::write_new(&path, text.as_bytes())?;
     }
     if args.place.json {
-        print_json(&serde_json::json!({
+        return Ok(CommandOutput::json(serde_json::json!({
             "path": path.to_string_lossy(), "test_command": proposed.as_ref().map(|(command, _)| command),
             "content": text, "written": !args.dry_run,
-        }));
-    } else if args.dry_run {
-        out!("{text}");
+        })));
+    }
+    let mut out = String::new();
+    if args.dry_run {
+        put!(out, "{text}");
     } else {
-        out!("Wrote {}", path.display());
+        put!(out, "Wrote {}", path.display());
         match &proposed {
-            Some((command, why)) => out!("Test command: {command} ({why})"),
-            None => out!("No test command could be guessed: set test_command in that file."),
+            Some((command, why)) => put!(out, "Test command: {command} ({why})"),
+            None => put!(out, "No test command could be guessed: set test_command in that file."),
         }
-        out!("\nNext:\n  git add .archeflow/config.yaml && git commit -m 'Configure archeflow'");
-        out!(
+        put!(out, "\nNext:\n  git add .archeflow/config.yaml && git commit -m 'Configure archeflow'");
+        put!(
+            out,
             "  archeflow trust          approve the command it names\n  archeflow run \"<task>\" --agent <spec>"
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }
 
 /// Where the user's own bundles lie.
@@ -69,7 +72,7 @@ fn user_bundles(house: &Project) -> Option<PathBuf> {
     folder.map(|folder| folder.join("bundles"))
 }
 
-fn list(args: &InitArgs, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+fn list(args: &InitArgs, bundles: Option<&Path>) -> Result<CommandOutput, Failure> {
     let own = bundles.map_or(Ok(Vec::new()), bundle::of_user)?;
     let rows = bundle::built_in().into_iter().map(|bundle| (bundle, "built in"));
     let rows: Vec<_> = rows.chain(own.into_iter().map(|bundle| (bundle, "your own"))).collect();
@@ -85,14 +88,22 @@ fn list(args: &InitArgs, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
                 })
             })
             .collect();
-        print_json(&serde_json::json!({ "bundles": rows }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(serde_json::json!({ "bundles": rows })));
     }
-    out!("{}  {}  {}  {}  FOR", pad("BUNDLE", 16), pad("WORKFLOW", 8), pad("BUDGET", 6), pad("ORIGIN", 8));
+    let mut out = String::new();
+    put!(
+        out,
+        "{}  {}  {}  {}  FOR",
+        pad("BUNDLE", 16),
+        pad("WORKFLOW", 8),
+        pad("BUDGET", 6),
+        pad("ORIGIN", 8)
+    );
     for (bundle, origin) in &rows {
         let budget = value(bundle, "costs.budget_usd");
         let budget = if budget.is_empty() { budget } else { format!("${budget}") };
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}  {}",
             pad(&safe_line(&bundle.name), 16),
             pad(&safe_line(&value(bundle, "workflow")), 8),
@@ -101,23 +112,27 @@ fn list(args: &InitArgs, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
             safe_line(&bundle.description)
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }
 
-fn save(args: &InitArgs, name: &str, root: &Path, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+fn save(args: &InitArgs, name: &str, root: &Path, bundles: Option<&Path>) -> Result<CommandOutput, Failure> {
     let bundles = bundles.ok_or_else(|| {
         Failure::usage("there is no folder for your own configuration", "Set HOME or XDG_CONFIG_HOME.")
     })?;
     let folder = Bundle::save(name, root, bundles)?;
-    if args.place.json {
-        print_json(&serde_json::json!({ "bundle": name, "path": folder.to_string_lossy(), "written": true }));
+    Ok(if args.place.json {
+        CommandOutput::json(
+            serde_json::json!({ "bundle": name, "path": folder.to_string_lossy(), "written": true }),
+        )
     } else {
-        out!("Saved as {}. Use it with: archeflow init --from {name}", folder.display());
-    }
-    Ok(ExitCode::SUCCESS)
+        CommandOutput::text(format!(
+            "Saved as {}. Use it with: archeflow init --from {name}\n",
+            folder.display()
+        ))
+    })
 }
 
-fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Result<ExitCode, Failure> {
+fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Result<CommandOutput, Failure> {
     let root = house.places.root();
     let mut bundle = wanted(args, bundles)?;
     if let Some(missing) = bundle.requires.iter().find(|file| !root.join(file).exists()) {
@@ -154,8 +169,7 @@ fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Resu
     if !args.dry_run {
         write_all(house, &laid_out)?;
     }
-    told(args, &bundle, &laid_out);
-    Ok(ExitCode::SUCCESS)
+    Ok(described(args, &bundle, &laid_out))
 }
 
 /// The bundle that was asked for; an empty one where only keys are set.
@@ -180,28 +194,34 @@ fn write_all(house: &Project, laid_out: &[Part]) -> Result<(), Failure> {
     Ok(bundle::lay_down(house.places.root(), laid_out)?)
 }
 
-fn told(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) {
+fn described(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) -> CommandOutput {
     let content = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if args.place.json {
         let files: serde_json::Map<String, serde_json::Value> =
             laid_out.iter().map(|(path, bytes)| (path.clone(), content(bytes).into())).collect();
-        print_json(&serde_json::json!({ "bundle": bundle.name, "files": files, "written": !args.dry_run }));
-        return;
+        return CommandOutput::json(
+            serde_json::json!({ "bundle": bundle.name, "files": files, "written": !args.dry_run }),
+        );
     }
+    let mut out = String::new();
     for (path, bytes) in laid_out {
         if args.dry_run {
-            out!("# {path}\n{}", crate::render::text::safe(&content(bytes)));
+            put!(out, "# {path}\n{}", crate::render::text::safe(&content(bytes)));
         } else {
-            out!("Wrote {path}");
+            put!(out, "Wrote {path}");
         }
     }
     if !bundle.sets("test_command") {
-        out!("No test command could be guessed: set test_command in .archeflow/config.yaml.");
+        put!(out, "No test command could be guessed: set test_command in .archeflow/config.yaml.");
     }
     if !args.dry_run {
-        out!("\nNext:\n  git add .archeflow && git commit -m 'Configure archeflow'");
-        out!("  archeflow trust          approve what it names\n  archeflow run \"<task>\" --agent <spec>");
+        put!(out, "\nNext:\n  git add .archeflow && git commit -m 'Configure archeflow'");
+        put!(
+            out,
+            "  archeflow trust          approve what it names\n  archeflow run \"<task>\" --agent <spec>"
+        );
     }
+    CommandOutput::text(out)
 }
 
 fn text(proposed: Option<&(String, &str)>) -> String {

@@ -1,27 +1,32 @@
 //! Commands that let an existing run go on: resume, answer, continue, merge.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
+use archeflow_host::open::Project;
 use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::session::drive;
-use crate::commands::{agent_loop, house, print_json};
+use crate::commands::{agent_loop, house, steer};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::summary;
 
-pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
-    let driver = open(&args.id, &args.session)?;
+pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
+    let project = house(&args.session.place, None, false)?;
+    if steer::is_driven(&project, &args.id) {
+        return steer::resume(&project, &args.id, args.session.place.json);
+    }
+    let driver = open_in(project, &args.id, &args.session)?;
     let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
     if let (Some(outcome), Some(reopens_at)) = (&driver.run.outcome, reopens_at)
-        && let Some(code) = parked(args, &driver, outcome, reopens_at)
+        && let Some(output) = parked(args, &driver, outcome, reopens_at)
     {
-        return Ok(code);
+        return Ok(output);
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
@@ -42,7 +47,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
 
 /// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
 /// So it ends as it had ended, or waits.
-fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<ExitCode> {
+fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<CommandOutput> {
     if reopens_at <= clock::now() {
         return None;
     }
@@ -56,11 +61,12 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     }
     tell!("{id} is parked: its account serves again at {when}");
     tell!("  Resume it then, or wait for it here: archeflow resume {id} --wait");
-    if args.session.place.json {
-        let root = driver.world.places.root();
-        print_json(&summary::json(root, id, &driver.run, Some(outcome), outcome.exit_code(), None));
-    }
-    Some(ExitCode::from(outcome.exit_code()))
+    let (root, code) = (driver.world.places.root(), outcome.exit_code());
+    let output = match args.session.place.json {
+        true => CommandOutput::json(summary::json(root, id, &driver.run, Some(outcome), code, None)),
+        false => CommandOutput::done(),
+    };
+    Some(output.with_code(code))
 }
 
 /// A step that failed for reasons outside the change.
@@ -78,8 +84,12 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
     Failure::usage(message, format!("What you can do: {}", hint.join("; ")))
 }
 
-pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
-    let driver = open(&args.id, &args.session)?;
+pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
+    let project = house(&args.session.place, None, false)?;
+    if steer::is_driven(&project, &args.id) {
+        return steer::answer(&project, &args.id, &args.text, args.session.place.json);
+    }
+    let driver = open_in(project, &args.id, &args.session)?;
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
             format!("{} waits for no answer", args.id),
@@ -87,10 +97,15 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<ExitCode, Failure> {
         ));
     };
     let text = args.text.clone();
-    go_on(driver, "answer", &args.session, vec![QuestionAnswered { start_seq, text }.into()])
+    go_on(
+        driver,
+        "answer",
+        &args.session,
+        vec![QuestionAnswered { start_seq, text, by: String::new() }.into()],
+    )
 }
 
-pub(crate) fn continue_run(args: &ContinueArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn continue_run(args: &ContinueArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     match &driver.run.outcome {
         None => {
@@ -138,7 +153,7 @@ fn dollars(text: &str) -> Result<Money, Failure> {
     })
 }
 
-pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     if driver.run.review.is_some() {
         let hint = format!("See what it found: archeflow review --run {}", args.id);
@@ -175,8 +190,11 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
-    let house = house(&session.place, None, false)?;
-    let (driver, repaired) = house.existing(id, session.place.config.as_deref())?;
+    open_in(house(&session.place, None, false)?, id, session)
+}
+
+fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Failure> {
+    let (driver, repaired) = project.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
         tell!(
             "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",
@@ -187,7 +205,7 @@ pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
     Ok(driver)
 }
 
-fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<ExitCode, Failure> {
+fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<CommandOutput, Failure> {
     let before = driver.run.session.as_ref();
     // What the user allowed when the run began still holds; `--auto-merge` can add to it.
     let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);

@@ -1,25 +1,25 @@
 //! `archeflow list` and `archeflow status`, here and in every repository the user has run in.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use archeflow_core::model::Outcome;
 use archeflow_core::projections::inbox::{self, InboxItem, InboxRun};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
-use archeflow_host::start::{self, Project};
+use archeflow_host::open::{self, Project};
 use archeflow_host::store::{index, journal::Journal, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, Place, StatusArgs};
-use crate::commands::{ground, house, print_json};
+use crate::commands::{ground, house};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::summary;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 
-pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
     let around = look_around(&args.place, args.all)?;
     let all = args.all || around.here.is_none();
     let mut runs = around.runs(all);
@@ -28,29 +28,29 @@ pub(crate) fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
     if args.place.json {
         let missing: Vec<String> = around.missing.iter().map(|path| path.display().to_string()).collect();
         let runs: Vec<Value> = runs.iter().map(Seen::json).collect();
-        print_json(&json!({ "runs": runs, "missing_repositories": missing }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(json!({ "runs": runs, "missing_repositories": missing })));
     }
+    let mut out = String::new();
     if runs.is_empty() {
         let place = if all { "No runs yet." } else { "No runs in this repository yet." };
-        out!("{place} Start one: archeflow run \"<task>\" --agent <spec>");
+        put!(out, "{place} Start one: archeflow run \"<task>\" --agent <spec>");
     } else {
-        table(&runs, all);
+        table(&mut out, &runs, all);
     }
     around.tell_missing();
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }
 
-pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn status(args: &StatusArgs) -> Result<CommandOutput, Failure> {
     if let Some(id) = &args.id {
         let house = house(&args.place, None, false)?;
         let run = fold(&house, id)?;
         if args.place.json {
-            print_json(&one_json(&house, id, &run));
-        } else {
-            one(id, &run);
+            return Ok(CommandOutput::json(one_json(&house, id, &run)));
         }
-        return Ok(ExitCode::SUCCESS);
+        let mut out = String::new();
+        one(&mut out, id, &run);
+        return Ok(CommandOutput::text(out));
     }
     let around = look_around(&args.place, args.place.repo.is_none())?;
     let now = around.now(args.place.repo.is_none());
@@ -61,24 +61,24 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, Failure> {
             None => json!({ "run_id": null, "status": "none" }),
         };
         object["now"] = now.iter().map(Active::json).collect();
-        print_json(&object);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(object));
     }
-    tell_now(&now, around.here.as_ref());
+    let mut out = String::new();
+    tell_now(&mut out, &now, around.here.as_ref());
     match latest {
         Some((_, id)) if now.iter().any(|active| active.seen.entry.run_id == id) => {}
         Some((house, id)) => {
             if !now.is_empty() {
-                out!("");
+                put!(out);
             }
-            one(&id, &fold(house, &id)?);
+            one(&mut out, &id, &fold(house, &id)?);
         }
-        None if now.is_empty() && around.here.is_some() => out!("No runs in this repository yet."),
-        None if now.is_empty() => out!("Nothing runs or waits for you."),
+        None if now.is_empty() && around.here.is_some() => put!(out, "No runs in this repository yet."),
+        None if now.is_empty() => put!(out, "Nothing runs or waits for you."),
         None => {}
     }
     around.tell_missing();
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }
 
 /// Where the user stands and where else there are runs.
@@ -110,8 +110,8 @@ fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     let here = match Project::open(ground.clone(), &dir, None, false) {
         Err(
-            start::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
-            | start::Error::Bare { .. },
+            open::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
+            | open::Error::Bare { .. },
         ) if place.repo.is_none() => None,
         house => Some(house?),
     };
@@ -224,7 +224,7 @@ impl Active {
 }
 
 /// On a terminal as wide as it is, with times as people say them; elsewhere in full, for other programs.
-fn table(runs: &[Seen], all: bool) {
+fn table(out: &mut String, runs: &[Seen], all: bool) {
     let (paint, wide) = (Paint::for_stdout(), stdout_width());
     let widest =
         |text: fn(&Seen) -> usize, title: &str| runs.iter().map(text).max().unwrap_or(0).max(title.len());
@@ -242,7 +242,7 @@ fn table(runs: &[Seen], all: bool) {
         pad("STATUS", status),
         pad("LAST", last)
     );
-    out!("{}", paint.dim(&heading));
+    put!(out, "{}", paint.dim(&heading));
     for seen in runs {
         let word = safe_line(seen.status());
         let name = if all { pad(&seen.name(), repository) } else { String::new() };
@@ -253,9 +253,10 @@ fn table(runs: &[Seen], all: bool) {
             paint.dim(&pad(&when(seen), last)),
             if room < 8 { String::new() } else { cut(&safe_line(&seen.entry.task), room) }
         );
-        out!("{}", line.trim_end());
+        put!(out, "{}", line.trim_end());
         if let Some(at) = seen.entry.reopens_at.as_deref() {
-            out!(
+            put!(
+                out,
                 "{}",
                 paint.dim(&format!(
                     "{}  parked until {}",
@@ -267,7 +268,7 @@ fn table(runs: &[Seen], all: bool) {
     }
 }
 
-fn tell_now(now: &[Active], here: Option<&Project>) {
+fn tell_now(out: &mut String, now: &[Active], here: Option<&Project>) {
     let (paint, moment) = (Paint::for_stdout(), clock::now());
     let here = here.map(|house| house.places.root());
     let is_running = |active: &&Active| !active.item.waiting;
@@ -276,17 +277,17 @@ fn tell_now(now: &[Active], here: Option<&Project>) {
         if some.is_empty() {
             continue;
         }
-        out!("{}", paint.bold(title));
+        put!(out, "{}", paint.bold(title));
         for active in some {
             let seen = &active.seen;
             let place =
                 if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) };
             let word = seen.status().replace('_', " ");
             let wide = stdout_width().unwrap_or(200).saturating_sub(4);
-            out!("  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
-            out!("    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
-            out!("    {}", paint.dim(&cut(&safe_line(&active.item.detail), wide)));
-            out!("    {}", paint.cyan(&safe_line(&active.item.next)));
+            put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
+            put!(out, "    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
+            put!(out, "    {}", paint.dim(&cut(&safe_line(&active.item.detail), wide)));
+            put!(out, "    {}", paint.cyan(&safe_line(&active.item.next)));
         }
     }
 }
@@ -309,28 +310,34 @@ fn one_json(house: &Project, id: &str, run: &Run) -> Value {
     summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None)
 }
 
-fn one(id: &str, run: &Run) {
+fn one(out: &mut String, id: &str, run: &Run) {
     let (title, second) = view::header(run);
-    out!("{}", safe_line(&title));
-    out!("Run ID: {id} | {second}");
+    put!(out, "{}", safe_line(&title));
+    put!(out, "Run ID: {id} | {second}");
     match (&run.outcome, run.cycle()) {
         (Some(outcome), _) => {
-            out!("{} ({}): {}", outcome.status.name(), outcome.reason.name(), safe_line(&outcome.detail));
+            put!(
+                out,
+                "{} ({}): {}",
+                outcome.status.name(),
+                outcome.reason.name(),
+                safe_line(&outcome.detail)
+            );
             if let Some(line) = summary::parked(run) {
-                out!("{line}");
+                put!(out, "{line}");
             }
             for (command, meaning) in view::next_steps(id, run, outcome) {
-                out!("  {}  {meaning}", safe_line(&command));
+                put!(out, "  {}  {meaning}", safe_line(&command));
             }
         }
         (None, Some(cycle)) => {
-            out!("not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
+            put!(out, "not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
             for (_, start) in run.open_agents() {
-                out!("  {}", view::doing(start));
+                put!(out, "  {}", view::doing(start));
             }
-            out!("  if nothing drives it any more: archeflow resume {id}");
+            put!(out, "  if nothing drives it any more: archeflow resume {id}");
         }
-        (None, None) => out!("not begun; go on: archeflow resume {id}"),
+        (None, None) => put!(out, "not begun; go on: archeflow resume {id}"),
     }
 }
 
@@ -346,11 +353,11 @@ pub(crate) fn text(house: &Project, id: &str) -> Result<archeflow_host::store::j
 /// The journal of a run there is.
 pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
-        return Err(start::Error::BadId { id: id.to_owned() }.into());
+        return Err(open::Error::BadId { id: id.to_owned() }.into());
     }
     let path = house.places.events().join(format!("{id}.jsonl"));
     if !path.exists() {
-        return Err(start::Error::NoRun { id: id.to_owned() }.into());
+        return Err(open::Error::NoRun { id: id.to_owned() }.into());
     }
     Ok(path)
 }

@@ -1,22 +1,21 @@
 //! `archeflow memory`: the lessons of a repository, and what became of them.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
 use archeflow_core::rules::memory::GENERAL;
 use archeflow_core::text::short_line;
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::memory::{Error, Item, Memory, Shelf};
 use serde_json::{Value, json};
 
 use crate::args::{MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy, Place};
-use crate::commands::{house, list, print_json};
+use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{cut, pad, safe_line};
 
-pub(crate) fn run(command: &MemoryCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: &MemoryCommand) -> Result<CommandOutput, Failure> {
     match command {
         MemoryCommand::List(args) => list_lessons(args),
         MemoryCommand::Add(args) => add(args),
@@ -24,7 +23,6 @@ pub(crate) fn run(command: &MemoryCommand) -> Result<ExitCode, Failure> {
         MemoryCommand::Show(args) => show(args),
         MemoryCommand::Why(args) => why(args),
     }
-    .map(|()| ExitCode::SUCCESS)
 }
 
 /// The lessons of this repository and those the user keeps for all of them.
@@ -81,7 +79,8 @@ impl Room {
     }
 }
 
-fn list_lessons(args: &MemoryList) -> Result<(), Failure> {
+fn list_lessons(args: &MemoryList) -> Result<CommandOutput, Failure> {
+    let mut out = String::new();
     let room = Room::open(&args.place)?;
     let shelves = room.shelves()?;
     let mut rows: Vec<(&Item<Lesson>, &Lesson)> = Vec::new();
@@ -90,11 +89,11 @@ fn list_lessons(args: &MemoryList) -> Result<(), Failure> {
     }
     if args.place.json {
         let lessons: Vec<Value> = rows.iter().map(|(item, _)| Value::Object(item.fields())).collect();
-        print_json(&json!({ "lessons": lessons, "archived": args.archived }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "lessons": lessons, "archived": args.archived })));
     }
     if rows.is_empty() {
-        out!(
+        put!(
+            out,
             "{}",
             if args.archived {
                 "The archive is empty."
@@ -102,10 +101,10 @@ fn list_lessons(args: &MemoryList) -> Result<(), Failure> {
                 "No lessons yet. Runs teach them; or write one down: archeflow memory add \"<text>\""
             }
         );
-        return Ok(());
+        return Ok(CommandOutput::text(out));
     }
     let because = if args.archived { "BECAUSE" } else { "LAST SEEN" };
-    out!("{}", row(["ID", "TYPE", "FREQ", "DOMAIN", "FOR", because], "TEXT"));
+    put!(out, "{}", row(["ID", "TYPE", "FREQ", "DOMAIN", "FOR", because], "TEXT"));
     for (item, lesson) in rows {
         let last = if args.archived { item.text("archived_because") } else { None };
         let last = last.unwrap_or_else(|| lesson.last_seen_run.clone());
@@ -118,9 +117,9 @@ fn list_lessons(args: &MemoryList) -> Result<(), Failure> {
             lesson.archetype.as_deref().unwrap_or("everybody"),
             &last,
         ];
-        out!("{}", row(cells, &lesson.description));
+        put!(out, "{}", row(cells, &lesson.description));
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 fn row(cells: [&str; 6], text: &str) -> String {
@@ -130,7 +129,8 @@ fn row(cells: [&str; 6], text: &str) -> String {
     format!("{}  {}", cells.join("  "), cut(&safe_line(text), 90))
 }
 
-fn add(args: &MemoryAdd) -> Result<(), Failure> {
+fn add(args: &MemoryAdd) -> Result<CommandOutput, Failure> {
+    let mut out = String::new();
     let room = Room::open(&args.place)?;
     let policy = room.policy(&args.place)?;
     let lesson = match (&args.from_archive, &args.text) {
@@ -148,21 +148,21 @@ fn add(args: &MemoryAdd) -> Result<(), Failure> {
         }
     };
     if args.place.json {
-        print_json(&json!({ "lesson": lesson }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "lesson": lesson })));
     }
     let told = lesson.archetype.as_deref().unwrap_or("everybody");
-    out!("{} is kept: {}", lesson.id, safe_line(&lesson.description));
-    out!("  told to {} from the next run on", safe_line(told));
+    put!(out, "{} is kept: {}", lesson.id, safe_line(&lesson.description));
+    put!(out, "  told to {} from the next run on", safe_line(told));
     if args.shared && !policy.share {
-        out!(
+        put!(
+            out,
             "  not yet: lessons for all repositories are told when your own configuration says memory.share: true"
         );
     }
     if !policy.enabled {
-        out!("  not yet: memory.enabled is false here");
+        put!(out, "  not yet: memory.enabled is false here");
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 fn written(room: &Room, args: &MemoryAdd, text: &str) -> Result<Written, Failure> {
@@ -191,21 +191,22 @@ fn unknown(what: &str, word: &str, known: &[&str]) -> Failure {
     Failure::usage(format!("unknown {what} '{word}'"), format!("Known: {}", known.join(", ")))
 }
 
-fn forget(args: &MemoryOne) -> Result<(), Failure> {
+fn forget(args: &MemoryOne) -> Result<CommandOutput, Failure> {
+    let mut out = String::new();
     let room = Room::open(&args.place)?;
     let Some(lesson) = memory::forget(room.of(&args.id), &args.id)? else {
         return Err(room.unknown(&args.id, false)?);
     };
     if args.place.json {
-        print_json(&json!({ "forgotten": lesson }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "forgotten": lesson })));
     }
-    out!("{} is forgotten and will not be learned again: {}", lesson.id, safe_line(&lesson.description));
-    out!("  to take it back: archeflow memory add --from-archive {}", lesson.id);
-    Ok(())
+    put!(out, "{} is forgotten and will not be learned again: {}", lesson.id, safe_line(&lesson.description));
+    put!(out, "  to take it back: archeflow memory add --from-archive {}", lesson.id);
+    Ok(CommandOutput::text(out))
 }
 
-fn show(args: &MemoryOne) -> Result<(), Failure> {
+fn show(args: &MemoryOne) -> Result<CommandOutput, Failure> {
+    let mut out = String::new();
     let room = Room::open(&args.place)?;
     let shelves = room.shelves()?;
     let all = shelves.iter().flat_map(|shelf| shelf.lessons.items().chain(shelf.archive.items()));
@@ -218,23 +219,22 @@ fn show(args: &MemoryOne) -> Result<(), Failure> {
         .filter(|line| concerns(line, &args.id))
         .collect();
     if args.place.json {
-        print_json(&json!({ "lesson": item.fields(), "audit": about }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "lesson": item.fields(), "audit": about })));
     }
-    out!("{}  {}", lesson.id, safe_line(&lesson.description));
+    put!(out, "{}  {}", lesson.id, safe_line(&lesson.description));
     for (name, value) in
         item.fields().iter().filter(|(name, _)| !["id", "description"].contains(&name.as_str()))
     {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        out!("  {} {}", pad(&safe_line(name), 22), safe_line(&value));
+        put!(out, "  {} {}", pad(&safe_line(name), 22), safe_line(&value));
     }
     if about.iter().all(|line| line["lessons_injected"].is_null()) {
-        out!("It has not been told to anybody yet.");
+        put!(out, "It has not been told to anybody yet.");
     }
     for line in about {
-        out!("{}", safe_line(&sentence(line, Some(&args.id))));
+        put!(out, "{}", safe_line(&sentence(line, Some(&args.id))));
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 fn concerns(line: &Value, id: &str) -> bool {
@@ -243,7 +243,8 @@ fn concerns(line: &Value, id: &str) -> bool {
     line["lesson_id"] == id || among(&line["lessons_injected"]) || changed(&line["lessons"])
 }
 
-fn why(args: &MemoryWhy) -> Result<(), Failure> {
+fn why(args: &MemoryWhy) -> Result<CommandOutput, Failure> {
+    let mut out = String::new();
     let room = Room::open(&args.place)?;
     // A name nobody gave is an error; a run that was told nothing is an answer.
     list::text(&room.house, &args.id)?;
@@ -254,16 +255,17 @@ fn why(args: &MemoryWhy) -> Result<(), Failure> {
         let effects: Vec<&&Value> =
             about.iter().filter(|line| line["type"] == "effectiveness_check").collect();
         let learned: Vec<&&Value> = about.iter().filter(|line| line["type"] == "learned").collect();
-        print_json(&json!({ "run_id": args.id, "told": told, "effects": effects, "learned": learned }));
-        return Ok(());
+        return Ok(CommandOutput::json(
+            json!({ "run_id": args.id, "told": told, "effects": effects, "learned": learned }),
+        ));
     }
     if about.is_empty() {
-        out!("{} was told nothing and taught nothing.", safe_line(&args.id));
+        put!(out, "{} was told nothing and taught nothing.", safe_line(&args.id));
     }
     for line in about {
-        out!("{}", safe_line(&sentence(line, None)));
+        put!(out, "{}", safe_line(&sentence(line, None)));
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 /// A line of the audit in words; about one lesson only, where one is named.

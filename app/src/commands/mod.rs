@@ -1,4 +1,4 @@
-//! One file per command.
+//! One file per command. A command returns what it came to and prints nothing on standard output; `main` does that.
 
 mod acp;
 mod agent_loop;
@@ -22,21 +22,22 @@ mod score;
 mod session;
 mod show;
 pub(crate) mod sprint;
+pub(crate) mod steer;
 mod trust;
 mod watch;
+mod watcher;
 mod why;
 
 use std::path::Path;
-use std::process::ExitCode;
 
-use archeflow_host::start::{ProcessEnv, Project};
+use archeflow_host::open::{ProcessEnv, Project};
 
 use crate::args::{Cli, Command, ConfigCommand, Place};
 use crate::failure::Failure;
-use crate::render::text::safe_json;
+use crate::output::CommandOutput;
 use crate::render::tui::terminal;
 
-pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
     if cli.command.tui() && !terminal::is_there() {
         return Err(Failure::usage(
             "--tui needs a terminal for input and output, and this is none",
@@ -50,6 +51,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Loop(args) => agent_loop::run(&args.what),
         Command::Resume(args) => known::resume(&args),
         Command::Answer(args) => known::answer(&args),
+        Command::Pause(args) => steer::pause(&args),
+        Command::Stop(args) => steer::stop(&args),
         Command::Continue(args) => known::continue_run(&args),
         Command::Merge(args) => known::merge(&args),
         Command::Discard(args) => discard::run(&args),
@@ -70,13 +73,11 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
             ConfigCommand::Show(listing) => config::show(&listing),
         },
         Command::Memory(args) => memory::run(&args.what),
-        Command::Completions { shell } => {
-            completions(shell);
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => Ok(CommandOutput::text(completions(shell))),
         Command::Play { file } => play::run(&file),
         Command::Acp(args) => acp::run(args),
         Command::Model { task } => model::run(&task),
+        Command::Watcher => Ok(watcher::run()),
     }
 }
 
@@ -99,15 +100,12 @@ pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> 
     Ok(Project::open(ground, Path::new(&dir), branch, needs_target)?)
 }
 
-pub(crate) fn print_json(value: &serde_json::Value) {
-    out!("{}", safe_json(value));
-}
-
-fn completions(shell: crate::args::Shell) {
+fn completions(shell: crate::args::Shell) -> String {
     use crate::args::Shell;
     use clap_complete::shells;
     let mut command = crate::args::command();
-    let out = &mut std::io::stdout();
+    let mut script = Vec::new();
+    let out = &mut script;
     match shell {
         Shell::Bash => clap_complete::generate(shells::Bash, &mut command, "archeflow", out),
         Shell::Elvish => clap_complete::generate(shells::Elvish, &mut command, "archeflow", out),
@@ -115,4 +113,5 @@ fn completions(shell: crate::args::Shell) {
         Shell::Powershell => clap_complete::generate(shells::PowerShell, &mut command, "archeflow", out),
         Shell::Zsh => clap_complete::generate(shells::Zsh, &mut command, "archeflow", out),
     }
+    String::from_utf8_lossy(&script).into_owned()
 }

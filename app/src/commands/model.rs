@@ -1,15 +1,15 @@
 //! The hidden command by which a model without a client works (`anthropic`, `openai`, `ollama`).
 
 use std::io::{Read, Write};
-use std::process::ExitCode;
 
-use archeflow_host::backends::cli::own::OwnRecord;
+use archeflow_host::client_output::own::OwnRecord;
 use archeflow_host::model_agent::{self, ModelAgentEnv, Task};
 use archeflow_host::proc;
 
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(crate) fn run(task: &str) -> Result<ExitCode, Failure> {
+pub(crate) fn run(task: &str) -> Result<CommandOutput, Failure> {
     let wrong = |why: String| Failure::new(1, "model", why, "This command is not for people.");
     let task: Task = serde_json::from_str(task).map_err(|error| wrong(error.to_string()))?;
     let tree = std::env::current_dir().map_err(|error| wrong(error.to_string()))?;
@@ -24,5 +24,5 @@ pub(crate) fn run(task: &str) -> Result<ExitCode, Failure> {
     let ground =
         ModelAgentEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
     model_agent::run(&task, ground);
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::done())
 }

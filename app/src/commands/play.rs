@@ -1,13 +1,13 @@
 //! The hidden command by which a play file speaks (`script:`).
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use archeflow_host::backends::script::{self, Cue};
 
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(crate) fn run(file: &Path) -> Result<ExitCode, Failure> {
+pub(crate) fn run(file: &Path) -> Result<CommandOutput, Failure> {
     let text = |name: &str| std::env::var(name).unwrap_or_default();
     let number = |name: &str| text(name).parse().unwrap_or(0);
     let cue = Cue {
@@ -18,7 +18,7 @@ pub(crate) fn run(file: &Path) -> Result<ExitCode, Failure> {
         usage_file: text("ARCHEFLOW_USAGE_FILE").into(),
     };
     match script::play(file, &cue) {
-        Ok(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(1))),
+        Ok(code) => Ok(CommandOutput::done().with_code(u8::try_from(code).unwrap_or(1))),
         Err(error) => Err(Failure::new(1, "play", error.to_string(), "")),
     }
 }

@@ -1,22 +1,21 @@
 //! `archeflow report`: what a run did, as a document made from its log; the diff comes from git.
 
-use std::process::ExitCode;
-
 use archeflow_core::projections::story::Story;
 use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::git::{ObjectId, change};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 use archeflow_host::store::files;
 use archeflow_host::{clock, log};
 
 use crate::args::ReportArgs;
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{safe_json, safe_line};
 use crate::report::diff::{self, Diff};
 use crate::report::{Report, html, json, markdown, summary};
 
-pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let entries = log::entries(&list::text(&house, &args.id)?)?;
     let story = Story::of(&args.id, &entries);
@@ -37,10 +36,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
             let path = house.ground.cwd.join(path);
             files::write_atomic(&path, text.as_bytes())?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
+            Ok(CommandOutput::done())
         }
-        None => out_part!("{text}"),
+        None => Ok(CommandOutput::text(text)),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// What landed, or else what is on the branch.

@@ -2,7 +2,6 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::ExitCode;
 
 use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
 use archeflow_core::review::{self, Reviewed};
@@ -10,8 +9,8 @@ use archeflow_host::config::Flags;
 use archeflow_host::drive::Ended;
 use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
-use archeflow_host::review::{Baseline, Error, Requested, as_reviewed, earlier, frames};
-use archeflow_host::start::{Project, Wanted};
+use archeflow_host::open::{Project, RunRequest};
+use archeflow_host::review::{Baseline, Error, ReviewRequest, as_reviewed, earlier, frames};
 use archeflow_host::store::files;
 
 use crate::args::{ReviewArgs, Session};
@@ -19,6 +18,7 @@ use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::{attended, go, stopped};
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe_line;
 use crate::review::{Format, Look, Sheet, write};
 
@@ -27,7 +27,7 @@ const REJECTED: u8 = 14;
 /// A patch longer than this is no patch anybody made.
 const PATCH_AT_MOST: u64 = 512 * 1024 * 1024;
 
-pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
     let wish = Wish::read(args)?;
     let home = house(&args.place, None, false)?;
     if let Some(id) = &args.run {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
         Err(Error::Subject(subject::Error::Nothing { what })) => return Ok(nothing(&what, args, &wish)),
         other => other?,
     };
-    if let Some(choice) = &opened.at_hand {
+    if let Some(choice) = &opened.default_agent {
         notice_choice(choice);
     }
     let mut driver = opened.driver;
@@ -48,21 +48,21 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<ExitCode, Failure> {
     let run_id = driver.world.run_id.clone();
     let outcome = match ended {
         Ended::Outcome(outcome) => outcome,
-        Ended::Signal(signal) => return Ok(ExitCode::from(stopped(&run_id, signal))),
+        Ended::Signal(signal) => return Ok(CommandOutput::done().with_code(stopped(&run_id, signal))),
     };
     let run = driver.run.clone();
     drop(driver);
     let home = house(&args.place, None, false)?;
     let reviewed = looked_at(&home, &run_id)?;
-    told(&home, &run_id, &reviewed, args, &wish)?;
+    let output = drawn(&home, &run_id, &reviewed, args, &wish)?;
     if outcome.status == RunStatus::Reviewed {
-        return Ok(ExitCode::from(wish.verdict(&reviewed)));
+        return Ok(output.with_code(wish.verdict(&reviewed)));
     }
     tell!("{}", safe_line(&format!("the review did not come to its end: {}", outcome.detail)));
     for (command, what) in archeflow_core::view::next_steps(&run_id, &run, &outcome) {
         tell!("  {} ({what})", safe_line(&command));
     }
-    Ok(ExitCode::from(outcome.exit_code()))
+    Ok(output.with_code(outcome.exit_code()))
 }
 
 /// How the result is wanted.
@@ -106,7 +106,7 @@ impl Wish {
     }
 }
 
-fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
+fn requested(args: &ReviewArgs, home: &Project) -> Result<ReviewRequest, Failure> {
     let reviewers = args.reviewers.as_deref().unwrap_or_default();
     let reviewers: Vec<String> =
         reviewers.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
@@ -122,7 +122,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
     };
     let session =
         Session { auto_merge: false, unattended: args.unattended, tui: args.tui, place: args.place.clone() };
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task: String::new(),
         flags,
         config_file: args.place.config.clone(),
@@ -131,7 +131,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<Requested, Failure> {
         id: None,
     };
     let baseline = args.baseline.as_ref().map(|path| home.ground.cwd.join(path));
-    Ok(Requested { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
+    Ok(ReviewRequest { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
 }
 
 fn ask(args: &ReviewArgs, home: &Project) -> Result<ReviewTarget, Failure> {
@@ -169,19 +169,18 @@ fn whole(from: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn nothing(what: &str, args: &ReviewArgs, wish: &Wish) -> ExitCode {
+fn nothing(what: &str, args: &ReviewArgs, wish: &Wish) -> CommandOutput {
     tell!("nothing to review: {}", safe_line(what));
-    if wish.format == Format::Json && args.output.is_none() {
-        out!("null");
+    match wish.format == Format::Json && args.output.is_none() {
+        true => CommandOutput::json(serde_json::Value::Null),
+        false => CommandOutput::done(),
     }
-    ExitCode::SUCCESS
 }
 
 /// An earlier result once more, in whatever format.
-fn show(home: &Project, id: &str, args: &ReviewArgs, wish: &Wish) -> Result<ExitCode, Failure> {
+fn show(home: &Project, id: &str, args: &ReviewArgs, wish: &Wish) -> Result<CommandOutput, Failure> {
     let reviewed = looked_at(home, id)?;
-    told(home, id, &reviewed, args, wish)?;
-    Ok(ExitCode::from(wish.verdict(&reviewed)))
+    Ok(drawn(home, id, &reviewed, args, wish)?.with_code(wish.verdict(&reviewed)))
 }
 
 fn looked_at(home: &Project, id: &str) -> Result<Reviewed, Failure> {
@@ -199,13 +198,14 @@ fn looked_at(home: &Project, id: &str) -> Result<Reviewed, Failure> {
     Ok(reviewed)
 }
 
-fn told(
+/// The result in the format that was asked for, written to `--output` if there is one.
+fn drawn(
     home: &Project,
     id: &str,
     reviewed: &Reviewed,
     args: &ReviewArgs,
     wish: &Wish,
-) -> Result<(), Failure> {
+) -> Result<CommandOutput, Failure> {
     let repo = as_reviewed(&home.repo, &home.state, id);
     let frames = frames(&repo, reviewed);
     let plan = home.places.artifacts().join(id).join("plan.md");
@@ -223,19 +223,18 @@ fn told(
     let failed = |error: std::io::Error| {
         Failure::new(30, "environment", format!("the result was not written: {error}"), "")
     };
-    match &args.output {
+    let look = if args.output.is_some() { Look::PLAIN } else { Look::for_stdout() };
+    let mut text = Vec::new();
+    write(wish.format, &sheet, &mut text, look).map_err(failed)?;
+    let output = match &args.output {
         Some(path) => {
             let path = home.ground.cwd.join(path);
-            let mut text = Vec::new();
-            write(wish.format, &sheet, &mut text, Look::PLAIN).map_err(failed)?;
             files::write_atomic(&path, &text)?;
             tell!("Review: {}", safe_line(&path.display().to_string()));
+            CommandOutput::done()
         }
-        None => match write(wish.format, &sheet, &mut std::io::stdout().lock(), Look::for_stdout()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(failed(error)),
-            Ok(()) | Err(_) => {}
-        },
-    }
+        None => CommandOutput::text(String::from_utf8_lossy(&text).into_owned()),
+    };
     if let (Some(path), Some(reason)) = (&args.write_baseline, &args.reason) {
         let path = home.ground.cwd.join(path);
         let counted = reviewed.findings.iter().filter(|found| found.counts());
@@ -245,5 +244,5 @@ fn told(
         let more = Baseline::add(&path, accepted).map_err(Error::from)?;
         tell!("accepted {more} more in {}", safe_line(&path.display().to_string()));
     }
-    Ok(())
+    Ok(output)
 }

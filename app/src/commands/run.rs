@@ -1,19 +1,18 @@
 //! `archeflow run`: a new run, or one re-entered with `--start-from`.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::{Agents, Phase};
 use archeflow_host::config::Flags;
+use archeflow_host::open::{self, RunRequest};
 use archeflow_host::probe::Choice;
-use archeflow_host::start::{self, Wanted};
 
 use crate::args::RunArgs;
 use crate::commands::house;
 use crate::commands::session::{attended, drive};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe_line;
 
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     let flags = flags(args)?;
     let house = house(&args.session.place, args.target.as_deref(), true)?;
     if let Some(phase) = &args.start_from {
@@ -27,7 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     for place in house.elsewhere(&settings.policy().agents, &settings) {
         tell!("note: a model is asked at {}", safe_line(&place));
     }
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task,
         flags,
         config_file: args.session.place.config.clone(),
@@ -35,11 +34,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         attended: attended(&args.session),
         id: args.named.clone(),
     };
-    let (driver, request) = house.new_run(&wanted)?;
-    drive(driver, "run", &args.session, auto_merge, request, Vec::new())
+    let opened = house.new_run(&wanted)?;
+    drive(opened.driver, "run", &args.session, auto_merge, opened.before, opened.after)
 }
 
-fn reenter(args: &RunArgs, flags: &Flags, house: start::Project, phase: &str) -> Result<ExitCode, Failure> {
+fn reenter(
+    args: &RunArgs,
+    flags: &Flags,
+    house: open::Project,
+    phase: &str,
+) -> Result<CommandOutput, Failure> {
     let phase = Phase::parse(phase).ok_or_else(|| {
         Failure::usage(format!("'{phase}' is no phase to start from"), "Known: plan, do, check, act")
     })?;
@@ -58,10 +62,10 @@ fn reenter(args: &RunArgs, flags: &Flags, house: start::Project, phase: &str) ->
 }
 
 /// Whoever names no agent gets the one that is installed, and is told.
-fn notice_agent(house: &start::Project, agents: &Agents) {
+fn notice_agent(house: &open::Project, agents: &Agents) {
     if agents.default.is_empty()
         && agents.by_archetype.is_empty()
-        && let Some(choice) = house.client_at_hand()
+        && let Some(choice) = house.default_client()
     {
         notice_choice(choice);
     }
@@ -73,7 +77,7 @@ pub(crate) fn notice_choice(choice: &Choice) {
 }
 
 /// M-E9: the run works from the commit, and says so.
-fn notice_dirty(house: &start::Project) {
+fn notice_dirty(house: &open::Project) {
     if let Ok(dirty) = house.repo.dirty_summary() {
         let parts: Vec<String> =
             [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]

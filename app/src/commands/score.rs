@@ -1,18 +1,17 @@
 //! `archeflow score`: how reviewers have done lately, by archetype and tier.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::Millionths;
 use archeflow_core::rules::scoring::{self, Advice, LOOKED_AT, ScoreSummary};
 use archeflow_host::scores;
 use serde_json::json;
 
 use crate::args::ScoreArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
-pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ScoreArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let found = scores::read(house.places.root())?;
     let mut records = found.records();
@@ -22,14 +21,17 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
     let standings = scoring::report(&records);
     if args.place.json {
         let all: Vec<serde_json::Value> = standings.iter().map(shown).collect();
-        print_json(&json!({ "scores": all, "runs_needed": LOOKED_AT, "unreadable_lines": found.skipped }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(
+            json!({ "scores": all, "runs_needed": LOOKED_AT, "unreadable_lines": found.skipped }),
+        ));
     }
     if standings.is_empty() {
-        out!("No reviewer has been scored here yet. Scores are written when a run ends.");
-        return Ok(ExitCode::SUCCESS);
+        let none = "No reviewer has been scored here yet. Scores are written when a run ends.\n";
+        return Ok(CommandOutput::text(none.to_owned()));
     }
-    out!(
+    let mut out = String::new();
+    put!(
+        out,
         "{}  {}  {}  {}  {}  {}",
         pad("ARCHETYPE", 10),
         pad("MODEL", 6),
@@ -39,7 +41,8 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
         "TREND"
     );
     for standing in &standings {
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}  {}  {}",
             pad(&safe_line(&standing.archetype), 10),
             pad(standing.model.name(), 6),
@@ -48,23 +51,27 @@ pub(crate) fn run(args: &ScoreArgs) -> Result<ExitCode, Failure> {
             pad(&decimal(standing.signal), 6),
             standing.trend.map_or("-", scoring::Course::name)
         );
-        advice(standing);
+        advice(&mut out, standing);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }
 
 /// CL-29: both readings, and which of them is ours.
-fn advice(standing: &ScoreSummary) {
+fn advice(out: &mut String, standing: &ScoreSummary) {
     let Some(Advice { value, upgrade, promote }) = standing.advice else {
-        out!("            no advice before {LOOKED_AT} runs; {} so far", standing.runs);
+        put!(out, "            no advice before {LOOKED_AT} runs; {} so far", standing.runs);
         return;
     };
-    out!("            {}", value.name().replace('_', " "));
+    put!(out, "            {}", value.name().replace('_', " "));
     if let Some(tier) = upgrade {
-        out!("            recommended: the score is low, try it on {}", tier.name());
+        put!(out, "            recommended: the score is low, try it on {}", tier.name());
     }
     if let Some(tier) = promote {
-        out!("            the founding text's reading: the signal is high, promote it to {}", tier.name());
+        put!(
+            out,
+            "            the founding text's reading: the signal is high, promote it to {}",
+            tier.name()
+        );
     }
 }
 

@@ -1,19 +1,22 @@
 //! Driving a run to its end in front of a person or a script, the same way for every command that does.
 
-use std::process::ExitCode;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::{Event, RunResumed};
+use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
+use archeflow_host::open;
 use archeflow_host::proc;
-use archeflow_host::start;
 
 use crate::args::Session;
-use crate::commands::{agent_loop, print_json};
+use crate::commands::agent_loop;
+use crate::commands::steer::own_socket;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::tui::face::Live;
@@ -24,7 +27,7 @@ pub(crate) fn attended(session: &Session) -> bool {
 }
 
 fn talks() -> bool {
-    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Tells the run what happened outside, opens a session, and drives.
@@ -35,11 +38,11 @@ pub(crate) fn drive(
     auto_merge: bool,
     before: Vec<Event>,
     after: Vec<Event>,
-) -> Result<ExitCode, Failure> {
+) -> Result<CommandOutput, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
     if driver.run.agent_loop.is_some() {
-        return Ok(ExitCode::from(agent_loop::tell_end(&driver, &ended, session.place.json)));
+        return Ok(agent_loop::end(&driver, &ended, session.place.json));
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -50,10 +53,11 @@ pub(crate) fn drive(
         }
         Ended::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
     };
-    if session.place.json {
-        print_json(&summary::json(&root, &run_id, &driver.run, outcome, code, signal));
-    }
-    Ok(ExitCode::from(code))
+    let output = match session.place.json {
+        true => CommandOutput::json(summary::json(&root, &run_id, &driver.run, outcome, code, signal)),
+        false => CommandOutput::done(),
+    };
+    Ok(output.with_code(code))
 }
 
 /// The same up to its end, which the caller tells.
@@ -70,9 +74,15 @@ pub(crate) fn go(
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
     let mut face = face(driver, session, interrupted)?;
-    let opened = start::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
-    let reports = before.into_iter().chain([opened]).chain(after).collect();
+    let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
+    let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
+    if resumed.is_some() {
+        face.warn("the run was paused; it is resumed");
+    }
+    let control = control(driver, &mut *face);
+    let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
     let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
+    drop(control);
     // The screen is the person's again before anything else is said.
     drop(face);
     proc::finish_all();
@@ -83,6 +93,14 @@ pub(crate) fn go(
         failure.run = Some(summary::json(root, &run_id, &driver.run, None, failure.code, None));
         failure
     })
+}
+
+/// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
+fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
+    let opened = own_socket(&driver.world).and_then(|path| control::serve(&path, driver.post()));
+    opened
+        .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
+        .ok()
 }
 
 fn face(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Box<dyn Face>, Failure> {

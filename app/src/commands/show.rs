@@ -1,20 +1,19 @@
 //! `archeflow show`: a run from beginning to end, from its log alone.
 
-use std::process::ExitCode;
-
 use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
 use archeflow_host::drive::Face;
 use archeflow_host::log;
 
 use crate::args::ShowArgs;
-use crate::commands::{house, list, print_json, why};
+use crate::commands::{house, list, why};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::text::safe_line;
 
-pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let text = list::text(&house, &args.id)?;
     if args.place.json {
@@ -28,16 +27,14 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
                 })
             })
             .collect();
-        print_json(&serde_json::json!({ "run_id": args.id, "events": events }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(serde_json::json!({ "run_id": args.id, "events": events })));
     }
     let entries = log::entries(&text)?;
     if args.why {
-        match &args.what {
+        return Ok(CommandOutput::text(match &args.what {
             Some(what) => why::explain(&args.id, &entries, what)?,
             None => why::list(&entries),
-        }
-        return Ok(ExitCode::SUCCESS);
+        }));
     }
     let mut face = Lines::replay(&args.id);
     let mut run = Run::default();
@@ -45,15 +42,16 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode, Failure> {
         run.apply(entry);
         face.wrote(&run, entry);
     }
+    let mut out = String::new();
     if let Some(page) = handoff::page(&args.id, &run, &entries) {
-        out!("");
+        put!(out);
         for line in page.lines() {
             let indent = line.len() - line.trim_start_matches(' ').len();
-            out!("{}{}", " ".repeat(indent), safe_line(line));
+            put!(out, "{}{}", " ".repeat(indent), safe_line(line));
         }
     }
     if let Some(outcome) = &run.outcome {
         summary::print(&args.id, &run, outcome, run.last.saturating_sub(run.began));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(out))
 }

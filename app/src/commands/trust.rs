@@ -1,51 +1,57 @@
 //! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08).
 
-use std::io::{BufRead, Write};
-use std::process::ExitCode;
+use std::io::{BufRead, IsTerminal, Write};
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
-use archeflow_host::start;
+use archeflow_host::open;
 
 use crate::args::TrustArgs;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe;
 
-pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, true)?;
-    let mut trust = Trust::open(&house.state).map_err(start::Error::from)?;
+    let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&house.offer.root).map_err(start::Error::from)?;
+        let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
         if args.place.json {
-            print_json(&serde_json::json!({ "approved": false, "revoked": had }));
-            return Ok(ExitCode::SUCCESS);
+            return Ok(CommandOutput::json(serde_json::json!({ "approved": false, "revoked": had })));
         }
-        out!("{}", if had { "The approval is taken back." } else { "Nothing was approved here." });
-        return Ok(ExitCode::SUCCESS);
+        let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
+        return Ok(CommandOutput::text(said.to_owned()));
     }
     let guarded = house.offer.guarded()?;
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
         if !args.show {
-            trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
+            trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
         }
-        print_json(&serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(
+            serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }),
+        ));
     }
     if guarded.is_empty() {
-        out!("This repository's configuration (as committed) names nothing that needs approval.");
-        return Ok(ExitCode::SUCCESS);
+        let none = "This repository's configuration (as committed) names nothing that needs approval.\n";
+        return Ok(CommandOutput::text(none.to_owned()));
     }
-    out!("{} wants, as committed on the checked-out branch:", safe(&house.offer.root.display().to_string()));
+    let mut out = String::new();
+    put!(
+        out,
+        "{} wants, as committed on the checked-out branch:",
+        safe(&house.offer.root.display().to_string())
+    );
     for row in &guarded {
-        out!("  {}", safe(&described(row)));
+        put!(out, "  {}", safe(&described(row)));
     }
     for change in house.offer.changes(trust.last(&house.offer.root))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
         if trust.last(&house.offer.root).is_some() {
-            out!(
+            put!(
+                out,
                 "  changed since you approved it: {} from {} to {}",
                 safe(&change.key),
                 safe(before),
@@ -54,20 +60,23 @@ pub(crate) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
         }
     }
     if house.approved {
-        out!("You approved exactly this already.");
-        return Ok(ExitCode::SUCCESS);
+        put!(out, "You approved exactly this already.");
+        return Ok(CommandOutput::text(out));
     }
     if args.show {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::text(out));
     }
-    let terminal = rustix::termios::isatty(std::io::stdin());
-    if terminal && !args.yes && !confirmed() {
-        out!("Not approved.");
-        return Ok(ExitCode::from(20));
+    let terminal = std::io::stdin().is_terminal();
+    if terminal && !args.yes {
+        // The person has to see what is asked about before the question.
+        tell_part!("{}", std::mem::take(&mut out));
+        if !confirmed() {
+            return Ok(CommandOutput::text("Not approved.\n".to_owned()).with_code(20));
+        }
     }
-    trust.approve(&house.offer, &clock::written(clock::now())).map_err(start::Error::from)?;
-    out!("Approved. Any change to these files asks again.");
-    Ok(ExitCode::SUCCESS)
+    trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+    put!(out, "Approved. Any change to these files asks again.");
+    Ok(CommandOutput::text(out))
 }
 
 fn described(row: &Guarded) -> String {
@@ -75,8 +84,8 @@ fn described(row: &Guarded) -> String {
 }
 
 fn confirmed() -> bool {
-    out_part!("Approve exactly this? [y/N] ");
-    let _ = std::io::stdout().flush();
+    tell_part!("Approve exactly this? [y/N] ");
+    let _ = std::io::stderr().flush();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).is_ok() && archeflow_core::run::is_yes(&line)
 }

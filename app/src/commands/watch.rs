@@ -1,6 +1,6 @@
-//! `archeflow watch`: a run as it happens, also one that another process drives. It reads and never writes.
+//! `archeflow watch`: a run as it happens, also one that another process drives. It reads the journal and never writes
+//! it; keys that steer such a run are requests to the process that drives it.
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 use archeflow_core::model::Outcome;
 use archeflow_core::run::Run;
 use archeflow_host::drive::Face;
+use archeflow_host::open::Project;
 use archeflow_host::sprint::reading;
-use archeflow_host::start::Project;
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::{index, journal::Journal};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
-use crate::commands::{ground, house, known, list, print_json, sprint};
+use crate::commands::{ground, house, known, list, sprint, steer};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::text::Paint;
@@ -29,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// A driver that is gone may have written its last lines just before.
 const GRACE: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
     if let Some(sprint) = sprint(args)? {
         let root = sprint.root().to_owned();
         return sprint::watch::watch(
@@ -52,9 +53,11 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
                 Session { auto_merge: false, unattended: false, tui: true, place: args.place.clone() };
             known::answer(&AnswerArgs { id, text, session })
         }
-        Left::Signal(signal) => Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(130))),
+        Left::Signal(signal) => {
+            Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)))
+        }
         Left::Failed(failure) => Err(*failure),
-        Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(ExitCode::SUCCESS),
+        Left::Quit | Left::Plain | Left::Ended | Left::Gone => Ok(CommandOutput::done()),
     }
 }
 
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
 fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
     let cwd = ground()?.cwd;
     let place = sprint::QueueFolder::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
-    let known = reading::known(&place);
+    let known = reading::sprint_ids(&place);
     let meant = match &args.id {
         Some(id) => known.contains(id),
         None => {
@@ -93,7 +96,8 @@ pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
-    let shelf = Shelf { repo: house.repo.clone(), events, artifacts };
+    let socket = steer::socket_of(house, id);
+    let shelf = Shelf { repo: house.repo.clone(), events, artifacts, socket };
     let stage = Stage::new(view, shelf, None, signal)?;
     proc::signals::listen(move |signal| {
         if heard.swap(signal, Ordering::SeqCst) != 0 {
@@ -107,7 +111,7 @@ pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
 }
 
 /// Without a terminal: the lines of a run as they come, until it ends.
-fn follow(house: &Project, id: &str, json: bool) -> Result<ExitCode, Failure> {
+fn follow(house: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
     let events = house.places.events();
     let mut follower = Follower::open(&events, id)?;
     let mut face = Lines::replay(id);
@@ -134,19 +138,22 @@ fn follow(house: &Project, id: &str, json: bool) -> Result<ExitCode, Failure> {
         }
         std::thread::sleep(LOOK);
     }
-    Ok(ExitCode::from(told(house, id, &run, json)))
+    Ok(end(house, id, &run, json))
 }
 
 /// How the run ended, as its own process says it, with the same code.
-fn told(house: &Project, id: &str, run: &Run, json: bool) -> u8 {
+fn end(house: &Project, id: &str, run: &Run, json: bool) -> CommandOutput {
     const NEEDS_YOU: u8 = 10;
     let code = run.outcome.as_ref().map_or(NEEDS_YOU, Outcome::exit_code);
     match &run.outcome {
         Some(outcome) => summary::print(id, run, outcome, run.last.saturating_sub(run.began)),
         None => tell!("\nnobody drives this run any more; next: archeflow resume {id}"),
     }
-    if json {
-        print_json(&summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None));
-    }
-    code
+    let output = match json {
+        true => {
+            CommandOutput::json(summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None))
+        }
+        false => CommandOutput::done(),
+    };
+    output.with_code(code)
 }

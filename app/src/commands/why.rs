@@ -11,10 +11,12 @@ use crate::failure::Failure;
 use crate::render::text::{pad, safe_line};
 
 /// Every decision on a line of its own.
-pub(crate) fn list(entries: &[Entry]) {
+pub(crate) fn list(entries: &[Entry]) -> String {
+    let mut out = String::new();
     for entry in entries {
         if let Some(why) = view::why(entry) {
-            out!(
+            put!(
+                out,
                 "#{:<4} {} {} {}: {} => {}",
                 entry.seq,
                 clock::written(entry.at),
@@ -25,10 +27,11 @@ pub(crate) fn list(entries: &[Entry]) {
             );
         }
     }
+    out
 }
 
 /// The decisions a line number, a rule, an archetype or a topic names, each in full.
-pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<(), Failure> {
+pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<String, Failure> {
     let decisions = timeline::of(entries);
     let named: Vec<&Decision> = match what.trim_start_matches('#').parse::<u64>() {
         Ok(seq) => decisions.iter().filter(|decision| decision.seq == seq).collect(),
@@ -37,13 +40,14 @@ pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<(), Fai
     if named.is_empty() {
         return Err(nothing(id, entries, &decisions, what));
     }
+    let mut out = String::new();
     for (at, decision) in named.into_iter().enumerate() {
         if at > 0 {
-            out!();
+            put!(out);
         }
-        print(decision, entries);
+        print(&mut out, decision, entries);
     }
-    Ok(())
+    Ok(out)
 }
 
 fn is_about(decision: &Decision, what: &str) -> bool {
@@ -73,17 +77,23 @@ fn nothing(id: &str, entries: &[Entry], decisions: &[Decision], what: &str) -> F
     Failure::usage(message, hint)
 }
 
-fn print(decision: &Decision, entries: &[Entry]) {
+fn print(out: &mut String, decision: &Decision, entries: &[Entry]) {
     let rule = rulebook::find(&decision.rule);
     let topic = rule.map_or_else(String::new, |rule| format!(", {}", rule.topic));
     let place = match decision.cycle {
         0 => "before the first cycle".to_owned(),
         cycle => format!("cycle {cycle}, {}", view::capital(decision.phase.name())),
     };
-    out!("#{} {}{topic} ({place}, {})", decision.seq, safe_line(&decision.rule), clock::written(decision.at));
-    let line = |what: &str, text: &str| {
+    put!(
+        out,
+        "#{} {}{topic} ({place}, {})",
+        decision.seq,
+        safe_line(&decision.rule),
+        clock::written(decision.at)
+    );
+    let mut line = |what: &str, text: &str| {
         if !text.is_empty() {
-            out!("  {} {}", pad(what, 11), safe_line(text));
+            put!(out, "  {} {}", pad(what, 11), safe_line(text));
         }
     };
     line("decided", &decision.decision);

@@ -239,7 +239,7 @@ impl Face for Lines {
     }
 
     /// R20: facts computed by the program, drawn last, and everything but a clear yes is a no.
-    fn ask(&mut self, _: &Run, question: &QuestionAsked) -> Asked {
+    fn ask(&mut self, _: &Run, question: &QuestionAsked, elsewhere: &mut dyn FnMut() -> bool) -> Asked {
         self.erase();
         tell!();
         for detail in &question.details {
@@ -247,23 +247,31 @@ impl Face for Lines {
         }
         tell_part!("{} {} ", self.paint.bold(&safe(&question.question)), view::prompt(question.kind));
         let _ = std::io::stderr().flush();
-        read_line(&self.interrupted)
+        read_line(&self.interrupted, elsewhere)
     }
 }
 
-/// A line from the terminal, unless a signal comes first.
-pub(crate) fn read_line(interrupted: &std::sync::atomic::AtomicBool) -> Asked {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+/// A line from the terminal, unless a signal comes first, or a request of another process.
+pub(crate) fn read_line(
+    interrupted: &std::sync::atomic::AtomicBool,
+    elsewhere: &mut dyn FnMut() -> bool,
+) -> Asked {
+    use archeflow_host::platform::Errno;
+    use archeflow_host::platform::poll::{self, PollFd, PollFlags};
     let stdin = std::io::stdin();
-    let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let wait = std::time::Duration::from_millis(100);
     loop {
         if interrupted.load(std::sync::atomic::Ordering::SeqCst) {
             tell!();
             return Asked::Interrupted;
         }
+        if elsewhere() {
+            tell!();
+            return Asked::Elsewhere;
+        }
         let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-        match poll(&mut fds, Some(&wait)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+        match poll::wait(&mut fds, Some(wait)) {
+            Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => break,
             Err(_) => return Asked::Left,
         }

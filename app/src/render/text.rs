@@ -1,8 +1,11 @@
 //! The terminal's colours and widths. Other people's text is filtered by [`archeflow_core::text`].
 
+use std::io::IsTerminal;
+
 use archeflow_core::model::Phase;
 pub(crate) use archeflow_core::text::{cut, pad, pad_after, safe, safe_line};
 use archeflow_core::view::Tone;
+use archeflow_host::platform::terminal::columns;
 
 /// What the program prints as JSON on a terminal.
 pub(crate) fn safe_json(value: &serde_json::Value) -> String {
@@ -15,7 +18,7 @@ pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
     pub(crate) fn for_stderr() -> Paint {
-        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stderr()))
+        Paint(Paint::wanted() && std::io::stderr().is_terminal())
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
@@ -57,7 +60,7 @@ impl Paint {
 
 impl Paint {
     pub(crate) fn for_stdout() -> Paint {
-        Paint(Paint::wanted() && rustix::termios::isatty(std::io::stdout()))
+        Paint(Paint::wanted() && std::io::stdout().is_terminal())
     }
 
     fn wanted() -> bool {
@@ -80,13 +83,10 @@ impl Paint {
 
 /// The terminal's width; 80 when nobody knows.
 pub(crate) fn width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stderr())
-        .map_or(80, |size| usize::from(size.ws_col))
-        .clamp(20, 400)
+    columns(std::io::stderr()).unwrap_or(80).clamp(20, 400)
 }
 
 /// The width of standard output, if it is a terminal.
 pub(crate) fn stdout_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col).clamp(20, 400))
+    columns(std::io::stdout()).map(|columns| columns.clamp(20, 400))
 }

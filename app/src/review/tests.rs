@@ -540,8 +540,7 @@ fn af_003_nothing_is_said_when_nothing_is_new() {
 
 /// What this thread has worked, however busy the machine is.
 fn worked() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap(), u32::try_from(time.tv_nsec).unwrap())
+    archeflow_host::platform::machine::thread_time()
 }
 
 fn many(n: usize) -> (Reviewed, Vec<Option<Frame>>) {

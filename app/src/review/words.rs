@@ -138,7 +138,7 @@ pub(super) fn size(reviewed: &Reviewed) -> String {
 }
 
 pub(super) fn subject(reviewed: &Reviewed) -> String {
-    log_line(&reviewed.subject.said(), most::SENTENCE)
+    log_line(&reviewed.subject.label(), most::SENTENCE)
 }
 
 /// Whether somebody saw all of it; what nobody saw comes first.

@@ -9,6 +9,7 @@ use archeflow_core::event::Event;
 use super::audit::{self, TARGET, Users};
 use super::proof::{self, golden};
 use super::scene::{Scene, TOKENS};
+use crate::user::wait_until;
 
 /// A standard run that ended well, to be spoilt; a copy each time.
 struct Spoilt {
@@ -77,7 +78,7 @@ fn lost_work_is_noticed() {
     told(audit::reachable(&repo, ["a token nobody wrote"]), "no ref leads to it");
     // Work that only an unreachable commit holds counts as lost.
     let Spoilt { scene, .. } = spoilt();
-    let blob = scene.root.path().join("blob");
+    let blob = scene.base().join("blob");
     fs::write(&blob, "only-in-a-loose-object\n").unwrap();
     scene.git(&["hash-object", "-w", &blob.display().to_string()]);
     told(audit::reachable(&scene.repo(), ["only-in-a-loose-object"]), "no ref leads to it");
@@ -144,11 +145,7 @@ fn an_orphan_is_noticed() {
         .spawn()
         .unwrap();
     // A process shows its environment only a moment after it was started.
-    let seen = (0..200).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        audit::no_process(&entries).is_err()
-    });
-    assert!(seen, "the orphan was not noticed");
+    wait_until(|| audit::no_process(&entries).is_err(), || "the orphan was not noticed".to_owned());
     told(audit::no_process(&entries), "is alive");
     orphan.kill().unwrap();
     orphan.wait().unwrap();

@@ -11,6 +11,7 @@ use archeflow_core::event::Entry;
 
 use super::audit::{self, Users};
 use super::scene::{Ended, Scene, TOKENS};
+use crate::user::as_strs;
 
 pub(crate) struct Golden {
     pub(crate) entries: Vec<Entry>,
@@ -28,7 +29,7 @@ pub(crate) fn golden() -> &'static Golden {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
         let args = scene.run_args();
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let args = as_strs(&args);
         let (ended, places) = scene.traced(scene.command(&args));
         assert_eq!(ended.code, Some(0), "{}", ended.said);
         let entries = audit::journal(&scene.journal()).unwrap();

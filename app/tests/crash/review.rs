@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::audit::{self, Users};
 use super::proof::{sweep, tell};
 use super::scene::{Ended, Scene};
+use crate::user::as_strs;
 
 /// Two reviewers side by side, one with a reproduction, over two parts.
 const PLAY: &str = r#"
@@ -58,7 +59,7 @@ fn args(scene: &Scene) -> Vec<String> {
 
 fn review(scene: &Scene, failpoint: Option<&str>) -> Ended {
     let args = args(scene);
-    scene.call(&args.iter().map(String::as_str).collect::<Vec<_>>(), failpoint)
+    scene.call(&as_strs(&args), failpoint)
 }
 
 struct Golden {
@@ -86,7 +87,7 @@ fn golden() -> &'static Golden {
         let scene = scene();
         let before = Users::look(&scene.repo());
         let args = args(&scene);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let args = as_strs(&args);
         let (ended, places) = scene.traced(scene.command(&args));
         assert_eq!(ended.code, Some(0), "{}", ended.said);
         let entries = audit::journal(&scene.journal()).unwrap();

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use crate::user::{LONG, PROGRAM, TestUser, as_strs, run_ids};
 
 /// Content that only a Maker writes, committed by it or left lying in its working copy.
 pub(crate) const TOKENS: [&str; 4] =
@@ -232,8 +233,16 @@ pub(crate) struct Ended {
 }
 
 pub(crate) struct Scene {
-    pub(crate) root: TempDir,
+    user: TestUser,
     pub(crate) play: PathBuf,
+}
+
+impl Deref for Scene {
+    type Target = TestUser;
+
+    fn deref(&self) -> &TestUser {
+        &self.user
+    }
 }
 
 impl Scene {
@@ -245,12 +254,8 @@ impl Scene {
 
     /// A repository with nothing unfinished in it, and agents that follow `play`.
     pub(crate) fn with_play(play: &str) -> Scene {
-        let root = TempDir::with_prefix("archeflow-crash-").unwrap();
-        let scene = Scene { play: root.path().join("agents.play"), root };
-        for dir in ["home", "config/archeflow", "state", "repo/tests", "repo/mine"] {
-            fs::create_dir_all(scene.root.path().join(dir)).unwrap();
-        }
-        fs::write(&scene.play, play).unwrap();
+        let user = TestUser::new();
+        let scene = Scene { play: user.write("agents.play", play), user };
         let files = [
             ("greet.sh", "greet() {\n    echo \"Hello $1\"\n}\n"),
             ("tests/run.sh", ". ./greet.sh\n[ \"$(greet Ann)\" = \"Hello Ann\" ] || exit 1\n"),
@@ -259,14 +264,7 @@ impl Scene {
             ("staged.txt", "as committed\n"),
             (".gitignore", "*.secret\n"),
         ];
-        for (name, text) in files {
-            fs::write(scene.repo().join(name), text).unwrap();
-        }
-        scene.git(&["init", "-q", "-b", "main"]);
-        scene.git(&["config", "user.name", "A User"]);
-        scene.git(&["config", "user.email", "user@example.invalid"]);
-        scene.git(&["add", "-A"]);
-        scene.git(&["commit", "-q", "-m", "First"]);
+        scene.own_repository(&scene.repo(), &files);
         scene
     }
 
@@ -277,40 +275,26 @@ impl Scene {
         fs::write(repo.join("staged.txt"), "staged\n").unwrap();
         self.git(&["add", "staged.txt"]);
         fs::write(repo.join("staged.txt"), "staged, then modified\n").unwrap();
+        fs::create_dir(repo.join("mine")).unwrap();
         fs::write(repo.join("mine/todo.txt"), "untracked\n").unwrap();
         fs::write(repo.join("local.secret"), "ignored\n").unwrap();
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
-        self.root.path().join("repo")
-    }
-
-    pub(crate) fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.base().join("repo")
     }
 
     pub(crate) fn events(&self) -> PathBuf {
         self.repo().join(".archeflow/events")
     }
 
-    pub(crate) fn configure(&self, yaml: &str) {
-        fs::write(self.root.path().join("config/archeflow/config.yaml"), yaml).unwrap();
-    }
-
-    /// Git with the user's eyes.
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        git(&self.repo(), args)
+        self.git_in(&self.repo(), args)
     }
 
-    /// The ids of the runs that have a journal, in alphabetical order.
+    /// The ids of the runs that have a journal.
     pub(crate) fn ids(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.events()).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut ids: Vec<String> =
-            names.filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned)).collect();
-        ids.retain(|id| id != "index");
-        ids.sort();
-        ids
+        run_ids(&self.repo())
     }
 
     pub(crate) fn id(&self) -> String {
@@ -322,18 +306,8 @@ impl Scene {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_archeflow"));
-        let root = self.root.path();
-        command
-            .args(args)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("XDG_STATE_HOME", root.join("state"))
-            .env("XDG_CONFIG_HOME", root.join("config"))
-            .env("TMPDIR", root)
-            .current_dir(self.repo())
-            .stdin(Stdio::null());
+        let mut command = self.user.command(PROGRAM);
+        command.args(args).current_dir(self.repo());
         command
     }
 
@@ -355,9 +329,7 @@ impl Scene {
     }
 
     pub(crate) fn run(&self, failpoint: Option<&str>) -> Ended {
-        let args = self.run_args();
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        self.call(&args, failpoint)
+        self.call(&as_strs(&self.run_args()), failpoint)
     }
 
     pub(crate) fn resume(&self, failpoint: Option<&str>) -> Ended {
@@ -366,7 +338,7 @@ impl Scene {
 
     /// Which places the program passes, and how often.
     pub(crate) fn traced(&self, mut command: Command) -> (Ended, BTreeMap<String, u64>) {
-        let file = self.root.path().join("trace");
+        let file = self.base().join("trace");
         command.env("ARCHEFLOW_FAILPOINT_TRACE", &file);
         let ended = call(command);
         let mut places = BTreeMap::new();
@@ -403,7 +375,7 @@ pub(crate) fn start(mut command: Command) -> (Child, PathBuf) {
 }
 
 pub(crate) fn finish(child: &mut Child, said: &Path) -> Ended {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + LONG;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;

@@ -7,10 +7,10 @@ use super::scene::Scene;
 
 /// A shell script that plays the scene's play, after `before` had its say. It sees the brief as `$brief`.
 pub(crate) fn shell_agent(scene: &Scene, before: &str) -> String {
-    let script = scene.root.path().join("agent.sh");
+    let script = scene.base().join("agent.sh");
     let text = format!(
         "brief=$(cat)\n{before}\nexec {} __play {} </dev/null\n",
-        quoted(Path::new(env!("CARGO_BIN_EXE_archeflow"))),
+        quoted(Path::new(crate::user::PROGRAM)),
         quoted(&scene.play)
     );
     fs::write(&script, text).unwrap();

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use crate::harness::{Outcome, Test, each, review, says};
+use crate::harness::{LONG, Outcome, Test, each, review, says};
 
 const MADE: &str = "sh echo x >> src/app.txt; echo y >> tests/check_test.sh\n";
 const DONE: &str = "say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
 const APPROVED: &str = "say <<END\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\nEND\n\n";
 
-/// Short limits, so that waiting is over soon.
+/// A short limit for whoever is overdue; see [`Test::overdue`].
 const SHORT: &str = "limits:\n  silence_seconds: 1\n";
 
 fn notes(outcome: &Outcome, who: &str) -> String {
@@ -101,10 +101,10 @@ fn m_c5_m_c6_work_is_kept_committed_or_not() {
 #[test]
 fn m_c8_m_c15_silence_ends_an_attempt() {
     for (name, scenes) in [
-        ("M-C8", "== maker attempt=1 ==\nwrite b.txt <<END\nTOKEN-B\nEND\nhang\n\n"),
+        ("M-C8", "== maker attempt=1 ==\nwrite b.txt <<END\nTOKEN-B\nEND\nsh touch {base}/overdue\nhang\n\n"),
         (
             "M-C15",
-            "== maker attempt=1 ==\nwrite b.txt <<END\nTOKEN-B\nEND\nsh kill -STOP $PPID; sleep 600\n\n",
+            "== maker attempt=1 ==\nwrite b.txt <<END\nTOKEN-B\nEND\nsh touch {base}/overdue; kill -STOP $PPID; sleep 600\n\n",
         ),
     ] {
         let test = Test::new().play(scenes).config(SHORT);
@@ -116,7 +116,8 @@ fn m_c8_m_c15_silence_ends_an_attempt() {
 
 #[test]
 fn m_c9_a_complete_answer_counts_though_its_process_hangs() {
-    let scene = format!("== guardian ==\n{}hang\n\n", APPROVED.trim_end().to_owned() + "\n");
+    let said = APPROVED.trim_end();
+    let scene = format!("== guardian ==\n{said}\nsh touch {{base}}/overdue\nhang\n\n");
     let test = Test::new().play(&scene).config(SHORT);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(notes(&merged, "guardian").contains("did not end"), "{merged}");
@@ -124,10 +125,9 @@ fn m_c9_a_complete_answer_counts_though_its_process_hangs() {
 
 #[test]
 fn m_c11_m_c12_the_deaf_are_killed_and_daemons_swept() {
-    let test = Test::new().play("== creator attempt=1 ==\ndeaf\nhang\n\n").config(SHORT);
-    let begun = Instant::now();
+    let test =
+        Test::new().play("== creator attempt=1 ==\ndeaf\nsh touch {base}/overdue\nhang\n\n").config(SHORT);
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
-    assert!(begun.elapsed().as_secs() < 40);
 
     let scenes = format!(
         "== maker ==\n{MADE}leave sh -c 'trap \"\" TERM; (sleep 600 &) ; sleep 600'\nsleep 100\n{DONE}"
@@ -202,7 +202,7 @@ fn m_d5_ten_thousand_findings_are_bearable() {
     let begun = Instant::now();
     let stopped = test.go(&["--auto-merge"]);
     assert_eq!(stopped.code, 14, "{}", stopped.stderr);
-    assert!(begun.elapsed().as_secs() < 30);
+    assert!(begun.elapsed() < LONG);
 }
 
 #[test]

@@ -259,7 +259,7 @@ pub(crate) fn orphans(journal: &[Value]) -> Vec<String> {
     let begun = std::time::Instant::now();
     loop {
         let alive: Vec<String> = tagged(&tags);
-        if alive.is_empty() || begun.elapsed() > std::time::Duration::from_secs(2) {
+        if alive.is_empty() || begun.elapsed() > std::time::Duration::from_secs(60) {
             return alive.into_iter().map(|who| format!("I5: {who} is still there")).collect();
         }
         std::thread::sleep(std::time::Duration::from_millis(50));

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, TASK, Test, review, signal};
+use crate::harness::{Outcome, TASK, Test, as_strs, review, signal};
 
-/// An agent that does its part, says what `$COST` is, and works for `$SLOW` seconds where it is a sage.
+/// An agent that does its part, says what `$COST` is, and with `$SLOW` works for hours where it is a sage.
 const PAID: &str = r#"#!/bin/sh
 cat > /dev/null
 say() { printf '{"input_tokens": 1000, "output_tokens": 100, "cost_usd": %s}' "$1" > "$ARCHEFLOW_USAGE_FILE"; }
@@ -18,7 +18,7 @@ creator)
 maker)
   echo "made $ARCHEFLOW_CYCLE $ARCHEFLOW_ATTEMPT" >> src/app.txt
   echo "case" >> tests/check_test.sh
-  [ -z "$HANG" ] || sleep 60
+  [ -z "$HANG" ] || sleep 6000
   printf 'Done.\n\nSTATUS: DONE\n' ;;
 guardian)
   if [ -n "$REJECT" ] && [ "$ARCHEFLOW_CYCLE" = 1 ]; then
@@ -29,7 +29,7 @@ guardian)
   fi ;;
 skeptic) printf 'VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n' ;;
 *)
-  [ -z "$SLOW" ] || sleep 60
+  [ -z "$SLOW" ] || sleep 6000
   printf 'VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n' ;;
 esac
 "#;
@@ -95,10 +95,8 @@ fn af151_at_95_percent_the_cycle_is_finished_and_no_other_begins() {
 fn af151_at_100_percent_everybody_is_called_in() {
     let test =
         paid("REJECT=1; SLOW=1; case $ARCHEFLOW_ROLE in skeptic) say 0.9;; sage) ;; *) say 0.05;; esac");
-    let began = std::time::Instant::now();
     let args = ["--auto-merge", "--budget", "1", "--workflow", "standard"];
     let broke = test.go(&args).ended("wiggum_break", "budget", 11);
-    assert!(began.elapsed() < std::time::Duration::from_secs(45), "nobody waits for the Sage");
     assert_eq!(words(&broke).last().unwrap(), "100 stop_now");
     assert_eq!(broke.events("wiggum.break")[0]["hard"], json!(true));
     let lost = broke.events("agent.lost");
@@ -292,7 +290,7 @@ fn af170_a_run_that_ends_twice_is_scored_once() {
 fn i4_a_stopped_run_keeps_what_was_set_aside() {
     let test = paid("HANG=1").config("costs:\n  per_agent_usd: 0.3\n");
     let arguments = test.arguments(TASK, &["--auto-merge", "--budget", "5"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     let stopped = test.during(&arguments, |child| {
         test.wait_for("agent.start", Some("maker"));
         signal(child, "INT");

@@ -13,11 +13,12 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, running, signal};
+use crate::harness::{LONG, Outcome, TASK, Test, as_strs, running, signal};
 use crate::model::{Kind, Model, Reply};
 
 const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## Files\n\n- `src/app.txt`\n- `tests/app_test.sh`\n\n\
@@ -38,10 +39,6 @@ struct Row {
     write: fn(&str, &str) -> Reply,
     /// Where its model is, in the words of its user's environment.
     model: fn(&str) -> Vec<(&'static str, String)>,
-    /// Longer than it takes to ask the model for the first time, on a busy machine.
-    start_seconds: u64,
-    /// The longest attempt of a reader. A minute is the least there is; a slow client needs more to get on its feet.
-    minutes: u64,
     /// Cases that end in another way than they usually do.
     differs: &'static [(&'static str, &'static [&'static str])],
 }
@@ -54,8 +51,6 @@ const CLAUDE: Row = Row {
     model: |address| {
         vec![("ANTHROPIC_API_KEY", "test".to_owned()), ("ANTHROPIC_BASE_URL", address.to_owned())]
     },
-    start_seconds: 15,
-    minutes: 1,
     differs: &[],
 };
 
@@ -69,8 +64,6 @@ const CODEX: Row = Row {
         Reply::Use("apply_patch", json!(patch))
     },
     model: |address| vec![("CODEX_API_KEY", "test".to_owned()), ("OPENAI_BASE_URL", format!("{address}/v1"))],
-    start_seconds: 15,
-    minutes: 1,
     differs: &[],
 };
 
@@ -82,8 +75,6 @@ const GEMINI: Row = Row {
     model: |address| {
         vec![("GEMINI_API_KEY", "test".to_owned()), ("GOOGLE_GEMINI_BASE_URL", address.to_owned())]
     },
-    start_seconds: 25,
-    minutes: 1,
     differs: &[],
 };
 
@@ -99,8 +90,6 @@ const GOOSE: Row = Row {
             ("OPENAI_BASE_PATH", "v1/chat/completions".to_owned()),
         ]
     },
-    start_seconds: 15,
-    minutes: 1,
     differs: &[],
 };
 
@@ -116,8 +105,6 @@ const OPENCODE: Row = Row {
         let settings = json!({"small_model": "local/scripted", "provider": {"local": local}});
         vec![("OPENCODE_CONFIG_CONTENT", settings.to_string())]
     },
-    start_seconds: 45,
-    minutes: 3,
     differs: &[],
 };
 
@@ -159,7 +146,7 @@ fn issue_4_author_and_judge_may_be_of_different_houses() {
         ("maker", &[(CLAUDE.shell)(WORK), say(MADE)]),
         ("guardian", &[(CODEX.shell)("cat src/app.txt"), say(APPROVED)]),
     ]);
-    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::of(&CODEX));
+    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::default());
     let mixed = ["--agent", CLAUDE.spec, "--agent-for", "guardian=codex:gpt-5.5", "--auto-merge"];
     let outcome = test.go(&mixed).ended("merged", "approved", 0);
     let has = |who: &str, field: &str| model.asked_by(who).iter().all(|body| body[field].is_array());
@@ -180,7 +167,7 @@ fn issue_5_two_houses_review_a_change_side_by_side() {
         STATUS: DONE\n";
     let model =
         Model::new(&[("guardian", &[say(found)]), ("sage", &[(CODEX.shell)("cat src/app.txt"), say(found)])]);
-    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::of(&CODEX));
+    let test = test_of(&[&CLAUDE, &CODEX], &model.address, &Clocks::default());
     test.file("src/app.txt", test.read("src/app.txt") + "made by hand\n");
     let mixed = ["--agent", CLAUDE.spec, "--agent-for", "sage=codex:gpt-5.5", "--format", "json"];
     let outcome = test.run(&[&["review", "--reviewers", "guardian,sage"], &mixed[..]].concat());
@@ -271,7 +258,7 @@ impl Row {
             ),
             ("guardian", &[(self.write)("evil.txt", "evil\n"), (self.shell)(EVIL), say(APPROVED)]),
         ]);
-        let test = self.test(&model, &Clocks::of(self));
+        let test = self.test(&model, &Clocks::default());
         let outcome = test.go(&self.arguments()).ended("merged", "approved", 0);
         assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
         assert_eq!(test.read("tests/app_test.sh"), "grep -q made src/app.txt\n", "{outcome}");
@@ -307,7 +294,7 @@ impl Row {
             ),
             ("guardian", &[say(APPROVED)]),
         ]);
-        let test = self.test(&model, &Clocks::of(self));
+        let test = self.test(&model, &Clocks::default());
         let outcome = test.go(&self.arguments()).ended("merged", "approved", 0);
         let complete = lines(&outcome, "agent.complete", "maker");
         let [first, corrected] = complete.as_slice() else { panic!("{outcome}") };
@@ -334,7 +321,7 @@ impl Row {
             ("maker", &[(self.shell)(WORK), say(MADE)]),
             ("guardian", &[say(APPROVED)]),
         ]);
-        let clocks = Clocks { attempts: 5, busy: "[0, 0, 0, 0, 0]", ..Clocks::of(self) };
+        let clocks = Clocks { attempts: 5, busy: "[0, 0, 0, 0, 0]", ..Clocks::default() };
         let outcome = self.test(&model, &clocks).go(&self.arguments()).ended("merged", "approved", 0);
         let failed = lines(&outcome, "agent.failed", "creator");
         assert!(failed.iter().all(|line| line["data"]["kind"] == kind), "{outcome}");
@@ -352,9 +339,17 @@ impl Row {
         let nobody = Model::nobody();
         let refused = fault.replies.is_empty();
         let address = if refused { &nobody.address } else { &model.address };
-        let test = test_of(&[self], address, &Clocks::of(self));
-        let begun = Instant::now();
-        let outcome = test.go(&self.arguments());
+        let waits = fault.replies.iter().any(|reply| matches!(reply, Reply::Hang | Reply::Stall));
+        let silence = if waits { 10 } else { 600 };
+        let test = test_of(&[self], address, &Clocks { silence, ..Clocks::default() });
+        model.makes_overdue(test.overdue(), TRIES);
+        let arguments = test.arguments(TASK, &self.arguments());
+        let arguments = as_strs(&arguments);
+        let outcome = test.during(&arguments, |child| {
+            if refused {
+                overdue_when_it_complains(&test, child);
+            }
+        });
         let ends = fault.ends;
         let outcome = outcome.ended(ends.0, ends.1, ends.2);
         let differs = self.differs.iter().find(|(what, _)| *what == fault.what);
@@ -366,8 +361,6 @@ impl Row {
         let found: Vec<&str> = failed.filter_map(|line| line["data"]["kind"].as_str()).collect();
         assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{found:?}\n{outcome}");
         assert!(refused || !model.asked_by("creator").is_empty(), "it never asked\n{outcome}");
-        let longest = Duration::from_secs(60 * self.minutes * found.len() as u64 + 30);
-        assert!(begun.elapsed() < longest, "{:?}: our clocks did not strike\n{outcome}", begun.elapsed());
         if fault.what == "401" {
             assert!(outcome.stdout.contains("To sign in"), "the remedy is told\n{outcome}");
         }
@@ -382,13 +375,13 @@ impl Row {
             ("maker", &[(self.shell)(&command), (self.shell)(WORK), say(MADE)]),
             ("guardian", &[say(APPROVED)]),
         ]);
-        let test = self.test(&model, &Clocks::of(self));
+        let test = self.test(&model, &Clocks::default());
         let arguments = test.arguments("Add a line", &self.arguments());
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = as_strs(&arguments);
         let stopped = test.during(&arguments, |child| {
             let begun = Instant::now();
             while running(&format!("-f\0{word}")).len() < 2 {
-                assert!(begun.elapsed() < Duration::from_secs(120), "no command ran");
+                assert!(begun.elapsed() < LONG, "no command ran");
                 std::thread::sleep(Duration::from_millis(20));
             }
             signal(child, "TERM");
@@ -420,17 +413,45 @@ impl Row {
     }
 }
 
-/// The limits a case runs under.
+/// A client that was refused so often tries for ever.
+const TRIES: usize = 6;
+
+/// With nobody to ask, a client may try for ever; it is overdue from its first word about it on.
+fn overdue_when_it_complains(test: &Test, child: &mut Child) {
+    let complains = || {
+        let mut said = files_below(&test.repo.join(".archeflow/artifacts"));
+        said.retain(|path| !path.ends_with("brief.md"));
+        said.iter().any(|path| {
+            let text = String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).to_lowercase();
+            ["error", "refused", "connect", "retry"].iter().any(|word| text.contains(word))
+        })
+    };
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if complains() {
+            std::fs::write(test.overdue(), "").unwrap();
+            return;
+        }
+        assert!(begun.elapsed() < LONG, "it says nothing and does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// The limits a case runs under: how long whoever is overdue may be silent, and how often it is tried again.
 struct Clocks {
     silence: u64,
-    minutes: u64,
     attempts: u32,
     busy: &'static str,
 }
 
-impl Clocks {
-    fn of(row: &Row) -> Clocks {
-        Clocks { silence: row.start_seconds, minutes: row.minutes, attempts: 0, busy: "[]" }
+impl Default for Clocks {
+    fn default() -> Clocks {
+        Clocks { silence: 600, attempts: 0, busy: "[]" }
     }
 }
 
@@ -440,10 +461,10 @@ fn say(text: &str) -> Reply {
 
 /// A test whose user has just these clients, and a key that the model takes.
 fn test_of(rows: &[&Row], address: &str, clocks: &Clocks) -> Test {
-    let Clocks { silence, minutes, attempts, busy } = clocks;
+    let Clocks { silence, attempts, busy } = clocks;
     let test = Test::new().config(&format!(
         "retries:\n  attempts: {attempts}\n  failures_in_a_row: 20\n  busy_waits_seconds: {busy}\n\
-         limits:\n  silence_seconds: {silence}\n  other_minutes: {minutes}\n  maker_minutes: {minutes}\n"
+         limits:\n  silence_seconds: {silence}\n  other_minutes: 1\n  maker_minutes: 1\n"
     ));
     let bin = test.base().join("bin");
     std::fs::create_dir_all(&bin).unwrap();

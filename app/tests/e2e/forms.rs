@@ -45,8 +45,7 @@ fn say(text: &str) -> Reply {
 fn test(row: &Row, model: &Model, agents: &str) -> Test {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/clients").join(row.program);
     assert!(place.is_file(), "{} is not there: run `cargo xtask clients`", place.display());
-    let limits = "limits:\n  silence_seconds: 60\n";
-    let test = Test::new().config(&format!("{limits}{agents}"));
+    let test = Test::new().config(agents);
     let bin = test.base().join("bin");
     std::fs::create_dir_all(&bin).unwrap();
     std::os::unix::fs::symlink(place, bin.join(row.spec.split(':').next().unwrap())).unwrap();

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -75,7 +76,15 @@ pub(crate) struct Model {
 struct Shared {
     script: Mutex<Script>,
     asked: Mutex<Vec<Asked>>,
+    overdue: Mutex<Option<Overdue>>,
     closed: AtomicBool,
+}
+
+/// From when on a client is overdue.
+struct Overdue {
+    file: PathBuf,
+    /// Requests that were turned away or cut off till then.
+    after: usize,
 }
 
 impl Model {
@@ -85,7 +94,8 @@ impl Model {
         let script =
             script.iter().map(|(who, replies)| ((*who).to_owned(), replies.iter().cloned().collect()));
         let script = Mutex::new(script.collect());
-        let shared = Arc::new(Shared { script, asked: Mutex::default(), closed: AtomicBool::new(false) });
+        let (asked, overdue) = Default::default();
+        let shared = Arc::new(Shared { script, asked, overdue, closed: AtomicBool::new(false) });
         let answering = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -107,6 +117,12 @@ impl Model {
         let other = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (held, _) = bound.accept().unwrap();
         Nobody { address: format!("http://127.0.0.1:{port}"), _held: (held, other) }
+    }
+
+    /// Makes this file, with which time limits begin to count, when a client waits for an answer that never comes, or
+    /// when so many of its requests were turned away or cut off that it is trying for ever.
+    pub(crate) fn makes_overdue(&self, file: PathBuf, after: usize) {
+        *self.shared.overdue() = Some(Overdue { file, after });
     }
 
     /// What this archetype's clients have sent, in order.
@@ -156,6 +172,7 @@ impl Shared {
             return send(stream, "200 OK", "application/json", &wire::beside(&path).to_string());
         };
         let reply = self.next(&body);
+        self.note_overdue(&reply);
         match &reply {
             Reply::Hang => wait_for_end(stream),
             Reply::Stall | Reply::Drop => {
@@ -184,6 +201,19 @@ impl Shared {
             Reply::Say(_) | Reply::Use(..) => {
                 send(stream, "200 OK", interface.kind(false), &interface.whole(&reply).to_string());
             }
+        }
+    }
+
+    fn overdue(&self) -> MutexGuard<'_, Option<Overdue>> {
+        self.overdue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_overdue(&self, reply: &Reply) {
+        let failed =
+            self.asked().iter().filter(|asked| matches!(asked.kind, Kind::Refused | Kind::Begun)).count();
+        let waits = matches!(reply, Reply::Hang | Reply::Stall);
+        if let Some(overdue) = self.overdue().as_ref().filter(|overdue| waits || failed >= overdue.after) {
+            let _ = std::fs::write(&overdue.file, "");
         }
     }
 

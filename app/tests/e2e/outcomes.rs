@@ -192,7 +192,10 @@ fn bx05_a_test_command_that_can_t_run_is_an_environment_fault() {
 
 #[test]
 fn m_f7_a_test_that_hangs_or_reads_is_ended() {
-    let test = Test::new().play("").tests("cat; sleep 600").config("limits:\n  tests_seconds: 1\n");
+    let test = Test::new()
+        .play("")
+        .tests("cat; touch {base}/overdue; sleep 600")
+        .config("limits:\n  tests_seconds: 1\n");
     let ended = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     assert_eq!(ended.events("tests.done")[0]["result"], "timed_out");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::harness::{Test, review};
+use crate::harness::{Test, as_strs, review};
 
 const FOUND: &str =
     "src/app.txt:3 | WARNING | reliability | Line three loses its end | Keep the end | `src/app.txt:3`";
@@ -136,7 +136,7 @@ fn bx_32_list_and_status_look_into_every_repository() {
 fn bx_32_a_run_nobody_drives_any_more_is_told_apart() {
     let test = Test::new().play("== maker ==\nsleep 60000\nsay <<END\nnever\nEND\n\n");
     let arguments = test.arguments("Add a line", &["--auto-merge"]);
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let arguments = as_strs(&arguments);
     test.during(&arguments, |child| {
         test.wait_for("agent.start", Some("maker"));
         let driven = Command::new(env!("CARGO_BIN_EXE_archeflow"))
@@ -201,7 +201,7 @@ fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, u
     // A request is answered at once, so that a page that makes some can finish loading.
     let answer = || {
         while let Ok((mut stream, _)) = listener.accept() {
-            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(2)));
+            let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(10)));
             let _ = stream.set_nonblocking(false);
             // A browser may open a line ahead of a request that its policy then forbids: nothing is said on that one.
             let mut request = [0; 4096];
@@ -216,7 +216,7 @@ fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, u
     let begun = std::time::Instant::now();
     while child.try_wait().unwrap().is_none() {
         answer();
-        if begun.elapsed() > std::time::Duration::from_secs(120) {
+        if begun.elapsed() > crate::harness::LONG {
             let _ = child.kill();
             let _ = child.wait();
             panic!("the browser did not come back");

@@ -12,10 +12,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::harness::{TASK, Test, review};
+use crate::harness::{LONG, TASK, Test, review};
 
 const CLEAR: &str = "\x1b[2J";
-const LONG: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
 struct Pty {
@@ -267,7 +266,7 @@ fn af_122_watch_ends_in_every_way_and_leaves_the_terminal_as_it_was() {
     }
     let before = test.journal_bytes(&test.run_ids()[0]);
     let pty = Pty::start(&test, &["watch"], (100, 30));
-    pty.see("Maker").press("s").see("kill -INT").press("x").press("q");
+    pty.see("Maker").press("s").see("Stop the run?").press("n").press("q");
     assert_eq!(pty.ends().0, 0);
     assert_eq!(test.journal_bytes(&test.run_ids()[0]), before, "watching writes nothing");
     ended(&test, driver);
@@ -408,6 +407,43 @@ fn r20_the_question_is_answered_on_the_screen_or_later_in_watch() {
     let (code, sent) = pty.ends();
     assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
     assert_eq!(test.git(["log", "-1", "--format=%P"]).split(' ').count(), 2, "it has landed");
+}
+
+#[test]
+fn r20_a_question_is_answered_from_another_process() {
+    for view in [&["--tui"][..], &[]] {
+        let test = Test::new().play("");
+        let arguments = test.arguments(TASK, view);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let pty = Pty::start(&test, &arguments, (110, 32));
+        let asked = test.wait_for("question.asked", None);
+        let id = test.run_ids()[0].clone();
+        // A pause in between takes nothing away from the question.
+        assert_eq!(test.beside(&["pause", &id]).code, 0);
+        assert_eq!(test.beside(&["resume", &id]).code, 0);
+        let answered = test.beside(&["answer", &id, "yes"]);
+        assert_eq!((answered.code, &answered.json["reason"]), (0, &"answered".into()), "{answered}");
+        let (code, sent) = if view.is_empty() { pty.says("Complete") } else { pty.ends() };
+        assert_eq!(code, 0, "{}", String::from_utf8_lossy(&sent));
+        let line = test.wait_for("question.answered", None);
+        assert_eq!((&line["data"]["by"], &line["data"]["start_seq"]), (&"control".into(), &asked["seq"]));
+        assert_eq!(test.git(["log", "-1", "--format=%P"]).split(' ').count(), 2, "it has landed");
+    }
+}
+
+#[test]
+fn af_122_watch_pauses_resumes_and_stops_the_run_of_another_process() {
+    let test = Test::new().play(WAITS);
+    let mut driver = elsewhere(&test);
+    let pty = Pty::start(&test, &["watch"], (100, 30));
+    pty.see("Maker").press("p").see("The run is paused").press("\x1b").see("paused");
+    pty.press("p").see("The run is resumed").press("\x1b").see("running");
+    pty.press("s").see("Stop the run?").press("y").see("The run is being stopped");
+    assert_eq!(driver.wait().unwrap().code(), Some(130));
+    pty.press("\x1b").see("interrupted").press("q");
+    assert_eq!(pty.ends().0, 0);
+    let kinds = ["run.paused", "run.resumed", "session.end"];
+    assert!(kinds.iter().all(|kind| test.wait_for(kind, None)["type"] == *kind));
 }
 
 const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;b3duZWQ=\u{7}\u{1b}[3J\u{1b}[?1000h\u{1b}Pq#0;2;0;0;0#0~~\u{1b}\\\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}\r\u{8}\u{7}end";

@@ -19,7 +19,7 @@ flock -n 9 || echo "$item $ARCHEFLOW_ROLE" >> "$stage/twice"
 # Waits for what somebody else does, but not for ever.
 until_there() {
     tries=0
-    while [ ! -e "$1" ] && [ $tries -lt 300 ]; do
+    while [ ! -e "$1" ] && [ $tries -lt 6000 ]; do
         sleep 0.05
         tries=$((tries + 1))
         echo "waiting for $1" >&2
@@ -27,7 +27,7 @@ until_there() {
 }
 
 case "$item" in
-hang-*-"$ARCHEFLOW_ROLE") sleep 1000 ;;
+hang-*-"$ARCHEFLOW_ROLE") : > "$stage/overdue"; sleep 10000 ;;
 esac
 
 case "$ARCHEFLOW_ROLE" in
@@ -69,7 +69,7 @@ maker)
         until_there "$stage/$item.moved"
         ;;
     red-*) : > src/red ;;
-    slow-*) echo "sleep 1000" > "tests/${item}_test.sh" ;;
+    slow-*) echo ": > '$stage/overdue'; sleep 10000" > "tests/${item}_test.sh" ;;
     dear-*) echo '{"input_tokens": 10, "output_tokens": 10, "cost_usd": 50}' > "$ARCHEFLOW_USAGE_FILE" ;;
     esac
     case "$item" in

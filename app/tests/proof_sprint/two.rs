@@ -10,7 +10,8 @@ use std::thread;
 use serde_json::Value;
 
 use super::watcher::Watcher;
-use super::world::{World, rows, told};
+use super::world::{World, rows};
+use crate::user::printed;
 
 const PROJECTS: usize = 10;
 const ITEMS: usize = 30;
@@ -66,7 +67,7 @@ fn add(world: &World, changes: &AtomicUsize) -> Vec<String> {
     let one = |n: usize| {
         let (id, project) = (format!("ok-late-{n}"), format!("q{}", n % PROJECTS));
         let output = world.sprint(&["add", &project, &id, "--id", &id, "--estimate", "S"]).output().unwrap();
-        assert!(output.status.success(), "{}", told(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         changes.fetch_add(1, Ordering::SeqCst);
         id
     };
@@ -80,9 +81,9 @@ fn cancel(world: &World, changes: &AtomicUsize) -> Vec<String> {
         let output = world.sprint(&["cancel", id]).output().unwrap();
         let done = output.status.success();
         assert!(
-            done || told(&output).contains("only what has not begun can be cancelled"),
+            done || printed(&output).contains("only what has not begun can be cancelled"),
             "{}",
-            told(&output)
+            printed(&output)
         );
         changes.fetch_add(usize::from(done), Ordering::SeqCst);
         done

@@ -82,7 +82,7 @@ fn is_green(world: &World, project: &str, commit: &str) -> bool {
     let script = r#"
         rm -rf "$HOME/tree" && mkdir "$HOME/tree"
         git -C "$1" archive --format=tar "$2" | tar -x -C "$HOME/tree"
-        cd "$HOME/tree" && timeout 60 sh check.sh
+        cd "$HOME/tree" && timeout 600 sh check.sh
     "#;
     world.own("sh").args(["-ec", script, "sh", project, commit]).output().unwrap().status.success()
 }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::process::{Child, Command};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::hub::{Projects, ROOM};
+use crate::user::{PROGRAM, logs_in, printed, processes};
 
 const CAST: &str = include_str!("cast.sh");
 const ITEMS: &str = include_str!("items.txt");
@@ -69,23 +72,29 @@ pub(crate) fn rows(table: &str) -> Vec<Row> {
 pub(crate) type Tree = BTreeMap<String, String>;
 
 /// However many fail, and however busy the machine is: what is proved here is something else.
-const SETTINGS: &str =
-    "sprint: {slots: 6, failures: 100, quality_percent: 0, load_percent: 100000, memory_mb: 0}\n";
+const SETTINGS: &str = "slots: 6, failures: 100, quality_percent: 0";
 
 pub(crate) struct World {
-    dir: TempDir,
+    projects: Projects,
     pub(crate) rows: Vec<Row>,
+}
+
+impl Deref for World {
+    type Target = Projects;
+
+    fn deref(&self) -> &Projects {
+        &self.projects
+    }
 }
 
 impl World {
     pub(crate) fn new(rows: Vec<Row>) -> World {
-        let dir = TempDir::with_prefix("archeflow-proof-").unwrap();
-        let world = World { dir, rows };
-        for folder in ["home/stage", "home/.config/archeflow", "watcher", "tmp", "hub/docs/orchestra"] {
+        let world = World { projects: Projects::new(&[]), rows };
+        for folder in ["home/stage", "watcher", "hub/docs/orchestra"] {
             fs::create_dir_all(world.base().join(folder)).unwrap();
         }
-        fs::write(world.base().join("cast.sh"), CAST).unwrap();
-        fs::write(world.base().join("home/.config/archeflow/config.yaml"), SETTINGS).unwrap();
+        world.write("cast.sh", CAST);
+        world.configure(&format!("sprint: {{{SETTINGS}, {ROOM}}}\n"));
         world.projects().iter().for_each(|project| world.make(project));
         let items: Vec<Value> = world.rows.iter().map(Row::json).collect();
         let queue = serde_json::to_string_pretty(&json!({ "version": 1, "items": items })).unwrap();
@@ -94,23 +103,10 @@ impl World {
     }
 
     fn make(&self, project: &str) {
-        for (path, text) in base_tree(project) {
-            let path = self.repo(project).join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        for arguments in [&["init", "-q", "-b", "main"][..], &["add", "-A"], &["commit", "-q", "-m", "First"]]
-        {
-            self.git(project, arguments);
-        }
-    }
-
-    pub(crate) fn base(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
-    pub(crate) fn hub(&self) -> PathBuf {
-        self.base().join("hub")
+        let tree = base_tree(project);
+        let files: Vec<(&str, &str)> =
+            tree.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        self.repository(&self.repo(project), &files);
     }
 
     pub(crate) fn repo(&self, project: &str) -> PathBuf {
@@ -121,35 +117,27 @@ impl World {
         self.base().join("home/stage")
     }
 
-    pub(crate) fn queue_file(&self) -> PathBuf {
-        self.hub().join("docs/orchestra/queue.json")
-    }
-
     pub(crate) fn projects(&self) -> BTreeSet<String> {
         self.rows.iter().map(|row| row.project.clone()).collect()
     }
 
     /// A command of the test's own, told from the sprint's by its home.
     pub(crate) fn own(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let mut command = self.command(program);
         command.env("HOME", self.base().join("watcher")).env("GIT_OPTIONAL_LOCKS", "0");
-        command.current_dir(self.hub()).stdin(Stdio::null());
         command
     }
 
     pub(crate) fn git(&self, project: &str, arguments: &[&str]) -> String {
-        let who = ["-c", "user.name=Jo", "-c", "user.email=jo@example.org"];
-        let output = self.own("git").args(["-C", project]).args(who).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{project}: git {arguments:?}: {}", told(&output));
+        let output = self.own("git").args(["-C", project]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{project}: git {arguments:?}: {}", printed(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// `archeflow sprint …` as a user would say it.
     pub(crate) fn sprint(&self, arguments: &[&str]) -> Command {
-        let mut command = self.own(env!("CARGO_BIN_EXE_archeflow"));
-        command.env("HOME", self.base().join("home")).env("TMPDIR", self.base().join("tmp"));
-        command.env("ARCHEFLOW_SHADOWS", "off").env_remove("GIT_OPTIONAL_LOCKS");
+        let mut command = self.command(PROGRAM);
+        command.env("ARCHEFLOW_FAILPOINT_LIMITS", self.stage().join("overdue"));
         command.arg("sprint").args(arguments);
         command
     }
@@ -174,29 +162,8 @@ impl World {
         lines[lines.len().saturating_sub(120)..].join("\n")
     }
 
-    /// The queue as it lies there, or what is wrong with it.
-    pub(crate) fn queue(&self) -> Result<Value, String> {
-        let text = fs::read(self.queue_file()).map_err(|error| error.to_string())?;
-        serde_json::from_slice(&text).map_err(|error| error.to_string())
-    }
-
-    /// Field by item.
-    pub(crate) fn fields(&self, name: &str) -> BTreeMap<String, String> {
-        let queue = self.queue().unwrap();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let items = queue["items"].as_array().unwrap().iter();
-        items.map(|item| (text(&item["id"]), text(&item[name]))).collect()
-    }
-
     pub(crate) fn expected(&self) -> BTreeMap<String, String> {
         self.rows.iter().map(|row| (row.id.clone(), row.ends.clone())).collect()
-    }
-
-    /// The lines of every log of a sprint.
-    pub(crate) fn log(&self) -> Vec<Value> {
-        let files = journals(&self.hub().join(".archeflow/sprints"));
-        let texts = files.iter().map(|path| fs::read_to_string(path).unwrap_or_default());
-        texts.flat_map(|text| lines(&text)).collect()
     }
 
     /// What was ordered and not answered yet, by type, with its data as text.
@@ -222,7 +189,7 @@ impl World {
         let folders = runs.map(|rows| self.repo(&rows[0].project).join(".archeflow/events"));
         let all = folders.chain([self.hub().join(".archeflow/sprints")]);
         let size = |path: &PathBuf| fs::metadata(path).map_or(0, |found| found.len());
-        all.flat_map(|folder| journals(&folder)).map(|path| size(&path)).sum()
+        all.flat_map(|folder| logs_in(&folder)).map(|path| size(&path)).sum()
     }
 
     /// What the target of a project must hold when all is over.
@@ -267,20 +234,16 @@ impl World {
 
     /// Processes that belong to the sprint, with their command lines.
     pub(crate) fn processes(&self) -> Vec<(i32, String)> {
-        let home = format!("HOME={}", self.base().join("home").display());
-        let numbers = fs::read_dir("/proc").unwrap().flatten();
-        let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        let ours = numbers.filter(|pid| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let home = format!("HOME={}", self.home().display());
+        let ours = processes("environ").into_iter().filter(|(_, environment)| {
             environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
         });
-        ours.map(|pid| (pid, words(pid))).filter(|(_, words)| !words.is_empty()).collect()
+        ours.map(|(pid, _)| (pid, words(pid))).filter(|(_, words)| !words.is_empty()).collect()
     }
 
     /// This program among them, by number and command line.
     pub(crate) fn programs(&self) -> Vec<(i32, String)> {
-        let me = env!("CARGO_BIN_EXE_archeflow");
-        self.processes().into_iter().filter(|(_, words)| words.starts_with(me)).collect()
+        self.processes().into_iter().filter(|(_, words)| words.starts_with(PROGRAM)).collect()
     }
 }
 
@@ -315,24 +278,7 @@ fn base_tree(project: &str) -> Tree {
     files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()
 }
 
-/// The whole lines of a log that may be growing.
-pub(crate) fn lines(text: &str) -> Vec<Value> {
-    text.split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-fn journals(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
-}
-
 fn words(pid: i32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
-}
-
-pub(crate) fn told(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }

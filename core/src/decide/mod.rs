@@ -19,7 +19,7 @@ mod shadows;
 mod system;
 mod turns;
 
-use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share};
+use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share, Verb};
 use crate::model::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict, counted};
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
@@ -31,7 +31,22 @@ use settle::{asks, finish, hook, line, stop};
 ///
 /// An empty answer means: wait for the world. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Event> {
-    budget::admit(run, accounts::admit(run, follows(run)))
+    let events = budget::admit(run, accounts::admit(run, follows(run)));
+    if run.paused.is_some() && !may_be_ordered_while_paused(&events) { vec![] } else { events }
+}
+
+/// A paused run still draws conclusions, such as a verdict or a break, but orders nothing. The only exception is the
+/// rest of a landing whose target branch has already moved: its tests, and the revert if they fail. Until then the
+/// branch holds a merge that nobody has tested.
+///
+/// A batch with an order in it waits as a whole: the same one follows once the run is resumed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "two orders are the exception, whatever orders there are")]
+fn may_be_ordered_while_paused(events: &[Event]) -> bool {
+    events.iter().filter(|event| event.verb() == Verb::Ordered).all(|order| match order {
+        Event::TestsStart(tests) => tests.post_merge,
+        Event::RevertIntent(_) => true,
+        _ => false,
+    })
 }
 
 fn follows(run: &Run) -> Vec<Event> {
@@ -160,7 +175,7 @@ fn begin(run: &Run) -> Vec<Event> {
         let domain = format!("domain {}", request.domain.name());
         events.push(point(PROGRAM, "AF-004", request.chosen.domain_by.clone(), domain));
     }
-    let lessons = memory::said(&request.past, &request.team, &request.config.boundaries);
+    let lessons = memory::decision_points(&request.past, &request.team, &request.config.boundaries);
     events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
     events.push(enter(run, "start", 1, Phase::Plan));
     events

@@ -25,7 +25,7 @@ pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Event> {
     }
     let parts = counted(parts(run), "part");
     vec![
-        point(PROGRAM, "AF-003", opened.subject.said(), format!("a review by {}", names.join(", "))),
+        point(PROGRAM, "AF-003", opened.subject.label(), format!("a review by {}", names.join(", "))),
         point(PROGRAM, "R17", plan, format!("shown in {parts}")),
         enter(run, "start", 1, Phase::Check),
     ]

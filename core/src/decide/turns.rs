@@ -133,7 +133,7 @@ fn routed(state: LoopState, by: Speaker, spoken: &TurnSignal, facts: TurnFacts) 
     let (Some(agent), Some(next)) = (spoken.agent, spoken.next) else {
         return Err("the block names nobody".to_owned());
     };
-    turn::heard(state, turn::RoutedSignal { by, agent, result: spoken.result, next, facts })
+    turn::event_of(state, turn::RoutedSignal { by, agent, result: spoken.result, next, facts })
 }
 
 /// A plan of all loops is shown to a person, whoever the Planner names next (MX-02); only its questions are questions.

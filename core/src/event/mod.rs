@@ -44,8 +44,8 @@ pub use review::{
 };
 pub(crate) use room::{fitting, written};
 pub use start::{
-    Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunReentered,
-    RunStart, SessionEnd, SessionStart,
+    Artifact, Base, Chosen, Imported, MergeRequested, Past, RunContinued, RunDiscarded, RunPaused,
+    RunReentered, RunResumed, RunStart, SessionEnd, SessionStart,
 };
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -125,6 +125,8 @@ language! {
     Reported "run.start" RunStart(RunStart),
     Reported "session.start" SessionStart(SessionStart),
     Reported "session.end" SessionEnd(SessionEnd),
+    Reported "run.paused" RunPaused(RunPaused),
+    Reported "run.resumed" RunResumed(RunResumed),
     Reported "run.reentered" RunReentered(RunReentered),
     Reported "review.opened" ReviewOpened(ReviewOpened),
     Reported "loop.opened" LoopOpened(LoopOpened),

@@ -122,6 +122,20 @@ pub struct SessionEnd {
     pub signal: i32,
 }
 
+/// A person paused the run: nothing is ordered until it is resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPaused {
+    /// How the request came, e.g. `control` for the control socket.
+    pub by: String,
+}
+
+/// The pause is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// How the request came: `control`, or the command that drives the run again.
+    pub by: String,
+}
+
 /// `--start-from`: earlier artifacts stand in for the phases before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReentered {

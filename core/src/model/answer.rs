@@ -1,47 +1,31 @@
-//! What an agent said, once read.
+//! The answer of an agent, once read.
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{Finding, Millionths, Traits, TurnSignal};
 
-/// The status token on the last line of an answer (AF-040).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Status {
-    /// No token, two different ones, or one that is not final: done as far as one can tell (D-02).
-    #[default]
-    Unverified,
-    Done,
-    DoneWithConcerns,
-    NeedsContext,
-    Blocked,
-}
-
-impl Status {
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Unverified => "UNVERIFIED",
-            Status::Done => "DONE",
-            Status::DoneWithConcerns => "DONE_WITH_CONCERNS",
-            Status::NeedsContext => "NEEDS_CONTEXT",
-            Status::Blocked => "BLOCKED",
-        }
+named! {
+    /// The status token on the last line of an answer (AF-040).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Status {
+        /// No token, two different ones, or one that is not final: taken as done (D-02).
+        #[default]
+        Unverified = "UNVERIFIED",
+        Done = "DONE",
+        DoneWithConcerns = "DONE_WITH_CONCERNS",
+        NeedsContext = "NEEDS_CONTEXT",
+        Blocked = "BLOCKED",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
-    Approved,
-    Rejected,
-}
-
-impl Verdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Approved => "APPROVED",
-            Verdict::Rejected => "REJECTED",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Verdict {
+        Approved = "APPROVED",
+        Rejected = "REJECTED",
     }
 }
 
@@ -61,7 +45,7 @@ pub struct Answer {
     pub said: AnswerBody,
     #[serde(default, skip_serializing_if = "Traits::is_plain")]
     pub traits: Traits,
-    /// The block of a seat in a loop; nobody else has one.
+    /// The block of a role in a loop; other agents have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoken: Option<Box<TurnSignal>>,
     /// Dispositions of earlier findings, from a `Prior issues` section.
@@ -111,7 +95,7 @@ pub struct Confidence {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Review {
-    /// The word; `None` when it is missing or said both ways.
+    /// The word; `None` when it is missing or given both ways.
     pub verdict: Option<Verdict>,
     /// `FINDINGS: n`, when given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +113,7 @@ pub struct Review {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prior {
     pub disposition: Disposition,
-    /// The line it stands on: names the finding by id or in words.
+    /// The line it is on: names the finding by id or in words.
     pub text: String,
 }
 

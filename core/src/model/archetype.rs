@@ -1,10 +1,11 @@
-//! Archetypes are open data; roles are the closed set the machine must tell apart.
+//! Archetypes are open data; roles are the closed set the program distinguishes.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
+use super::named::named;
 
 /// What the machine must know of an archetype. All else about it is its Markdown file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,16 +19,18 @@ pub enum Role {
     Reviewer,
 }
 
-/// A price class of model. The names of one vendor's models are accepted and written, as in the founding documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tier {
-    #[serde(alias = "cheap")]
-    Haiku,
-    #[serde(alias = "standard")]
-    Sonnet,
-    #[serde(alias = "premium")]
-    Opus,
+named! {
+    /// A price class of model. The names of one vendor's models are accepted and written, as in the founding documents.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Tier {
+        #[serde(alias = "cheap")]
+        Haiku = "haiku",
+        #[serde(alias = "standard")]
+        Sonnet = "sonnet",
+        #[serde(alias = "premium")]
+        Opus = "opus",
+    }
 }
 
 impl Tier {
@@ -41,50 +44,20 @@ impl Tier {
             _ => None,
         }
     }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Tier::Haiku => "haiku",
-            Tier::Sonnet => "sonnet",
-            Tier::Opus => "opus",
-        }
-    }
 }
 
-/// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to anybody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sight {
-    Task,
-    Research,
-    Proposal,
-    Risks,
-    Diff,
-    Summary,
-    Feedback,
-}
-
-impl Sight {
-    pub const ALL: [Sight; 7] = [
-        Sight::Task,
-        Sight::Research,
-        Sight::Proposal,
-        Sight::Risks,
-        Sight::Diff,
-        Sight::Summary,
-        Sight::Feedback,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Sight::Task => "task",
-            Sight::Research => "research",
-            Sight::Proposal => "proposal",
-            Sight::Risks => "risks",
-            Sight::Diff => "diff",
-            Sight::Summary => "summary",
-            Sight::Feedback => "feedback",
-        }
+named! {
+    /// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to anybody.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Sight {
+        Task = "task",
+        Research = "research",
+        Proposal = "proposal",
+        Risks = "risks",
+        Diff = "diff",
+        Summary = "summary",
+        Feedback = "feedback",
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Oid;
+use super::named::named;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,7 +29,7 @@ pub struct ChangedFile {
 pub struct Change {
     pub commit: Oid,
     pub tree: Oid,
-    /// Where the ref that keeps it stands in the user's repository.
+    /// The ref that keeps it in the user's repository.
     pub kept_as: String,
     pub files: Vec<ChangedFile>,
     /// Files beyond the number kept in the log.
@@ -62,45 +63,19 @@ pub struct Counted {
     pub detail: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sign {
-    TestsRemoved,
-    TestsWeakened,
-    CiChanged,
-    OwnStateChanged,
-    Credential,
-    SymlinkAdded,
-    SubmoduleChanged,
-    LargeBinary,
-    TestsFailing,
-}
-
-impl Sign {
-    pub const ALL: [Sign; 9] = [
-        Sign::TestsRemoved,
-        Sign::TestsWeakened,
-        Sign::CiChanged,
-        Sign::OwnStateChanged,
-        Sign::Credential,
-        Sign::SymlinkAdded,
-        Sign::SubmoduleChanged,
-        Sign::LargeBinary,
-        Sign::TestsFailing,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Sign::TestsRemoved => "tests_removed",
-            Sign::TestsWeakened => "tests_weakened",
-            Sign::CiChanged => "ci_changed",
-            Sign::OwnStateChanged => "own_state_changed",
-            Sign::Credential => "credential",
-            Sign::SymlinkAdded => "symlink_added",
-            Sign::SubmoduleChanged => "submodule_changed",
-            Sign::LargeBinary => "large_binary",
-            Sign::TestsFailing => "tests_failing",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Sign {
+        TestsRemoved = "tests_removed",
+        TestsWeakened = "tests_weakened",
+        CiChanged = "ci_changed",
+        OwnStateChanged = "own_state_changed",
+        Credential = "credential",
+        SymlinkAdded = "symlink_added",
+        SubmoduleChanged = "submodule_changed",
+        LargeBinary = "large_binary",
+        TestsFailing = "tests_failing",
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Reproduction;
+use super::named::named;
 
 /// The source of findings that no model can waive (D-07).
 pub const PROGRAM: &str = "program";
@@ -20,26 +21,18 @@ pub const CATEGORIES: [&str; 9] = [
     "testing",
 ];
 
-/// Graver compares greater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Severity {
-    Info,
-    Warning,
-    Critical,
-}
-
-impl Severity {
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Info => "INFO",
-            Severity::Warning => "WARNING",
-            Severity::Critical => "CRITICAL",
-        }
+named! {
+    /// Graver compares greater.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum Severity {
+        Info = "INFO",
+        Warning = "WARNING",
+        Critical = "CRITICAL",
     }
 }
 
-/// What a Trickster's reliability finding says is wrong: it decides the route (AF-090).
+/// The kind of flaw in a Trickster's reliability finding: it decides the route (AF-090).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flaw {
@@ -47,20 +40,13 @@ pub enum Flaw {
     TestGap,
 }
 
-/// Who gets a finding in the next cycle. The Creator is the higher destination (AF-094).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Destination {
-    Maker,
-    Creator,
-}
-
-impl Destination {
-    pub fn name(self) -> &'static str {
-        match self {
-            Destination::Maker => "maker",
-            Destination::Creator => "creator",
-        }
+named! {
+    /// The role that gets a finding in the next cycle. The Creator is the higher destination (AF-094).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Destination {
+        Maker = "maker",
+        Creator = "creator",
     }
 }
 
@@ -71,7 +57,7 @@ pub struct Citation {
     /// 0 when only the file is named.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub line: u32,
-    /// The code the reviewer says stands there.
+    /// The code that is there according to the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
     /// Filled in by the host, which can look: `None` until then, and when there was no tree to look in.

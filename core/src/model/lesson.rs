@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+
 /// A lesson as it is kept in `.archeflow/memory/lessons.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lesson {
@@ -32,28 +34,18 @@ pub struct Lesson {
     pub ineffective: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LessonKind {
-    Pattern,
-    Preference,
-    ArchetypeHint,
-    AntiPattern,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LessonKind {
+        Pattern = "pattern",
+        Preference = "preference",
+        ArchetypeHint = "archetype_hint",
+        AntiPattern = "anti_pattern",
+    }
 }
 
 impl LessonKind {
-    pub const ALL: [LessonKind; 4] =
-        [LessonKind::Pattern, LessonKind::Preference, LessonKind::ArchetypeHint, LessonKind::AntiPattern];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonKind::Pattern => "pattern",
-            LessonKind::Preference => "preference",
-            LessonKind::ArchetypeHint => "archetype_hint",
-            LessonKind::AntiPattern => "anti_pattern",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<LessonKind> {
         LessonKind::ALL.into_iter().find(|kind| kind.name() == word)
     }

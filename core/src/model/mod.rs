@@ -1,4 +1,4 @@
-//! The nouns: plain data with public fields. Everything in the log and on the screen is said in these words.
+//! The nouns: plain data with public fields. Everything in the log and on the screen is made of them.
 
 mod answer;
 mod archetype;
@@ -8,6 +8,7 @@ mod count;
 mod finding;
 mod lesson;
 mod loop_policy;
+pub(crate) mod named;
 mod number;
 mod outcome;
 mod overlay;

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{Phase, Sight, Tier};
 
 /// Hundredths, so that 1.5 is kept exactly (D-13).
 pub type Hundredths = u32;
 
-/// A set of glasses for everybody who looks at the change (BX-07).
+/// A focus for all reviewers of the change (BX-07).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lens {
     /// One name, or several when lenses are stacked.
@@ -35,26 +36,18 @@ pub struct Attention {
     pub extra_categories: Vec<String>,
 }
 
-/// When a file of the project is put before an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FileTiming {
-    Always,
-    Plan,
-    Check,
+named! {
+    /// When a file of the project is shown to an agent.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum FileTiming {
+        Always = "always",
+        Plan = "plan",
+        Check = "check",
+    }
 }
 
 impl FileTiming {
-    pub const ALL: [FileTiming; 3] = [FileTiming::Always, FileTiming::Plan, FileTiming::Check];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            FileTiming::Always => "always",
-            FileTiming::Plan => "plan",
-            FileTiming::Check => "check",
-        }
-    }
-
     pub fn holds_in(self, phase: Phase) -> bool {
         match self {
             FileTiming::Always => true,
@@ -64,52 +57,30 @@ impl FileTiming {
     }
 }
 
-/// A kind of evidence that a lens can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Proof {
-    /// A line reference that was not found wanting.
-    Line,
-    /// Output of a command, or steps to reproduce.
-    Run,
-    /// A quotation of the text in question.
-    Quote,
-}
-
-impl Proof {
-    pub const ALL: [Proof; 3] = [Proof::Line, Proof::Run, Proof::Quote];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Proof::Line => "line",
-            Proof::Run => "run",
-            Proof::Quote => "quote",
-        }
+named! {
+    /// A kind of evidence that a lens can ask for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Proof {
+        /// A line reference that was not found wanting.
+        Line = "line",
+        /// Output of a command, or steps to reproduce.
+        Run = "run",
+        /// A quotation of the text in question.
+        Quote = "quote",
     }
 }
 
-/// When a cycle is good enough to land.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum ExitWhen {
-    #[default]
-    AllApproved,
-    NoCritical,
-    Convergence,
-    Always,
-}
-
-impl ExitWhen {
-    pub const ALL: [ExitWhen; 4] =
-        [ExitWhen::AllApproved, ExitWhen::NoCritical, ExitWhen::Convergence, ExitWhen::Always];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ExitWhen::AllApproved => "all_approved",
-            ExitWhen::NoCritical => "no_critical",
-            ExitWhen::Convergence => "convergence",
-            ExitWhen::Always => "always",
-        }
+named! {
+    /// When a cycle is good enough to land.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ExitWhen {
+        #[default]
+        AllApproved = "all_approved",
+        NoCritical = "no_critical",
+        Convergence = "convergence",
+        Always = "always",
     }
 }
 
@@ -117,13 +88,13 @@ impl ExitWhen {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Overlay {
-    /// The team or workflow file that says who sits.
+    /// The team or workflow file that selects the agents.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub team: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub workflow: String,
     pub exit: ExitWhen,
-    /// What the workflow says about a phase.
+    /// The workflow's text for a phase.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<Phase, String>,
     /// Narrows what a phase's archetypes see; a phase that is not named is not narrowed.
@@ -140,7 +111,7 @@ pub struct Overlay {
     /// Paths in the base commit whose content is put before agents, as data.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub context: BTreeMap<FileTiming, Vec<String>>,
-    /// Voice profiles, for those who write and judge prose.
+    /// Voice profiles, for agents that write and review prose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voice: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

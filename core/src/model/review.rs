@@ -1,8 +1,9 @@
-//! A change that somebody brings along to be looked at, and how findings about it are proved and known again.
+//! A change that is brought to be reviewed, and how findings about it are reproduced and recognised again.
 
 use serde::{Deserialize, Serialize};
 
 use super::Splitting;
+use super::named::named;
 use crate::event::Artifact;
 
 /// What a review is about.
@@ -16,32 +17,21 @@ pub struct Subject {
     pub key: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubjectKind {
-    WorkingTree,
-    Staged,
-    Branch,
-    Commits,
-    Patch,
-    PullRequest,
-}
-
-impl SubjectKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            SubjectKind::WorkingTree => "working tree",
-            SubjectKind::Staged => "staged changes",
-            SubjectKind::Branch => "branch",
-            SubjectKind::Commits => "commits",
-            SubjectKind::Patch => "patch",
-            SubjectKind::PullRequest => "pull request",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SubjectKind {
+        WorkingTree = "working tree",
+        Staged = "staged changes",
+        Branch = "branch",
+        Commits = "commits",
+        Patch = "patch",
+        PullRequest = "pull request",
     }
 }
 
 impl Subject {
-    pub fn said(&self) -> String {
+    pub fn label(&self) -> String {
         match self.name.as_str() {
             "" => self.kind.name().to_owned(),
             name => format!("{} {name}", self.kind.name()),
@@ -58,14 +48,14 @@ pub struct ReviewPart {
     pub bytes: u64,
 }
 
-/// A finding that people know and live with.
+/// A finding that people know and accept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AcceptedFinding {
     pub fingerprint: String,
     pub reason: String,
 }
 
-/// How a reviewer says its finding can be seen to be true.
+/// How a finding can be reproduced, according to its reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reproduction {
     /// Run by `sh -c` in a scratch copy of the reviewed tree. It fails where the finding is true.
@@ -83,25 +73,17 @@ pub struct Scratch {
     pub content: String,
 }
 
-/// What running a reproduction came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReproductionResult {
-    /// Fails on the change and, for a regression, passes on the base.
-    Confirmed,
-    /// Could not be run, or fails without the change as well.
-    NotReproduced,
-    /// Passes on the change.
-    Refuted,
-}
-
-impl ReproductionResult {
-    pub fn name(self) -> &'static str {
-        match self {
-            ReproductionResult::Confirmed => "confirmed",
-            ReproductionResult::NotReproduced => "not_reproduced",
-            ReproductionResult::Refuted => "refuted",
-        }
+named! {
+    /// The result of running a reproduction.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ReproductionResult {
+        /// Fails on the change and, for a regression, passes on the base.
+        Confirmed = "confirmed",
+        /// Could not be run, or fails without the change as well.
+        NotReproduced = "not_reproduced",
+        /// Passes on the change.
+        Refuted = "refuted",
     }
 }
 

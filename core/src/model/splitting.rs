@@ -31,10 +31,10 @@ impl Default for Splitting {
 impl Splitting {
     /// A smaller part has no room for the header of a file and a line of it.
     pub const SMALLEST_PART: u32 = 8_192;
-    /// Less of a line says nothing.
+    /// A shorter piece of a line is of no use.
     pub const SHORTEST_LINE: u32 = 80;
 
-    /// What a part may hold: at least so much that every file can be told of.
+    /// The size of a part: at least enough to mention every file.
     pub fn part(&self) -> usize {
         self.bytes_per_part.max(Self::SMALLEST_PART) as usize
     }

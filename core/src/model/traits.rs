@@ -1,17 +1,17 @@
-//! What the text of an answer is like, counted when it is read. Shadows are told by these numbers, so the log has
+//! What the text of an answer is like, counted when it is read. Shadows are detected by these numbers, so the log has
 //! to hold them: the text itself is an artifact.
 
 use serde::{Deserialize, Serialize};
 
-/// All zero and false for an answer that shows nothing; a role fills in only what its shadow is told by.
+/// All zero and false for an answer that shows nothing; a role fills in only what its shadow is detected by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Traits {
     // The Explorer.
-    /// It says what it recommends, under a heading or a label.
+    /// It has a recommendation, under a heading or a label.
     #[serde(skip_serializing_if = "is_false")]
     pub recommendation: bool,
-    /// Lines that leave the subject by their own account.
+    /// Lines that are off topic by their own account.
     #[serde(skip_serializing_if = "is_zero")]
     pub tangents: u32,
     /// Distinct files named.
@@ -20,10 +20,10 @@ pub struct Traits {
     /// Those among them that are never named with a word about why.
     #[serde(skip_serializing_if = "is_zero")]
     pub bare_files: u32,
-    /// It says what the files have in common.
+    /// It names what the files have in common.
     #[serde(skip_serializing_if = "is_false")]
     pub patterns: bool,
-    /// A conclusion stands in the last quarter of what is said.
+    /// There is a conclusion in the last quarter of the text.
     #[serde(skip_serializing_if = "is_false")]
     pub synthesis: bool,
 
@@ -31,7 +31,7 @@ pub struct Traits {
     /// Distinct traits, factories, layers and the like that the plan brings in.
     #[serde(skip_serializing_if = "is_zero")]
     pub abstractions: u32,
-    /// Reasons that lie in the future.
+    /// Reasons about the future.
     #[serde(skip_serializing_if = "is_zero")]
     pub future_proof: u32,
     /// Items of work, and those among them that go beyond the task by the plan's own account.
@@ -61,7 +61,7 @@ pub struct Traits {
     /// Above INFO, presupposing a system that is taken over already, and showing nothing.
     #[serde(skip_serializing_if = "is_zero")]
     pub compromised: u32,
-    /// The most often that one concern is said again in other words.
+    /// The most repetitions of one concern in other words.
     #[serde(skip_serializing_if = "is_zero")]
     pub reworded: u32,
     /// Above INFO, about what can't happen.

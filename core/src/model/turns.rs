@@ -1,65 +1,36 @@
-//! A loop between a person, a Planner, an Actor and a Judge as its log tells it: where it is, what was heard, what was said
-//! and done, and what is told about it.
+//! A loop between a person, a Planner, an Actor and a Judge from its log: its state, the events, the signals and
+//! steps, and the alerts.
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::{Risk, Speaker, Token};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoopState {
-    Idle,
-    /// The Planner plans.
-    Align,
-    /// The Planner asked, or a verdict can't be told; a person answers.
-    Waiting,
-    /// A plan that a person must approve before anybody acts on it (MX-02, MX-06).
-    Gate,
-    Execute,
-    Evaluate,
-    Approval,
-    /// Approved, on its way into the branch.
-    Landing,
-    Paused,
-    Failed,
-    Archived,
-    Stopped,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LoopState {
+        Idle = "idle",
+        /// The Planner plans.
+        Align = "align",
+        /// The Planner asked, or a verdict is unclear; a person answers.
+        Waiting = "waiting",
+        /// A plan that a person must approve before anybody acts on it (MX-02, MX-06).
+        Gate = "gate",
+        Execute = "execute",
+        Evaluate = "evaluate",
+        Approval = "approval",
+        /// Approved, on its way into the branch.
+        Landing = "landing",
+        Paused = "paused",
+        Failed = "failed",
+        Archived = "archived",
+        Stopped = "stopped",
+    }
 }
 
 impl LoopState {
-    pub const ALL: [LoopState; 12] = [
-        LoopState::Idle,
-        LoopState::Align,
-        LoopState::Waiting,
-        LoopState::Gate,
-        LoopState::Execute,
-        LoopState::Evaluate,
-        LoopState::Approval,
-        LoopState::Landing,
-        LoopState::Paused,
-        LoopState::Failed,
-        LoopState::Archived,
-        LoopState::Stopped,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            LoopState::Idle => "idle",
-            LoopState::Align => "align",
-            LoopState::Waiting => "waiting",
-            LoopState::Gate => "gate",
-            LoopState::Execute => "execute",
-            LoopState::Evaluate => "evaluate",
-            LoopState::Approval => "approval",
-            LoopState::Landing => "landing",
-            LoopState::Paused => "paused",
-            LoopState::Failed => "failed",
-            LoopState::Archived => "archived",
-            LoopState::Stopped => "stopped",
-        }
-    }
-
-    /// Who has to do something now; nobody while the program itself lands.
+    /// Whose turn it is; `None` while the program itself lands.
     pub fn whose(self) -> Option<Speaker> {
         match self {
             LoopState::Align => Some(Speaker::Planner),
@@ -83,147 +54,78 @@ impl LoopState {
     }
 }
 
-/// What was said or happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnEvent {
-    /// A goal that says something, signed by a person.
-    Goal,
-    Questions,
-    Answer,
-    Plan,
-    /// A plan that needs a person's yes.
-    GatedPlan,
-    Success,
-    Fail,
-    /// Forbidden, or nothing can be done about it (PC-03).
-    GraveFail,
-    Pass,
-    /// A PASS in the middle of a goal that is asked about only at its end (MX-01).
-    PassOn,
-    Insufficient,
-    /// The verdict can't be told: a person looks.
-    Unclear,
-    Approve,
-    RequestChanges,
-    Landed,
-    NotLanded,
-    Restart,
-    Clear,
-    Stop,
-}
-
-impl TurnEvent {
-    pub const ALL: [TurnEvent; 19] = [
-        TurnEvent::Goal,
-        TurnEvent::Questions,
-        TurnEvent::Answer,
-        TurnEvent::Plan,
-        TurnEvent::GatedPlan,
-        TurnEvent::Success,
-        TurnEvent::Fail,
-        TurnEvent::GraveFail,
-        TurnEvent::Pass,
-        TurnEvent::PassOn,
-        TurnEvent::Insufficient,
-        TurnEvent::Unclear,
-        TurnEvent::Approve,
-        TurnEvent::RequestChanges,
-        TurnEvent::Landed,
-        TurnEvent::NotLanded,
-        TurnEvent::Restart,
-        TurnEvent::Clear,
-        TurnEvent::Stop,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            TurnEvent::Goal => "goal",
-            TurnEvent::Questions => "questions",
-            TurnEvent::Answer => "answer",
-            TurnEvent::Plan => "plan",
-            TurnEvent::GatedPlan => "gated_plan",
-            TurnEvent::Success => "success",
-            TurnEvent::Fail => "fail",
-            TurnEvent::GraveFail => "grave_fail",
-            TurnEvent::Pass => "pass",
-            TurnEvent::PassOn => "pass_on",
-            TurnEvent::Insufficient => "insufficient",
-            TurnEvent::Unclear => "unclear",
-            TurnEvent::Approve => "approve",
-            TurnEvent::RequestChanges => "request_changes",
-            TurnEvent::Landed => "landed",
-            TurnEvent::NotLanded => "not_landed",
-            TurnEvent::Restart => "restart",
-            TurnEvent::Clear => "clear",
-            TurnEvent::Stop => "stop",
-        }
+named! {
+    /// An event of a loop: a signal of somebody, or something that happened.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TurnEvent {
+        /// A goal that is not empty, signed by a person.
+        Goal = "goal",
+        Questions = "questions",
+        Answer = "answer",
+        Plan = "plan",
+        /// A plan that needs a person's yes.
+        GatedPlan = "gated_plan",
+        Success = "success",
+        Fail = "fail",
+        /// Forbidden, or nothing can be done about it (PC-03).
+        GraveFail = "grave_fail",
+        Pass = "pass",
+        /// A PASS in the middle of a goal that is asked about only at its end (MX-01).
+        PassOn = "pass_on",
+        Insufficient = "insufficient",
+        /// The verdict is unclear: a person looks.
+        Unclear = "unclear",
+        Approve = "approve",
+        RequestChanges = "request_changes",
+        Landed = "landed",
+        NotLanded = "not_landed",
+        Restart = "restart",
+        Clear = "clear",
+        Stop = "stop",
     }
 }
 
-/// Told while a loop runs; it stops nothing (PJ-60..PJ-63).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Alert {
-    Stuck,
-    HighRisk,
-    /// Expected, not an error.
-    Paused,
-    Duration,
-}
-
-impl Alert {
-    pub fn name(self) -> &'static str {
-        match self {
-            Alert::Stuck => "stuck",
-            Alert::HighRisk => "high_risk",
-            Alert::Paused => "paused",
-            Alert::Duration => "duration",
-        }
+named! {
+    /// Printed while a loop runs; it stops nothing (PJ-60..PJ-63).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Alert {
+        Stuck = "stuck",
+        HighRisk = "high_risk",
+        /// Expected, not an error.
+        Paused = "paused",
+        Duration = "duration",
     }
 }
 
-/// What a person says by a command, where no block has to be read for it (PC-04).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    Answer,
-    Approve,
-    Reject,
-    Restart,
-    Clear,
-    Stop,
-}
-
-impl Word {
-    pub const ALL: [Word; 6] =
-        [Word::Answer, Word::Approve, Word::Reject, Word::Restart, Word::Clear, Word::Stop];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Word::Answer => "answer",
-            Word::Approve => "approve",
-            Word::Reject => "reject",
-            Word::Restart => "restart",
-            Word::Clear => "clear",
-            Word::Stop => "stop",
-        }
+named! {
+    /// A person's command that needs no block (PC-04).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Word {
+        Answer = "answer",
+        Approve = "approve",
+        Reject = "reject",
+        Restart = "restart",
+        Clear = "clear",
+        Stop = "stop",
     }
 }
 
-/// The last block of somebody's text as it was read, and what the program itself saw beside it.
+/// The last block of a text as it was read, and what the program itself observed beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct TurnSignal {
-    /// In whose name the block speaks.
+    /// The agent the block names as its author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
-    /// What it amounts to; nothing for a result that nobody can tell.
+    /// The result; `None` where it is unclear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Token>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Speaker>,
-    /// Why it routes nobody: there is no block, or one that can't be routed (PJ-22). Empty where it does.
+    /// Why it has no next agent: there is no block, or one that can't be routed (PJ-22). Empty where it does.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fault: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -260,26 +162,17 @@ pub struct StepSize {
     pub docs_only: bool,
 }
 
-/// How one check of the battery ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckEnd {
-    Passed,
-    Failed,
-    /// The project has none.
-    #[default]
-    Missing,
-    /// It broke off: killed, timed out, or the command can't be run. Tried again once (PJ-50).
-    Crashed,
-}
-
-impl CheckEnd {
-    pub fn name(self) -> &'static str {
-        match self {
-            CheckEnd::Passed => "passed",
-            CheckEnd::Failed => "failed",
-            CheckEnd::Missing => "missing",
-            CheckEnd::Crashed => "crashed",
-        }
+named! {
+    /// How one of the Judge's checks ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CheckEnd {
+        Passed = "passed",
+        Failed = "failed",
+        /// The project has none.
+        #[default]
+        Missing = "missing",
+        /// It broke off: killed, timed out, or the command can't be run. Tried again once (PJ-50).
+        Crashed = "crashed",
     }
 }

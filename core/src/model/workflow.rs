@@ -1,53 +1,39 @@
-//! Which archetypes sit, in which order, for how many cycles.
+//! Which archetypes take part, in which order, for how many cycles.
 
 use serde::{Deserialize, Serialize};
 
 use super::Role;
+use super::named::named;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    Plan,
-    Do,
-    Check,
-    Act,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Phase {
+        Plan = "plan",
+        Do = "do",
+        Check = "check",
+        Act = "act",
+    }
 }
 
 impl Phase {
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Plan => "plan",
-            Phase::Do => "do",
-            Phase::Check => "check",
-            Phase::Act => "act",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<Phase> {
         [Phase::Plan, Phase::Do, Phase::Check, Phase::Act].into_iter().find(|phase| phase.name() == word)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Workflow {
-    Fast,
-    #[default]
-    Standard,
-    Thorough,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Workflow {
+        Fast = "fast",
+        #[default]
+        Standard = "standard",
+        Thorough = "thorough",
+    }
 }
 
 impl Workflow {
-    pub const ALL: [Workflow; 3] = [Workflow::Fast, Workflow::Standard, Workflow::Thorough];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Workflow::Fast => "fast",
-            Workflow::Standard => "standard",
-            Workflow::Thorough => "thorough",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<Workflow> {
         Workflow::ALL.into_iter().find(|workflow| workflow.name() == word)
     }
@@ -62,83 +48,54 @@ impl Workflow {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Strategy {
-    #[default]
-    Pdca,
-    Pipeline,
-    /// A change that is there already: only Check, the parts of its diff one after the other (AF-003).
-    Review,
-    /// A person, a Planner, an Actor and a Judge take turns (PJ-01..PJ-17). A step is a cycle.
-    Loop,
-}
-
-impl Strategy {
-    pub fn name(self) -> &'static str {
-        match self {
-            Strategy::Pdca => "pdca",
-            Strategy::Pipeline => "pipeline",
-            Strategy::Review => "review",
-            Strategy::Loop => "loop",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Strategy {
+        #[default]
+        Pdca = "pdca",
+        Pipeline = "pipeline",
+        /// A change that is there already: only Check, the parts of its diff one after the other (AF-003).
+        Review = "review",
+        /// A person, a Planner, an Actor and a Judge take turns (PJ-01..PJ-17). A step is a cycle.
+        Loop = "loop",
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Domain {
-    #[default]
-    Code,
-    Writing,
-    Research,
-}
-
-impl Domain {
-    pub fn name(self) -> &'static str {
-        match self {
-            Domain::Code => "code",
-            Domain::Writing => "writing",
-            Domain::Research => "research",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Domain {
+        #[default]
+        Code = "code",
+        Writing = "writing",
+        Research = "research",
     }
 }
 
-/// Why an agent is started; agents see it as `ARCHEFLOW_PURPOSE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Purpose {
-    /// The role's ordinary work in this cycle.
-    Work,
-    /// A correction prompt against a shadow.
-    Correct,
-    /// A fresh instance in place of one that stayed in its shadow.
-    Replace,
-    /// The last attempt failed or could not be read.
-    Retry,
-    /// The test-first gate (AF-063) sends the Maker back for tests.
-    Tests,
-    /// The focused mini-Explorer of the confidence gate (AF-056).
-    Research,
-    /// The one targeted fix of the pipeline strategy (AF-191).
-    Fix,
-}
-
-impl Purpose {
-    pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Work => "work",
-            Purpose::Correct => "correct",
-            Purpose::Replace => "replace",
-            Purpose::Retry => "retry",
-            Purpose::Tests => "tests",
-            Purpose::Research => "research",
-            Purpose::Fix => "fix",
-        }
+named! {
+    /// Why an agent is started; agents see it as `ARCHEFLOW_PURPOSE`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Purpose {
+        /// The role's ordinary work in this cycle.
+        Work = "work",
+        /// A correction prompt against a shadow.
+        Correct = "correct",
+        /// A fresh instance in place of one that stayed in its shadow.
+        Replace = "replace",
+        /// The last attempt failed or could not be read.
+        Retry = "retry",
+        /// The test-first gate (AF-063) sends the Maker back for tests.
+        Tests = "tests",
+        /// The focused mini-Explorer of the confidence gate (AF-056).
+        Research = "research",
+        /// The one targeted fix of the pipeline strategy (AF-191).
+        Fix = "fix",
     }
 }
 
-/// An archetype's place in a workflow.
+/// An archetype that takes part in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     pub archetype: String,
@@ -160,12 +117,12 @@ pub fn pipeline_team() -> Vec<Participant> {
     seats(&[CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE])
 }
 
-/// Who looks at a change that is there already, where nobody is named.
+/// The default reviewers of an existing change.
 pub fn review_team() -> Vec<Participant> {
     seats(&[GUARDIAN])
 }
 
-/// The three seats of a loop, in the roles the machine knows.
+/// The three participants of a loop, with their roles.
 pub fn loop_team() -> Vec<Participant> {
     seats(&[("planner", Role::Creator), ("actor", Role::Maker), ("judge", Role::Gatekeeper)])
 }

@@ -440,7 +440,7 @@ fn places_section(text: &mut String, run_id: &str, run: &Run) {
         let _ = writeln!(
             text,
             "- The change: {}, as `about.md` and the parts beside it show it",
-            opened.subject.said()
+            opened.subject.label()
         );
     } else if run.work.is_some() {
         let _ = writeln!(text, "- The change: branch `{branch}`, see `git diff HEAD...{branch}`");

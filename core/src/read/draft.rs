@@ -112,7 +112,7 @@ impl Draft {
         self.current = Some(FindingField::Severity);
     }
 
-    /// The finding, if it says all it has to.
+    /// The finding, if it is complete.
     pub(crate) fn into_finding(mut self, source: &str) -> Result<Finding, String> {
         if let Some(problem) = self.unclear {
             return Err(problem);

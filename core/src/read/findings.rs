@@ -20,7 +20,7 @@ use crate::model::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
 
-/// So many are read, to find the gravest among them.
+/// The most that are read, to find the gravest among them.
 const MAX_READ: usize = 20_000;
 
 /// What JSON that means to be findings holds.
@@ -30,7 +30,7 @@ pub(crate) struct ParsedFindings {
     pub findings: Vec<Finding>,
     /// Also those beyond the bound.
     pub accepted: usize,
-    /// Said in JSON beside findings, with their lines.
+    /// Verdicts in JSON beside findings, with their lines.
     pub verdicts: Vec<(usize, Option<Verdict>)>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn findings(
     reader.found
 }
 
-/// Leaves out what is too much for a line of the log, and tells how many that are.
+/// Leaves out what is too much for a line of the log, and returns how many that are.
 pub(crate) fn keep_the_gravest(found: &mut Vec<Finding>, accepted: usize) -> usize {
     *found = fitting(std::mem::take(found), MAX_FINDINGS);
     accepted.saturating_sub(found.len())
@@ -243,7 +243,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.lines.iter().skip(at).find(|line| line.kind != LineKind::Blank)
     }
 
-    /// Reads a finding that goes on below its first line. Gives the line it ends at.
+    /// Reads a finding that continues below its first line. Returns the line it ends at.
     fn block(&mut self, start: usize, mut draft: Draft, form: Form) -> usize {
         let mut at = if form == Form::Labels { start } else { start + 1 };
         while let Some(line) = self.lines.get(at) {
@@ -288,7 +288,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.lines.get(at).map(|line| line.kind)
     }
 
-    /// Whether a finding goes on at this line, after blank ones.
+    /// Whether a finding continues at this line, after blank ones.
     fn resumes(&self, at: usize, draft: &Draft, form: Form) -> bool {
         let Some(line) = self.lines.get(at) else { return false };
         let labelled = line.kind == LineKind::Plain && label(line.text).is_some();
@@ -301,7 +301,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    /// Adds a line to a finding, or says that it belongs to something else.
+    /// Adds a line to a finding; `false` if it belongs to something else.
     fn take(&mut self, at: usize, line: &TextLine<'a>, draft: &mut Draft, form: Form) -> bool {
         let text = line.text.trim();
         let starts_other = status::looks_like_one(line.text)

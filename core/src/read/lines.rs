@@ -1,7 +1,7 @@
-//! Tells text that an agent says from text that it shows.
+//! Distinguishes an agent's own text from text that it quotes.
 //!
 //! Shown is: a code fence (``` or ~~~ of any length, up to its close or the end of the answer), a block quote, indented
-//! code, a diff (a hunk after its `@@` line, or a line that begins with `+` and goes on without a space) and a comment in
+//! code, a diff (a hunk after its `@@` line, or a line that begins with `+` and no space) and a comment in
 //! HTML. Only a [`Kind::Plain`] line can be a status, a verdict, a heading or a row.
 
 use super::text::{bullet, head, tail};
@@ -73,7 +73,7 @@ struct Scanner {
     hunk: bool,
     /// The column at which the innermost list item's text begins.
     list: Option<u32>,
-    /// The line before was said, so an indented line continues it.
+    /// The line before was own text, so an indented line continues it.
     paragraph: bool,
 }
 

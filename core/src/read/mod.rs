@@ -2,9 +2,10 @@
 //! a problem with its line, and a rule that sees a problem can decline the answer (D-04).
 //!
 //! Text the agent merely shows (code fences, quotes, indented code, diffs) is never control: see `lines`. The tables
-//! in `docs/rules/answers.md` say what is accepted, and the tests execute them.
+//! in `docs/rules/answers.md` define what is accepted, and the tests execute them.
 //!
-//! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports what was said.
+//! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports the content of
+//! the text.
 
 mod draft;
 mod findings;
@@ -34,7 +35,7 @@ use crate::model::{Answer, AnswerBody, Role};
 use lines::{LineKind, TextLine};
 use sections::SectionedText;
 
-/// A hostile answer can hold a million unreadable rows; nobody reads more than this many complaints about it.
+/// A hostile answer can hold a million unreadable rows; at most this many complaints are kept.
 const MAX_PROBLEMS: usize = 100;
 
 /// Reads one answer, as the given archetype in the given role gave it.
@@ -129,7 +130,7 @@ impl Problems {
         self.kept.len() + self.more
     }
 
-    /// The first problem after so many, and how many more there are.
+    /// The first problem beyond the limit, and how many more there are.
     pub(crate) fn since(&self, before: usize) -> Option<String> {
         let more = self.count().checked_sub(before + 1)?;
         let first = self.kept.get(before).map_or("more problems than are kept", String::as_str);

@@ -1,11 +1,11 @@
 //! Severity words: which they are, and when a line names one.
 //!
-//! A line *names* a severity if CRITICAL, WARNING or INFO stands in it as a label and not in running prose:
+//! A line *names* a severity if CRITICAL, WARNING or INFO is in it as a label and not in running prose:
 //!
 //! 1. a cell of a row of pipes is a severity, in any case;
 //! 2. `Severity:` (or `severity =`) is followed by one, in any case;
 //! 3. the line begins with one, in any case, that is bracketed, bold, or followed by a colon or a dash; a place may
-//!    stand before it;
+//!    come before it;
 //! 4. it holds one in upper case anywhere else, unless that one is
 //!    - inside a code span, or part of a longer name (`Level.INFO`, `non-CRITICAL`, `INFO-level`);
 //!    - a tally: a number, `no`, `zero`, `any` or `without` directly before it and no colon behind it, or a number or
@@ -124,7 +124,7 @@ fn is_plural(text: &str) -> bool {
     text.strip_suffix(['s', 'S']).is_some_and(|one| word(one).is_some())
 }
 
-/// The severity of a heading that stands over several findings: `Critical`, `Warnings`, `🔴 CRITICAL findings (2)`.
+/// The severity of a heading over several findings: `Critical`, `Warnings`, `🔴 CRITICAL findings (2)`.
 pub(crate) fn over_group(title: &str) -> Option<Severity> {
     let mut words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = words.next()?;
@@ -183,7 +183,7 @@ impl<'a> Sentence<'a> {
         self.words.get(at).map_or("", |(start, end)| between(self.text, *start, *end))
     }
 
-    /// What stands between the word before `at` and the word at `at`.
+    /// The text between the word before `at` and the word at `at`.
     fn gap(&self, at: usize) -> &'a str {
         let start = at.checked_sub(1).and_then(|before| self.words.get(before)).map_or(0, |(_, end)| *end);
         let end = self.words.get(at).map_or(self.text.len(), |(start, _)| *start);

@@ -167,7 +167,7 @@ pub(crate) fn leading(text: &str) -> Option<(&str, &str)> {
     placed.then(|| with_line(word, tail(text, word.len()), line.is_some()))
 }
 
-/// Takes `line 10` into the place if it stands right behind the path.
+/// Takes `line 10` into the place if it is right behind the path.
 fn with_line<'a>(word: &'a str, rest: &'a str, has_line: bool) -> (&'a str, &'a str) {
     let bare = rest.trim_start();
     if has_line || !["line ", "L"].iter().any(|mark| bare.starts_with(mark)) || line_behind(bare).is_none() {
@@ -179,8 +179,8 @@ fn with_line<'a>(word: &'a str, rest: &'a str, has_line: bool) -> (&'a str, &'a 
 }
 
 /// What a finding points at: its location, every `path:line` in its description and evidence, and `line 10` in its
-/// evidence, which speaks of the location's file. A code span directly behind a place in the evidence, or else directly
-/// before it, is the code said to stand there.
+/// evidence, which is about the location's file. A code span directly behind a place in the evidence, or else directly
+/// before it, is the code claimed to be there.
 pub(crate) fn citations(file: &str, line: u32, description: &str, evidence: &str) -> Vec<Citation> {
     let mut found: Vec<Citation> = Vec::new();
     if !file.is_empty() {
@@ -258,7 +258,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, usize)> {
 }
 
 fn quote(text: &str, code: &[Span], used: &mut [bool], seen: &Sighting) -> Option<String> {
-    // The place may itself stand in code marks; the quote is then beside those.
+    // The place may itself be in code marks; the quote is then beside those.
     let own = code.iter().find(|span| span.start <= seen.start && seen.end <= span.end);
     let (start, end) = own.map_or((seen.start, seen.end), |span| (span.open, span.close));
     let behind = code.partition_point(|span| span.open < end);

@@ -255,7 +255,7 @@ pub(crate) fn millionths(cell: &str) -> Option<Millionths> {
 
 // Prior issues.
 
-/// What became of earlier findings: each line or row under `Prior issues` that says so in one of four words.
+/// What became of earlier findings: each line or row under `Prior issues` with one of four words.
 pub(crate) fn prior(page: &SectionedText, problems: &mut Problems) -> Vec<Prior> {
     let Some((start, end)) = page.range("Prior issues") else { return Vec::new() };
     let lines = &page.lines;
@@ -287,7 +287,7 @@ enum DispositionChoice {
     Several,
 }
 
-/// The disposition a line states. Of several words the one that stands as a label counts: alone in a cell, or right
+/// The disposition a line states. Of several words the one that is a label counts: alone in a cell, or right
 /// after a colon or a dash.
 fn disposition(text: &str) -> DispositionChoice {
     if table::is_row(text) {

@@ -1,8 +1,8 @@
-//! Reproductions below a review: how a reviewer says its findings can be seen to be true.
+//! Reproductions below a review: commands and tests that show that a finding is true.
 //!
 //! A heading `Reproductions`, and under it an entry for each finding it is about: a line that names the finding by its
-//! number or its place, a `sh` fence with the command, and fences whose info string names a file. What is not read stays
-//! a problem and never declines the review: its findings are worth as much as they would be without.
+//! number or its place, a `sh` fence with the command, and fences whose info string names a file. What is not read
+//! stays a problem and never declines the review: its findings are worth as much as they would be without.
 
 use super::Problems;
 use super::lines::{LineKind, TextLine};
@@ -15,12 +15,12 @@ use crate::model::{Finding, Reproduction, Scratch};
 const MAX_COMMAND: usize = 4_096;
 const MAX_FILES: usize = 8;
 const MAX_FILE: usize = 49_152;
-/// All of a review's stand in one line of the log, beside its findings.
+/// All of a review's are in one line of the log, beside its findings.
 const MAX_WRITTEN: usize = 60_000;
-/// A line that names a finding says little else.
+/// A line that names a finding has little else.
 const MAX_HEAD: usize = 200;
 
-/// Where the section stands: its heading, and the line that ends it.
+/// The position of the section: its heading, and the line that ends it.
 pub(crate) fn range(lines: &[TextLine]) -> Option<(usize, usize)> {
     let (start, level) = lines.iter().enumerate().find_map(|(at, line)| {
         let (level, title) = sections::heading(line)?;
@@ -38,7 +38,7 @@ pub(crate) fn range(lines: &[TextLine]) -> Option<(usize, usize)> {
     Some((start, end.map_or(lines.len(), |(at, _)| at)))
 }
 
-/// The lines without what is read here: a command or a test that is shown is no finding, whatever stands in it.
+/// The lines without what is read here: a command or a test that is shown is no finding, whatever is in it.
 pub(crate) fn without<'a>(lines: &[TextLine<'a>], (start, end): (usize, usize)) -> Vec<TextLine<'a>> {
     let mut left = lines.to_vec();
     for line in left.iter_mut().take(end).skip(start) {
@@ -93,7 +93,7 @@ struct Reader<'r> {
 /// One entry while it is being collected.
 struct Entry {
     line: usize,
-    /// `None`: it names nothing, and what stands under it belongs to nobody.
+    /// `None`: it names nothing, and the text under it belongs to no finding.
     finding: Option<usize>,
     regression: bool,
     command: Option<String>,
@@ -231,7 +231,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the head of an entry says.
+/// The content of an entry's head.
 struct Named {
     which: Which,
     regression: bool,
@@ -265,7 +265,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// `Finding 2`, and what stands behind the number: nothing, or something set off from it.
+/// `Finding 2`, and what follows the number: nothing, or something set off from it.
 fn numbered(text: &str) -> Option<(Which, &str)> {
     let (word, rest) = text.split_at_checked("finding".len())?;
     if !word.eq_ignore_ascii_case("finding") {
@@ -279,7 +279,7 @@ fn numbered(text: &str) -> Option<(Which, &str)> {
     apart.then_some((Which::Number(number), behind))
 }
 
-/// A place with its line, and what stands behind it.
+/// A place with its line, and what follows it.
 fn placed(text: &str) -> Option<(Which, &str)> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (word, rest) = (head(text, end).trim_matches(is_markup), tail(text, end));
@@ -295,7 +295,7 @@ enum Shown {
     Other,
 }
 
-/// What the info string says a fence holds: `sh`, a language and a path, or a path alone.
+/// The content of a fence according to its info string: `sh`, a language and a path, or a path alone.
 fn shown(open: &str) -> Shown {
     let bare = open.trim();
     let inner = bullet(bare).map_or(bare, |width| tail(bare, width));

@@ -8,7 +8,7 @@ use super::table;
 use super::text::{bullet, holds, is_emoji, is_markup, is_none, tail};
 use crate::model::{Review, Verdict};
 
-/// A line that speaks about the whole review is short.
+/// A line about the whole review is short.
 const MAX_LINE: usize = 2000;
 
 pub(crate) fn review(
@@ -49,7 +49,7 @@ pub(crate) fn review(
     if left_out > 0 {
         let kept = found.findings.len();
         let said = format!("{left_out} findings left out: only the gravest {kept} are kept");
-        // A rejection stands with its gravest findings. An approval is none without all of them (D-04).
+        // A rejection is valid with its gravest findings alone. An approval is none without all of them (D-04).
         unread = unread.or_else(|| (!rejected).then(|| said.clone()));
         problems.note(said);
     }
@@ -57,7 +57,7 @@ pub(crate) fn review(
     Review { verdict, declared, findings: found.findings, left_out, unread }
 }
 
-/// A line that speaks about the whole review, and so ends whatever stands above it.
+/// A line about the whole review, which ends whatever is above it.
 pub(crate) fn is_control(text: &str) -> bool {
     verdict_on(text).is_some() || count_on(text).is_some()
 }
@@ -79,7 +79,7 @@ fn agree_on_verdict(verdicts: &[(usize, Option<Verdict>)], problems: &mut Proble
 }
 
 /// `VERDICT: APPROVED`, or the word alone. `Some(None)` is a line that claims to be a verdict and is not readable.
-/// A rejection may go on with its reason; an approval may not, for that would be a condition.
+/// A rejection may be followed by its reason; an approval may not, for that would be a condition.
 fn verdict_on(text: &str) -> Option<Option<Verdict>> {
     let text = undecorated(text)?;
     let Some(value) = after_keyword(text, "verdict") else {

@@ -1,4 +1,4 @@
-//! Headings and what stands under them.
+//! Headings and the text under them.
 
 use super::lines::{LineKind, TextLine, scan};
 use super::text::{between, bullet, is_emoji, is_none, tail};
@@ -6,7 +6,7 @@ use super::text::{between, bullet, is_emoji, is_none, tail};
 /// Bold lines and `Risks:` on a line of its own rank below every heading made with `#`.
 const WEAKEST: usize = 7;
 
-/// What stands under a heading: from the line after it up to the next heading of the same or a higher level.
+/// The text under a heading: from the line after it up to the next heading of the same or a higher level.
 ///
 /// A heading is a line with one to six `#`, a line that is bold from end to end, or words alone on a line with a colon
 /// behind them. It matches if its text, without numbering and punctuation, begins with the wanted words in any case:
@@ -139,7 +139,7 @@ pub(crate) fn unnumber(title: &str) -> &str {
     rest.trim_start_matches(|c: char| mark(c) || matches!(c, '.' | ')' | ':' | '-' | '–' | '—'))
 }
 
-/// Whether anything stands in these lines besides white space and "none".
+/// Whether there is anything in these lines besides white space and "none".
 pub(crate) fn says_something(lines: &[TextLine]) -> bool {
     lines.iter().any(|line| line.kind != LineKind::Blank && !is_none(super::text::unbullet(line.text.trim())))
 }

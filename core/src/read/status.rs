@@ -1,8 +1,9 @@
 //! The status token (AF-040, D-02): `STATUS: DONE`, `DONE_WITH_CONCERNS`, `NEEDS_CONTEXT` or `BLOCKED`.
 //!
-//! It stands at the very start of the last line that is not blank, outside everything that is merely shown. Emphasis,
+//! It is at the very start of the last line that is not blank, outside everything that is merely shown. Emphasis,
 //! code marks and a full stop around it are tolerated, and `Status` in any case; the token itself is upper case ASCII.
-//! The last token counts. Text after it makes the answer [`Status::Unverified`]; a different one before it is a problem.
+//! The last token counts. Text after it makes the answer [`Status::Unverified`]; a different one before it is a
+//! problem.
 
 use super::Problems;
 use super::lines::{LineKind, TextLine};
@@ -75,7 +76,7 @@ fn after_keyword(text: &str) -> Option<&str> {
     rest.trim_start_matches(['*', '_', '`']).strip_prefix(':')
 }
 
-/// What a person has to know beside a status other than done: the section that says so, or else the paragraph before
+/// What a person has to know beside a status other than done: the section about it, or else the paragraph before
 /// the token.
 pub(crate) fn remark(status: Status, token: Option<usize>, page: &SectionedText) -> String {
     let headings: &[&str] = match status {
@@ -87,7 +88,7 @@ pub(crate) fn remark(status: Status, token: Option<usize>, page: &SectionedText)
         Status::Blocked => &["Blocker", "Blockers", "Blocked"],
     };
     let end = token.unwrap_or(page.lines.len());
-    // Commands and tests are nobody's remark.
+    // Commands and tests are no remarks.
     let end = match reproductions::range(&page.lines) {
         Some((start, after)) if after >= end => start.min(end),
         Some(_) | None => end,

@@ -2,10 +2,10 @@
 //!
 //! The form is written out as Markdown and then read by the one reader, like any other answer. So a finding is the same
 //! finding whichever way it came, the rules that count words and headings have something to count, and what people
-//! find in the artifacts is what was judged. The price is care with strings: what stands in a field is content and may
+//! find in the artifacts is what was judged. The price is care with strings: the text of a field is content and may
 //! not become a heading, a verdict or a row of its own, so lines that could are quoted (decision 022).
 //!
-//! The schemas are also the check: a value is held against its schema here, whatever the client says it has checked.
+//! The schemas are also the check: a value is held against its schema here, whatever the client claims to have checked.
 //! Explorer and Maker have none. Their answers are prose, and a form of one field would only put it in quotation marks.
 
 use std::fmt::Write;
@@ -151,7 +151,7 @@ fn reproductions(page: &mut String, form: Form<'_>) {
         let _ = write!(entries, "\n### Finding {number}{new}\n");
         shown(&mut entries, "sh", command);
         for file in tried.each("files") {
-            // A path of nothing is still said, so that it can be refused.
+            // An empty path is still passed on, so that it can be refused.
             let path = Some(one_line(file.text("path"))).filter(|path| !path.is_empty());
             let info = format!("text {}", path.as_deref().unwrap_or("\"\""));
             shown(&mut entries, &info, file.text("content"));
@@ -241,7 +241,7 @@ fn scores(confidence: Form<'_>) -> String {
     rows
 }
 
-/// A path stands alone in code marks.
+/// A path is alone in code marks.
 fn path(text: &str) -> String {
     let text = one_line(text).replace('`', "");
     if text.is_empty() { text } else { format!("`{text}`") }

@@ -28,12 +28,12 @@ pub(crate) fn cap(text: &str, chars: usize) -> String {
     head(text, end).trim_end().to_owned()
 }
 
-/// `text` up to a byte index that is known to lie between characters.
+/// `text` up to a byte index that is known to be between characters.
 pub(crate) fn head(text: &str, end: usize) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// `text` from a byte index that is known to lie between characters.
+/// `text` from a byte index that is known to be between characters.
 pub(crate) fn tail(text: &str, start: usize) -> &str {
     text.get(start..).unwrap_or("")
 }
@@ -164,7 +164,8 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
     runs
 }
 
-/// Whether a text holds one of these words, in lower case ASCII, whatever its own case: a cheap way to pass most lines by.
+/// Whether a text holds one of these words, in lower case ASCII, whatever its own case: a cheap way to pass most lines
+/// by.
 pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
     let mut first = [false; 256];
     for byte in words.iter().filter_map(|word| word.bytes().next()) {
@@ -183,7 +184,7 @@ pub(crate) fn holds(text: &str, words: &[&str]) -> bool {
     false
 }
 
-/// Says "nothing here" in a cell or under a heading.
+/// Whether a cell or section means "nothing here".
 pub(crate) fn is_none(text: &str) -> bool {
     let bare = text.trim_matches(|c: char| !c.is_alphanumeric());
     if bare.len() > 40 {

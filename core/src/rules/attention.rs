@@ -1,13 +1,13 @@
 //! What each agent may see (AF-030..AF-039, D-14).
 //!
-//! The desk has no place for a reviewer's answer, so nobody can be shown one; and an agent's brief is written from
-//! what [`look`] hands over, never from the desk.
+//! The sources have no field for a reviewer's answer, so no agent can be shown one; and an agent's brief is written
+//! from what [`look`] returns, never from the sources.
 
 use std::collections::BTreeSet;
 
 use crate::model::{Role, Sight};
 
-/// Everything that could be shown to somebody in this cycle. Filled by the host from artifacts and git.
+/// Everything that could be shown to an agent in this cycle. Filled by the host from artifacts and git.
 #[derive(Debug, Clone, Default)]
 pub struct ContextSources {
     pub task: String,
@@ -20,11 +20,11 @@ pub struct ContextSources {
     pub maker_feedback: Option<String>,
 }
 
-/// What one agent is shown, each with the heading it stands under.
+/// What one agent is shown, each with its heading.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentContext {
     pub sections: Vec<(&'static str, String)>,
-    /// Things this agent must have and the desk does not (AF-039).
+    /// Things this agent must have and the sources lack (AF-039).
     pub missing: Vec<&'static str>,
 }
 
@@ -40,7 +40,7 @@ pub fn allowed(role: Role) -> BTreeSet<Sight> {
     sights.iter().copied().collect()
 }
 
-/// Picks from the desk what this role, with these sights, may see.
+/// Picks from the sources what this role, with these sights, may see.
 pub fn look(role: Role, sees: &BTreeSet<Sight>, desk: &ContextSources) -> AgentContext {
     let mut seen = AgentContext::default();
     for sight in allowed(role).intersection(sees) {

@@ -1,4 +1,4 @@
-//! Says quickly that two texts have too few words in common. To compare words exactly costs far more than to rule most
+//! A quick check that two texts have too few words in common. To compare words exactly costs far more than to rule most
 //! pairs out, and most pairs have little in common.
 
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ impl Bag {
         bag
     }
 
-    /// Whether the text may have so many percent of the words, counted by whichever has fewer. A no is certain.
+    /// Whether the text may have N percent of the words, counted by whichever has fewer. A no is certain.
     pub(crate) fn may_share(&self, words: &BTreeSet<String>, percent: u32) -> bool {
         let here = words.iter().filter(|word| self.has(word.chars().fold(SEED, mix))).count();
         let bits: u32 = self.0.iter().map(|bits| bits.count_ones()).sum();

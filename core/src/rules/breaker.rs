@@ -1,15 +1,15 @@
-//! How long nobody goes to an account that has turned somebody away, and when that is too long to be waited for (C6,
+//! How long an account is avoided that has refused a request, and when that is too long to wait for (C6,
 //! M-G3, M-G4). There is no clock and no chance in it: what looks like chance is drawn from the name of the run and how
-//! often it was turned away.
+//! often it was refused.
 
 use crate::model::Retries;
 
-/// What an account's refusal comes to.
+/// What follows from an account's refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerAction {
-    /// Somebody tries again after so many milliseconds.
+    /// Retry after N milliseconds.
     Wait(u64),
-    /// The run ends, and can go on after so long, where that is known.
+    /// The run ends, and can be resumed after N milliseconds, where that is known.
     Park(Option<u64>),
 }
 
@@ -18,17 +18,17 @@ pub enum BreakerAction {
 pub struct AccountRefusal {
     /// The account has nothing left, rather than no time.
     pub quota: bool,
-    /// In which time the provider says it will serve again.
+    /// The time after which the provider serves again, by its own account.
     pub told_ms: Option<u64>,
-    /// How often in a row, this time included, the same seat was turned away.
+    /// How often in a row, this time included, the same agent was refused.
     pub times: u32,
-    /// The account has ended this run before, and served nobody since.
+    /// The account has ended this run before, and served no request since.
     pub parked: bool,
 }
 
 pub fn verdict(refusal: AccountRefusal, retries: &Retries, salt: u64) -> BreakerAction {
     let waits = u32::try_from(retries.busy_waits_ms.len()).unwrap_or(u32::MAX);
-    // Who comes back from a break gets one more chance, not the whole ramp again.
+    // After a break there is one more attempt, not the whole ramp again.
     let patience = if refusal.parked { waits.min(1) } else { waits };
     if refusal.quota || refusal.times > patience {
         return BreakerAction::Park(refusal.told_ms);
@@ -45,7 +45,7 @@ pub fn wait(refusal: AccountRefusal, retries: &Retries, salt: u64) -> u64 {
     refusal.told_ms.unwrap_or(0).max(own)
 }
 
-/// Up to so many percent more.
+/// Up to N percent more.
 fn jittered(wait: u64, percent: u32, salt: u64) -> u64 {
     let most = wait.saturating_mul(u64::from(percent)) / 100;
     wait.saturating_add(if most == 0 { 0 } else { salt % (most + 1) })

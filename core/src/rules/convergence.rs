@@ -344,7 +344,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Indices come last; both lists are in canonical order, so they stand for content, not for arrival.
+    /// Indices come last; both lists are in canonical order, so they depend on content, not on arrival.
     fn best_first(&self, other: &Candidate) -> std::cmp::Ordering {
         (other.shared * self.of)
             .cmp(&(self.shared * other.of))

@@ -1,8 +1,8 @@
-//! What a project is made of, told by what somebody said and by the names of its files (AF-004, BX-27).
+//! The domain of a project, from flags, configuration and the names of its files (AF-004, BX-27).
 
 use crate::model::Domain;
 
-/// What was said, strongest first, and the paths in the base commit.
+/// The settings, highest precedence first, and the paths in the base commit.
 #[derive(Debug, Clone, Default)]
 pub struct Signals<'a> {
     pub flag: Option<Domain>,

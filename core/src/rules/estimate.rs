@@ -18,7 +18,7 @@ pub struct CostEstimate {
     pub most: Money,
 }
 
-/// From the team alone. Nobody fails, everybody is sent once a cycle, play files cost nothing.
+/// From the team alone: no failures, each agent once a cycle, play files cost nothing.
 pub fn before(
     policy: &Policy,
     seats: &[Participant],

@@ -8,7 +8,7 @@ use crate::model::{Finding, PROGRAM, Proof, Severity};
 /// Phrases that make a claim a guess.
 pub const HEDGES: [&str; 5] = ["might be", "could potentially", "appears to", "seems like", "may not"];
 
-/// Words around output and reproduction steps, wherever they stand.
+/// Words around output and reproduction steps, wherever they are.
 const SHOWN: [&str; 8] = [
     "steps to reproduce",
     "reproduce:",
@@ -20,11 +20,11 @@ const SHOWN: [&str; 8] = [
     "stack trace",
 ];
 
-/// Words that tell of a run where evidence is given; in a description they may be part of the claim.
+/// Words that report a run where evidence is given; in a description they may be part of the claim.
 const SHOWN_AS_EVIDENCE: [&str; 8] =
     ["to reproduce", "$ ", "prints ", "printed ", "exit code", "exits with", "fails with", "returned "];
 
-/// Why a finding counts as advice only; `None` when it stands.
+/// Why a finding counts as advice only; `None` when it counts.
 pub fn weigh(finding: &Finding) -> Option<Unfounded> {
     if finding.severity == Severity::Info || finding.source == PROGRAM {
         return None;
@@ -56,7 +56,7 @@ pub fn weigh_by(finding: &Finding, required: &BTreeMap<String, BTreeSet<Proof>>)
     })
 }
 
-/// A line reference that was not found wanting. Where nobody could look, the reference is taken at its word.
+/// A line reference that was not found wanting. Where it could not be checked, the reference is accepted.
 fn cites_a_line(finding: &Finding) -> bool {
     finding.citations.iter().any(|citation| citation.line > 0 && citation.holds != Some(false))
 }
@@ -72,8 +72,8 @@ fn shows_a_run(finding: &Finding) -> bool {
 }
 
 /// Code quoted as evidence: a span that is more than a name. A quotation that was looked up and not found is none,
-/// nor is the location said again: a place outside of the tree can't be looked up and must not count for that. Where
-/// none of the places is there, what is said to stand in them is not either.
+/// nor is the location repeated: a place outside of the tree can't be looked up and must not count for that. Where
+/// none of the places is there, the code claimed to be in them is not either.
 fn quotes_code(finding: &Finding) -> bool {
     let nowhere = finding.citations.iter().all(|citation| citation.holds == Some(false));
     if nowhere && !finding.citations.is_empty() {

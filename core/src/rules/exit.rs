@@ -2,12 +2,12 @@
 
 use crate::model::ExitWhen;
 
-/// What stands against a change at the end of a cycle.
+/// The objections to a change at the end of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Against {
     /// A CRITICAL of anybody.
     pub critical: bool,
-    /// A CRITICAL the program itself raised, which nobody can waive (D-07).
+    /// A CRITICAL the program itself raised, which no agent can waive (D-07).
     pub critical_by_program: bool,
     /// A reviewer rejected, with a WARNING or worse that counts.
     pub rejected: bool,

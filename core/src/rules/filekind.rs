@@ -1,47 +1,28 @@
 //! What kind of file a changed file is: whether a person wrote it, or a tool. Its table is `docs/rules/filekinds.md`.
 //!
-//! The kind only says how much of a large file reviewers see. A name or a comment is easily forged, so a small file is
-//! shown whatever it calls itself, a large one is told by name and counts, and the program's own scan
+//! The kind only determines how much of a large file reviewers see. A name or a comment is easily forged, so a small
+//! file is shown whatever it calls itself, a large one is summarised by name and counts, and the program's own scan
 //! ([`signs`](super::signs)) reads all of them. Where it is not clear, the file is [`Kind::Plain`].
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::Splitting;
+use crate::model::named::named;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileKind {
-    Plain,
-    /// The exact versions a package manager chose.
-    Lock,
-    /// Somebody else's code, copied in.
-    Vendored,
-    /// Written by a tool.
-    Generated,
-    /// Made small for machines, or a map of that.
-    Minified,
-    Binary,
-}
-
-impl FileKind {
-    pub const ALL: [FileKind; 6] = [
-        FileKind::Plain,
-        FileKind::Lock,
-        FileKind::Vendored,
-        FileKind::Generated,
-        FileKind::Minified,
-        FileKind::Binary,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            FileKind::Plain => "plain",
-            FileKind::Lock => "lock",
-            FileKind::Vendored => "vendored",
-            FileKind::Generated => "generated",
-            FileKind::Minified => "minified",
-            FileKind::Binary => "binary",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FileKind {
+        Plain = "plain",
+        /// The exact versions a package manager chose.
+        Lock = "lock",
+        /// Third-party code, copied in.
+        Vendored = "vendored",
+        /// Written by a tool.
+        Generated = "generated",
+        /// Made small for machines, or a map of that.
+        Minified = "minified",
+        Binary = "binary",
     }
 }
 
@@ -49,13 +30,13 @@ impl FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     Whole,
-    /// Only so many changed lines from its beginning.
+    /// Only the first N changed lines.
     Head(u32),
     /// Its name and its counts.
     Summary,
 }
 
-/// What is done with a file of some kind and so many changed lines.
+/// The treatment of a file by its kind and number of changed lines.
 pub fn treatment(kind: FileKind, changed: u64, splitting: &Splitting) -> Treatment {
     match kind {
         FileKind::Plain => Treatment::Whole,
@@ -154,7 +135,7 @@ fn is_minified(name: &str, head: &str) -> bool {
     ends(&NAMES) || ends(&MAPS) || (ends(&SQUEEZED) && is_mostly_long_lines(head))
 }
 
-/// Nobody writes lines like these, and text of which half is in such lines has not been written.
+/// Lines that no person writes; text of which half is in such lines is generated.
 const UNWRITTEN_LINE: usize = 1_000;
 
 fn is_mostly_long_lines(head: &str) -> bool {
@@ -188,8 +169,8 @@ fn is_named_generated(folders: &[&str], name: &str) -> bool {
     snapshot || ENDINGS.iter().any(|ending| name.ends_with(ending) && name.len() > ending.len())
 }
 
-/// Only the comment a file begins with can say so, and only in the words tools use: a file about generated files, or one
-/// with those words in a string, was written by somebody.
+/// Only the comment a file begins with can say so, and only in the words tools use: a file about generated files, or
+/// one with those words in a string, was written by somebody.
 fn says_generated(head: &str) -> bool {
     let comment = leading_comment(head);
     let forbids = comment.iter().any(|line| forbids_editing(line));

@@ -1,5 +1,5 @@
-//! The budget as a ledger (AF-151, I4): what is set aside for an attempt before it starts, what it counts with when it
-//! has ended, and which step of the ladder a sum has reached. Whole numbers only; what can't be known exactly is
+//! The budget as a ledger (AF-151, I4): what is reserved for an attempt before it starts, what it counts with when it
+//! has ended, and which escalation step a sum has reached. Whole numbers only; what can't be known exactly is
 //! rounded against the user's wallet, never in its favour.
 
 use crate::event::{BudgetEffect, CostSource, Tokens};
@@ -7,16 +7,16 @@ use crate::model::{Costs, Money, Price, Role, Tier};
 
 use super::prices;
 
-/// What an agent says it used.
+/// The usage an agent reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Usage {
     pub tokens: Option<Tokens>,
     pub cost: Stated,
-    /// The model it worked with, as its vendor calls it; empty when it does not say.
+    /// The model it worked with, as its vendor calls it; empty when it is not reported.
     pub model: String,
 }
 
-/// What an agent says it cost.
+/// The cost an agent reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stated {
     #[default]
@@ -36,7 +36,7 @@ impl Stated {
 const TOKENS_AT_MOST: u64 = 1_000_000_000_000;
 
 /// What an attempt that has ended counts with, and how that is known; `None` when nothing is known and nothing was set
-/// aside. A statement of nothing at all is no statement (M-G10).
+/// reserved. A reported cost of 0 is treated as unknown (M-G10).
 pub fn cost(usage: &Usage, costs: &Costs, tier: Tier, reserved: Money) -> Option<(Money, CostSource)> {
     let tokens = usage.tokens.filter(|tokens| is_statement(*tokens));
     let price = prices::charged(costs, tier, &usage.model);
@@ -51,7 +51,7 @@ pub fn cost(usage: &Usage, costs: &Costs, tier: Tier, reserved: Money) -> Option
         (Stated::Amount(_) | Stated::Nothing, Some(priced)) => Some((priced, CostSource::Priced)),
         (Stated::Amount(nothing), None) => set_aside.or(Some((nothing, CostSource::Reported))),
         (Stated::Nothing, None) => set_aside,
-        // Who says nonsense about its cost is not trusted to have used less than was expected.
+        // An agent that reports an impossible cost is charged at least what was expected.
         (Stated::Unusable, Some(priced)) if priced > reserved => Some((priced, CostSource::Priced)),
         (Stated::Unusable, _) => set_aside,
     }
@@ -79,7 +79,7 @@ pub fn priced(tokens: Tokens, price: &Price) -> Money {
     Money(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
-/// What is set aside for an attempt: what one agent may cost where that is limited, else what its role usually costs on
+/// What is reserved for an attempt: what one agent may cost where that is limited, else what its role usually costs on
 /// this tier. Nothing for a play file, which costs nothing.
 pub fn reservation(costs: &Costs, agent: &str, role: Role, tier: Tier) -> Money {
     if is_free(agent) {
@@ -88,12 +88,12 @@ pub fn reservation(costs: &Costs, agent: &str, role: Role, tier: Tier) -> Money 
     costs.per_agent_usd.unwrap_or_else(|| typical(costs, role, tier))
 }
 
-/// A play file costs nothing, unless it says so; a model on the user's own machine never does.
+/// A play file costs nothing, unless it reports a cost; a model on the user's own machine never does.
 pub fn is_free(agent: &str) -> bool {
     agent.starts_with("script:") || is_unpaid(agent)
 }
 
-/// A model on the user's own machine (BX-16): nobody sends a bill, whatever it used.
+/// A model on the user's own machine (BX-16): it costs nothing, whatever it used.
 pub fn is_unpaid(agent: &str) -> bool {
     agent.split([':', '@']).next() == Some("ollama")
 }
@@ -105,17 +105,17 @@ pub fn typical(costs: &Costs, role: Role, tier: Tier) -> Money {
     priced(Tokens { input: usual.input, output: usual.output, ..Tokens::default() }, &price)
 }
 
-/// Whether an attempt may start: what is spent and set aside, with its own share, stays within the limit.
+/// Whether an attempt may start: what is spent and reserved, with its own share, stays within the limit.
 pub fn admits(committed: Money, reserved: Money, cap: Money) -> bool {
     committed.plus(reserved) <= cap
 }
 
-/// Whether so many percent of a limit are spent (CL-13: at it, not only above it).
+/// Whether N percent of a limit are spent (CL-13: at it, not only above it).
 pub fn reaches(spent: Money, cap: Money, percent: u32) -> bool {
     u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(percent)
 }
 
-/// The ladder, lowest step first.
+/// The escalation steps, lowest first.
 pub fn steps(costs: &Costs) -> [(u32, BudgetEffect); 4] {
     [
         (costs.warn_at_percent, BudgetEffect::Warn),

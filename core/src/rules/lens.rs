@@ -35,7 +35,7 @@ pub fn add(below: &mut Attention, above: Attention) {
     unite(&mut below.extra_categories, above.extra_categories);
 }
 
-/// What the entries of a table say about one seat: those for its role first, then those for its own name.
+/// The entries of a table for one participant: those for its role first, then those for its own name.
 pub fn attention_of(table: &BTreeMap<String, Attention>, seat: &Participant) -> Attention {
     let mut all = Attention::default();
     for (_, attention) in addressed(table, seat) {
@@ -44,12 +44,12 @@ pub fn attention_of(table: &BTreeMap<String, Attention>, seat: &Participant) -> 
     all
 }
 
-/// The tier a table gives a seat, if any; its own name counts more than its role.
+/// The tier a table gives a participant, if any; its own name counts more than its role.
 pub fn tier_of(table: &BTreeMap<String, Tier>, seat: &Participant) -> Option<Tier> {
     addressed(table, seat).last().map(|(_, tier)| **tier)
 }
 
-/// The entries that mean this seat, the most exact last. Whoever sits as gatekeeper is meant by `gatekeeper` and by
+/// The entries that match this participant, the most exact last. The gatekeeper is matched by `gatekeeper` and by
 /// `guardian`: a table written for the built-in team holds for a team with other names.
 pub fn addressed<'a, T>(table: &'a BTreeMap<String, T>, seat: &Participant) -> Vec<(&'a String, &'a T)> {
     let mut names = vec![role_name(seat.role)];

@@ -1,5 +1,5 @@
 //! A rule is a function from facts to a verdict. It takes the narrowest slice of facts that answers its question,
-//! and its table stands in `docs/rules`.
+//! and its table is in `docs/rules`.
 
 pub mod agent_loop;
 pub mod attention;

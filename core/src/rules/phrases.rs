@@ -47,7 +47,7 @@ impl Phrases {
     }
 }
 
-/// Whether the words right before a place take back what stands there.
+/// Whether the words right before a place negate what is there.
 pub(crate) fn negated(text: &str, at: usize) -> bool {
     const BEFORE: usize = 40;
     const NO: [&str; 15] = [

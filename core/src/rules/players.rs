@@ -1,10 +1,10 @@
-//! Who judged whose work: a model that reviews what it wrote itself sees its own blind spots least.
+//! Whether a model judged its own work: a model that reviews what it wrote itself sees its own blind spots least.
 
 use crate::run::Author;
 
 use super::ledger;
 
-/// Whether the same model wrote and judged. Where one of them does not say which it is, the same program counts as the
+/// Whether the same model wrote and judged. Where one of them does not report its name, the same program counts as the
 /// same model. A play file is no model at all.
 pub fn same_model(author: &Author, judge: &Author) -> bool {
     if ledger::is_free(&author.agent) || ledger::is_free(&judge.agent) || judge.agent.is_empty() {

@@ -1,4 +1,4 @@
-//! Too much in one brief helps nobody (AF-156): many findings become a few themes, and a brief that would fill half of
+//! Too much in one brief does not help (AF-156): many findings become a few themes, and a brief that would fill half of
 //! an agent's memory loses its examples. Rules are always kept.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ pub struct Theme {
     pub files: BTreeSet<String>,
 }
 
-/// The findings to tell one by one, and the themes of the rest. CRITICALs are never folded into a theme.
+/// The findings to list one by one, and the themes of the rest. CRITICALs are never merged into a theme.
 pub fn themes<'a>(open: &[&'a Tracked], policy: &Boundaries) -> (Vec<&'a Tracked>, Vec<Theme>) {
     if open.len() <= policy.findings_at_most as usize {
         return (open.to_vec(), Vec::new());
@@ -49,7 +49,7 @@ pub fn themes<'a>(open: &[&'a Tracked], policy: &Boundaries) -> (Vec<&'a Tracked
     (single, themes)
 }
 
-/// Whether a brief of so many characters takes more of the window than it should.
+/// Whether a brief of N characters takes more of the window than it should.
 pub fn fills(characters: usize, window_tokens: u64, policy: &Boundaries) -> bool {
     let tokens = u64::try_from(characters).unwrap_or(u64::MAX).div_ceil(CHARS_PER_TOKEN);
     tokens.saturating_mul(100) > window_tokens.saturating_mul(u64::from(policy.prompt_percent))
@@ -64,8 +64,8 @@ pub fn room(too_long_chars: u64, window_tokens: u64, policy: &Boundaries) -> u64
     whole.saturating_mul(u64::from(policy.prompt_percent)) / 100
 }
 
-/// The beginning of a text that is over by so many characters, with a word about the rest; all of it where nothing would
-/// be gained.
+/// The beginning of a text that is over by N characters, with a word about the rest; all of it where nothing
+/// would be gained.
 pub fn cut(text: &str, over: u64, rest: &str) -> String {
     let note = format!("\n[cut here to make room; {rest}]\n");
     let (whole, more) = (text.chars().count() as u64, note.chars().count() as u64);
@@ -73,12 +73,12 @@ pub fn cut(text: &str, over: u64, rest: &str) -> String {
         return if whole > more { note.trim_start().to_owned() } else { text.to_owned() };
     };
     let kept: String = text.chars().take(usize::try_from(kept).unwrap_or(usize::MAX)).collect();
-    // Whole lines only: half a line of a diff says something else.
+    // Whole lines only: half a line of a diff means something else.
     let end = kept.rfind('\n').map_or(kept.len(), |at| at);
     format!("{}{note}", kept.get(..end).unwrap_or(&kept))
 }
 
-/// A persona without what stands between fences.
+/// A persona without the text between fences.
 pub fn without_examples(prompt: &str) -> String {
     let mut kept = Vec::new();
     let mut fence: Option<&str> = None;

@@ -1,4 +1,4 @@
-//! What models cost. The page is `core/data/prices.txt`; what the user says otherwise is laid over it by the host and
+//! What models cost. The page is `core/data/prices.txt`; the user's own prices override it in the host and
 //! frozen into the first line of a run.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub fn built_in() -> &'static Prices {
     &PAGE
 }
 
-/// Reads a page of prices, and says which of its lines mean nothing.
+/// Reads a page of prices, and returns the lines that can't be read.
 pub fn read(page: &str) -> (Prices, Vec<String>) {
     let (mut prices, mut unread) = (Prices::default(), Vec::new());
     for line in page.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -84,8 +84,8 @@ fn role(name: &str) -> Option<Role> {
     .map(|(_, role)| role)
 }
 
-/// What an attempt is charged by: the model it says it used, else its tier. A model nobody knows the price of counts as
-/// the dearest there is (M-G9), and the second value says so. `None` where the run knows no prices at all.
+/// What an attempt is charged by: the model it reports, else its tier. A model without a known price counts as
+/// the dearest there is (M-G9), and the second value is true. `None` where the run knows no prices at all.
 pub fn charged(costs: &Costs, tier: Tier, model: &str) -> Option<(Price, bool)> {
     if costs.prices.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Who gets a finding in the next cycle (AF-090, AF-091, CL-25).
+//! Which role gets a finding in the next cycle (AF-090, AF-091, CL-25).
 
 use crate::model::{Destination, Finding, Flaw, PROGRAM};
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
+use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
 };
@@ -15,7 +16,7 @@ pub const WEIGHTS: [u128; 5] = [30, 25, 20, 15, 10];
 const _: () =
     assert!(WEIGHTS[0] + WEIGHTS[1] + WEIGHTS[2] + WEIGHTS[3] + WEIGHTS[4] == 100, "weights sum to 1");
 
-/// So many useful findings for a dollar are as good as it gets.
+/// The number of useful findings per dollar that scores highest.
 const USEFUL_PER_DOLLAR: u128 = 100;
 
 /// What one reviewer did in one run, counted.
@@ -27,10 +28,10 @@ pub struct Score {
     pub total: u32,
     /// Those that survived the look at their evidence.
     pub standing: u32,
-    /// Of these, those that were fixed, or accepted by whoever had to fix them or by a person.
+    /// Of these, those that were fixed, or accepted by the agent that had to fix them or by a person.
     pub useful: u32,
     pub fixed: u32,
-    /// Of all, those somebody showed to be wrong.
+    /// Of all, those shown to be wrong.
     pub contradicted: u32,
     /// It had a part in the approval the run ended with.
     pub impact: bool,
@@ -89,7 +90,7 @@ impl Ratio {
         Ratio(part / common, (whole / common).max(1))
     }
 
-    /// All of nothing is all: who said nothing said nothing wrong.
+    /// All of nothing is all: without findings there are no wrong ones.
     fn of(part: u32, whole: u32) -> Ratio {
         if whole == 0 { Ratio::ONE } else { Ratio::new(u128::from(part), u128::from(whole)) }
     }
@@ -112,7 +113,7 @@ fn greatest_common(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { greatest_common(b, a % b) }
 }
 
-/// The scores of everybody who reviewed in this run, in alphabetical order.
+/// The scores of all reviewers of this run, in alphabetical order.
 pub fn scores(log: &[Entry]) -> Vec<Score> {
     let run = Run::replay(log);
     let facts = Facts::read(log, run.policy().convergence.line_window);
@@ -128,14 +129,14 @@ struct Reviewed {
     downgraded: BTreeMap<u32, Unfounded>,
 }
 
-/// What the log says about reviews, by archetype and by how often the Maker had delivered. A review that was corrected
+/// The reviews in the log, by archetype and by how often the Maker had delivered. A review that was corrected
 /// takes the place of the one before.
 #[derive(Default)]
 struct Facts {
     reviews: BTreeMap<(String, u32), Reviewed>,
     models: BTreeMap<String, Tier>,
     boundaries: Vec<CycleBoundary>,
-    /// Who says what about earlier findings.
+    /// The statements of each archetype about earlier findings.
     priors: Vec<(String, Prior)>,
     /// Findings a person accepted as they are, by id.
     accepted: BTreeSet<String>,
@@ -148,7 +149,7 @@ impl Facts {
         let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines tell of reviews")]
+            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines are about reviews")]
             match &entry.event {
                 Event::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
                 Event::AgentComplete(complete) => {
@@ -280,7 +281,7 @@ impl Facts {
         self.priors.iter().any(|(_, prior)| said(prior)) || self.accepted.iter().any(by_person)
     }
 
-    /// Somebody else said the opposite: the place it cites is not there; another reviewer of the same delivery
+    /// Something contradicts it: the place it cites is not there; another reviewer of the same delivery
     /// approved and had looked at that very place; or another reviewer disputes it later.
     fn contradicted(&self, name: &str, item: &Item<'_>) -> bool {
         let finding = item.finding;
@@ -317,7 +318,7 @@ impl Facts {
 
 struct Item<'a> {
     finding: &'a Finding,
-    /// The deliveries in whose reviews it stands.
+    /// The deliveries in whose reviews it is.
     first: u32,
     last: u32,
     standing: bool,
@@ -342,7 +343,7 @@ pub struct Record {
     pub signal_to_noise: Millionths,
 }
 
-/// How an archetype on a tier has done lately.
+/// The recent scores of an archetype on a tier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreSummary {
     pub archetype: String,
@@ -355,11 +356,13 @@ pub struct ScoreSummary {
     pub advice: Option<Advice>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Course {
-    Improving,
-    Steady,
-    Declining,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Course {
+        Improving = "improving",
+        Steady = "steady",
+        Declining = "declining",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -371,11 +374,13 @@ pub struct Advice {
     pub promote: Option<Tier>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScoreAdvice {
-    Keep,
-    Optimize,
-    ConsiderRemoving,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ScoreAdvice {
+        Keep = "keep",
+        Optimize = "optimize",
+        ConsiderRemoving = "consider_removing",
+    }
 }
 
 /// Runs that are looked at, and that advice needs (AF-171).
@@ -443,24 +448,4 @@ fn advise(model: Tier, mean: Millionths, signal: Millionths) -> Advice {
 fn mean(numbers: impl Iterator<Item = Millionths>) -> Millionths {
     let (sum, n) = numbers.fold((0_u64, 0_u64), |(sum, n), number| (sum + u64::from(number), n + 1));
     u32::try_from(sum.checked_div(n).unwrap_or(0)).unwrap_or(0)
-}
-
-impl Course {
-    pub fn name(self) -> &'static str {
-        match self {
-            Course::Improving => "improving",
-            Course::Steady => "steady",
-            Course::Declining => "declining",
-        }
-    }
-}
-
-impl ScoreAdvice {
-    pub fn name(self) -> &'static str {
-        match self {
-            ScoreAdvice::Keep => "keep",
-            ScoreAdvice::Optimize => "optimize",
-            ScoreAdvice::ConsiderRemoving => "consider_removing",
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Which strategy and which workflow a task gets when nobody says (AF-020..AF-022, CL-21).
+//! Which strategy and which workflow a task gets by default (AF-020..AF-022, CL-21).
 
 use crate::event::Chosen;
 use crate::model::{Strategy, Workflow};
@@ -49,7 +49,7 @@ const FAST_WORDS: [&str; 16] = [
     "whitespace",
 ];
 
-/// What the user or the configuration said; the first that speaks wins (AF-020).
+/// The choices of user and configuration, in order of precedence (AF-020).
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
     pub workflow_flag: Option<Workflow>,

@@ -133,11 +133,11 @@ pub fn strength_of_line(line: &str) -> Strength {
 }
 
 fn count(line: &str, marks: &[&str]) -> u32 {
-    u32::from(marks.iter().any(|mark| stands_in(line, mark)))
+    u32::from(marks.iter().any(|mark| contains_mark(line, mark)))
 }
 
-/// Whether a mark stands in a line, not as the end of a longer word: `wait(` is no `it(`.
-fn stands_in(line: &str, mark: &str) -> bool {
+/// Whether a mark is in a line, not as the end of a longer word: `wait(` is no `it(`.
+fn contains_mark(line: &str, mark: &str) -> bool {
     let word = mark.starts_with(|c: char| c.is_ascii_alphanumeric());
     line.match_indices(mark).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
@@ -177,7 +177,7 @@ fn is_camel_test(name: &str) -> bool {
     in_such_a_language && (stem.ends_with("Test") || stem.ends_with("Tests"))
 }
 
-/// An added line that is a test wherever it stands, such as a unit test beside the code.
+/// An added line that is a test wherever it is, such as a unit test beside the code.
 pub fn adds_a_test(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
@@ -269,7 +269,7 @@ fn is_own_state(path: &str) -> bool {
     path == ".archeflow" || path.starts_with(".archeflow/")
 }
 
-/// The kind of credential a line carries.
+/// The kind of credential in a line.
 pub fn credential(line: &str) -> Option<&'static str> {
     if line.contains("-----BEGIN") && line.contains("PRIVATE KEY") {
         return Some("private key");

@@ -1,4 +1,4 @@
-//! Which tier a role gets (AF-014): the first of the four places that says something, else the archetype's own.
+//! Which tier a role gets (AF-014): the first of four settings that is given, else the archetype's own.
 
 use crate::model::{Models, Tier, Workflow};
 

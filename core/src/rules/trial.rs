@@ -1,12 +1,12 @@
-//! What running a reviewer's reproduction proves (D-05). The table stands in `docs/rules/trials.md`.
+//! What running a reviewer's reproduction proves (D-05). The table is in `docs/rules/trials.md`.
 
 use crate::event::{EvidenceDone, Ran};
 use crate::model::ReproductionResult;
 
-/// A shell says with these that it found no command, or one it may not run.
+/// The exit codes of a shell that found no command, or one it may not run.
 const NOT_RUN: [i32; 2] = [126, 127];
 
-/// And with these that somebody ended what it ran: the system for want of memory, or a person. A crash of its own, as
+/// And those of a command that was killed: by the system for want of memory, or by a person. A crash of its own, as
 /// 134 or 139, is a failure like others.
 const ENDED: [i32; 2] = [128 + 9, 128 + 15];
 

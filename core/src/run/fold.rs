@@ -228,6 +228,8 @@ impl Run {
                 self.request = Some(start.clone());
             }
             Event::SessionStart(session) => self.session = Some(session.clone()),
+            Event::RunPaused(paused) => self.paused = Some(paused.by.clone()),
+            Event::RunResumed(_) => self.paused = None,
             // A review has one phase and nothing that could land: it ends again as it ended.
             Event::RunReentered(_) | Event::MergeRequested(_) if self.review.is_some() => self.reopen(),
             // What lands of a loop has passed and was approved, and its steps go on where they were.

@@ -79,6 +79,8 @@ pub struct Run {
     /// The loop between a person, a Planner, an Actor and a Judge, where this is one.
     pub agent_loop: Option<Box<AgentLoop>>,
     pub broke: Option<Seq>,
+    /// Set while the run is paused: how the request came.
+    pub paused: Option<String>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
     /// Landings taken back because tests failed afterwards (CL-11).

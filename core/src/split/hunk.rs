@@ -1,4 +1,4 @@
-//! Where in both files a line of a hunk stands. Lines are counted as the hunk's header says and never guessed from how
+//! The position of a hunk's line in both files. Lines are counted as the hunk's header says and never guessed from how
 //! they look, so that content which looks like a header stays content.
 
 /// A walk through one hunk.

@@ -1,8 +1,8 @@
 //! A diff of any size, cut into parts that a reviewer can read, one part in memory at a time.
 //!
-//! Whole files stay together while they fit. A file that does not fit is cut between its hunks, and a hunk that does not
-//! fit between its lines, with line numbers that stay right. What is not shown says so where it would stand. Nothing is
-//! dropped silently: every file is told of, and every line of it is in a part or counted as not shown.
+//! Whole files stay together while they fit. A file that does not fit is cut between its hunks, and a hunk that does
+//! not fit between its lines, with line numbers that stay right. A note marks the place of what is not shown. Nothing
+//! is dropped silently: every file is mentioned, and every line of it is in a part or counted as not shown.
 //!
 //! Which files are treated as what is decided in [`filekind`](crate::rules::filekind).
 

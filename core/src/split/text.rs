@@ -71,7 +71,7 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What stands in the place of lines that are not shown.
+/// The note in place of lines that are not shown.
 pub(super) fn not_shown(kind: FileKind, file: &File) -> String {
     let counts = format!("+{} -{} lines", file.added, file.deleted);
     match file.treatment {

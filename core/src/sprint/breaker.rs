@@ -1,5 +1,5 @@
 //! One breaker for each provider account, shared by all runs of a sprint (C6). A run that ended because its provider
-//! was busy is parked and not a failure; nobody else begins with that account until its time has come. Then one tries,
+//! was busy is parked and not a failure; no other run starts with that account until its time has come. Then one tries,
 //! those that are parked before anybody new, and the others follow when it went well.
 //!
 //! When the time has come is a report like any other, so a sprint that is replayed decides the same.
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::event::RunEnd;
 use super::fold::{ItemStage, ItemState, Sprint};
 
-/// An account that turned a run of the sprint away, and has served none since.
+/// An account that refused a run of the sprint, and has served none since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SprintBreaker {
     /// When it is to be tried, in milliseconds since 1970.
@@ -33,7 +33,7 @@ pub fn may_go_on(sprint: &Sprint, known: &ItemState) -> bool {
     known.stand == ItemStage::Parked && accounts.is_some_and(|accounts| accounts.iter().all(open))
 }
 
-/// The accounts that keep a project from beginning anything. `trials` are those that somebody else is about to try.
+/// The accounts that keep a project from beginning anything. `trials` are those that another run is about to try.
 pub fn is_held(sprint: &Sprint, project: &str, trials: &BTreeSet<&String>) -> bool {
     let parked = |account: &String| {
         let busy = |end: &RunEnd| end.busy.as_ref().is_some_and(|busy| busy.accounts.contains(account));
@@ -48,7 +48,7 @@ pub fn is_held(sprint: &Sprint, project: &str, trials: &BTreeSet<&String>) -> bo
     })
 }
 
-/// The open breakers that whoever begins in this project would try.
+/// The open breakers that a run started in this project would try.
 pub fn tried_by<'a>(sprint: &'a Sprint, project: &str) -> impl Iterator<Item = &'a String> {
     sprint.breakers.keys().filter(|account| concerns(sprint, project, account))
 }
@@ -63,7 +63,7 @@ fn concerns(sprint: &Sprint, project: &str, account: &str) -> bool {
 }
 
 impl Sprint {
-    /// What the end of a run says about accounts.
+    /// What the end of a run shows about accounts.
     pub(super) fn note_accounts(&mut self, item: &str, end: &RunEnd, at: u64) {
         let Some(project) = self.items.get(item).map(|known| known.item.project.clone()) else { return };
         if !end.accounts.is_empty() {
@@ -71,7 +71,7 @@ impl Sprint {
         }
         let tried = |breaker: &SprintBreaker| breaker.trial.as_deref() == Some(item);
         let told = end.status.is_some() && !end.stopped;
-        // Who was called in, crashed, or worked with somebody else, found out nothing.
+        // A run that was stopped, crashed, or used another account, shows nothing.
         self.breakers.retain(|account, breaker| !(told && tried(breaker) && end.accounts.contains(account)));
         self.breakers.values_mut().filter(|breaker| tried(breaker)).for_each(|breaker| breaker.trial = None);
         let Some(busy) = &end.busy else { return };
@@ -94,7 +94,7 @@ impl Sprint {
         told.unwrap_or_else(|| at.saturating_add(self.policy.busy_minutes.saturating_mul(60_000)))
     }
 
-    /// Whoever begins while an account is to be tried is the one who finds out.
+    /// The run that starts while an account is to be tried is its trial.
     pub(super) fn note_trial(&mut self, item: &str, accounts: &[String]) {
         for account in accounts {
             if let Some(breaker) = self.breakers.get_mut(account).filter(|breaker| breaker.may_be_tried()) {

@@ -1,7 +1,7 @@
 //! One budget for all runs of a sprint, and what a project may take out of it (I4, BX-23).
 //!
 //! What a run under way may still spend is promised to it and counts as gone. A share is a ceiling, not a reserve:
-//! whoever has none may spend the whole, and what a project leaves is there for the others.
+//! projects without a share have no cap, and what a project leaves is there for the others.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::model::{Money, Workflow};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SprintBudget {
     pub spent: Money,
-    /// To runs that are under way, beyond what they have spent.
+    /// Reserved for running runs, beyond what they have spent.
     pub promised: Money,
     pub most: Option<Money>,
 }
@@ -78,7 +78,7 @@ pub fn is_short(sprint: &Sprint, project: &str) -> bool {
 }
 
 /// What a run that was left may still spend was decided by an earlier sprint. If it is more than there is now, the task
-/// begins anew with less.
+/// is started again with less.
 pub fn bears(sprint: &Sprint, project: &str, left: &UnfinishedRun) -> bool {
     let purses = [whole(sprint), of_project(sprint, project)];
     let within = |most: Money| left.promised().is_some_and(|promised| promised <= most);
@@ -106,7 +106,7 @@ fn add_up(sprint: &Sprint, counts: impl Fn(&str) -> bool) -> SprintBudget {
     SprintBudget { spent: spent.map(|(_, money)| *money).sum(), promised: promised.sum(), most: None }
 }
 
-/// What a run under way, or parked, may still spend. One that goes on has spent some of it.
+/// What a run under way, or parked, may still spend. One that is resumed has spent some of it.
 fn promise(sprint: &Sprint, known: &ItemState) -> Option<Money> {
     let gone =
         known.end.as_ref().filter(|end| end.busy.is_some()).and_then(|end| sprint.spent.get(&end.run_id));

@@ -1,5 +1,5 @@
 //! What people ask of a sprint afterwards, or while it runs: when, how long, what came of it, and why. Made from the
-//! same log as the sprint itself, by whoever wants to know; nothing is decided by it.
+//! same log as the sprint itself; nothing is decided by it.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct SprintSession {
     pub last: u64,
     /// What became of items in it.
     pub settled: Vec<(String, ItemStatus)>,
-    /// By run, what it had cost when this session last heard of it, beyond what it had cost before.
+    /// By run, its latest known cost in this session, beyond its cost before.
     pub spent: BTreeMap<String, Money>,
     pub over: SprintSessionEnd,
 }
@@ -43,7 +43,7 @@ pub struct SprintSession {
 /// How a session ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SprintSessionEnd {
-    /// The log says nothing: it goes on, or was killed.
+    /// No end is recorded: it is running, or was killed.
     #[default]
     Open,
     Interrupted(i32),
@@ -103,7 +103,7 @@ impl Chronicle {
         self.runs.iter().rev().find(|told| told.item == item)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is told by the sprint itself")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is in the sprint itself")]
     pub fn apply(&mut self, entry: &SprintEntry) {
         let (at, event) = (entry.at, &entry.event);
         self.last = at;
@@ -142,7 +142,7 @@ impl Chronicle {
                 }
             }
             SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => {
-                self.ended(order.as_ref(), end, at)
+                self.ended(order.as_ref(), end, at);
             }
             SprintEvent::Settle { item, status, note, .. } => {
                 self.notes.insert(item.clone(), note.clone());

@@ -48,12 +48,12 @@ pub(super) fn follows(sprint: &Sprint, known: &ItemState) -> Option<Follows> {
     let follows = standing::after(known.end.as_ref()?, known.stand == ItemStage::Landed, reruns);
     let in_vain = follows == Follows::Land && reruns > 0 && landing::is_overtaken(sprint, known);
     let follows = if in_vain { Follows::Rerun } else { follows };
-    // It begins again when nobody runs whom it got in the way of before.
+    // It starts again when no run it overlapped with before is running.
     let not_yet = follows == Follows::Rerun && landing::is_in_the_way(sprint, known);
     (!not_yet).then_some(follows)
 }
 
-/// What waits for something that will not come is told so, and needs nobody to run it.
+/// An item whose dependency was lost is settled as blocked, without a run.
 fn block(sprint: &Sprint) -> Vec<SprintEvent> {
     let graph = Graph::of(sprint.items.values().map(|known| &known.item));
     let lost = graph.downstream_of_lost().into_iter().filter(|(id, _)| {
@@ -125,7 +125,7 @@ fn checkpoint(sprint: &Sprint, spent: Money) -> Vec<SprintEvent> {
     events
 }
 
-/// What waited for a provider goes on where it was; it is neither begun anew nor a failure.
+/// A run that waited for a provider is resumed; it is neither restarted nor a failure.
 fn resume(sprint: &Sprint) -> Vec<SprintEvent> {
     let mut parked = in_order(sprint, |known| known.stand == ItemStage::Parked).into_iter();
     let event = parked.find_map(|known| {
@@ -223,7 +223,7 @@ pub fn next(sprint: &Sprint, room: Room) -> Vec<&QueueItem> {
             && !budget::is_short(sprint, &known.item.project)
     };
     let mut busy: Vec<&QueueItem> = sprint.ours().map(|known| &known.item).collect();
-    // Who waits for a provider keeps its project to itself, and no slot.
+    // A run that waits for a provider blocks its project, but takes no slot.
     let parked = sprint.ours().filter(|known| known.stand == ItemStage::Parked).count();
     let mut trials: BTreeSet<&String> = BTreeSet::new();
     let mut picked = Vec::new();

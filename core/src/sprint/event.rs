@@ -1,11 +1,12 @@
 //! The language of a sprint's log. The same three verbs and the same frame as a run's, in a table of its own: what is
-//! promised about runs stays as it is, and a sprint says nothing that a run could say.
+//! promised about runs stays as it is, and a sprint has no events of a run.
 
 use serde::{Deserialize, Serialize};
 
 use super::policy::SprintPolicy;
 use super::queue::{ItemStatus, QueueItem};
 use crate::event::Verb;
+use crate::model::named::named;
 use crate::model::{Money, Reason, RunStatus, Seq, Share, Workflow};
 
 /// The format of the log. A reader refuses a log with a greater number.
@@ -28,7 +29,7 @@ pub enum SprintEvent {
     Start { policy: SprintPolicy, autonomous: bool, version: String, format: u32 },
     #[serde(rename = "sprint.session")]
     Session { fence: u64, tag: String },
-    /// An item as the queue has it now; said again when it changed there.
+    /// An item as the queue has it now; written again when it changed there.
     #[serde(rename = "item.seen")]
     Seen { item: QueueItem },
     /// A person is asked before these begin.
@@ -38,7 +39,7 @@ pub enum SprintEvent {
     Answered { start_seq: Seq, yes: bool },
     #[serde(rename = "item.claim")]
     Claim { item: String },
-    /// Without a fence somebody else has it.
+    /// Without a fence another sprint has it.
     #[serde(rename = "item.claimed")]
     Claimed {
         start_seq: Seq,
@@ -55,7 +56,7 @@ pub enum SprintEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workflow: Option<Workflow>,
     },
-    /// A run that was parked, or left by an earlier sprint, goes on.
+    /// Resumes a run that was parked, or left by an earlier sprint.
     #[serde(rename = "item.resume")]
     Resume { item: String, run_id: String },
     #[serde(rename = "item.ended")]
@@ -78,7 +79,7 @@ pub enum SprintEvent {
         fence: Option<u64>,
         status: ItemStatus,
         note: String,
-        /// The run with which whoever takes the item next goes on.
+        /// The run that the next owner of the item resumes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         run_id: Option<String>,
     },
@@ -87,12 +88,12 @@ pub enum SprintEvent {
     /// It is time to try an account again.
     #[serde(rename = "provider.due")]
     Due { account: String },
-    /// It has served whoever tried.
+    /// It has served a run again.
     #[serde(rename = "provider.served")]
     Served { account: String },
     #[serde(rename = "sprint.checkpoint")]
     Checkpoint { tasks: u32, work_ms: u64, spent_usd: Money, first: Share, last: Share },
-    /// AF-151: so much of the budget is gone that it is worth a word.
+    /// AF-151: a warning that much of the budget is spent.
     #[serde(rename = "sprint.warning")]
     Warning { spent_usd: Money, percent: u64 },
     #[serde(rename = "sprint.break")]
@@ -103,7 +104,7 @@ pub enum SprintEvent {
     End { why: SprintStop, detail: String },
 }
 
-/// How a run, or its landing, came out. Without a status it left none: it could not be started, or crashed.
+/// The result of a run, or of its landing. Without a status there is none: it could not be started, or crashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     pub run_id: String,
@@ -114,7 +115,7 @@ pub struct RunEnd {
     /// Of the whole run so far.
     pub cost_usd: Money,
     pub took_ms: u64,
-    /// The sprint itself called it in; nobody's failure.
+    /// The sprint itself stopped it; not a failure.
     #[serde(default)]
     pub stopped: bool,
     /// The commit it landed as.
@@ -123,7 +124,7 @@ pub struct RunEnd {
     /// The provider accounts it worked with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<String>,
-    /// It waits for a provider, and can go on.
+    /// It waits for a provider, and can be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<Busy>,
 }
@@ -144,7 +145,7 @@ impl UnfinishedRun {
     }
 }
 
-/// Accounts that turned a run away.
+/// Accounts that refused a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Busy {
     pub accounts: Vec<String>,
@@ -159,7 +160,7 @@ pub struct Candidate {
     pub run_id: String,
 }
 
-/// What came of landing several at a time. Who is not named here waits as before.
+/// The result of landing several at a time. Items not named here wait as before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchLanding {
     /// Runs that came to an end: landed, or refused for a reason of their own.
@@ -180,28 +181,18 @@ pub struct ItemEnd {
     pub end: RunEnd,
 }
 
-/// Why a sprint stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SprintStop {
-    /// Nothing is left that could be run.
-    Done,
-    /// A person said no to a batch.
-    Declined,
-    TaskFailures,
-    Budget,
-    Quality,
-}
-
-impl SprintStop {
-    pub fn name(self) -> &'static str {
-        match self {
-            SprintStop::Done => "done",
-            SprintStop::Declined => "declined",
-            SprintStop::TaskFailures => "task_failures",
-            SprintStop::Budget => "budget",
-            SprintStop::Quality => "quality",
-        }
+named! {
+    /// Why a sprint stops.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SprintStop {
+        /// Nothing is left that could be run.
+        Done = "done",
+        /// A person said no to a batch.
+        Declined = "declined",
+        TaskFailures = "task_failures",
+        Budget = "budget",
+        Quality = "quality",
     }
 }
 

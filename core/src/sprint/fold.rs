@@ -1,4 +1,4 @@
-//! A sprint as its log tells it. It remembers and never decides.
+//! The state of a sprint, from its log. It remembers and never decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub struct Sprint {
     pub policy: SprintPolicy,
     pub autonomous: bool,
     pub begun: bool,
-    /// How many lives it had.
+    /// The number of sessions.
     pub fence: u64,
     pub tag: String,
     pub items: BTreeMap<String, ItemState>,
@@ -35,11 +35,11 @@ pub struct Sprint {
     pub first: Option<Share>,
     pub last: Option<Share>,
     pub since: SinceCheckpoint,
-    /// A checkpoint was reached, and nobody has been asked since.
+    /// A checkpoint was reached, and the user was not asked since.
     pub at_checkpoint: bool,
     /// What runs and landings took altogether.
     pub work_ms: u64,
-    /// It was told that much of the budget is gone.
+    /// The budget warning was given.
     pub warned: bool,
     pub broke: Option<(SprintStop, bool, String)>,
     pub end: Option<(SprintStop, String)>,
@@ -70,7 +70,7 @@ pub struct ItemState {
     pub attempt: u32,
     /// What its last run may spend.
     pub budget: Option<Money>,
-    /// How its last run came out.
+    /// The result of its last run.
     pub end: Option<RunEnd>,
     /// The run of an earlier sprint with which it begins.
     pub left: Option<UnfinishedRun>,
@@ -95,14 +95,14 @@ pub enum ItemStage {
     /// It landed, or not.
     Landed,
     Settling,
-    /// The queue says what became of it.
+    /// Its result is in the queue.
     Settled,
-    /// Somebody else's, or given back; this sprint leaves it alone.
+    /// Owned by another sprint, or given back; this sprint skips it.
     Aside,
 }
 
 impl ItemStage {
-    /// As it is told to people.
+    /// As it is shown to people.
     pub fn name(self) -> &'static str {
         match self {
             ItemStage::Waiting => "waiting",
@@ -174,16 +174,16 @@ impl Sprint {
             SprintEvent::Answered { yes, .. } => self.answered(answered.as_ref(), *yes),
             SprintEvent::Claim { item } => {
                 self.agreed.retain(|agreed| agreed != item);
-                self.stand(item, ItemStage::Claiming);
+                self.set_stage(item, ItemStage::Claiming);
             }
             SprintEvent::Claimed { fence, left, .. } => {
-                self.claimed(answered.as_ref(), *fence, left.as_ref())
+                self.claimed(answered.as_ref(), *fence, left.as_ref());
             }
             SprintEvent::Run { item, attempt, budget_usd, .. } => {
-                self.stand(item, ItemStage::Running);
-                self.known(item, |known| {
+                self.set_stage(item, ItemStage::Running);
+                self.update(item, |known| {
                     (known.attempt, known.budget, known.alone) = (*attempt, *budget_usd, false);
-                    // Nobody went on with it.
+                    // It was not resumed.
                     known.left = known.left.take().filter(|_| known.end.is_some());
                 });
                 // From here on it changes other files, from another commit on.
@@ -194,7 +194,7 @@ impl Sprint {
                 self.note_trial(item, &tried);
             }
             SprintEvent::Resume { item, .. } => {
-                self.stand(item, ItemStage::Running);
+                self.set_stage(item, ItemStage::Running);
                 let tried = match self.items.get(item) {
                     Some(ItemState { end: Some(end), .. }) => {
                         end.busy.as_ref().map_or(Vec::new(), |busy| busy.accounts.clone())
@@ -202,7 +202,7 @@ impl Sprint {
                     Some(known) => breaker::tried_by(self, &known.item.project).cloned().collect(),
                     None => Vec::new(),
                 };
-                self.known(item, |known| {
+                self.update(item, |known| {
                     if let (None, Some(left)) = (&known.end, &known.left) {
                         known.budget = left.promised();
                     }
@@ -220,21 +220,21 @@ impl Sprint {
             SprintEvent::Served { account } => {
                 self.breakers.remove(account);
             }
-            SprintEvent::Land { item, .. } => self.stand(item, ItemStage::Landing),
+            SprintEvent::Land { item, .. } => self.set_stage(item, ItemStage::Landing),
             SprintEvent::Landed { end, .. } => self.ended(answered.as_ref(), end, ItemStage::Landed),
             SprintEvent::BatchLand { candidates, .. } => {
-                candidates.iter().for_each(|one| self.stand(&one.item, ItemStage::Landing));
+                candidates.iter().for_each(|one| self.set_stage(&one.item, ItemStage::Landing));
             }
             SprintEvent::BatchLanded { came, .. } => self.batch_landed(answered.as_ref(), came),
             SprintEvent::Overlap { a, b, files } => self.overlapped(a, b, files),
             SprintEvent::Settle { item, status, .. } => {
-                self.stand(item, ItemStage::Settling);
-                self.known(item, |known| known.item.status = *status);
+                self.set_stage(item, ItemStage::Settling);
+                self.update(item, |known| known.item.status = *status);
             }
             SprintEvent::Settled { .. } => self.settled(answered.as_ref()),
             SprintEvent::Warning { .. } => self.warned = true,
             SprintEvent::Checkpoint { .. } => {
-                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true)
+                (self.since, self.at_checkpoint) = (SinceCheckpoint::default(), true);
             }
             SprintEvent::Break { why, hard, detail } => self.broke = Some((*why, *hard, detail.clone())),
             SprintEvent::End { why, detail } => self.end = Some((*why, detail.clone())),
@@ -272,8 +272,8 @@ impl Sprint {
 
     fn claimed(&mut self, order: Option<&SprintEvent>, fence: Option<u64>, left: Option<&UnfinishedRun>) {
         let Some(SprintEvent::Claim { item }) = order else { return };
-        self.stand(item, if fence.is_some() { ItemStage::Claimed } else { ItemStage::Aside });
-        self.known(item, |known| (known.fence, known.left) = (fence, left.cloned()));
+        self.set_stage(item, if fence.is_some() { ItemStage::Claimed } else { ItemStage::Aside });
+        self.update(item, |known| (known.fence, known.left) = (fence, left.cloned()));
     }
 
     fn ended(&mut self, order: Option<&SprintEvent>, end: &RunEnd, stand: ItemStage) {
@@ -284,19 +284,19 @@ impl Sprint {
             return;
         };
         self.worked(end.took_ms);
-        self.came_out(item, end, stand);
+        self.record_end(item, end, stand);
     }
 
-    /// Whoever neither landed nor was refused waits as before.
+    /// Items neither landed nor refused wait as before.
     fn batch_landed(&mut self, order: Option<&SprintEvent>, came: &BatchLanding) {
         let Some(SprintEvent::BatchLand { candidates, .. }) = order else { return };
         self.worked(came.took_ms);
-        candidates.iter().for_each(|one| self.stand(&one.item, ItemStage::Ended));
+        candidates.iter().for_each(|one| self.set_stage(&one.item, ItemStage::Ended));
         for one in &came.ends {
-            self.came_out(&one.item, &one.end, ItemStage::Landed);
+            self.record_end(&one.item, &one.end, ItemStage::Landed);
         }
         for item in &came.alone {
-            self.known(item, |known| known.alone = true);
+            self.update(item, |known| known.alone = true);
             self.reds.retain(|red| !red.contains(item));
         }
         if !came.red.is_empty() {
@@ -319,7 +319,7 @@ impl Sprint {
         self.since.work_ms = self.since.work_ms.saturating_add(took_ms);
     }
 
-    fn came_out(&mut self, item: &str, end: &RunEnd, stand: ItemStage) {
+    fn record_end(&mut self, item: &str, end: &RunEnd, stand: ItemStage) {
         let landed = stand == ItemStage::Landed && end.status == Some(RunStatus::Merged);
         if landed {
             // What landed was part of what is red, and what is left of it still is.
@@ -331,19 +331,19 @@ impl Sprint {
         let before = self.items.get(item).and_then(|known| known.left.as_ref());
         let before = before.filter(|left| left.run_id == end.run_id).map_or(0, |left| left.spent_usd.0);
         let cost = self.spent.entry(end.run_id.clone()).or_default();
-        // A run tells what it cost altogether, so the greater word is the later one.
+        // A run reports its total cost, so the greater number is the later one.
         *cost = (*cost).max(Money(end.cost_usd.0.saturating_sub(before)));
         if let Some(known) = self.items.get(item) {
             self.projects.insert(end.run_id.clone(), known.item.project.clone());
         }
-        self.stand(item, stand);
-        self.known(item, |known| known.end = Some(end.clone()));
+        self.set_stage(item, stand);
+        self.update(item, |known| known.end = Some(end.clone()));
     }
 
     fn settled(&mut self, order: Option<&SprintEvent>) {
         let Some(SprintEvent::Settle { item, status, fence, .. }) = order else { return };
         let aside = *status == ItemStatus::Pending;
-        self.stand(item, if aside { ItemStage::Aside } else { ItemStage::Settled });
+        self.set_stage(item, if aside { ItemStage::Aside } else { ItemStage::Settled });
         let Some(known) = self.items.get(item).filter(|_| fence.is_some()) else { return };
         let quality = standing::quality(*status, known.end.as_ref());
         match status {
@@ -362,11 +362,11 @@ impl Sprint {
         self.last = Some(quality);
     }
 
-    fn stand(&mut self, item: &str, stand: ItemStage) {
-        self.known(item, |known| known.stand = stand);
+    fn set_stage(&mut self, item: &str, stand: ItemStage) {
+        self.update(item, |known| known.stand = stand);
     }
 
-    fn known(&mut self, item: &str, change: impl FnOnce(&mut ItemState)) {
+    fn update(&mut self, item: &str, change: impl FnOnce(&mut ItemState)) {
         if let Some(known) = self.items.get_mut(item) {
             change(known);
         }

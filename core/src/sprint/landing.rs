@@ -67,7 +67,7 @@ fn candidate(known: &ItemState) -> Option<Candidate> {
     Some(Candidate { item: known.item.id.clone(), run_id: known.end.as_ref()?.run_id.clone() })
 }
 
-/// Whoever comes first of two that change the same is waited for.
+/// Of two that change the same files, the second waits for the first.
 pub fn waits_for<'a>(sprint: &'a Sprint, known: &ItemState) -> Option<&'a ItemState> {
     let mut others = sprint.overlapping(&known.item.id);
     others.find(|other| other.stand.is_ours() && comes_before(other, known))
@@ -80,7 +80,7 @@ pub(super) fn is_overtaken(sprint: &Sprint, known: &ItemState) -> bool {
     waits_for(sprint, known).is_none() && sprint.overlapping(&known.item.id).any(landed)
 }
 
-/// Somebody runs who once changed the same as this one.
+/// A run is active that once changed the same files as this one.
 pub fn is_in_the_way(sprint: &Sprint, known: &ItemState) -> bool {
     let mut running = sprint.items.values().filter(|other| other.stand == ItemStage::Running);
     running.any(|other| sprint.is_kept_apart(&known.item.id, &other.item.id))

@@ -1,9 +1,9 @@
 //! The plain list form of a queue (BX-28): `- [ ] text | workflow | depends: text | done: condition`.
 //!
-//! Lines of other kinds are prose and stay out of it. A line that begins like an entry and can't be read is told with
-//! its number; the others count all the same.
+//! Lines of other kinds are prose and stay out of it. A line that begins like an entry and can't be read is reported
+//! with its number; the others count all the same.
 
-/// An entry as it stands in the list.
+/// An entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedTask {
     pub line: usize,

@@ -19,31 +19,31 @@ pub struct SprintPolicy {
     pub load_percent: u32,
     /// Nor with less memory than this available, in megabytes.
     pub memory_mb: u64,
-    /// AF-150: a checkpoint after so many tasks, or so much work.
+    /// AF-150: a checkpoint after N tasks, or this much work.
     pub checkpoint_tasks: u32,
     pub checkpoint_minutes: u64,
     /// AF-150: at a checkpoint the last task must be at least so good as the first, in percent.
     pub quality_percent: u64,
-    /// AF-153: so many tasks that fail one after the other are a hard break.
+    /// AF-153: N tasks that fail in a row are a hard break.
     pub failures: u32,
     /// What all runs together may cost.
     pub budget_usd: Option<Money>,
-    /// What a project may spend of it at most, in percent. Who is not named may spend all of it.
+    /// What a project may spend of it at most, in percent. Projects not named have no cap.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<String, u64>,
     /// AF-150: no further task above this at a checkpoint, in percent of the budget.
     pub checkpoint_budget_percent: u64,
     /// AF-151: no further task above this at any time.
     pub last_budget_percent: u64,
-    /// How often a task is run anew because what it changed had changed meanwhile.
+    /// How often a task is run again because its files changed on the target meanwhile.
     pub reruns: u32,
-    /// When a provider that is busy did not say for how long: after so much time somebody tries.
+    /// The wait before a busy provider is tried again, if it gave no time.
     pub busy_minutes: u64,
     /// A longer wait for a provider is not waited for.
     pub patience_minutes: u64,
     /// How many candidates of a project land in one step at most; 1 lands each by itself.
     pub landing_batch: u32,
-    /// AF-151: from here on it is told how much of the budget is gone, in percent.
+    /// AF-151: the percentage of the budget at which a warning is given.
     pub warn_budget_percent: u64,
     /// BX-28: with less than this left of the budget, in percent, no task begins as thorough by its size alone.
     pub standard_below_percent: u64,
@@ -94,7 +94,7 @@ impl SprintPolicy {
         room.load_percent <= self.load_percent && room.memory_mb >= self.memory_mb
     }
 
-    /// Whether so much of the budget is spent, or more.
+    /// Whether at least N percent of the budget is spent.
     pub fn is_spent(&self, spent: Money, percent: u64) -> bool {
         self.budget_usd.is_some_and(|budget| {
             u128::from(spent.0) * 100 >= u128::from(budget.0) * u128::from(percent) && spent > Money::ZERO

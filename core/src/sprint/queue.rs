@@ -6,55 +6,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Workflow;
+use crate::model::named::named;
 
-/// Graver compares smaller, so that sorting puts what matters first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Priority {
-    P0,
-    P1,
-    P2,
-    P3,
+named! {
+    /// Graver compares smaller, so that sorting puts what matters first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Priority {
+        P0 = "P0",
+        P1 = "P1",
+        P2 = "P2",
+        P3 = "P3",
+    }
 }
 
 impl Priority {
-    pub const ALL: [Priority; 4] = [Priority::P0, Priority::P1, Priority::P2, Priority::P3];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Priority::P0 => "P0",
-            Priority::P1 => "P1",
-            Priority::P2 => "P2",
-            Priority::P3 => "P3",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<Priority> {
         Priority::ALL.into_iter().find(|priority| priority.name() == name)
     }
 }
 
-/// How large a task is thought to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TaskSize {
-    S,
-    M,
-    L,
-    #[serde(rename = "XL")]
-    Xl,
+named! {
+    /// How large a task is thought to be.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum TaskSize {
+        S = "S",
+        M = "M",
+        L = "L",
+        #[serde(rename = "XL")]
+        Xl = "XL",
+    }
 }
 
 impl TaskSize {
-    pub const ALL: [TaskSize; 4] = [TaskSize::S, TaskSize::M, TaskSize::L, TaskSize::Xl];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            TaskSize::S => "S",
-            TaskSize::M => "M",
-            TaskSize::L => "L",
-            TaskSize::Xl => "XL",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<TaskSize> {
         TaskSize::ALL.into_iter().find(|estimate| estimate.name() == name)
     }
@@ -73,7 +56,7 @@ impl TaskSize {
         }
     }
 
-    /// What a workflow that was named says about the size.
+    /// The size that follows from a workflow.
     pub fn of_workflow(name: &str) -> TaskSize {
         match name {
             "fast" => TaskSize::S,
@@ -83,43 +66,23 @@ impl TaskSize {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemStatus {
-    /// Somebody should look at it first.
-    Proposed,
-    Pending,
-    Running,
-    Completed,
-    Failed,
-    /// Something it depends on can't be completed.
-    Blocked,
-    Cancelled,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ItemStatus {
+        /// A person should look at it first.
+        Proposed = "proposed",
+        Pending = "pending",
+        Running = "running",
+        Completed = "completed",
+        Failed = "failed",
+        /// Something it depends on can't be completed.
+        Blocked = "blocked",
+        Cancelled = "cancelled",
+    }
 }
 
 impl ItemStatus {
-    pub const ALL: [ItemStatus; 7] = [
-        ItemStatus::Proposed,
-        ItemStatus::Pending,
-        ItemStatus::Running,
-        ItemStatus::Completed,
-        ItemStatus::Failed,
-        ItemStatus::Blocked,
-        ItemStatus::Cancelled,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ItemStatus::Proposed => "proposed",
-            ItemStatus::Pending => "pending",
-            ItemStatus::Running => "running",
-            ItemStatus::Completed => "completed",
-            ItemStatus::Failed => "failed",
-            ItemStatus::Blocked => "blocked",
-            ItemStatus::Cancelled => "cancelled",
-        }
-    }
-
     pub fn parse(name: &str) -> Option<ItemStatus> {
         ItemStatus::ALL.into_iter().find(|status| status.name() == name)
     }
@@ -139,7 +102,7 @@ impl ItemStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueItem {
     pub id: String,
-    /// A folder below the one where projects lie.
+    /// A folder below the projects folder.
     pub project: String,
     pub task: String,
     pub priority: Priority,
@@ -150,7 +113,7 @@ pub struct QueueItem {
     /// By the estimate if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
-    /// The paths it will touch, files or folders. Tasks that say so and share none may run side by side.
+    /// The paths it will touch, files or folders. Tasks that declare disjoint paths may run side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
@@ -161,7 +124,7 @@ impl QueueItem {
         self.workflow.as_deref().unwrap_or(self.estimate.workflow().name())
     }
 
-    /// Whether both say what they touch, and that is not the same.
+    /// Whether both declare their paths, and these are disjoint.
     pub fn is_apart_from(&self, other: &QueueItem) -> bool {
         let overlap = |one: &str, two: &str| {
             let (one, two) = (one.trim_end_matches('/'), two.trim_end_matches('/'));
@@ -175,7 +138,7 @@ impl QueueItem {
     }
 }
 
-/// What the dependencies of an item say about it.
+/// The state of an item's dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DependencyState {
     /// Everything it waits for is completed.
@@ -242,7 +205,7 @@ impl<'a> Graph<'a> {
         None
     }
 
-    /// What an item's dependencies say. One that names nothing is waited for: it may be added yet.
+    /// The state of an item's dependencies. A missing one is waited for: it may be added yet.
     pub fn standing(&self, item: &QueueItem) -> DependencyState {
         let status = |on: &String| self.items.get(on.as_str()).map(|item| item.status);
         if let Some(lost) = item.depends_on.iter().find(|on| status(on).is_some_and(ItemStatus::is_lost)) {

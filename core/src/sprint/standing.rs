@@ -5,12 +5,12 @@ use super::fold::ItemState;
 use super::queue::ItemStatus;
 use crate::model::{Reason, RunStatus, Share};
 
-/// What follows from how a run, or a landing, came out.
+/// What follows from the result of a run, or of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Follows {
     /// It is approved and waits to be landed.
     Land,
-    /// The target changed where it did: from the start, on what is there now.
+    /// The target changed the same files: run again, on the current target.
     Rerun,
     Settle(ItemStatus, String),
 }
@@ -18,7 +18,7 @@ pub enum Follows {
 /// BX-22's map of statuses. `reruns` is how many are left.
 pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
     if end.stopped {
-        let note = format!("called in with the sprint; the next one goes on with {}", end.run_id);
+        let note = format!("stopped with the sprint; the next one resumes {}", end.run_id);
         return Follows::Settle(ItemStatus::Pending, note);
     }
     let Some(status) = end.status else {
@@ -31,9 +31,9 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
         (
             _,
             Some(Reason::ProviderBusy | Reason::NotSignedIn | Reason::NeedsContext | Reason::LowConfidence),
-        ) => Follows::Settle(ItemStatus::Pending, told(end)),
+        ) => Follows::Settle(ItemStatus::Pending, summary(end)),
         (RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer, _) => {
-            Follows::Settle(ItemStatus::Failed, told(end))
+            Follows::Settle(ItemStatus::Failed, summary(end))
         }
         (
             RunStatus::Stopped
@@ -42,11 +42,11 @@ pub fn after(end: &RunEnd, landing: bool, reruns: u32) -> Follows {
             | RunStatus::DryRun
             | RunStatus::Reviewed,
             _,
-        ) => Follows::Settle(ItemStatus::Failed, told(end)),
+        ) => Follows::Settle(ItemStatus::Failed, summary(end)),
     }
 }
 
-/// The run with which an item that is given back can go on, and it need not begin anew.
+/// The run to resume for an item that is given back.
 pub fn goes_on(known: &ItemState) -> Option<String> {
     match &known.end {
         Some(end) => (end.stopped || end.busy.is_some()).then(|| end.run_id.clone()),
@@ -54,7 +54,7 @@ pub fn goes_on(known: &ItemState) -> Option<String> {
     }
 }
 
-fn told(end: &RunEnd) -> String {
+fn summary(end: &RunEnd) -> String {
     let (status, reason) = (end.status.map_or("", RunStatus::name), end.reason.map_or("", Reason::name));
     format!("{status} ({reason}): {}; archeflow show {}", end.detail, end.run_id)
 }

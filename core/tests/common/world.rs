@@ -285,7 +285,7 @@ impl World {
                     QuestionKind::Shadow => self.shadow_says.clone(),
                     _ => "more".to_owned(),
                 };
-                QuestionAnswered { start_seq: seq, text }.into()
+                QuestionAnswered { start_seq: seq, text, by: String::new() }.into()
             }
             other => panic!("{} is not an order", other.name()),
         }

@@ -135,7 +135,7 @@ impl Game {
             }
             "say" => {
                 let start_seq = self.asked();
-                self.hear(QuestionAnswered { start_seq, text: rest(1) });
+                self.hear(QuestionAnswered { start_seq, text: rest(1), by: String::new() });
             }
             "word" => {
                 let word = Word::ALL.into_iter().find(|word| word.name() == words[1]);

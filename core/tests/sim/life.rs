@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{AgentFailed, AgentLost, Entry, Event, Failure, SessionEnd, Verb};
+use archeflow_core::event::{
+    AgentFailed, AgentLost, Entry, Event, Failure, RunPaused, RunResumed, SessionEnd, Verb,
+};
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
-use super::chance::Chance;
+use super::chance::{Chance, word};
 use super::ledger::Ledger;
 use super::world::{Reply, World};
 
@@ -39,6 +41,8 @@ pub(crate) struct Life {
     run: Run,
     ledger: Ledger,
     schedule: Schedule,
+    /// A person who pauses the run and resumes it, in every life that is not calm.
+    pauses: Option<Chance>,
     /// Where the lines begin that one hearing wrote.
     batch: usize,
     crashes: u32,
@@ -47,6 +51,12 @@ pub(crate) struct Life {
 impl Life {
     /// Lives through a world. What went wrong comes with the name of the promise.
     pub(crate) fn live(world: World, schedule: Schedule) -> (Life, Result<(), String>) {
+        let pauses = match &schedule {
+            Schedule::Calm => None,
+            Schedule::AnyOrder(chance) | Schedule::Crashing(chance) => {
+                Some(Chance::keyed(chance.clone().next(), &[word("pause")]))
+            }
+        };
         let mut life = Life {
             world,
             log: Vec::new(),
@@ -55,6 +65,7 @@ impl Life {
             run: Run::default(),
             ledger: Ledger::default(),
             schedule,
+            pauses,
             batch: 0,
             crashes: 0,
         };
@@ -83,6 +94,10 @@ impl Life {
                 let mut next = self.ledger.clone();
                 next.acts += 1;
                 self.hear_at(later(&next), vec![self.world.session(&next).into(), act])?;
+                continue;
+            }
+            if let Some(report) = self.pause_or_resume() {
+                self.hear(vec![report])?;
                 continue;
             }
             if self.run.open.is_empty() {
@@ -154,6 +169,21 @@ impl Life {
         match more.first() {
             Some(entry) => Err(format!("a replayed run has nothing to add: {}", entry.event.name())),
             None => Ok(()),
+        }
+    }
+
+    /// A paused run that waits for nobody waits for the person who paused it.
+    fn pause_or_resume(&mut self) -> Option<Event> {
+        let chance = self.pauses.as_mut()?;
+        let by = "control".to_owned();
+        match (self.run.paused.is_some(), self.run.open.is_empty()) {
+            (true, true) => Some(RunResumed { by }.into()),
+            (true, false) => chance.percent(30).then(|| RunResumed { by }.into()),
+            (false, _) if chance.percent(5) => {
+                *self.mishaps.entry("paused").or_default() += 1;
+                Some(RunPaused { by }.into())
+            }
+            (false, _) => None,
         }
     }
 

@@ -23,6 +23,15 @@ pub(crate) fn audit(log: &[Entry]) -> Kept {
     Ok(())
 }
 
+/// The target branch has moved: what it holds now is tested, and taken back if the tests fail.
+fn finishes_a_landing(order: &Event) -> bool {
+    match order {
+        Event::TestsStart(tests) => tests.post_merge,
+        Event::RevertIntent(_) => true,
+        _ => false,
+    }
+}
+
 fn holds(kept: bool, promise: &str) -> Kept {
     if kept { Ok(()) } else { Err(promise.to_owned()) }
 }
@@ -32,6 +41,7 @@ struct Auditor<'a> {
     lines: Seq,
     request: Option<&'a RunStart>,
     session: Option<&'a SessionStart>,
+    paused: bool,
     attended: bool,
     workflow: Option<Workflow>,
     escalated: bool,
@@ -163,6 +173,7 @@ impl<'a> Auditor<'a> {
             }
             Verb::Decided => self.decided(entry),
             Verb::Ordered => {
+                holds(!self.paused || finishes_a_landing(&entry.event), "nothing is ordered while paused")?;
                 self.ordered(entry)?;
                 self.orders.insert(entry.seq, &entry.event);
                 self.open.insert(entry.seq, &entry.event);
@@ -193,6 +204,11 @@ impl<'a> Auditor<'a> {
     // ---- reports
 
     fn reported(&mut self, entry: &'a Entry) -> Kept {
+        self.paused = match entry.event {
+            Event::RunPaused(_) => true,
+            Event::RunResumed(_) => false,
+            _ => self.paused,
+        };
         if let Some(order) = entry.event.answers()
             && !matches!(entry.event, Event::QuestionDeferred(_))
         {

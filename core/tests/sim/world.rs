@@ -593,7 +593,7 @@ fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
         QuestionKind::LoopPaused => chance.pick(&["smaller steps", "stop", "clear", ""]),
         QuestionKind::LoopEdited => chance.pick(&["again", "again", "stop"]),
     };
-    QuestionAnswered { start_seq: seq, text: text.to_owned() }.into()
+    QuestionAnswered { start_seq: seq, text: text.to_owned(), by: String::new() }.into()
 }
 
 /// What an answer looks like whose archetype went too far.

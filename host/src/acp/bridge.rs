@@ -9,14 +9,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::Failure;
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 use super::talk::{AcpAction, AcpTask, Talk};
 use crate::backends::AgentBackend;
-use crate::backends::cli::own::OwnRecord;
 use crate::children;
-use crate::executors::read_line;
+use crate::client_output::own::OwnRecord;
+use crate::client_output::read_line;
+use crate::platform::process::{self, Pid, Signal, kill_process_group};
+use crate::platform::watcher;
 use crate::proc::{self, signals};
 
 /// How long an agent may take to give in when its turn is called off. Less than the supervisor waits for us.
@@ -31,7 +32,7 @@ const GOES: Duration = Duration::from_secs(4);
 /// How long its last words may take after it is gone: something it left behind may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How often a sign of life is passed on when there is nothing to tell.
+/// How often a sign of life is passed on when there is no other output.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// Lines that wait to be looked at. Beyond that the agent waits.
@@ -52,8 +53,8 @@ enum Event {
 ///
 /// # Errors
 ///
-/// When our own output can't be written: nobody listens any more.
-pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
+/// When our own output can't be written: the reader is gone.
+pub fn run(command: &str, task: AcpTask, out: &mut dyn Write) -> io::Result<u8> {
     let mut bridge = match Bridge::start(command, out) {
         Ok(bridge) => bridge,
         Err(error) => {
@@ -62,7 +63,7 @@ pub fn run(command: &str, errand: AcpTask, out: &mut dyn Write) -> io::Result<u8
             return Ok(1);
         }
     };
-    let code = bridge.converse(errand);
+    let code = bridge.converse(task);
     bridge.end();
     code
 }
@@ -90,13 +91,14 @@ impl Bridge<'_> {
         let invocation = AgentBackend::Cmd(command.to_owned()).invocation(Path::new(""));
         let mut starting = Command::new(invocation.program);
         starting.args(invocation.args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        proc::of_its_own(&mut starting);
+        process::own_session(&mut starting);
         let (post, events) = sync_channel(WAITING);
         let asked = post.clone();
         signals::listen(move |_| {
             let _ = asked.send(Event::Stop);
         })?;
         let mut agent = children::spawn(&mut starting)?;
+        watcher::cover(&agent);
         let (to, sayings) = channel();
         if let (Some(input), Some(output)) = (agent.stdin.take(), agent.stdout.take()) {
             let (post, id) = (post.clone(), agent.id());
@@ -120,8 +122,8 @@ impl Bridge<'_> {
         })
     }
 
-    fn converse(&mut self, errand: AcpTask) -> io::Result<u8> {
-        let (mut talk, begun) = Talk::begin(errand);
+    fn converse(&mut self, task: AcpTask) -> io::Result<u8> {
+        let (mut talk, begun) = Talk::begin(task);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
         let mut until: Option<Instant> = None;
@@ -160,7 +162,7 @@ impl Bridge<'_> {
         Some(event)
     }
 
-    /// Says and tells; whether that was all.
+    /// Performs actions; returns whether the conversation is over.
     fn act(&mut self, out: Vec<AcpAction>) -> io::Result<bool> {
         for out in out {
             match out {
@@ -193,13 +195,12 @@ impl Bridge<'_> {
         Ok(())
     }
 
-    /// It went away before its turn was over. What it said last on standard error is the reason.
+    /// The agent exited before its turn was over. Its last output on standard error is the reason.
     fn left_early(&mut self) -> io::Result<u8> {
-        use std::os::unix::process::ExitStatusExt;
         self.await_end(ENDS);
         let status = if self.gone { children::wait(&mut self.agent).ok() } else { None };
         let code = status.and_then(|status| status.code());
-        let why = match (status, code, status.and_then(|status| status.signal())) {
+        let why = match (status, code, status.and_then(process::killed_by)) {
             (None, ..) => Some((Failure::Exit, "the agent stopped speaking".to_owned())),
             (_, Some(126 | 127), _) => Some((Failure::NotStarted, "its command can't be run".to_owned())),
             (_, None, Some(signal)) => {

@@ -1,10 +1,10 @@
 //! The bridge to agents that speak the Agent Client Protocol: JSON-RPC, a message a line, over their standard input and
 //! output. It is one of the clients that are part of this program: a process of its own, started and ended by the same
 //! supervision as every other, which starts the agent, gives it the brief, and prints what comes of it as the lines of
-//! `backends/cli/own.rs`.
+//! `client_output/own.rs`.
 //!
 //! `talk.rs` is the conversation and has no effects: messages in, messages out. What may be done without asking a person
-//! is in `leave.rs`, what ends and figures mean in `signs.rs`. The pipes around it are in `bridge.rs`.
+//! is in `permission.rs`, the meaning of stop reasons and usage in `signs.rs`. The pipes around it are in `bridge.rs`.
 //!
 //! Deliberately absent: files and terminals for the agent, which works on its copy itself; limits, which are the
 //! supervisor's; settings, which are the user's own.

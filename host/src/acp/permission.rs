@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::backends::cli::text;
+use crate::client_output::text;
 
-/// Who asks, and where it is at home.
+/// What an agent may do: whether it writes, and where.
 #[derive(Debug, Clone)]
 pub struct Permission {
     /// The Maker.
@@ -19,7 +19,7 @@ pub struct Permission {
     pub places: Vec<PathBuf>,
 }
 
-/// The answer to a request for leave.
+/// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PermissionAnswer {
     Granted(String),
@@ -30,7 +30,7 @@ pub(super) enum PermissionAnswer {
     },
 }
 
-/// What is known of a tool call. Agents tell it in pieces.
+/// What is known of a tool call. Agents report it in pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AcpToolCall {
     pub(super) kind: String,
@@ -41,11 +41,11 @@ pub(super) struct AcpToolCall {
 /// Tools that change nothing.
 const LOOKING: [&str; 3] = ["read", "search", "think"];
 
-/// Tools a Maker can't do without; being refused one of them is told as the tool's kind alone.
+/// Tools a Maker can't do without; being refused one of them is reported by the tool's kind alone.
 pub(crate) const WORKING: [&str; 4] = ["edit", "execute", "delete", "move"];
 
 impl AcpToolCall {
-    /// Takes in what another message says about the call. What it does not say stays.
+    /// Adds the fields another message has about the call. Fields it lacks stay as they are.
     pub(super) fn learn(&mut self, said: &Value) {
         for (known, name) in [(&mut self.kind, "kind"), (&mut self.title, "title")] {
             if !text(said, name).is_empty() {
@@ -70,7 +70,7 @@ fn paths(said: &Value) -> Vec<PathBuf> {
 }
 
 impl Permission {
-    /// Leave is given once at a time: what is given for good may be written into the user's settings.
+    /// Permission is granted once at a time: a permanent grant may be written into the user's settings.
     pub(super) fn judge(&self, call: &AcpToolCall, options: &Value) -> PermissionAnswer {
         let option = |kind: &str| {
             let offered = options.as_array()?.iter().find(|option| text(option, "kind") == kind)?;
@@ -119,7 +119,7 @@ impl Permission {
     }
 }
 
-/// One of an agent's modes, and what the agent says about it.
+/// One of an agent's modes, with the agent's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AcpMode {
     pub(super) id: String,
@@ -143,7 +143,7 @@ impl AcpMode {
         ["read only", "readonly", "disallows all edit"].iter().any(|words| self.said.contains(words))
     }
 
-    /// It asks before it writes, so that leave decides.
+    /// It asks before it writes, so that the permission request decides.
     fn asks(&self) -> bool {
         ["always ask", "ask before every", "prompts for approval"]
             .iter()
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn leave(writes: bool) -> Permission {
+    fn permission(writes: bool) -> Permission {
         Permission { writes, places: vec!["/copy".into(), "/scratch".into()] }
     }
 
@@ -213,7 +213,7 @@ mod tests {
             let mut known = AcpToolCall::default();
             known.learn(&call);
             for (writes, wanted) in [(true, maker), (false, reader)] {
-                let verdict = leave(writes).judge(&known, &options);
+                let verdict = permission(writes).judge(&known, &options);
                 let picked = match &verdict {
                     PermissionAnswer::Granted(option) => option.as_str(),
                     PermissionAnswer::Refused { option, .. } => option.as_deref().unwrap_or("none"),
@@ -228,8 +228,8 @@ mod tests {
         let call = AcpToolCall { kind: "edit".to_owned(), title: "Write a".to_owned(), paths: Vec::new() };
         let options = json!([{"optionId": "always", "kind": "allow_always"}]);
         let refused = PermissionAnswer::Refused { option: None, tool: "edit".to_owned() };
-        assert_eq!(leave(true).judge(&call, &options), refused);
-        assert_eq!(leave(true).judge(&call, &Value::Null), refused);
+        assert_eq!(permission(true).judge(&call, &options), refused);
+        assert_eq!(permission(true).judge(&call, &Value::Null), refused);
         assert!(WORKING.contains(&"edit"));
     }
 
@@ -278,8 +278,12 @@ mod tests {
             ("nobody", &Value::Null, "", None, None),
         ] {
             let modes = AcpMode::list(Some(modes));
-            assert_eq!(leave(false).mode(current, &modes).as_deref(), reader, "{name} reads in {current}");
-            assert_eq!(leave(true).mode(current, &modes).as_deref(), maker, "{name} makes in {current}");
+            assert_eq!(
+                permission(false).mode(current, &modes).as_deref(),
+                reader,
+                "{name} reads in {current}"
+            );
+            assert_eq!(permission(true).mode(current, &modes).as_deref(), maker, "{name} makes in {current}");
         }
     }
 }

@@ -3,12 +3,12 @@
 use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
-use crate::backends::cli::{ClientFault, by_status, by_text, first_line, number, text};
+use crate::client_output::{ClientFault, by_status, by_text, first_line, number, text};
 
 /// The protocol's own number for "sign in first".
 const SIGN_IN: i64 = -32_000;
 
-/// From a JSON-RPC error. Some hand on the provider's status as its code, some say it in words, some in their data.
+/// From a JSON-RPC error. Agents put the provider's status in the code, in the message or in the data.
 pub(super) fn fault(error: &Value) -> ClientFault {
     let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
     let said = words(error);
@@ -20,7 +20,7 @@ pub(super) fn fault(error: &Value) -> ClientFault {
     ClientFault::new(kind, said)
 }
 
-/// The message, and what the data says beyond it.
+/// The message, and what the data adds to it.
 fn words(error: &Value) -> String {
     let message = plain(text(error, "message"));
     let data = error.get("data").unwrap_or(&Value::Null);
@@ -36,7 +36,7 @@ fn plain(said: &str) -> String {
     inner.unwrap_or(said).to_owned()
 }
 
-/// Whether an agent says of itself that it has failed, or that it works again.
+/// Whether an agent reports that it has failed, or that it works again.
 pub(super) fn broken(update: &Value) -> Option<bool> {
     let status = text(update.pointer("/_meta/codex/threadStatus")?, "type");
     match status {
@@ -46,7 +46,7 @@ pub(super) fn broken(update: &Value) -> Option<bool> {
     }
 }
 
-/// Why a turn that was answered is no answer. Some tell their faults as if they were one: one of them says that it is
+/// Why a turn that was answered is no answer. Some report errors as if they were answers: one of them says that it is
 /// broken before, another begins in the same way each time and then has no usage.
 pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<ClientFault> {
     let ran_into = answer.strip_prefix("Ran into this error:").filter(|_| result.get("usage").is_none());
@@ -68,8 +68,8 @@ pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<C
     }
 }
 
-/// What the whole turn used, if that is what the agent tells. Many tell the last request only, under the same name;
-/// those who keep a quota have added up. What leaves side errands out gives way to what counts them (I4).
+/// The usage of the whole turn, if the agent reports that. Many report the last request only, under the same name;
+/// those with a quota report the sum. A count without side requests gives way to one that includes them (I4).
 pub(super) fn used(result: &Value) -> Option<Tokens> {
     let quota = result.pointer("/_meta/quota")?;
     let turn = quota.get("token_count").filter(|count| count.is_object()).map(tokens)?;
@@ -84,7 +84,7 @@ pub(super) fn used(result: &Value) -> Option<Tokens> {
     })
 }
 
-/// Cached tokens stand beside the input where they are named; here they are part of it.
+/// Agents that name cached tokens count them beside the input; here they are part of it.
 fn tokens(count: &Value) -> Tokens {
     let of = |names: &[&str]| names.iter().map(|name| number(count, name)).max().unwrap_or_default();
     let cache_read = of(&["cachedInputTokens"]);

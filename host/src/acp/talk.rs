@@ -1,5 +1,5 @@
-//! One conversation with an agent, from the greeting to the end of its turn: a machine that is fed lines and says what
-//! to do. It keeps no time and knows no pipe.
+//! One conversation with an agent, from the greeting to the end of its turn: a state machine that is fed lines and
+//! returns what to do. It keeps no time and knows no pipe.
 //!
 //! The turn's answer is the last message. Agents send messages in pieces; a piece belongs to another message when it
 //! carries another name, or when a tool was used since.
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::permission::{AcpMode, AcpToolCall, Permission, PermissionAnswer};
 use super::signs;
-use crate::backends::cli::own::OwnRecord;
-use crate::backends::cli::{ClientFault, first_line, text};
+use crate::client_output::own::OwnRecord;
+use crate::client_output::{ClientFault, first_line, text};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -24,16 +24,16 @@ const LONGEST: usize = 2_000_000;
 /// The longest title that is kept of a tool's use.
 const TITLE: usize = 2_000;
 
-/// The protocol's number for a request nobody here answers.
+/// The protocol's error code for a method that is not implemented.
 const NO_SUCH_METHOD: i64 = -32_601;
 
 /// What the agent is started for.
 #[derive(Debug, Clone)]
 pub struct AcpTask {
-    pub leave: Permission,
+    pub permission: Permission,
     /// The working copy.
     pub tree: PathBuf,
-    /// The session to take up again.
+    /// The session to resume.
     pub resumes: Option<String>,
     pub brief: String,
 }
@@ -43,15 +43,15 @@ pub struct AcpTask {
 pub enum AcpAction {
     /// To the agent.
     Say(Value),
-    /// To whoever started us.
+    /// To the process that started us.
     Tell(OwnRecord),
-    /// Nothing more is to be said or heard.
+    /// The conversation is over.
     End,
 }
 
 #[derive(Debug)]
 pub struct Talk {
-    errand: AcpTask,
+    task: AcpTask,
     waits: Wait,
     /// The number of the last request. There is only ever one without an answer.
     asked: u64,
@@ -66,7 +66,7 @@ pub struct Talk {
     worked: bool,
     /// What it was refused last, as long as nothing has followed.
     stuck: Option<String>,
-    /// The agent has said of itself that it failed.
+    /// The agent has reported that it failed.
     broken: bool,
     cancelled: bool,
     out: Vec<AcpAction>,
@@ -99,9 +99,9 @@ struct Message {
 
 impl Talk {
     /// No files and no terminals are offered: every agent works on the disk itself, and some get lost otherwise.
-    pub fn begin(errand: AcpTask) -> (Talk, Vec<AcpAction>) {
+    pub fn begin(task: AcpTask) -> (Talk, Vec<AcpAction>) {
         let mut talk = Talk {
-            errand,
+            task,
             waits: Wait::Nothing,
             asked: 0,
             session: String::new(),
@@ -161,7 +161,7 @@ impl Talk {
             .push(AcpAction::Say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
     }
 
-    fn tell(&mut self, line: OwnRecord) {
+    fn emit(&mut self, line: OwnRecord) {
         self.out.push(AcpAction::Tell(line));
     }
 
@@ -185,7 +185,7 @@ impl Talk {
         let spoken = result.get("protocolVersion").and_then(Value::as_u64);
         if spoken != Some(VERSION) {
             let spoken = spoken.map_or_else(|| "none".to_owned(), |version| version.to_string());
-            let said = format!("the agent speaks version {spoken} of the protocol, not {VERSION}");
+            let said = format!("the agent uses version {spoken} of the protocol, not {VERSION}");
             return self.give_up(ClientFault::new(Failure::Exit, said));
         }
         let info = result.get("agentInfo").unwrap_or(&Value::Null);
@@ -193,8 +193,8 @@ impl Talk {
         format!("{name} {}", text(info, "version")).trim().clone_into(&mut self.version);
         let loads = result.pointer("/agentCapabilities/loadSession").and_then(Value::as_bool);
         self.resumable = loads.unwrap_or(false);
-        let tree = self.errand.tree.display().to_string();
-        match self.errand.resumes.clone() {
+        let tree = self.task.tree.display().to_string();
+        match self.task.resumes.clone() {
             Some(session) => {
                 let params = json!({"sessionId": session, "cwd": tree, "mcpServers": []});
                 self.session = session;
@@ -209,7 +209,7 @@ impl Talk {
             text(result, "sessionId").clone_into(&mut self.session);
         }
         if self.resumable {
-            self.tell(OwnRecord::Session { id: self.session.clone() });
+            self.emit(OwnRecord::Session { id: self.session.clone() });
         }
         let model = result.pointer("/models/currentModelId").or_else(|| current(result, "model"));
         self.introduce(model.and_then(Value::as_str).unwrap_or_default().to_owned());
@@ -219,16 +219,16 @@ impl Talk {
         }
     }
 
-    /// Modes are told in two ways: as such, or as one of many settings.
+    /// Agents list modes in two ways: as modes, or as one of many settings.
     fn mode(&self, result: &Value) -> Option<(&'static str, Value)> {
-        let (leave, session) = (&self.errand.leave, &self.session);
+        let (permission, session) = (&self.task.permission, &self.session);
         if let Some(modes) = result.get("modes").filter(|modes| modes.is_object()) {
             let offered = AcpMode::list(modes.get("availableModes"));
-            let mode = leave.mode(text(modes, "currentModeId"), &offered)?;
+            let mode = permission.mode(text(modes, "currentModeId"), &offered)?;
             return Some(("session/set_mode", json!({"sessionId": session, "modeId": mode})));
         }
         let setting = setting(result, "mode")?;
-        let mode = leave.mode(text(setting, "currentValue"), &AcpMode::list(setting.get("options")))?;
+        let mode = permission.mode(text(setting, "currentValue"), &AcpMode::list(setting.get("options")))?;
         let params = json!({"sessionId": session, "configId": text(setting, "id"), "value": mode});
         Some(("session/set_config_option", params))
     }
@@ -237,25 +237,25 @@ impl Talk {
     fn moded(&mut self, error: Option<&Value>) {
         if let Some(error) = error {
             let text = format!("could not be put into another mode: {}", signs::fault(error).said);
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
         self.prompt();
     }
 
     fn prompt(&mut self) {
-        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.errand.brief)}]);
+        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.task.brief)}]);
         let params = json!({"sessionId": self.session, "prompt": prompt});
         self.ask(Wait::Turn, "session/prompt", &params);
     }
 
-    /// Some end their turn when they are refused something: what they had said before is no answer.
+    /// Some end their turn when a tool is refused: the text before that is no answer.
     fn closed(&mut self, result: &Value) {
         self.finish_message();
         if let Some(model) = signs::model(result) {
             self.introduce(model);
         }
         if let Some(tokens) = signs::used(result) {
-            self.tell(OwnRecord::Used { tokens, cost_usd: None });
+            self.emit(OwnRecord::Used { tokens, cost_usd: None });
         }
         if self.cancelled {
             self.out.push(AcpAction::End);
@@ -274,21 +274,21 @@ impl Talk {
             return self.give_up(ClientFault::new(Failure::Garbled, said));
         }
         self.work();
-        self.tell(OwnRecord::Answer { text: answer });
+        self.emit(OwnRecord::Answer { text: answer });
         self.out.push(AcpAction::End);
     }
 
     fn give_up(&mut self, fault: ClientFault) {
         let ClientFault { kind, said, reopens } = fault;
-        self.tell(OwnRecord::Fault { kind, said, reopens });
+        self.emit(OwnRecord::Fault { kind, said, reopens });
         self.out.push(AcpAction::End);
     }
 
-    /// Who plays. Told anew when more is known.
+    /// Emits the model; again when more is known.
     fn introduce(&mut self, model: String) {
         if model != self.model || (model.is_empty() && !self.version.is_empty()) {
             self.model.clone_from(&model);
-            self.tell(OwnRecord::Player { model, version: self.version.clone() });
+            self.emit(OwnRecord::Player { model, version: self.version.clone() });
         }
     }
 
@@ -312,12 +312,12 @@ impl Talk {
         self.learn(about);
         let call = self.calls.get(text(about, "toolCallId")).map(|known| known.call.clone());
         let options = params.get("options").unwrap_or(&Value::Null);
-        let chosen = match self.errand.leave.judge(&call.unwrap_or_default(), options) {
+        let chosen = match self.task.permission.judge(&call.unwrap_or_default(), options) {
             _ if self.cancelled => None,
             PermissionAnswer::Granted(option) => Some(option),
             PermissionAnswer::Refused { option, tool } => {
                 self.stuck = Some(tool.clone());
-                self.tell(OwnRecord::Denied { tool });
+                self.emit(OwnRecord::Denied { tool });
                 option
             }
         };
@@ -327,7 +327,7 @@ impl Talk {
         )
     }
 
-    /// What it does in its turn. Before the turn, agents repeat what was said in a session taken up again.
+    /// What it does in its turn. Before the turn, agents repeat the messages of a resumed session.
     fn update(&mut self, params: Option<&Value>) {
         let Some(update) = params.and_then(|params| params.get("update")) else { return };
         let session = params.map(|params| text(params, "sessionId")).unwrap_or_default();
@@ -363,7 +363,7 @@ impl Talk {
         if self.message.text.is_empty() {
             self.messages += 1;
         }
-        // One message before anything is done may be a fault told in words.
+        // A single message before anything is done may be an error in prose.
         if self.messages > 1 {
             self.work();
         }
@@ -380,11 +380,11 @@ impl Talk {
             return;
         }
         if let Some(text) = first_line(&self.message.text) {
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
     }
 
-    /// A tool that is heard of for the first time ends the message before it.
+    /// A new tool call ends the message before it.
     fn learn(&mut self, about: &Value) {
         let id = text(about, "toolCallId");
         if !self.calls.contains_key(id) {
@@ -399,7 +399,7 @@ impl Talk {
         }
     }
 
-    /// Tells people about a tool, once it is known what for.
+    /// Adds a tool to the live output, once it is known what for.
     fn watch(&mut self, about: &Value) {
         let Some(known) = self.calls.get_mut(text(about, "toolCallId")) else { return };
         let input = about.get("rawInput").and_then(Value::as_object).is_some_and(|input| !input.is_empty());
@@ -410,15 +410,15 @@ impl Talk {
         if begun && !known.told {
             known.told = true;
             let text = note(&known.call);
-            self.tell(OwnRecord::Note { text });
+            self.emit(OwnRecord::Note { text });
         }
     }
 
-    /// From here on something was used, whether or not it is told how much.
+    /// From here on something was used, whether or not the amount is reported.
     fn work(&mut self) {
         if !self.worked {
             self.worked = true;
-            self.tell(OwnRecord::Worked);
+            self.emit(OwnRecord::Worked);
         }
     }
 }

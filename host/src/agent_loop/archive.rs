@@ -5,9 +5,9 @@
 use std::io;
 
 use archeflow_core::cyclefile::{self, Ending};
-use rustix::fs::OFlags;
 
 use super::cycle::{CycleFile, Error, FOLDERS, LARGEST};
+use crate::platform::files::OFlags;
 use crate::store::dir::Dir;
 use crate::store::files;
 

@@ -4,16 +4,15 @@
 //! may save the file at any moment, so what is about to be replaced is read once more. No link is followed below the
 //! root of the working tree, and nothing is staged.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::cyclefile::{self, Edited, Part, Past};
 use archeflow_core::model::Speaker;
-use rustix::fs::OFlags;
 
+use crate::platform::files::{self as os, OFlags};
 use crate::store::dir::Dir;
 use crate::store::files;
 use crate::store::lock::{self, Lock};
@@ -130,14 +129,12 @@ impl CycleFile {
             return Ok(false);
         }
         let mode = match dir.kind(NAME)? {
-            Some(_) => {
-                dir.file(NAME, OFlags::RDONLY)?.metadata().map_or(MODE, |meta| meta.permissions().mode())
-            }
+            Some(_) => dir.file(NAME, OFlags::RDONLY)?.metadata().map_or(MODE, |meta| os::mode(&meta)),
             None => MODE,
         };
         files::replace(&dir, NAME.as_ref(), text.as_bytes())?;
         // It is the user's file, with the rights they gave it. Without them it is still there.
-        let _ = dir.file(NAME, OFlags::RDONLY)?.set_permissions(Permissions::from_mode(mode & 0o777));
+        let _ = os::set_mode_of(&dir.file(NAME, OFlags::RDONLY)?, mode & 0o777);
         Ok(true)
     }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::cyclefile;
-use archeflow_core::event::{Base, Chosen, Event, FORMAT, LoopOpened, RunStart};
+use archeflow_core::event::{Base, Chosen, LoopOpened, RunStart};
 use archeflow_core::model::{Approval, Speaker, Strategy, Token, Workflow, loop_team};
 pub use archeflow_core::projections::inbox::is_open_loop as is_open;
 use archeflow_core::read::signal;
@@ -13,19 +13,17 @@ use archeflow_core::run::{LOOP, Run};
 
 use super::cycle::{self, CycleFile, PATH, Seen};
 use super::{archive, diet};
-use crate::drive::Driver;
 use crate::git::{self, runner};
-use crate::probe::Choice;
-use crate::start::{self, Project, Wanted};
+use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
 use crate::store::journal::Journal;
 use crate::store::places::Places;
 use crate::store::{files, index, names};
-use crate::{clock, log, memory, team};
+use crate::{clock, log, memory};
 
 /// What was asked for on the command line; the goal is the task, and may stand in the cycle file instead.
 #[derive(Debug, Clone, Default)]
-pub struct Requested {
-    pub wanted: Wanted,
+pub struct LoopRequest {
+    pub wanted: RunRequest,
     /// The name of the folder if not given.
     pub project: Option<String>,
     /// All loops are planned first (MX-02).
@@ -38,7 +36,7 @@ pub struct Requested {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Start(Box<start::Error>),
+    Start(Box<open::Error>),
     #[error(transparent)]
     Cycle(#[from] cycle::Error),
     #[error(transparent)]
@@ -57,26 +55,22 @@ pub enum Error {
     NotClear { blocks: u32 },
 }
 
-impl From<start::Error> for Error {
-    fn from(error: start::Error) -> Error {
+impl From<open::Error> for Error {
+    fn from(error: open::Error) -> Error {
         Error::Start(Box::new(error))
     }
 }
 
 /// A loop ready to be driven.
-pub struct Opened {
-    pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
-    /// The client that was taken because nobody named one.
-    pub at_hand: Option<Choice>,
-    /// Where an earlier cycle was put, if one was.
-    pub put_away: Option<String>,
+pub struct OpenedLoop {
+    pub opened: OpenedRun,
+    /// The archive file of the earlier cycle, if one was archived.
+    pub archived: Option<String>,
 }
 
 /// A loop of a repository, folded.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct LoopRun {
     pub id: String,
     pub run: Run,
 }
@@ -89,9 +83,9 @@ struct Goal {
 
 impl Project {
     /// A new loop, claimed and ready to be told. Nothing has been started, and the cycle file is as it was.
-    pub fn open_loop(self, requested: &Requested) -> Result<Opened, Error> {
-        let (settings, found, personas) = self.approved_settings(&requested.wanted)?;
-        let mut policy = settings.policy();
+    pub fn open_loop(self, requested: &LoopRequest) -> Result<OpenedLoop, Error> {
+        let mut prepared = self.prepare(&requested.wanted)?;
+        let policy = &mut prepared.policy;
         policy.looping.approval = requested.approval.unwrap_or(policy.looping.approval);
         let project = project(requested, self.places.root())?;
         if let Some(open) = loops(&self.places).into_iter().find(|known| is_open(&known.run)) {
@@ -103,57 +97,38 @@ impl Project {
         if goal::is_vague(&goal.text, &policy.looping) {
             return Err(Error::Vague { goal: goal.text });
         }
-        let unnamed = policy.agents.default.is_empty() && policy.agents.by_archetype.is_empty();
-        let at_hand = if unnamed { self.client_at_hand().cloned() } else { None };
-        policy.agents = self.resolved_agents(&policy.agents, &settings)?;
-        policy.costs.prices = settings.prices();
-        let target = self.target.clone().ok_or(start::Error::Repo(git::repo::Error::Detached))?;
-        let tree = (&self.repo, &target.oid);
-        let wanted = Wanted { task: goal.text.clone(), ..requested.wanted.clone() };
-        let mut lineup = team::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
-        let team = loop_team();
-        lineup.seats.insert(LOOP.to_owned(), team.clone());
+        prepared.check_agents(&self)?;
+        let target = self.target.clone().ok_or(open::Error::Repo(git::repo::Error::Detached))?;
+        let wanted = RunRequest { task: goal.text.clone(), ..requested.wanted.clone() };
+        let mut team = prepared.select_team(&wanted, (&self.repo, &target.oid))?;
+        let participants = loop_team();
+        team.seats.insert(LOOP.to_owned(), participants.clone());
         let documents = diet::names(&self.repo, &target.oid)?;
-        self.places.make().map_err(start::Error::from)?;
-        let (events, artifacts) = (self.places.events(), self.places.artifacts());
-        let put_away = if requested.clear { put_away(&file)? } else { None };
-        let date = clock::date(clock::now());
-        let journal = match &wanted.id {
-            Some(id) => names::this_run_id(&events, &artifacts, id),
-            None => names::free_run_id(&events, &artifacts, &date, &format!("loop {}", wanted.task)),
+        let archived = if requested.clear { put_away(&file)? } else { None };
+        let words = format!("loop {}", wanted.task);
+        let journal = self.claim(&wanted.id.as_deref().map_or(RunName::From(&words), RunName::Given))?;
+        let base = Base { target: target.branch.clone(), commit: target.oid.to_string() };
+        let chosen = Chosen {
+            strategy_by: "archeflow loop".to_owned(),
+            workflow_by: "archeflow loop".to_owned(),
+            domain_by: team.chosen.domain_by.clone(),
+            against: Vec::new(),
         };
-        let journal = journal.map_err(start::Error::from)?;
-        let run_id = journal.run_id().to_owned();
+        // Lenses, shadows and team files are for archetypes; the roles of a loop have none.
         let mut request = RunStart {
-            task: goal.text.clone(),
             workflow: Workflow::Standard,
-            max_cycles: policy.looping.pause_after,
+            max_cycles: prepared.policy.looping.pause_after,
             strategy: Strategy::Loop,
-            domain: lineup.domain,
-            team: team.iter().map(|seat| seat.archetype.clone()).collect(),
-            seats: lineup.seats,
-            tiers: lineup.tiers,
-            personas: found,
             shadows: std::collections::BTreeMap::new(),
             lenses: Vec::new(),
             categories: Vec::new(),
             overlay: archeflow_core::model::Overlay::default(),
-            past: self.past(),
-            config: policy,
-            config_hash: settings.hash().to_owned(),
-            base: Base { target: target.branch.clone(), commit: target.oid.to_string() },
-            branch: format!("{}{run_id}", settings.branch_prefix()),
-            dry_run: false,
-            chosen: Chosen {
-                strategy_by: "archeflow loop".to_owned(),
-                workflow_by: "archeflow loop".to_owned(),
-                domain_by: lineup.chosen.domain_by,
-                against: Vec::new(),
-            },
-            format: FORMAT,
-            version: self.ground.version.to_owned(),
+            branch: format!("{}{}", prepared.settings.branch_prefix(), journal.run_id()),
+            chosen,
+            ..self.run_start(&prepared, team, &participants, &goal.text, base)
         };
         memory::recall(&self.places, &self.state, &mut request);
+        let date = clock::date(clock::now());
         let number = cyclefile::next_number(&date, archive::all(&file)?.iter().map(String::as_str));
         let opened = LoopOpened {
             project,
@@ -167,13 +142,13 @@ impl Project {
             documents,
             heard: files::digest(seen.past.fresh.as_bytes()),
         };
-        let driver = self.driver(journal, Run::default(), personas, &settings);
-        Ok(Opened { driver, before: vec![request.into()], after: vec![opened.into()], at_hand, put_away })
+        let opened = self.opened(journal, prepared, request.into(), Some(opened.into()));
+        Ok(OpenedLoop { opened, archived })
     }
 }
 
 /// It stands in the signature of every block.
-fn project(requested: &Requested, root: &Path) -> Result<String, Error> {
+fn project(requested: &LoopRequest, root: &Path) -> Result<String, Error> {
     let folder = || root.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = requested.project.clone().or_else(folder).unwrap_or_else(|| "project".to_owned());
     let fits = |c: char| !c.is_control() && !matches!(c, '|' | '=' | ',' | ';' | ':');
@@ -211,7 +186,7 @@ pub fn put_away(file: &CycleFile) -> Result<Option<String>, cycle::Error> {
     Ok(Some(kept))
 }
 
-fn goal_of(requested: &Requested, seen: &Seen) -> Result<Goal, Error> {
+fn goal_of(requested: &LoopRequest, seen: &Seen) -> Result<Goal, Error> {
     let typed = requested.wanted.task.trim();
     if !typed.is_empty() {
         return Ok(Goal { text: typed.to_owned(), in_file: false });
@@ -225,10 +200,10 @@ fn goal_of(requested: &Requested, seen: &Seen) -> Result<Goal, Error> {
 }
 
 /// The loops of a repository, in the order in which they began. What can't be read is no loop.
-pub fn loops(places: &Places) -> Vec<Known> {
+pub fn loops(places: &Places) -> Vec<LoopRun> {
     let folded = |(id, path): (String, PathBuf)| {
         let run = log::fold(&Journal::read(&path).ok()?).ok()?;
-        (run.strategy() == Strategy::Loop && run.agent_loop.is_some()).then_some(Known { id, run })
+        (run.strategy() == Strategy::Loop && run.agent_loop.is_some()).then_some(LoopRun { id, run })
     };
     journals(places).into_iter().filter_map(folded).collect()
 }

@@ -14,7 +14,7 @@ const SHELL: [&str; 22] = [
 ];
 
 /// Through the shell, as the user typed it. Plain words need none: a program that can be started directly is, which
-/// saves starting a shell; anything else, such as a script without a first line that says what runs it, goes through
+/// saves starting a shell; anything else, such as a script without a `#!` line, goes through
 /// the shell after all.
 pub(super) fn invocation(command: &str) -> Invocation {
     let plain = command.chars().all(|c| c.is_ascii_alphanumeric() || " ./_-,+@%".contains(c));
@@ -37,7 +37,7 @@ fn starts_by_itself(program: &Path) -> bool {
 }
 
 /// Agents run in a working copy of their own. A program named by a relative path is meant from where the user
-/// stands, so it is made absolute.
+/// is, so it is made absolute.
 pub(super) fn from(command: &str, here: &Path) -> String {
     let word = first_word(command);
     if !word.contains('/') || word.starts_with('/') {
@@ -53,7 +53,7 @@ pub(super) fn from(command: &str, here: &Path) -> String {
     }
 }
 
-/// The name of a program that is not there, as far as one can tell without a shell.
+/// The name of a program that is not there, as far as can be determined without a shell.
 pub(super) fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
     let word = first_word(command);
     let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_-+".contains(c));

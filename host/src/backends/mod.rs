@@ -1,7 +1,7 @@
-//! Translators between an errand and a command line. A backend starts nothing and, beyond a look at the program it
-//! is given, opens nothing: it returns the command as a value, and `hands/agent.rs` does the rest for all of them.
+//! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program it
+//! is given, opens nothing: it returns the command as a value, and `executors/agent.rs` does the rest for all of them.
 //!
-//! One file per client, one line in [`KNOWN`].
+//! One file per client, one line in [`cli::ALL`]: every other list of agents follows from [`forms`].
 
 pub mod cli;
 mod cmd;
@@ -23,37 +23,32 @@ pub struct Invocation {
     pub args: Vec<OsString>,
 }
 
-/// Who plays an archetype.
+/// The agent of an archetype, from its spec.
 #[derive(Debug, Clone)]
 pub enum AgentBackend {
     /// Any command line, through the shell.
     Cmd(String),
-    /// A file that plays all roles.
+    /// A file with the answers for all roles.
     Script(PathBuf),
     /// A client with a name of its own, and the model it is to use; empty for what the tier means to it.
     Cli(&'static Client, String),
 }
 
-/// The prefix or name of each backend, and what stands behind it.
-pub const KNOWN: [(&str, &str); 11] = [
-    ("claude[:<model>]", "Claude Code"),
-    ("codex[:<model>]", "Codex"),
-    ("gemini[:<model>]", "Gemini CLI"),
-    ("opencode[:<provider>/<model>]", "OpenCode"),
-    ("goose[:<provider>/<model>]", "Goose"),
-    ("acp:<command line>", "any agent that speaks the Agent Client Protocol"),
-    ("anthropic[:<model>]", "a model of Anthropic's, with a key"),
-    ("openai[:<model>]@<url>", "a model behind an interface like OpenAI's"),
-    ("ollama[:<model>]", "a model on this machine"),
-    ("cmd:<command line>", "any program that reads the brief on standard input"),
-    ("script:<file>", "a play file, for demos and tests"),
-];
+/// How each agent is written as a spec, and what it is: the clients, then what needs none.
+pub fn forms() -> Vec<(&'static str, &'static str)> {
+    let clients = cli::ALL.iter().map(|client| (client.form, client.title));
+    let others = [
+        ("cmd:<command line>", "any program that reads the prompt on standard input"),
+        ("script:<file>", "a play file, for demos and tests"),
+    ];
+    clients.chain(others).collect()
+}
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    #[error("unknown agent '{name}'. Known: {}", known())]
+    #[error("unknown agent '{name}'. Known: {}", known_forms())]
     Unknown { name: String },
-    #[error("'{spec}' names no {what}. Known: {}", known())]
+    #[error("'{spec}' names no {what}. Known: {}", known_forms())]
     Empty { spec: String, what: &'static str },
     #[error("'{model}' is no name of a model for {name}")]
     Model { name: String, model: String },
@@ -63,8 +58,8 @@ pub enum Error {
     NoScript { path: String },
 }
 
-fn known() -> String {
-    KNOWN.iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
+fn known_forms() -> String {
+    forms().iter().map(|(form, _)| *form).collect::<Vec<_>>().join(", ")
 }
 
 impl AgentBackend {
@@ -89,7 +84,7 @@ impl AgentBackend {
         }
     }
 
-    /// The program this will start, where that can be told beforehand: to say so before anything is spent.
+    /// The program this will start, where that is known beforehand: to report a missing one before anything is spent.
     pub fn missing(&self, path: Option<&std::ffi::OsStr>) -> Option<String> {
         match self {
             AgentBackend::Cmd(command) => cmd::missing(command, path),
@@ -121,7 +116,7 @@ impl AgentBackend {
         }
     }
 
-    /// The provider account this works with, as far as its name tells: agents on one account share its limits (C6).
+    /// The provider account this works with, as far as its name shows: agents on one account share its limits (C6).
     pub fn account(&self) -> String {
         match self {
             AgentBackend::Cmd(_) | AgentBackend::Script(_) => self.spec(),
@@ -133,8 +128,8 @@ impl AgentBackend {
         }
     }
 
-    /// The command to start; `me` is this program, which plays the scripts. What clients need beyond their name is
-    /// said by [`Client::command`].
+    /// The command to start; `me` is this program, which runs the scripts. What clients need beyond their name is
+    /// in [`Client::command`].
     pub fn invocation(&self, me: &Path) -> Invocation {
         match self {
             AgentBackend::Cmd(command) => cmd::invocation(command),

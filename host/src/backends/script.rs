@@ -1,7 +1,7 @@
-//! `script:<file>`: a readable file that plays all roles, for demos and tests.
+//! `script:<file>`: a readable file with the answers for all roles, for demos and tests.
 //!
 //! A play is a list of scenes. A scene begins with `== <role> [cycle=<n>] [purpose=<p>] [attempt=<n>] ==`; the first
-//! scene whose conditions all hold is played. A scene is a list of actions, one a line; text follows as a block
+//! scene whose conditions all hold is run. A scene is a list of actions, one a line; text follows as a block
 //! between `<<END` and `END`:
 //!
 //! | action | does |
@@ -32,7 +32,7 @@ use std::time::Duration;
 use super::Invocation;
 use crate::children;
 
-/// The hidden command by which this program plays a script to itself.
+/// The hidden command with which this program runs a script.
 pub const PLAY: &str = "__play";
 
 pub(super) fn invocation(path: &Path, me: &Path) -> Invocation {
@@ -49,7 +49,7 @@ pub enum Error {
     Io(String, std::io::Error),
 }
 
-/// Who is asked to play, from the environment every agent is given.
+/// The agent that is asked for, from the environment every agent is given.
 #[derive(Debug, Clone, Default)]
 pub struct Cue {
     pub role: String,
@@ -87,7 +87,7 @@ enum Action {
     Exit(i32),
 }
 
-/// Plays the scene that fits the cue in the current directory; returns the exit code.
+/// Runs the scene that fits the cue in the current directory; returns the exit code.
 pub fn play(path: &Path, cue: &Cue) -> Result<i32, Error> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| Error::Io(name.clone(), error))?;

@@ -5,8 +5,9 @@ use std::fmt;
 
 use archeflow_core::model::{ARCHETYPES, HookPoint, Sign, Tier, Workflow, loop_team};
 
-use crate::backends::cli::Rest;
+use crate::backends::{self, cli::Rest};
 use crate::model_agent::place::ModelEndpoint;
+use crate::nearest::closest;
 
 use super::shown;
 use super::yaml::{self, Node};
@@ -1589,33 +1590,6 @@ fn spelled_out(wanted: &str, archetypes: &[String]) -> Vec<String> {
     }
 }
 
-/// The name that differs in the fewest letters, if these are few.
-pub(crate) fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {
-    const LONGEST: usize = 40;
-    let word = word.to_lowercase();
-    if word.len() > LONGEST {
-        return None;
-    }
-    let near = names.iter().map(|name| (distance(&word, name), name)).min()?;
-    (near.0 <= 1 + word.len() / 4).then_some(near.1.as_str())
-}
-
-/// Edits from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, (b, pair)) in b.iter().zip(row.windows(2)).enumerate() {
-            let &[diagonal, above] = pair else { continue };
-            let left = next.get(j).copied().unwrap_or(usize::MAX);
-            next.push((diagonal + usize::from(a != *b)).min(above + 1).min(left + 1));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
-}
-
 impl Key {
     /// The built-in value.
     pub fn built_in(&self) -> Option<Setting> {
@@ -1673,8 +1647,8 @@ impl Kind {
                              digits, `-`, `_` and single `.` and `/`, at most 64 characters"
                 .to_owned(),
             Kind::Command => format!("a command on one line, at most {LONGEST_COMMAND} bytes"),
-            Kind::Agent => AGENTS.to_owned(),
-            Kind::Agents(most) => format!("a list of at most {most}, each {AGENTS}"),
+            Kind::Agent => agents(),
+            Kind::Agents(most) => format!("a list of at most {most}, each {}", agents()),
             Kind::Workflow => "fast, standard, thorough, or the name of a workflow file".to_owned(),
             Kind::Name => NAMED.to_owned(),
             Kind::Names(most) => format!("a list of at most {most} names"),
@@ -1940,7 +1914,11 @@ fn command(text: &str) -> Option<Setting> {
     fits.then(|| Setting::Text(text.to_owned()))
 }
 
-const AGENTS: &str = "claude[:<model>], codex[:<model>], gemini[:<model>], opencode[:<provider>/<model>], goose[:<provider>/<model>], acp:<command line>, anthropic[:<model>], openai[:<model>]@<url>, ollama[:<model>], cmd:<command line> or script:<file>";
+/// The specs of all agents, the last one with an "or".
+fn agents() -> String {
+    let forms: Vec<&str> = backends::forms().into_iter().map(|(form, _)| form).collect();
+    forms.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+}
 
 /// The shape only; whether the program is there is found out when it is started.
 fn agent(text: &str) -> bool {

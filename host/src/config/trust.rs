@@ -5,18 +5,17 @@
 //! itself. Approvals lie in the user's state folder, which no repository can reach; only a person's act may call
 //! [`Trust::approve`], never a run that nobody watches.
 
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::layers::{Flags, Inputs, Settings};
 use super::{Faults, Part, user};
+use crate::platform::files::{self as os, Mode, OFlags};
+use crate::platform::process::acting_user;
 
 const STORE: &str = "trust.jsonl";
 const LOCK: &str = "trust.lock";
@@ -113,7 +112,7 @@ impl Offer {
             hasher.update(bytes);
         };
         add(b"archeflow approval 1");
-        add(root.as_os_str().as_bytes());
+        add(os::bytes(&root));
         for (path, bytes) in files {
             add(path.as_bytes());
             add(bytes);
@@ -184,8 +183,7 @@ impl Trust {
         let path = self.folder.join(LOCK);
         let lock = open(&path, OFlags::RDWR | OFlags::CREATE).map_err(refused_or_io(&path))?;
         check(&path, &lock.metadata().map_err(at(&path))?)?;
-        rustix::io::retry_on_intr(|| rustix::fs::flock(&lock, FlockOperation::LockExclusive))
-            .map_err(|error| at(&path)(error.into()))?;
+        os::lock_waiting(&lock).map_err(at(&path))?;
 
         let store = self.folder.join(STORE);
         let mut approvals = load(&store)?;
@@ -208,7 +206,7 @@ impl Trust {
 fn named(path: &Path) -> String {
     match path.to_str() {
         Some(text) => text.to_owned(),
-        None => format!("bytes:{}", path.as_os_str().as_bytes().escape_ascii()),
+        None => format!("bytes:{}", os::bytes(path).escape_ascii()),
     }
 }
 
@@ -240,7 +238,7 @@ const DAMAGED: &str = "is damaged; remove it and approve again what you still wa
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    Ok(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into())
+    Ok(os::open(path, flags, Mode::RUSR | Mode::WUSR)?.into())
 }
 
 /// What was left of an earlier attempt is removed first, so that the file is ours from its first byte.
@@ -271,11 +269,11 @@ fn refused_or_io(path: &Path) -> impl Fn(io::Error) -> TrustError + use<> {
 fn check(path: &Path, data: &Metadata) -> Result<(), TrustError> {
     let why = if !data.is_file() {
         "is not a file".to_owned()
-    } else if data.uid() != rustix::process::geteuid().as_raw() {
+    } else if os::owner(data) != acting_user() {
         "belongs to another user".to_owned()
-    } else if data.mode() & 0o177 != 0 {
-        format!("has mode {:04o}; only its owner may read and write it (0600)", data.mode() & 0o7777)
-    } else if data.nlink() != 1 {
+    } else if os::mode(data) & 0o177 != 0 {
+        format!("has mode {:04o}; only its owner may read and write it (0600)", os::mode(data) & 0o7777)
+    } else if os::names(data) != 1 {
         "has a second name".to_owned()
     } else {
         return Ok(());
@@ -292,10 +290,10 @@ fn check_folder(path: &Path) -> Result<bool, TrustError> {
     };
     let why = if !data.is_dir() {
         "is not a folder, or a symbolic link to one".to_owned()
-    } else if data.uid() != rustix::process::geteuid().as_raw() {
+    } else if os::owner(&data) != acting_user() {
         "belongs to another user".to_owned()
-    } else if data.mode() & 0o022 != 0 {
-        format!("has mode {:04o}; nobody but its owner may write to it (0700)", data.mode() & 0o7777)
+    } else if os::mode(&data) & 0o022 != 0 {
+        format!("has mode {:04o}; nobody but its owner may write to it (0700)", os::mode(&data) & 0o7777)
     } else {
         return Ok(true);
     };
@@ -303,7 +301,7 @@ fn check_folder(path: &Path) -> Result<bool, TrustError> {
 }
 
 fn create_folder(path: &Path) -> Result<(), TrustError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path))
+    os::private_directory().recursive(true).create(path).map_err(at(path))
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> TrustError + use<> {

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::shelf::Kind;
 use super::yaml::MOST_BYTES;
 use super::{Fault, Faults, Part};
+use crate::platform::files as os;
+use crate::platform::process::acting_user;
 
 /// The folder of the user's configuration: `$XDG_CONFIG_HOME/archeflow`, or `~/.config/archeflow`. A relative path
 /// is ignored, as the XDG specification demands: it would depend on where the program is started.
@@ -80,10 +81,10 @@ fn part(path: &Path) -> Result<Option<Part>, Fault> {
     }
     let file = File::open(path).map_err(|error| wrong(&error))?;
     let data = file.metadata().map_err(|error| wrong(&error))?;
-    if data.uid() != rustix::process::geteuid().as_raw() && data.uid() != 0 {
+    if os::owner(&data) != acting_user() && os::owner(&data) != 0 {
         return Err(fault(path, "belongs to another user".to_owned()));
     }
-    if data.mode() & 0o002 != 0 {
+    if os::mode(&data) & 0o002 != 0 {
         return Err(fault(path, "can be written by everybody; take that right away (chmod o-w)".to_owned()));
     }
     let mut bytes = Vec::new();

@@ -4,7 +4,7 @@
 //! servers and conversations neither leak in nor change, and a correction finds the conversation it belongs to.
 
 use std::cell::OnceCell;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
@@ -14,11 +14,9 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
-use crate::backends::cli::{Client, ClientFault, ClientOutput, CommandInputs, Lent, Start, reopens};
+use crate::backends::cli::{Client, CommandInputs, Lent, Start, reopens};
+use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::world::World;
-
-/// The longest line that is read; clients print whole files on one.
-const LINE_AT_MOST: u64 = 16 * 1024 * 1024;
 
 /// A client at work on one attempt.
 pub(super) struct Seat<'a> {
@@ -236,7 +234,7 @@ fn lend(lent: &Lent) -> io::Result<()> {
     let _ = std::fs::remove_file(&lent.to);
     if lent.from.is_file() {
         lent.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        std::os::unix::fs::symlink(&lent.from, &lent.to)?;
+        crate::platform::files::symlink(&lent.from, &lent.to)?;
     }
     Ok(())
 }
@@ -256,16 +254,6 @@ pub(crate) fn give_back(lent: &Lent) {
     if moved.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
-}
-
-/// One line; of one that is too long only the beginning, which then is no JSON and says nothing.
-pub(crate) fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
-    line.clear();
-    let read = lines.by_ref().take(LINE_AT_MOST).read_until(b'\n', line)?;
-    if read as u64 == LINE_AT_MOST {
-        lines.skip_until(b'\n')?;
-    }
-    Ok(read)
 }
 
 /// Tells people who watch what a client is doing.

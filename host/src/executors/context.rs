@@ -21,8 +21,9 @@ use archeflow_core::run::{Answered, Run};
 use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
+use crate::nonce::nonce;
+use crate::open::team::READING_AT_MOST;
 use crate::store::files;
-use crate::team::READING_AT_MOST;
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
@@ -95,7 +96,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     }
     let past = run.request.as_ref().map(|request| &request.past);
     let useless = &run.corrections.ineffective;
-    let lessons = past.and_then(|past| memory::told_text(past, &start.archetype, useless));
+    let lessons = past.and_then(|past| memory::lessons_section(past, &start.archetype, useless));
     if let Some(lessons) = lessons.filter(|_| too_long.is_none()) {
         seen.sections.push(("Lessons from earlier runs", lessons));
     }
@@ -416,13 +417,4 @@ pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact)
 fn read_as(path: &std::path::Path, digest: &str) -> Option<String> {
     let bytes = files::read_capped(path, ARTIFACT_AT_MOST).ok()?;
     (files::digest(&bytes) == digest).then(|| String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Chance for the fences of a brief.
-pub(crate) fn nonce() -> String {
-    let mut bytes = [0_u8; 8];
-    if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).is_err() {
-        bytes = crate::clock::now().to_le_bytes();
-    }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

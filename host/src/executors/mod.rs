@@ -24,14 +24,13 @@ use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
 use crate::clock;
+use crate::control::Steering;
 use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
 pub(crate) use citations::resolve as resolve_citations;
-pub(crate) use client::read_line;
 pub(crate) use client::vacate;
 pub use context::Error as DeskError;
-pub(crate) use context::nonce;
 pub use looking::change_of;
 
 /// What reaches the driver.
@@ -49,6 +48,8 @@ pub enum Message {
     /// Something the run can't go on with, outside of its own rules.
     Trouble(Trouble),
     Signal(i32),
+    /// Another process asks something of the run.
+    Steer(Steering),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
-//! Where branches are checked out: the main working tree and the linked ones, and what goes on in them.
+//! Where branches are checked out: the main working tree and the linked ones, and the operations in progress there.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::repo::{Repo, short_name};
 use super::{files, runner};
+use crate::platform::files as os;
 
 /// One working tree of the user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +108,6 @@ fn operation(checkout: &Checkout) -> Option<Operation> {
 impl Checkout {
     /// The tree's name as text, for a message.
     pub fn name(&self) -> String {
-        super::quote::quote_path(self.tree.as_os_str().as_bytes())
+        super::quote::quote_path(os::bytes(&self.tree))
     }
 }

@@ -71,7 +71,7 @@ impl<'a> CommitFiles<'a> {
             match answer {
                 None => drop(self.known.insert(path.to_vec(), FileContent::Missing)),
                 Some((_, size)) if size > self.cap => {
-                    drop(self.known.insert(path.to_vec(), FileContent::TooLarge))
+                    drop(self.known.insert(path.to_vec(), FileContent::TooLarge));
                 }
                 Some((oid, _)) => blobs.push((*path, oid)),
             }
@@ -132,7 +132,7 @@ pub(super) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>
     contents(&output.stdout, oids.len())
 }
 
-/// Hands over the content of blobs as it comes, in the order asked for: the number of the blob, and the next bytes of
+/// Passes on the content of blobs as it comes, in the order asked for: the number of the blob, and the next bytes of
 /// it. An empty blob is not mentioned.
 pub(crate) fn stream_blobs(
     repo: &Repo,

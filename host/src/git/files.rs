@@ -1,17 +1,14 @@
-//! Small file steps that never follow a symbolic link somebody else may have planted.
+//! Small file steps that never follow a symbolic link that another process may have planted.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use crate::platform::files::{self as os, Mode, OFlags, open, openat};
 
 /// A path given as bytes, as git gives it.
 pub(super) fn path(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
+    Path::new(os::name(bytes))
 }
 
 /// What `git rev-parse` printed, as a path.
@@ -45,7 +42,7 @@ pub(super) fn read_beneath(dir: &Path, relative: &[u8], cap: u64) -> io::Result<
 
 /// Makes a directory that only the user may enter, with its parents.
 pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    os::private_directory().recursive(true).create(dir)
 }
 
 /// Writes a file of our own by temporary file and rename, unless it has these bytes already.
@@ -61,7 +58,8 @@ pub(super) fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a file that must not exist yet.
 pub(super) fn write_new(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut options = File::options();
-    let mut new = options.write(true).create_new(true).mode(mode).open(file)?;
+    options.write(true).create_new(true);
+    let mut new = os::with_mode(&mut options, mode).open(file)?;
     new.write_all(bytes)
 }
 
@@ -120,17 +118,17 @@ pub(super) fn remove_empty_parents(top: &Path, file: &Path) {
 /// Gives the owner full rights on a directory and all beneath it, as far as possible.
 pub(super) fn open_up(dir: &Path) {
     walk_dirs(dir, &mut |dir| {
-        drop(fs::set_permissions(dir, Permissions::from_mode(0o755)));
+        drop(os::set_mode(dir, 0o755));
         true
     });
 }
 
-/// Takes the right to write away from directories only, `.git` aside; files keep theirs.
+/// Takes the right to write away from directories only, except `.git`; files keep theirs.
 pub(super) fn close_dirs(dir: &Path) {
     walk_dirs(dir, &mut |dir| {
         let git = dir.file_name().is_some_and(|name| name == ".git");
         if !git {
-            drop(fs::set_permissions(dir, Permissions::from_mode(0o555)));
+            drop(os::set_mode(dir, 0o555));
         }
         !git
     });

@@ -5,9 +5,9 @@
 //! * the **user's repository**: read through [`repo`], changed only by [`land`] and by the refs that
 //!   [`workspace`] publishes;
 //! * the **side directory**: a git directory of our own with our own configuration that reads and writes the
-//!   user's object store. Facts about commits ([`change`], [`content`]) and merges built off to the side come
+//!   user's object store. Facts about commits ([`change`], [`content`]) and merges built without a working tree come
 //!   from here, so nothing that is configured in the repository can run;
-//! * the **workspaces** agents work in: whatever lies there is hostile once an agent had it;
+//! * the **workspaces** agents work in: their content is untrusted once an agent had them;
 //! * the **store of a review** ([`subject`]), which borrows the user's objects and holds what was taken from the
 //!   working tree, the index or a patch: the user's own store gets none of it.
 //!

@@ -1,7 +1,7 @@
 //! A change of any size, written to files that reviewers read one after the other, with a plan of what is where.
 //!
 //! The diff goes from git through [`split`](archeflow_core::split) to disk and is never in memory as a whole. What a
-//! reviewer does not get to see stands in the part where it would be, and in the plan.
+//! reviewer does not get to see is noted in the part where it would be, and in the plan.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::store::{dir::Dir, files};
 
 pub use archeflow_core::split::{FileCoverage, SplitFile};
 
-/// What was cut, and where it lies.
+/// The parts that were cut, and the files they are in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartPlan {
     pub parts: Vec<PartFile>,
@@ -68,7 +68,7 @@ pub fn cut(
 ) -> Result<PartPlan, Error> {
     make(folder)?;
     let parted = change::parted(repo, base, commit)?;
-    let known = known(repo, &parted, commit, splitting)?;
+    let known = summarised_files(repo, &parted, commit, splitting)?;
     let mut writer = Writer::new(folder);
     let mut splitter = Splitter::new(splitting, known);
     let mut failed = None;
@@ -93,8 +93,8 @@ fn make(folder: &Path) -> Result<(), files::Error> {
     Ok(())
 }
 
-/// The files that are not plain. Only those with so many changes that it matters are looked into.
-fn known(
+/// The files that are not plain. Only those with many changes are looked into.
+fn summarised_files(
     repo: &Repo,
     base: &ObjectId,
     commit: &ObjectId,
@@ -108,7 +108,7 @@ fn known(
         let lines = file.added.unwrap_or(0) + file.deleted.unwrap_or(0);
         let kind = if file.added.is_none() { FileKind::Binary } else { filekind::kind(&path, "") };
         if kind != FileKind::Plain {
-            known.insert(path, as_known(kind, file));
+            known.insert(path, summary_of(kind, file));
         } else if lines > u64::from(splitting.summarise_above_lines) && has_content(file) {
             unclear.push(file);
         }
@@ -123,7 +123,7 @@ fn known(
         let path = quote_path(&file.path);
         let kind = filekind::kind(&path, &String::from_utf8_lossy(&head));
         if kind != FileKind::Plain {
-            known.insert(path, as_known(kind, file));
+            known.insert(path, summary_of(kind, file));
         }
     }
     Ok(known)
@@ -133,7 +133,7 @@ fn has_content(file: &ChangedPath) -> bool {
     !file.new_oid.is_zero() && file.new_mode != GITLINK
 }
 
-fn as_known(kind: FileKind, file: &ChangedPath) -> FileSummary {
+fn summary_of(kind: FileKind, file: &ChangedPath) -> FileSummary {
     FileSummary { kind, added: file.added.unwrap_or(0), deleted: file.deleted.unwrap_or(0) }
 }
 
@@ -250,7 +250,7 @@ fn cut_table(plan: &PartPlan, out: &mut String) {
     and_more(cut.len(), "files", out);
 }
 
-/// The files that are shown, by directory: twenty thousand names help nobody.
+/// The files that are shown, by directory: a list of twenty thousand names is of no use.
 fn shown_table(plan: &PartPlan, out: &mut String) {
     let mut folders: BTreeMap<&str, Folder> = BTreeMap::new();
     for told in plan.files.iter().filter(|told| !is_not_whole(told)) {

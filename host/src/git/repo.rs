@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::checkouts::{self, Checkout, Operation};
 use super::runner::{self, GitCommand};
 use super::side::{self, Layout};
 use super::{ObjectId, files};
+use crate::platform::files as os;
 
 /// Why a repository cannot be worked with, with what the user can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl GitEnv {
     /// From explicit variables; those that would point git at another repository are left out.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> GitEnv {
         let decides = |name: &OsString| {
-            let name = name.as_bytes();
+            let name = os::bytes(&name);
             matches!(name, b"HOME" | b"XDG_CONFIG_HOME" | b"PATH" | b"GIT_CEILING_DIRECTORIES" | b"SUDO_UID")
                 || name.starts_with(b"GIT_CONFIG")
                 || matches!(name, b"GIT_AUTHOR_NAME" | b"GIT_AUTHOR_EMAIL" | b"GIT_INDEX_FILE")
@@ -59,7 +59,7 @@ impl GitEnv {
 
     pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         let decides =
-            |name: &OsString| !name.as_bytes().starts_with(b"GIT_AUTHOR") && name != "GIT_INDEX_FILE";
+            |name: &OsString| !os::bytes(name).starts_with(b"GIT_AUTHOR") && name != "GIT_INDEX_FILE";
         self.0.iter().filter(move |(name, _)| decides(name)).map(|(n, v)| (n, v))
     }
 
@@ -68,7 +68,7 @@ impl GitEnv {
     }
 }
 
-/// Who the program's commits are by.
+/// The author of the program's commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub name: String,
@@ -93,7 +93,7 @@ pub struct Dirty {
     pub untracked: usize,
 }
 
-/// What a name in a tree stands for.
+/// The object a name in a tree refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     pub mode: String,
@@ -148,7 +148,7 @@ impl Repo {
             _ => None,
         };
         let objects = canonical(&common_dir.join("objects"))?;
-        let id = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex()[..16].to_owned();
+        let id = blake3::hash(os::bytes(&common_dir)).to_hex()[..16].to_owned();
         let user = UserConfig::read(path, env)?;
         let mut exclude = fs::read(common_dir.join("info/exclude")).unwrap_or_default();
         exclude.extend(user.excludes(env));
@@ -290,7 +290,7 @@ impl Repo {
     }
 
     /// A hash over everything in the git directory that could make git run a program or read elsewhere.
-    /// When it changes while an agent runs, somebody tampered with the repository.
+    /// When it changes while an agent runs, the repository was tampered with.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut watched: Vec<PathBuf> =
@@ -307,7 +307,7 @@ impl Repo {
                 Ok(bytes) => (b'+', bytes),
                 Err(_) => (b'-', Vec::new()),
             };
-            for part in [file.as_os_str().as_bytes(), &[mark], &bytes] {
+            for part in [os::bytes(&file), &[mark], &bytes] {
                 hasher.update(&(part.len() as u64).to_le_bytes());
                 hasher.update(part);
             }
@@ -445,7 +445,7 @@ impl UserConfig {
         let output = GitCommand::as_user(path, env)?.args(["config", "-z", "--get-regexp", WANTED]).run()?;
         let pairs = output.stdout.split(|byte| *byte == 0).filter_map(|pair| {
             let end = pair.iter().position(|byte| *byte == b'\n')?;
-            let value = OsString::from_vec(pair[end + 1..].to_vec());
+            let value = os::owned_name(pair[end + 1..].to_vec());
             Some((String::from_utf8_lossy(&pair[..end]).into_owned(), value))
         });
         Ok(UserConfig(pairs.collect()))
@@ -476,7 +476,7 @@ impl UserConfig {
     fn excludes(&self, env: &GitEnv) -> Vec<u8> {
         let home = env.get("HOME").map(PathBuf::from);
         let file = match self.last("core.excludesfile") {
-            Some(set) => match (set.as_bytes().strip_prefix(b"~/"), &home) {
+            Some(set) => match (os::bytes(&set).strip_prefix(b"~/"), &home) {
                 (Some(rest), Some(home)) => Some(home.join(files::path(rest))),
                 (Some(_), None) => None,
                 (None, _) => Some(PathBuf::from(set)),

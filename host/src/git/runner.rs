@@ -8,16 +8,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-
 use crate::children;
+use crate::platform::Errno;
+use crate::platform::files::is_executable;
+use crate::platform::poll::{self, PollFd, PollFlags};
+use crate::platform::process::{self, Pid, Signal, kill_process_group};
 use crate::proc::{GIT_OF, TAG};
 
 use super::repo::GitEnv;
@@ -133,7 +133,7 @@ impl GitCommand {
     }
 
     /// A question asked in the user's own environment, so that git's own refusals (such as that of a
-    /// repository owned by somebody else) are honoured. No settings are forced on it.
+    /// repository owned by another user) are honoured. No settings are forced on it.
     pub fn as_user(directory: &Path, env: &GitEnv) -> Result<GitCommand, Error> {
         let mut git = GitCommand::bare_command()?;
         git.command.envs(env.configuration()).current_dir(directory);
@@ -154,7 +154,8 @@ impl GitCommand {
             marked.push(tag);
             command.env(TAG, marked);
         }
-        command.envs(FIXED_ENV.iter().copied()).env("GIT_OPTIONAL_LOCKS", "0").process_group(0);
+        command.envs(FIXED_ENV.iter().copied()).env("GIT_OPTIONAL_LOCKS", "0");
+        process::own_group(&mut command);
         Ok(GitCommand {
             command,
             what: String::new(),
@@ -255,7 +256,7 @@ impl GitCommand {
         self.attend(child, input)
     }
 
-    /// Runs the command and hands over what it prints as it comes, so that none of it is collected. An error of the
+    /// Runs the command and passes on its output as it comes, so that none of it is collected. An error of the
     /// taker ends the command. A failing exit status is an error.
     pub fn stream(mut self, take: Taker<'_>) -> Result<(), Error> {
         let child = self.start()?;
@@ -379,7 +380,7 @@ impl GitCommand {
 /// By a signal that asks; the one this runner ends its children with is another.
 fn was_asked_to_end(status: ExitStatus) -> bool {
     const ASKING: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::TERM];
-    status.signal().is_some_and(|signal| ASKING.iter().any(|asking| asking.as_raw() == signal))
+    process::killed_by(status).is_some_and(|signal| ASKING.iter().any(|asking| asking.as_raw() == signal))
 }
 
 pub(super) fn failed(what: String, output: &Output) -> Error {
@@ -416,7 +417,7 @@ impl<'a> Pump<'a> {
 
     fn feed(&mut self, stdin: Option<ChildStdin>, input: Vec<u8>) -> Result<(), Error> {
         if let Some(stdin) = stdin {
-            rustix::fs::fcntl_setfl(&stdin, rustix::fs::OFlags::NONBLOCK).map_err(|e| self.io(e.into()))?;
+            poll::never_block(&stdin).map_err(|e| self.io(e))?;
             self.source = Some((stdin, input, 0));
         }
         Ok(())
@@ -446,7 +447,7 @@ impl<'a> Pump<'a> {
     fn until_ended(&mut self, children: &[&mut Child]) -> Result<(), Error> {
         let mut running = Vec::new();
         for child in children {
-            running.push(pidfd(child).map_err(|e| self.io(e))?);
+            running.push(process::exit_notice(child).map_err(|e| self.io(e))?);
         }
         let mut scratch = vec![0; 64 * 1024];
         while self.source.is_some() || self.sinks.iter().any(|s| s.from.is_some()) || !running.is_empty() {
@@ -485,9 +486,8 @@ impl<'a> Pump<'a> {
             places[1 + self.sinks.len() + n] = Some(polled.len());
             polled.push(PollFd::new(process, PollFlags::IN));
         }
-        let timeout = Timespec::try_from(left).ok();
-        match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        match poll::wait(&mut polled, Some(left)) {
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(self.io(errno.into())),
         }
         Ok(places.iter().map(|place| place.is_some_and(|n| !polled[n].revents().is_empty())).collect())
@@ -497,7 +497,7 @@ impl<'a> Pump<'a> {
         let Some((stdin, input, done)) = &mut self.source else { return Ok(()) };
         match stdin.write(&input[*done..]) {
             Ok(n) => *done += n,
-            // A command may end before it read everything; its exit status tells the story.
+            // A command may end before it read everything; its exit status decides.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *done = input.len(),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(self.io(error)),
@@ -516,7 +516,7 @@ impl<'a> Pump<'a> {
 impl Sink<'_> {
     fn pull(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         let Some(from) = &self.from else { return Ok(()) };
-        match rustix::io::read(from, &mut *scratch) {
+        match poll::read(from, scratch) {
             Ok(0) => self.from = None,
             Ok(n) => {
                 self.total += n as u64;
@@ -526,15 +526,11 @@ impl Sink<'_> {
                     take(&scratch[..n])?;
                 }
             }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(Errno::INTR | Errno::AGAIN) => {}
             Err(errno) => return Err(errno.into()),
         }
         Ok(())
     }
-}
-
-fn pidfd(child: &Child) -> io::Result<OwnedFd> {
-    Ok(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
 }
 
 /// Ends processes we started, with whatever they started in their process group.
@@ -583,10 +579,9 @@ impl Conversation {
         let io = |source| Error::Io { what: self.what.clone(), source };
         loop {
             let left = self.deadline.checked_sub(started.elapsed()).unwrap_or_default();
-            let timeout = Timespec::try_from(left).ok();
-            let ready = poll(&mut [PollFd::new(stdout, PollFlags::IN)], timeout.as_ref());
+            let ready = poll::wait(&mut [PollFd::new(stdout, PollFlags::IN)], Some(left));
             match ready {
-                Err(rustix::io::Errno::INTR) => continue,
+                Err(Errno::INTR) => continue,
                 Err(errno) => return Err(io(errno.into())),
                 Ok(0) => {
                     end(&mut [&mut self.child]);
@@ -607,9 +602,8 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         self.stdin = None;
         self.stdout = None;
-        let ended = pidfd(&self.child).and_then(|process| {
-            let timeout = Timespec { tv_sec: 10, tv_nsec: 0 };
-            Ok(poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout))?)
+        let ended = process::exit_notice(&self.child).and_then(|exit| {
+            Ok(poll::wait(&mut [PollFd::new(&exit, PollFlags::IN)], Some(Duration::from_secs(10)))?)
         });
         match ended {
             Ok(n) if n > 0 => drop(children::wait(&mut self.child)),
@@ -619,7 +613,7 @@ impl Drop for Conversation {
     }
 }
 
-/// Refuses a git that cannot build merges off to the side.
+/// Refuses a git that cannot build merges without a working tree.
 pub fn check_version() -> Result<(), Error> {
     static CHECKED: OnceLock<()> = OnceLock::new();
     if CHECKED.get().is_some() {
@@ -654,5 +648,5 @@ fn program() -> Result<&'static Path, Error> {
 }
 
 fn is_program(file: &Path) -> bool {
-    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+    file.is_file() && is_executable(file)
 }

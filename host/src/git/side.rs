@@ -2,10 +2,10 @@
 //! program. Making one costs a few small files and no process.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{files, quote};
+use crate::platform::files as os;
 
 /// What a git directory of ours looks like.
 pub(super) struct Layout<'a> {
@@ -62,6 +62,6 @@ fn config(layout: &Layout<'_>) -> String {
 
 /// An object store as git wants it named in a list: quoted, for the name may hold any byte.
 pub(super) fn borrowed(store: &Path) -> String {
-    let quoted = quote::quote_path(store.as_os_str().as_bytes());
+    let quoted = quote::quote_path(os::bytes(store));
     if quoted.starts_with('"') { quoted } else { format!("\"{quoted}\"") }
 }

@@ -1,9 +1,9 @@
-//! Looks at a commit from afar, for people who wonder what could be done next. Nothing of it is run.
+//! Surveys a commit for things that could be done next. Nothing of it is run.
 
 use super::runner::{self, Error};
 use super::{ObjectId, Repo};
 
-/// A place where somebody left a mark for later.
+/// A line with a mark such as TODO.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     pub file: String,
@@ -11,7 +11,7 @@ pub struct Mark {
     pub text: String,
 }
 
-/// So much is read of what was found; who has more has many.
+/// The most that is read of the marks found; the rest is left out.
 const CAP: usize = 4 << 20;
 
 /// Folders with what this program writes or reads.

@@ -1,14 +1,14 @@
 //! The Messages interface of Anthropic.
 //!
 //! What to beware of: what was read from a cache and put into one is counted beside the input; the count at the
-//! beginning is a first guess of the output; an account without credit is told with status 400.
+//! beginning is a first guess of the output; an account without credit is reported with status 400.
 
 use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
 
 use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, text};
 
-/// The most an answer may have where nobody says otherwise; the interface wants a number.
+/// The default maximum of an answer; the API requires a number.
 const TOKENS: u64 = 16_000;
 
 pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
@@ -118,7 +118,7 @@ fn block(at: u64, block: &Value, reply: &mut ModelReply) {
             let call = reply.call(at);
             text(block, "id").clone_into(&mut call.id);
             text(block, "name").clone_into(&mut call.name);
-            // An empty object stands for what comes in pieces.
+            // An empty object precedes input that comes in pieces.
             if let Some(input) = block.get("input").filter(|input| **input != json!({})) {
                 call.input = input.to_string();
             }
@@ -137,7 +137,7 @@ fn close(end: &Value, reply: &mut ModelReply) {
     reply.stop = Some(stop);
 }
 
-/// Later counts stand over earlier ones where they say more. Cached tokens are part of the input here.
+/// Later counts replace earlier ones where they are greater. Cached tokens are part of the input here.
 fn count(holder: &Value, reply: &mut ModelReply) {
     let Some(usage) = holder.get("usage").filter(|usage| usage.is_object()) else { return };
     let before = reply.tokens.unwrap_or_default();

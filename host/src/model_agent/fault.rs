@@ -2,10 +2,10 @@
 
 use archeflow_core::event::Failure;
 
-use crate::backends::cli::{ClientFault, by_status, speaks_of};
+use crate::client_output::{ClientFault, by_status, speaks_of};
 use crate::clock;
 
-/// What an error says beside its status.
+/// An error response beyond its status.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ErrorReply<'a> {
     pub(super) status: u64,
@@ -18,7 +18,7 @@ pub(super) struct ErrorReply<'a> {
 const TOO_LONG: [&str; 4] = ["context length", "context size", "context_length", "exceed_context"];
 const NO_CREDIT: [&str; 3] = ["credit balance", "insufficient_quota", "insufficient credit"];
 
-/// No provider asks for more than that; who does is not believed.
+/// The longest wait a provider may ask for; greater values are ignored.
 const A_MONTH: u64 = 31 * 24 * 3_600;
 
 pub(super) fn of(told: &ErrorReply<'_>) -> ClientFault {
@@ -50,7 +50,7 @@ fn short(said: &str) -> String {
     plain.trim().to_owned()
 }
 
-/// In how many seconds the provider will serve again, if it says so in a way that can be believed.
+/// Seconds until the provider serves again, if it gives a plausible number.
 fn reopens(told: &ErrorReply<'_>) -> Option<u64> {
     let header =
         |name: &str| told.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());

@@ -9,7 +9,7 @@ pub enum Form {
     Events,
     /// A value on every line.
     Lines,
-    /// One value, for those who do not stream.
+    /// One value, for providers that do not stream.
     Whole,
 }
 

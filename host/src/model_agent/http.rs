@@ -39,7 +39,7 @@ pub(super) struct ResponseHead {
 pub(super) enum Broken {
     #[error("{0}")]
     Line(String),
-    #[error("nothing was heard for {} s", .0.as_secs())]
+    #[error("no data for {} s", .0.as_secs())]
     Stalled(Duration),
     #[error("the answer has more than {ANSWER_AT_MOST} bytes")]
     TooMuch,
@@ -70,7 +70,7 @@ impl Http {
         Ok(Http { agent: config.new_agent() })
     }
 
-    /// Sends a request and hands on what comes back, piece by piece.
+    /// Sends a request and passes on the response, piece by piece.
     pub(super) fn send(
         &self,
         request: &Request<'_>,
@@ -110,7 +110,10 @@ impl Http {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the errors of another's crate are told in its words")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the errors of another crate are reported with its own text"
+)]
 fn broken(error: &ureq::Error, patience: Duration) -> Broken {
     match error {
         ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {

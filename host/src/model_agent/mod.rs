@@ -1,10 +1,10 @@
 //! Models without a client: a small loop of our own around a provider's interface. It is a client that is part of this
 //! program, started as a process of its own (`archeflow __model`), so that limits, kills and sweeps are those of all.
 //!
-//! What to ask and what an answer means is said without effects, a file for each provider ([`talk`] is what they have
-//! in common); [`place`] says where to ask and with which key; `http.rs` alone knows the network, `tools` alone the
+//! Requests and responses are built and read without effects, a file for each provider ([`talk`] is what they have
+//! in common); [`place`] determines the address and the key; `http.rs` alone knows the network, `tools` alone the
 //! working copy, and `turn.rs` puts them together. The lines it prints are those of
-//! [`crate::backends::cli::own`]. Absent: an opinion on what the answer says.
+//! [`crate::client_output::own`]. Absent: a judgement of the answer.
 
 mod anthropic;
 mod fault;
@@ -27,7 +27,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::backends::cli::own::OwnRecord;
+use crate::client_output::own::OwnRecord;
 use frames::Form;
 use talk::{ModelReply, ModelRequest};
 
@@ -149,7 +149,7 @@ fn versioned(base: &str) -> String {
     if path.is_some() { base.to_owned() } else { format!("{base}/v1") }
 }
 
-/// What the user's configuration says about models, as far as the loop needs it.
+/// The user's settings for models, as far as the loop needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSettings {
@@ -157,15 +157,15 @@ pub struct ModelSettings {
     pub turns: u32,
     /// The most an answer may have.
     pub tokens: Option<u64>,
-    /// What is waited before each further try.
+    /// The waits before each retry.
     pub waits_ms: Vec<u64>,
-    /// The longest a provider may say nothing.
+    /// The longest a provider may be silent.
     pub patience_ms: u64,
     /// How much a model of Ollama's takes in.
     pub context: u64,
     pub ollama_url: Option<String>,
     pub ollama_remote: bool,
-    /// The model of Ollama's that stands for a tier.
+    /// The Ollama model of a tier.
     pub mapping: BTreeMap<String, String>,
 }
 
@@ -196,7 +196,7 @@ impl ModelSettings {
     }
 }
 
-/// The variable the key goes by, to the loop and to nobody else.
+/// The variable with the key, for the loop only.
 pub const KEY: &str = "ARCHEFLOW_MODEL_KEY";
 
 /// All that the loop is started with, but for the brief and the key.
@@ -205,11 +205,11 @@ pub struct Task {
     pub provider: Provider,
     pub model: String,
     pub url: String,
-    /// The Maker changes its working copy; nobody else may.
+    /// Only the Maker may change its working copy.
     pub writes: bool,
     /// A folder of its own, where conversations are kept.
     pub home: PathBuf,
-    /// The conversation to go on with.
+    /// The conversation to resume.
     pub resumes: Option<String>,
     pub settings: ModelSettings,
     /// Why nothing can be asked at all, and whether it is for want of a key.
@@ -226,7 +226,7 @@ impl Task {
     }
 }
 
-/// Where the loop stands: what it is given by the process around it.
+/// What the loop is given by the process around it.
 pub struct ModelAgentEnv<'a> {
     pub tree: &'a Path,
     pub brief: String,

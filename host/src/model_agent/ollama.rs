@@ -1,6 +1,6 @@
 //! Ollama's own interface, a JSON value on each line.
 //!
-//! Its imitation of OpenAI's would be less to write, but has no place to say how much the model should take in: what
+//! Its imitation of OpenAI's would be less to write, but has no field for the context size: what
 //! is too long for Ollama's small default is then cut off at the front, brief first, without a word.
 
 use archeflow_core::event::Tokens;
@@ -11,7 +11,7 @@ use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, 
 
 pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     let mut messages = vec![json!({"role": "system", "content": ask.system})];
-    messages.extend(ask.said.iter().flat_map(said));
+    messages.extend(ask.said.iter().flat_map(messages_of));
     let mut options = json!({"num_ctx": ask.context});
     if let Some(tokens) = ask.tokens {
         options["num_predict"] = json!(tokens);
@@ -24,7 +24,7 @@ pub(super) fn body(ask: &ModelRequest<'_>) -> Value {
     body
 }
 
-fn said(said: &ConversationPart) -> Vec<Value> {
+fn messages_of(said: &ConversationPart) -> Vec<Value> {
     match said {
         ConversationPart::User { text } => vec![json!({"role": "user", "content": text})],
         ConversationPart::Model { text, calls } => {
@@ -70,7 +70,7 @@ pub(super) fn hear(line: &Value, reply: &mut ModelReply) {
     }
     if line.get("done").and_then(Value::as_bool) == Some(true) {
         reply.stop = Some(if text(line, "done_reason") == "length" { ReplyEnd::Cut } else { ReplyEnd::Done });
-        // A prompt it still has in memory is not counted again, and then not told.
+        // A prompt it still has in memory is not counted again, and then not reported.
         let output = number(line, "eval_count");
         let input = number(line, "prompt_eval_count").unwrap_or(0);
         reply.tokens = output.map(|output| Tokens { input, output, ..Tokens::default() });

@@ -1,7 +1,7 @@
 //! Chat Completions, as OpenAI has them and everybody else imitates them: llama.cpp, vLLM, OpenRouter and many more.
 //!
 //! What to beware of: the count comes after the end, in a piece without choices, and from some never; calls come in
-//! pieces that are told apart by a number, which some leave out; an error may stand in the middle of a stream.
+//! pieces with an index, which some leave out; an error may come in the middle of a stream.
 
 use archeflow_core::event::Tokens;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, number, 
 /// `strict` is OpenAI itself, which has a name of its own for the most an answer may have.
 pub(super) fn body(ask: &ModelRequest<'_>, strict: bool) -> Value {
     let mut messages = vec![json!({"role": "system", "content": ask.system})];
-    messages.extend(ask.said.iter().flat_map(said));
+    messages.extend(ask.said.iter().flat_map(messages_of));
     let mut body = json!({
         "model": ask.model,
         "stream": true,
@@ -34,7 +34,7 @@ pub(super) fn offer(tool: &super::talk::ToolSpec) -> Value {
     json!({"type": "function", "function": function})
 }
 
-fn said(said: &ConversationPart) -> Vec<Value> {
+fn messages_of(said: &ConversationPart) -> Vec<Value> {
     match said {
         ConversationPart::User { text } => vec![json!({"role": "user", "content": text})],
         ConversationPart::Model { text, calls } if calls.is_empty() => {
@@ -85,7 +85,7 @@ pub(super) fn hear(event: &Value, reply: &mut ModelReply) {
 fn take_call(call: &Value, n: u64, reply: &mut ModelReply) {
     let function = call.get("function").unwrap_or(&Value::Null);
     let id = text(call, "id");
-    // Who leaves the number out sends calls whole, one behind the other.
+    // Providers that leave the index out send whole calls, one after the other.
     let at = number(call, "index").unwrap_or_else(|| {
         let known = reply.calls.iter().find(|(_, known)| !id.is_empty() && known.id == id);
         known.map_or(reply.calls.len() as u64 + n, |(at, _)| *at)

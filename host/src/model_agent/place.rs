@@ -49,7 +49,7 @@ pub enum Wrong {
     )]
     Plain { url: String, from: String },
     #[error(
-        "'{url}' ({from}) is not this machine. Ollama is asked elsewhere only where your own configuration says `models.ollama.allow_remote: true`, or with ARCHEFLOW_OLLAMA_ALLOW_REMOTE=1"
+        "'{url}' ({from}) is not this machine. Ollama is asked elsewhere only where your own configuration has `models.ollama.allow_remote: true`, or with ARCHEFLOW_OLLAMA_ALLOW_REMOTE=1"
     )]
     Remote { url: String, from: String },
     #[error("there is no key for {host}. {remedy}")]
@@ -57,7 +57,7 @@ pub enum Wrong {
 }
 
 impl ModelEndpoint {
-    /// Reads an address; `from` says where it stands.
+    /// Reads an address; `from` names where it is set.
     pub fn read(url: &str, from: &str) -> Result<ModelEndpoint, Wrong> {
         let wrong = || Wrong::Address { url: url.to_owned(), from: from.to_owned() };
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
@@ -108,7 +108,7 @@ fn host_and_port(authority: &str) -> Option<(String, Option<u16>)> {
     (!host.is_empty() && named).then(|| (host.to_lowercase(), port))
 }
 
-/// This machine, by a name nobody else can claim. What a name on the network resolves to proves nothing.
+/// This machine, by a name that can't refer to another. What a name on the network resolves to proves nothing.
 fn is_loopback(host: &str) -> bool {
     let six = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     host == "localhost"
@@ -173,7 +173,7 @@ impl Source {
     }
 }
 
-/// Where a provider is asked when nobody typed it.
+/// The address of a provider when none was given.
 fn place(
     provider: Provider,
     settings: &ModelSettings,
@@ -194,7 +194,7 @@ fn place(
     Ok((ModelEndpoint::read(&url, source.name())?, source))
 }
 
-/// Ollama's own variable says where the server listens: often without a scheme, a port or a host.
+/// Ollama's own variable has the address the server listens on: often without a scheme, a port or a host.
 fn ollama_host(host: &str) -> String {
     let (scheme, rest) = host.trim().split_once("://").unwrap_or(("http", host.trim()));
     let rest = rest.trim_end_matches('/');
@@ -308,7 +308,7 @@ mod tests {
             (Provider::Openai, "x@http://127.0.0.1:8080", named("127.0.0.1:8080"), Ok(Some("sk-r"))),
             (Provider::Openai, "x@http://127.0.0.1:8081", named("127.0.0.1:8080"), Ok(None)),
             (Provider::Ollama, "", vec![], Ok(None)),
-            // Who names the place and the key side by side means them for each other.
+            // An address and a key named side by side belong together.
             (
                 Provider::Openai,
                 "x",

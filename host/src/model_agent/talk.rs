@@ -1,4 +1,4 @@
-//! A conversation with a model, in no provider's words: what was said, what is asked, and what comes back.
+//! A conversation with a model, independent of the provider: the messages so far, the request, and the reply.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub struct ToolResult {
     pub failed: bool,
 }
 
-/// A tool as the model is told of it.
+/// A tool as it is described to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSpec {
     pub name: &'static str,
@@ -63,7 +63,7 @@ pub struct ModelRequest<'a> {
     pub may_call: bool,
     /// The most an answer may have; nothing for what the server thinks right.
     pub tokens: Option<u64>,
-    /// How much the model takes in at once, where that is ours to say.
+    /// How much the model takes in at once, where that can be set.
     pub context: u64,
 }
 

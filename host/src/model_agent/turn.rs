@@ -1,5 +1,5 @@
-//! The loop: ask, use the tools that are wanted, ask again. Everything that can be told is told at once, so that an
-//! attempt that is cut short has said what it was at and what it used.
+//! The loop: ask, use the tools that are wanted, ask again. Everything is printed at once, so that an
+//! attempt that is cut short has reported its progress and usage.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use super::http::{Broken, Http, Request, ResponseHead};
 use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, ToolCall, ToolSpec};
 use super::tools::{self, Bench};
 use super::{KEY, ModelAgentEnv, Provider, Task};
-use crate::backends::cli::ClientFault;
-use crate::backends::cli::own::OwnRecord;
+use crate::client_output::ClientFault;
+use crate::client_output::own::OwnRecord;
 use crate::clock;
-use crate::executors;
+use crate::nonce::nonce;
 use crate::store::files;
 
-/// What holds for every brief; who it is and what it is for stands in the brief.
+/// The system prompt for every brief; role and task are in the brief.
 const SYSTEM: &str = "You work in a copy of a repository, through the tools you are given and nothing else. Paths are \
 from the root of the copy. Look at files before you speak about them. Use as many calls as the task needs and no \
 more. Your last message, the one without a call, is your answer: it has to be complete in itself and in the form the \
@@ -31,7 +31,7 @@ const READING: &str = " You may read and search, and you can't change anything."
 const MAKING: &str =
     " You may change files and run commands. What the copy contains at the end is your work.";
 
-/// Said with the last results an attempt can have.
+/// Sent with the last tool results an attempt can have.
 const LAST: &str = "\n[This was your last use of tools. Answer now, with what you know.]";
 
 /// A wait that is asked for and longer than this is the run's to wait for, not ours.
@@ -92,10 +92,10 @@ struct Talk<'a> {
     system: String,
     kept: Kept,
     model: String,
-    /// What was used up to here, and whether anybody said so.
+    /// The usage up to here, and whether it was reported.
     used: Tokens,
     stated: bool,
-    /// What nobody counted, reckoned high.
+    /// Usage that was not reported, estimated high.
     guessed: Tokens,
     last_line: Instant,
     hitched: bool,
@@ -156,7 +156,7 @@ impl<'a> Talk<'a> {
             }
             let text = reply.text;
             if calls.is_empty() && text.trim().is_empty() {
-                return Err(ClientFault::new(Failure::Garbled, "the model said nothing"));
+                return Err(ClientFault::new(Failure::Garbled, "the model returned no text"));
             }
             self.kept.said.push(ConversationPart::Model { text: text.clone(), calls: calls.clone() });
             if calls.is_empty() {
@@ -281,24 +281,24 @@ impl<'a> Talk<'a> {
         }
         if self.stated || broken {
             self.stated = true;
-            self.tell_used();
+            self.emit_usage();
         }
     }
 
-    /// Before it is said that something went wrong: what was used without being counted was used all the same.
+    /// Before an error is reported: usage that was not counted counts all the same.
     fn settle(&mut self) {
         if !self.stated && self.guessed != Tokens::default() {
-            self.tell_used();
+            self.emit_usage();
         }
     }
 
-    fn tell_used(&mut self) {
+    fn emit_usage(&mut self) {
         let mut tokens = self.used;
         add(&mut tokens, self.guessed);
         self.say(&OwnRecord::Used { tokens, cost_usd: None });
     }
 
-    /// Who answers, if it is another than the one that was asked for. A day or a number behind the name is no other.
+    /// The model that answers, if it is another than the one requested. A day or a number behind the name is no other.
     fn player(&mut self, told: &str) {
         if !told.is_empty() && !told.starts_with(&self.model) {
             let (model, version) = (told.to_owned(), String::new());
@@ -306,7 +306,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// A server that has one model need not be told which.
+    /// A server that has one model needs no name.
     fn only_model(&mut self) -> Result<String, ClientFault> {
         let url = self.task.provider.models(&self.task.url);
         let request = Request { url: &url, headers: &self.headers, body: None };
@@ -361,14 +361,14 @@ impl<'a> Talk<'a> {
 }
 
 impl Kept {
-    /// The conversation to go on with; a new one where there is none.
+    /// The conversation to resume; a new one where there is none.
     fn open(task: &Task) -> Kept {
         let known =
             task.resumes.as_deref().filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
         let kept = known.and_then(|id| files::read_capped(&Kept::path(&task.home, id), KEPT_AT_MOST).ok());
         let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
         let same = kept.filter(|kept| kept.provider == task.provider);
-        same.unwrap_or_else(|| Kept { id: executors::nonce(), provider: task.provider, said: Vec::new() })
+        same.unwrap_or_else(|| Kept { id: nonce(), provider: task.provider, said: Vec::new() })
     }
 
     fn path(home: &Path, id: &str) -> PathBuf {
@@ -381,7 +381,7 @@ struct Listener {
     provider: Provider,
     frames: Option<Frames>,
     reply: ModelReply,
-    /// What a refusal says.
+    /// The text of a refusal.
     refusal: Vec<u8>,
 }
 
@@ -471,7 +471,7 @@ fn refusal(head: &ResponseHead, body: &[u8]) -> ClientFault {
     fault::of(&ErrorReply { status: head.status, said: &said, headers: &head.headers, now_ms: clock::now() })
 }
 
-/// Ollama cuts off what does not fit and says nothing; a count that fills all there is gives it away.
+/// Ollama cuts off what does not fit without reporting it; a count that fills all there is gives it away.
 fn overflowed(reply: &ModelReply, context: u64) -> bool {
     reply.tokens.is_some_and(|tokens| tokens.input.saturating_add(tokens.output) >= context)
 }

@@ -61,6 +61,13 @@ impl Clock {
         Self { limits, begun: now, heard: now, phase: Phase::Running, forced: None }
     }
 
+    /// Counts anew from now on, while the job is running and nothing was asked of it.
+    pub(super) fn restart(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Running) {
+            (self.begun, self.heard) = (now, now);
+        }
+    }
+
     pub(super) fn forced(&self) -> Option<Why> {
         self.forced
     }

@@ -7,8 +7,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use super::clock::Why;
-use super::session;
 use super::sink::{Sink, SinkReport};
+use crate::platform::process;
 
 /// The environment variable by which leftovers are recognised.
 pub const TAG: &str = "ARCHEFLOW_TAG";
@@ -101,7 +101,7 @@ impl Job {
         command.env(TAG, &self.tag).current_dir(&self.cwd);
         command.stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        session::own(&mut command);
+        process::own_session(&mut command);
         command
     }
 }
@@ -109,12 +109,11 @@ impl Job {
 impl Cause {
     /// A limit or a request that struck outweighs how the leader then died.
     pub(super) fn of(forced: Option<Why>, status: Option<ExitStatus>) -> Self {
-        use std::os::unix::process::ExitStatusExt;
         match (forced, status) {
             (Some(Why::Silent), _) => Self::Silent,
             (Some(Why::TooLong), _) => Self::TooLong,
             (Some(Why::Stopped), _) => Self::Stopped,
-            (None, Some(status)) => match (status.code(), status.signal()) {
+            (None, Some(status)) => match (status.code(), process::killed_by(status)) {
                 (Some(code), _) => Self::Exited(code),
                 (None, signal) => Self::Signaled(signal.unwrap_or_default()),
             },

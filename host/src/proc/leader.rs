@@ -5,10 +5,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ExitStatus};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-
-use super::{exit, sweep};
+use super::sweep;
 use crate::children;
+use crate::platform::process::{self, Pid, Signal, kill_process_group};
 
 pub(super) struct Leader {
     child: Child,
@@ -19,8 +18,8 @@ pub(super) struct Leader {
 
 impl Leader {
     pub(super) fn new(child: Child) -> Self {
-        let pid = Pid::from_child(&child);
-        Self { child, pid, exit: exit::notice(pid).ok(), reaped: false }
+        let (pid, exit) = (Pid::from_child(&child), process::exit_notice(&child).ok());
+        Self { child, pid, exit, reaped: false }
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -33,8 +32,7 @@ impl Leader {
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None) | Err(rustix::io::Errno::INTR))
+        process::is_gone(self.pid)
     }
 
     /// A stopped process cannot act on the request, so it is also continued.

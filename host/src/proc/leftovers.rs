@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, getpid, getuid};
-
-use super::table::{self, Entry, Name};
+use super::job::TAG;
+use crate::platform::process::{Signal, getpid, user};
+use crate::platform::table::{self, Process, ProcessId};
 
 /// The longest this takes; a process that hangs in the kernel stays.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,22 +23,30 @@ const FREEZES: usize = 16;
 /// prefix `run-1` also matches `run-10`, so it should end with whatever separates the parts of a tag. An empty
 /// prefix matches nothing.
 pub fn kill_leftovers(tag_prefix: &str) -> usize {
-    let mut known: BTreeSet<Name> = BTreeSet::new();
+    if tag_prefix.is_empty() {
+        return 0;
+    }
+    kill_found(|| tagged(|value| value.starts_with(tag_prefix.as_bytes())))
+}
+
+/// Kills whatever the search finds until it finds nothing more, and says how many there were.
+pub(super) fn kill_found(find: impl Fn() -> Vec<Process>) -> usize {
+    let mut known: BTreeSet<ProcessId> = BTreeSet::new();
     let mut freezes = 0;
     let begun = Instant::now();
-    while !tag_prefix.is_empty() && begun.elapsed() < PATIENCE {
-        let found = find(tag_prefix);
+    while begun.elapsed() < PATIENCE {
+        let found = find();
         if found.is_empty() {
             break;
         }
         let before = known.len();
-        known.extend(found.iter().map(Entry::name));
+        known.extend(found.iter().map(Process::id));
         // While new ones turn up they are only stopped: what is stopped cannot fork. One of us, or a child of such a one
         // that is just being started, has locks that nobody could take while it stays stopped.
         if known.len() > before && freezes < FREEZES {
             freezes += 1;
             for entry in &found {
-                let at_once = table::is_one_of_us(entry.pid);
+                let at_once = table::runs_this_program(entry.pid);
                 entry.signal(if at_once { Signal::KILL } else { Signal::STOP });
             }
         } else {
@@ -53,30 +61,31 @@ pub fn kill_leftovers(tag_prefix: &str) -> usize {
 /// Lets every git go on that a process with such a tag had started. A sweep stops what it is going to kill; killed itself
 /// in between, it leaves them stopped for ever.
 pub fn wake_git(tag_prefix: &str) {
-    let (mark, me) = (format!("{GIT_OF}{tag_prefix}"), getuid().as_raw());
-    let is_one = |entry: &&Entry| {
+    let (mark, me) = (format!("{GIT_OF}{tag_prefix}"), user());
+    let is_one = |entry: &&Process| {
         !entry.dead
             && entry.owner() == Some(me)
-            && entry.is_tagged(|value| value.starts_with(mark.as_bytes()))
+            && table::has_variable(entry.pid, TAG, |value| value.starts_with(mark.as_bytes()))
     };
     table::all().iter().filter(is_one).for_each(|entry| entry.signal(Signal::CONT));
 }
 
-fn find(tag_prefix: &str) -> Vec<Entry> {
+/// The living processes of this user with such a tag, without this one and those it descends from.
+pub(super) fn tagged(condition: impl Fn(&[u8]) -> bool) -> Vec<Process> {
     let table = table::all();
     let spared = lineage(&table);
-    let me = getuid().as_raw();
-    let is_leftover = |entry: &Entry| {
+    let me = user();
+    let is_leftover = |entry: &Process| {
         !entry.dead
             && !spared.contains(&entry.number())
             && entry.owner() == Some(me)
-            && entry.is_tagged(|value| value.starts_with(tag_prefix.as_bytes()))
+            && table::has_variable(entry.pid, TAG, &condition)
     };
     table.iter().copied().filter(is_leftover).collect()
 }
 
 /// This process, its parent, and so on up.
-fn lineage(table: &[Entry]) -> BTreeSet<i32> {
+fn lineage(table: &[Process]) -> BTreeSet<i32> {
     let mut line = BTreeSet::new();
     let mut next = Some(getpid().as_raw_nonzero().get());
     while let Some(number) = next.filter(|&number| line.insert(number)) {

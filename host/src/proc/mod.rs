@@ -8,34 +8,31 @@
 //! means, retries, sandboxes. The decisions about time are in `clock.rs` and know no system call.
 
 mod clock;
-mod exit;
 mod job;
 mod leader;
 mod leftovers;
 mod pump;
 mod ring;
-mod session;
 pub mod signals;
 mod sink;
 mod sweep;
-mod table;
 mod watch;
 
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
-use crate::children;
+use crate::platform::process::Signal;
+use crate::platform::watcher;
+use crate::{children, failpoint};
 use clock::{Act, Clock};
 use leader::Leader;
 use pump::Pump;
 use sink::Keeper;
 use sweep::Running;
 
+pub use crate::platform::table::is_descendant;
 pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
-pub use session::own as of_its_own;
 pub use sink::{Sink, SinkReport};
 pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};
 pub use watch::Watch;
@@ -66,6 +63,8 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
         Ok(child) => child,
         Err(error) => return unstarted(Cause::NotStarted(NotStarted::of(&job, &error))),
     };
+    watcher::cover(&child);
+    sweep::remember(&job.tag);
     let stdin = std::mem::take(&mut job.stdin);
     let pump = Pump::new(&mut child, stdin, stdout, stderr);
     supervise(child, pump, &job, watch, on_output)
@@ -80,15 +79,24 @@ fn supervise(
     on_output: &mut dyn FnMut(Stream, &[u8]),
 ) -> Ended {
     let mut leader = Leader::new(child);
-    let mut clock = Clock::start(Instant::now(), job.limits);
+    let grace = if failpoint::endless_grace() { Duration::MAX } else { job.limits.grace };
+    let mut clock = Clock::start(Instant::now(), Limits { grace, ..job.limits });
     let mut buried = Instant::now();
     loop {
         let before = Instant::now();
-        let seen = pump.turn(&leader, watch, remaining(clock.deadline(), before), on_output);
+        let stopped = failpoint::limits_wait();
+        if stopped.is_some() {
+            clock.restart(before);
+        }
+        let patience = stopped.or_else(|| remaining(clock.deadline(), before));
+        let seen = pump.turn(&leader, watch, patience, on_output);
         sweep::reap_dead(&mut buried, before);
         match clock.step(before, Instant::now(), seen) {
             Act::Wait => {}
-            Act::Ask => leader.ask(),
+            Act::Ask => {
+                failpoint::limit_reached();
+                leader.ask();
+            }
             Act::Kill => leader.signal(Signal::KILL),
             Act::Finish => break,
         }

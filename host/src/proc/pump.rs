@@ -6,14 +6,13 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-
 use super::clock::Seen;
 use super::job::Stream;
 use super::leader::Leader;
 use super::sink::{Keeper, SinkReport};
 use super::watch::{Asked, Watch};
+use crate::platform::Errno;
+use crate::platform::poll::{self, PollFd, PollFlags};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -104,9 +103,8 @@ impl Pump {
         let stdout = enlist(&mut fds, self.stdout.fd(), PollFlags::IN);
         let stderr = enlist(&mut fds, self.stderr.fd(), PollFlags::IN);
         fds.extend(watch.ears(self.asked).map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::IN)));
-        let timeout = timeout.and_then(|given| Timespec::try_from(given).ok());
         // A failed or interrupted wait shows nothing; the caller looks again.
-        if let Err(error) = poll(&mut fds, timeout.as_ref()) {
+        if let Err(error) = poll::wait(&mut fds, timeout) {
             thread::sleep(if error == Errno::INTR { Duration::ZERO } else { PATROL });
             return Ready::default();
         }
@@ -132,7 +130,7 @@ fn enlist<'fd>(fds: &mut Vec<PollFd<'fd>>, fd: Option<BorrowedFd<'fd>>, flags: P
 impl Feed {
     fn open(pipe: ChildStdin, bytes: Vec<u8>) -> Option<Self> {
         // A pipe that could block us is worse than a child without input.
-        rustix::io::ioctl_fionbio(&pipe, true).ok()?;
+        poll::never_block(&pipe).ok()?;
         Some(Self { pipe, bytes, fed: 0 })
     }
 
@@ -150,7 +148,7 @@ impl Feed {
 
 impl<P: Read + AsFd> Tap<P> {
     fn open(stream: Stream, pipe: Option<P>, keeper: Keeper) -> Self {
-        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+        let pipe = pipe.filter(|pipe| poll::never_block(pipe).is_ok());
         Self { stream, pipe, keeper }
     }
 

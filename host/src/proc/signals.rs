@@ -3,7 +3,6 @@
 //! They are handled, not blocked: a handler is reset by exec, so children start with the usual behaviour and there
 //! is no mask to undo.
 
-use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,6 +11,8 @@ use std::thread;
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+
+use crate::platform::process::is_ignored;
 
 /// Calls back on a thread of its own for every SIGINT, SIGTERM and SIGHUP, with the number of the signal.
 ///
@@ -76,12 +77,4 @@ pub(super) fn keep_exit_codes() {
     if is_ignored(SIGCHLD) {
         let _ = flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
     }
-}
-
-/// As the kernel tells it; a system that does not tell is taken to ignore nothing.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (signal - 1)) != 0
 }

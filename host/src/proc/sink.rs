@@ -3,10 +3,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use super::ring::Ring;
+use crate::platform::files::with_mode;
 
 /// At most this much of the end of a stream is held in memory.
 const TAIL: u64 = 1024 * 1024;
@@ -75,7 +75,9 @@ impl Keeper {
     pub(super) fn open(sink: &Sink) -> io::Result<Self> {
         let (head, keep) = match sink {
             Sink::File { path, keep } => {
-                let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
+                let mut options = OpenOptions::new();
+                options.write(true).create(true).truncate(true);
+                let file = with_mode(&mut options, 0o600).open(path);
                 let named =
                     |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
                 (Head::File(file.map_err(named)?), *keep)

@@ -11,19 +11,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group, waitid,
-    waitpid,
-};
-
-use super::leftovers::GIT_OF;
+use super::job::TAG;
+use super::leftovers::{self, GIT_OF};
 use super::signals;
-use super::table::{self, Entry, Name};
 use crate::children;
+use crate::platform::process::{
+    self, ADOPTS_ORPHANS, Pid, Signal, getpid, has_dead_child, is_childless, kill_process, kill_process_group,
+};
+use crate::platform::table::{self, Process, ProcessId};
+use crate::platform::watcher;
 
 /// The longest a sweep takes; a process that hangs in the kernel is left to the next one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,9 +44,6 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// How often the dead are buried while a job runs.
 const BURIAL: Duration = Duration::from_secs(1);
 
-/// A look at our children that neither waits nor reaps.
-const GLANCE: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).union(WaitIdOptions::NOHANG);
-
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
@@ -55,8 +52,7 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 /// Also sees to it that exit codes reach us, whatever the program was started with.
 pub fn become_subreaper() {
     signals::keep_exit_codes();
-    #[cfg(target_os = "linux")]
-    if rustix::process::set_child_subreaper(Some(getpid())).is_ok() && Entry::read(getpid()).is_some() {
+    if process::adopt_orphans() {
         POSSIBLE.store(true, Ordering::Release);
     }
 }
@@ -69,7 +65,7 @@ pub fn finish_all() -> usize {
 /// Kills a child of ours, its group and everything that still descends from it. Waiting for it is the caller's.
 pub fn kill_family(child: &Child) {
     let pid = Pid::from_child(child);
-    match Entry::read(pid) {
+    match Process::read(pid) {
         Some(root) => drop(kill_families(&[root])),
         None => drop(kill_process_group(pid, Signal::KILL)),
     }
@@ -77,19 +73,19 @@ pub fn kill_family(child: &Child) {
 
 /// Who belongs to a child of ours at this moment.
 pub fn family(child: &Child) -> Family {
-    let root = Entry::read(Pid::from_child(child));
+    let root = Process::read(Pid::from_child(child));
     Family(root.map(|root| table::families(&table::all(), &[root])).unwrap_or_default())
 }
 
 /// Processes by number and time of birth, so that no other can be meant later.
-pub struct Family(Vec<Entry>);
+pub struct Family(Vec<Process>);
 
 impl Family {
     /// Those that are still there, and waits for a moment till they no longer are.
     pub fn kill(&self) {
         let begun = Instant::now();
-        let alive = |member: &&Entry| {
-            Entry::read(member.pid).is_some_and(|now| now.start == member.start && !now.dead)
+        let alive = |member: &&Process| {
+            Process::read(member.pid).is_some_and(|now| now.start == member.start && !now.dead)
         };
         while begun.elapsed() < FAREWELL && self.0.iter().any(|member| alive(&member)) {
             self.0.iter().filter(alive).for_each(|member| member.signal(Signal::KILL));
@@ -162,11 +158,11 @@ impl Claim<'_> {
     }
 
     /// An orphan belongs to the job when it or anything that descends from it does.
-    fn covers(&self, orphan: &Entry, table: &[Entry]) -> bool {
+    fn covers(&self, orphan: &Process, table: &[Process]) -> bool {
         match self {
             Self::Job { tag, leader, .. } => {
-                let is_kin = |entry: &Entry| {
-                    entry.session == *leader || entry.is_tagged(|value| value == tag.as_bytes())
+                let is_kin = |entry: &Process| {
+                    entry.session == *leader || is_tagged(entry.pid, |value| value == tag.as_bytes())
                 };
                 is_kin(orphan) || table::families(table, &[*orphan]).iter().any(is_kin)
             }
@@ -177,12 +173,12 @@ impl Claim<'_> {
     /// The same from the orphan alone, as far as that goes.
     fn is_sure_of(&self, orphan: Pid) -> bool {
         match self {
-            Self::Job { tag, .. } => table::is_tagged(orphan, |value| value == tag.as_bytes()),
+            Self::Job { tag, .. } => is_tagged(orphan, |value| value == tag.as_bytes()),
             Self::Unattributed | Self::Everything => true,
         }
     }
 
-    fn counts(&self, entry: &Entry) -> bool {
+    fn counts(&self, entry: &Process) -> bool {
         match self {
             Self::Job { leader, forced, .. } => !(*forced && entry.group == *leader),
             Self::Unattributed | Self::Everything => true,
@@ -190,7 +186,46 @@ impl Claim<'_> {
     }
 }
 
+fn is_tagged(pid: Pid, condition: impl Fn(&[u8]) -> bool) -> bool {
+    table::has_variable(pid, TAG, condition)
+}
+
 fn sweep(claim: &Claim) -> usize {
+    if ADOPTS_ORPHANS { sweep_adopted(claim) } else { sweep_marked(claim) }
+}
+
+/// The tags of the jobs of this program, for systems where nothing but a mark says whose an orphan is.
+static TAGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+pub(super) fn remember(tag: &str) {
+    if !ADOPTS_ORPHANS {
+        TAGS.lock().unwrap_or_else(PoisonError::into_inner).insert(tag.to_owned());
+    }
+}
+
+/// Where orphans go to somebody else they are known by the session of their job or by its tag. One that left the
+/// session and whose environment can't be read is not found.
+fn sweep_marked(claim: &Claim) -> usize {
+    match claim {
+        Claim::Job { tag, leader, forced } => {
+            let session = BTreeSet::from([*leader]);
+            // A member of a group that was killed with its job is not counted, however long it takes to die.
+            let count = |one: &Process| !(*forced && one.group == *leader);
+            let of_session = leftovers::kill_found(|| {
+                watcher::members(&session).into_iter().filter(|one| count(one)).collect()
+            });
+            of_session + leftovers::kill_found(|| leftovers::tagged(|value| value == tag.as_bytes()))
+        }
+        Claim::Unattributed | Claim::Everything if !claim.holds() => 0,
+        Claim::Unattributed | Claim::Everything => {
+            let tags = TAGS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_ours = |value: &[u8]| tags.iter().any(|tag| tag.as_bytes() == value);
+            leftovers::kill_found(|| if tags.is_empty() { Vec::new() } else { leftovers::tagged(is_ours) })
+        }
+    }
+}
+
+fn sweep_adopted(claim: &Claim) -> usize {
     let begun = Instant::now();
     let mut killed = BTreeSet::new();
     let mut looks = 0;
@@ -216,17 +251,17 @@ enum Pass {
     Busy,
 }
 
-fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<Name>) -> Pass {
+fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<ProcessId>) -> Pass {
     let ours = children::lock();
     if !claim.holds() || is_childless() {
         return Pass::Clean;
     }
     halt(claim, &ours, spare_git);
-    let (dead, rest): (Vec<Entry>, Vec<Entry>) = orphans(&ours).into_iter().partition(|entry| entry.dead);
+    let (dead, rest): (Vec<Process>, Vec<Process>) = orphans(&ours).into_iter().partition(|entry| entry.dead);
     // A first thread that ended looks dead while others of its process live on; it cannot be reaped.
-    let (reaped, headless): (Vec<Entry>, Vec<Entry>) = dead.into_iter().partition(reap);
-    let (dying, alive): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(|entry| entry.dying);
-    let (gits, alive): (Vec<Entry>, Vec<Entry>) =
+    let (reaped, headless): (Vec<Process>, Vec<Process>) = dead.into_iter().partition(reap);
+    let (dying, alive): (Vec<Process>, Vec<Process>) = rest.into_iter().partition(|entry| entry.dying);
+    let (gits, alive): (Vec<Process>, Vec<Process>) =
         alive.into_iter().partition(|entry| spare_git && may_be_git(entry.pid));
     let moving = !reaped.is_empty() || !dying.is_empty() || !gits.is_empty();
     if alive.is_empty() && headless.is_empty() {
@@ -239,7 +274,7 @@ fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<Name>) -> Pass {
         return if moving { Pass::Busy } else { Pass::Strangers };
     }
     let family = kill_families(&claimed);
-    killed.extend(family.iter().filter(|entry| claim.counts(entry)).map(Entry::name));
+    killed.extend(family.iter().filter(|entry| claim.counts(entry)).map(Process::id));
     Pass::Busy
 }
 
@@ -257,16 +292,7 @@ fn halt(claim: &Claim, ours: &BTreeSet<u32>, spare_git: bool) {
 /// A git that a program of ours had started before it was killed itself, or one that is about to be. Stopped before its
 /// exec, it would hold the locks of its parent for as long as it stays stopped: for ever, if we are killed ourselves.
 fn may_be_git(orphan: Pid) -> bool {
-    table::is_tagged(orphan, |value| value.starts_with(GIT_OF.as_bytes())) || table::is_one_of_us(orphan)
-}
-
-/// The kernel's exact answer, and the whole price of the sweep when all is well.
-fn is_childless() -> bool {
-    matches!(waitid(WaitId::All, GLANCE), Err(Errno::CHILD))
-}
-
-fn has_dead_child() -> bool {
-    matches!(waitid(WaitId::All, GLANCE), Ok(Some(_)))
+    is_tagged(orphan, |value| value.starts_with(GIT_OF.as_bytes())) || table::runs_this_program(orphan)
 }
 
 /// Reaps adopted processes that have ended while jobs run, at most every now and then; else they would pile up
@@ -285,38 +311,38 @@ pub(super) fn reap_dead(last: &mut Instant, now: Instant) {
     }
 }
 
-fn orphans(ours: &BTreeSet<u32>) -> Vec<Entry> {
-    let is_ours = |entry: &Entry| u32::try_from(entry.number()).is_ok_and(|id| ours.contains(&id));
+fn orphans(ours: &BTreeSet<u32>) -> Vec<Process> {
+    let is_ours = |entry: &Process| u32::try_from(entry.number()).is_ok_and(|id| ours.contains(&id));
     table::children().into_iter().filter(|entry| !is_ours(entry)).collect()
 }
 
-fn reap(orphan: &Entry) -> bool {
-    matches!(waitpid(Some(orphan.pid), WaitOptions::NOHANG), Ok(Some(_)))
+fn reap(orphan: &Process) -> bool {
+    process::reap(orphan.pid)
 }
 
 /// Stops the families first, so that nothing is forked while we kill: a walk is not atomic, a frozen family is.
-fn kill_families(roots: &[Entry]) -> Vec<Entry> {
-    let mut frozen: BTreeMap<Name, Entry> = roots.iter().map(|root| (root.name(), *root)).collect();
+fn kill_families(roots: &[Process]) -> Vec<Process> {
+    let mut frozen: BTreeMap<ProcessId, Process> = roots.iter().map(|root| (root.id(), *root)).collect();
     strike(roots, Signal::STOP);
     for _ in 0..FREEZES {
         let mut members = table::families(&table::all(), roots);
-        members.retain(|entry| !frozen.contains_key(&entry.name()));
+        members.retain(|entry| !frozen.contains_key(&entry.id()));
         if members.is_empty() {
             break;
         }
         strike(&members, Signal::STOP);
-        frozen.extend(members.into_iter().map(|entry| (entry.name(), entry)));
+        frozen.extend(members.into_iter().map(|entry| (entry.id(), entry)));
     }
-    let family: Vec<Entry> = frozen.into_values().collect();
+    let family: Vec<Process> = frozen.into_values().collect();
     strike(&family, Signal::KILL);
     family
 }
 
 /// Each process, and its group where that cannot be ours: a signal to a group misses nobody who is being forked.
 /// Jobs have sessions of their own and a group never spans two, so no group holds anyone else's process.
-fn strike(entries: &[Entry], signal: Signal) {
+fn strike(entries: &[Process], signal: Signal) {
     // In a container the session may be one from outside, whose number here is 0: getsid can't say that.
-    let my_session = Entry::read(getpid()).map_or(0, |me| me.session);
+    let my_session = Process::read(getpid()).map_or(0, |me| me.session);
     let groups: BTreeSet<i32> =
         entries.iter().filter(|entry| entry.session != my_session).map(|entry| entry.group).collect();
     for group in groups.into_iter().filter(|&group| group > 1).filter_map(Pid::from_raw) {

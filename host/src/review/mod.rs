@@ -8,19 +8,18 @@ mod history;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Artifact, Base, Chosen, Event, FORMAT, ReviewOpened, RunStart};
+use archeflow_core::event::{Artifact, Base, Chosen, ReviewOpened, RunStart};
 use archeflow_core::model::{
     Participant, Persona, ReviewPart, Role, Sight, Strategy, Subject, SubjectKind, review_team,
 };
-use archeflow_core::run::{REVIEW, Run};
+use archeflow_core::run::REVIEW;
 
-use crate::drive::Driver;
+use crate::executors;
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
 use crate::git::{Repo, parts, runner};
-use crate::probe::Choice;
-use crate::start::{self, Project, Wanted};
-use crate::store::{files, names};
-use crate::{clock, executors, team};
+use crate::nonce::nonce;
+use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
+use crate::store::files;
 
 pub use baseline::{Baseline, BaselineError, DEFAULT as DEFAULT_BASELINE};
 pub use frames::frames;
@@ -28,9 +27,9 @@ pub use history::{earlier, ended};
 
 /// What was asked for on the command line.
 #[derive(Debug, Clone)]
-pub struct Requested {
+pub struct ReviewRequest {
     pub ask: ReviewTarget,
-    pub wanted: Wanted,
+    pub wanted: RunRequest,
     /// Archetypes by name; empty for those of the workflow or team, or the Guardian alone.
     pub reviewers: Vec<String>,
     pub verify: bool,
@@ -40,7 +39,7 @@ pub struct Requested {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Start(Box<start::Error>),
+    Start(Box<open::Error>),
     #[error(transparent)]
     Subject(#[from] subject::Error),
     #[error(transparent)]
@@ -57,19 +56,10 @@ pub enum Error {
     Io { path: PathBuf, source: std::io::Error },
 }
 
-impl From<start::Error> for Error {
-    fn from(error: start::Error) -> Error {
+impl From<open::Error> for Error {
+    fn from(error: open::Error) -> Error {
         Error::Start(Box::new(error))
     }
-}
-
-/// A review ready to be driven.
-pub struct Opened {
-    pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
-    /// The client that was taken because nobody named one.
-    pub at_hand: Option<Choice>,
 }
 
 /// Where what reviews of a repository are about is kept.
@@ -88,8 +78,8 @@ const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 *
 
 impl Project {
     /// A new review, claimed and ready to be told. Nothing has been started, and nothing of the user's was touched.
-    pub fn review(mut self, requested: &Requested) -> Result<Opened, Error> {
-        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", executors::nonce()));
+    pub fn review(mut self, requested: &ReviewRequest) -> Result<OpenedRun, Error> {
+        let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
         let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
         let opened = self.judged_by(&taken).and_then(|()| self.open_review(requested, &taken, &fresh));
         if opened.is_err() {
@@ -100,30 +90,26 @@ impl Project {
 
     /// R4: the rules are those of the base. A change under review can't alter what judges it.
     fn judged_by(&mut self, taken: &ReviewSubject) -> Result<(), Error> {
-        Ok(self.believe(&taken.repo, &taken.base)?)
+        Ok(self.read_configuration_from(&taken.repo, &taken.base)?)
     }
 
     fn open_review(
         self,
-        requested: &Requested,
+        requested: &ReviewRequest,
         taken: &ReviewSubject,
         fresh: &Path,
-    ) -> Result<Opened, Error> {
+    ) -> Result<OpenedRun, Error> {
         let baseline = Baseline::read(requested.baseline.as_deref(), (&taken.repo, &taken.base))?;
-        let wanted = Wanted { task: taken.title.clone(), ..requested.wanted.clone() };
-        let (settings, found, personas) = self.approved_settings(&wanted)?;
-        let mut policy = settings.policy();
-        let unnamed = policy.agents.default.is_empty() && policy.agents.by_archetype.is_empty();
-        let at_hand = if unnamed { self.client_at_hand().cloned() } else { None };
-        policy.agents = self.resolved_agents(&policy.agents, &settings)?;
-        policy.costs.prices = settings.prices();
-        let tree = (&taken.repo, &taken.base);
-        let mut lineup = team::line_up(&settings, &wanted.flags, &wanted.task, &policy, &personas, tree)?;
+        let wanted = RunRequest { task: taken.title.clone(), ..requested.wanted.clone() };
+        let mut prepared = self.prepare(&wanted)?;
+        prepared.check_agents(&self)?;
+        let mut team = prepared.select_team(&wanted, (&taken.repo, &taken.base))?;
+        let personas = &prepared.personas;
         let named = wanted.flags.workflow.is_some() || wanted.flags.team.is_some();
         let sitting = match (requested.reviewers.as_slice(), named) {
             ([], false) => review_team(),
-            ([], true) => lineup.sitting().to_vec(),
-            (names, _) => seats(names, &personas)?,
+            ([], true) => team.participants().to_vec(),
+            (names, _) => seats(names, personas)?,
         };
         // In a review nobody goes first: all look at once.
         let sitting: Vec<Participant> = sitting
@@ -132,61 +118,39 @@ impl Project {
             .map(|seat| Participant { role: Role::Reviewer, ..seat })
             .collect();
         let subject = subject_of(requested, taken);
-        lineup.seats.insert(REVIEW.to_owned(), sitting.clone());
-        self.places.make()?;
-        let (events, artifacts) = (self.places.events(), self.places.artifacts());
-        let name = format!("review {}", subject.said());
-        let journal = names::free_run_id(&events, &artifacts, &clock::date(clock::now()), &name)
-            .map_err(start::Error::from)?;
+        team.seats.insert(REVIEW.to_owned(), sitting.clone());
+        let name = format!("review {}", subject.label());
+        let journal = self.claim(&RunName::From(&name))?;
+        let artifacts = self.places.artifacts();
         let run_id = journal.run_id().to_owned();
         let place = store(&self.state, &self.repo, &run_id);
         std::fs::rename(fresh, &place).map_err(|source| Error::Io { path: place.clone(), source })?;
-        let repo = lending(&self.repo, &self.state, &run_id)?;
+        let repo = with_review_objects(&self.repo, &self.state, &run_id)?;
         let folder = artifacts.join(&run_id);
-        let cut = parts::cut(&repo, &taken.base, &taken.commit, &folder, &policy.review.splitting)?;
+        let cut = parts::cut(&repo, &taken.base, &taken.commit, &folder, &prepared.policy.review.splitting)?;
         let once: Vec<String> = sitting
             .iter()
             .map(|seat| &seat.archetype)
-            .filter(|name| !sees(&personas, name, Sight::Diff))
+            .filter(|name| !sees(personas, name, Sight::Diff))
             .cloned()
             .collect();
         // Where nobody is shown the diff, one look is all there is.
         let shown = if once.len() == sitting.len() { 1 } else { cut.parts.len() };
         let parts: Vec<ReviewPart> = cut.parts.iter().take(shown).map(part).collect();
         let about = write(&folder, "about.md", &taken.about)?;
-        let plan = parts::markdown(&cut) + &to_whom(&sitting, &personas);
+        let plan = parts::markdown(&cut) + &to_whom(&sitting, personas);
         let plan = write(&folder, "plan.md", &plan)?;
         let earlier = history::carried(&self.places, &subject.key, &folder)?;
-        let bytes = policy.raised.binary_bytes;
+        let bytes = prepared.policy.raised.binary_bytes;
         let change = executors::change_of(&repo, &taken.base, &taken.commit, "", bytes)?;
+        let base = Base { target: String::new(), commit: taken.base.to_string() };
+        let chosen =
+            Chosen { strategy_by: "archeflow review".to_owned(), against: Vec::new(), ..team.chosen.clone() };
         let request = RunStart {
-            task: taken.title.clone(),
-            workflow: lineup.workflow,
             max_cycles: 1,
             strategy: Strategy::Review,
-            domain: lineup.domain,
-            team: sitting.iter().map(|seat| seat.archetype.clone()).collect(),
-            seats: lineup.seats,
-            tiers: lineup.tiers,
-            personas: found,
-            shadows: start::shadows(&personas),
-            lenses: lineup.lenses,
-            categories: lineup.categories,
-            overlay: lineup.overlay,
-            past: self.past(),
-            config: policy,
-            config_hash: settings.hash().to_owned(),
-            base: Base { target: String::new(), commit: taken.base.to_string() },
-            branch: String::new(),
-            dry_run: false,
-            chosen: Chosen {
-                strategy_by: "archeflow review".to_owned(),
-                workflow_by: lineup.chosen.workflow_by,
-                domain_by: lineup.chosen.domain_by,
-                against: Vec::new(),
-            },
-            format: FORMAT,
-            version: self.ground.version.to_owned(),
+            chosen,
+            ..self.run_start(&prepared, team, &sitting, &taken.title, base)
         };
         let opened = ReviewOpened {
             subject,
@@ -201,17 +165,16 @@ impl Project {
             verify: requested.verify,
         };
         subject::sweep(&stores(&self.state, &self.repo), KEPT, YOUNG, &|name| name == run_id);
-        let mut house = self;
-        house.repo = repo;
-        let driver = house.driver(journal, Run::default(), personas, &settings);
-        Ok(Opened { driver, before: vec![request.into()], after: vec![opened.into()], at_hand })
+        let mut project = self;
+        project.repo = repo;
+        Ok(project.opened(journal, prepared, request.into(), Some(opened.into())))
     }
 }
 
 /// The repository as the agents of a review see it: with the objects of its change.
-pub(crate) fn lending(repo: &Repo, state: &Path, run_id: &str) -> Result<Repo, start::Error> {
+pub(crate) fn with_review_objects(repo: &Repo, state: &Path, run_id: &str) -> Result<Repo, open::Error> {
     let place = store(state, repo, run_id);
-    subject::reopen(repo, &place).ok_or_else(|| start::Error::SubjectGone { id: run_id.to_owned() })
+    subject::reopen(repo, &place).ok_or_else(|| open::Error::SubjectGone { id: run_id.to_owned() })
 }
 
 /// For whoever looks at a review later; the user's own repository where its change is not kept any more.
@@ -257,7 +220,7 @@ fn seats(names: &[String], personas: &BTreeMap<String, Persona>) -> Result<Vec<P
     Ok(seats)
 }
 
-fn subject_of(requested: &Requested, taken: &ReviewSubject) -> Subject {
+fn subject_of(requested: &ReviewRequest, taken: &ReviewSubject) -> Subject {
     let (kind, name) = match &requested.ask {
         ReviewTarget::WorkingTree => (SubjectKind::WorkingTree, String::new()),
         ReviewTarget::Staged => (SubjectKind::Staged, String::new()),

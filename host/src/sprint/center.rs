@@ -1,7 +1,7 @@
 //! `docs/orchestra/control-center.md` and `docs/orchestra/session-log.md`: what people find when they come back.
 //!
-//! Both follow from the log, so they can be written again at any time. They lie where people write too: of the control
-//! center only what stands between two marked lines is ours, and the rest keeps its text. The session log only grows.
+//! Both follow from the log, so they can be written again at any time. People write in them too: of the control
+//! center only the text between the two markers is generated, and the rest is kept. The session log only grows.
 //! What goes wrong here is a warning; no sprint stops for it.
 
 use std::io::Read;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archeflow_core::sprint::chronicle::SprintSessionEnd;
-use rustix::fs::OFlags;
 
 use super::drive::Error;
 use super::page::{self, PageFacts};
 use super::queue::QueueFolder;
 use super::reading::SprintReader;
 use crate::clock;
+use crate::platform::files::OFlags;
 use crate::store::dir::Dir;
 use crate::store::files;
 use crate::store::lock::Lock;
@@ -23,16 +23,16 @@ use crate::store::lock::Lock;
 const CENTER: &str = "control-center.md";
 const SESSIONS: &str = "session-log.md";
 const BEGIN: &str =
-    "<!-- archeflow: begin. What stands from here to the end mark is written by `archeflow sprint run`. -->";
+    "<!-- archeflow: begin. Everything from here to the end mark is written by `archeflow sprint run`. -->";
 const END: &str = "<!-- archeflow: end -->";
-/// How our lines begin, whatever a later release says behind it.
+/// How our lines begin, whatever follows in a later release.
 const BEGINS: &str = "<!-- archeflow: begin";
 const ENDS: &str = "<!-- archeflow: end";
 /// People write more than we do, but no books.
 const LARGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes both anew, as the log is now. Gives what went wrong.
+/// Writes both again from the log. Returns the errors.
 pub(super) fn write(place: &QueueFolder, projects: &Path, sprint_id: &str) -> Vec<String> {
     let written = (|| -> Result<Vec<String>, Error> {
         let reading = SprintReader::open(place, sprint_id)?;
@@ -48,7 +48,7 @@ pub(super) fn write(place: &QueueFolder, projects: &Path, sprint_id: &str) -> Ve
     written.unwrap_or_else(|error| vec![format!("the control center was not written: {error}")])
 }
 
-/// Where it lies.
+/// The path of the file.
 pub fn file(place: &QueueFolder) -> PathBuf {
     place.file().with_file_name(CENTER)
 }
@@ -65,7 +65,7 @@ fn write_center(desk: &Dir, facts: &PageFacts<'_>) -> Result<(), String> {
     files::replace_alone(desk, CENTER, text.as_bytes()).map_err(told)
 }
 
-/// Our part of a page, put in its place. What somebody else wrote stays, in front of it and behind it.
+/// Replaces our part of a page. The text before and after it stays.
 fn put(page: &str, ours: &str) -> Result<String, String> {
     let block = format!("{BEGIN}\n\n{}\n\n{END}\n", ours.trim_end());
     let marks = |mark: &str| -> Vec<usize> {
@@ -85,7 +85,7 @@ fn put(page: &str, ours: &str) -> Result<String, String> {
     }
 }
 
-/// Every session that is over and is not in the log yet, at its end. A session that was killed is told by the next.
+/// Every session that is over and is not in the log yet, at its end. A session that was killed is recorded by the next.
 fn log_sessions(desk: &Dir, facts: &PageFacts<'_>) -> Result<(), String> {
     let path = desk.path().join(SESSIONS);
     let told = |error: files::Error| format!("{} was not written: {error}", path.display());

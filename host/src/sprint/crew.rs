@@ -19,30 +19,30 @@ use crate::store::names;
 
 /// A run that is asked to end calls its agents in and keeps their work first.
 const GRACE: Duration = Duration::from_secs(60);
-/// So much of what a run said last is kept, in case it left no log.
+/// The most that is kept of a run's last output, in case it left no log.
 const TAIL: u64 = 8 * 1024;
-/// A run that is killed goes on where it was, so many times; what kills it oftener is not cured by that.
+/// A run that is killed is resumed at most this many times.
 const REVIVALS: u32 = 5;
 
-/// What the hands of a sprint reach for.
+/// What the executors of a sprint need.
 #[derive(Debug)]
 pub struct Crew {
     pub sprint_id: String,
     pub place: QueueFolder,
-    /// Where the projects lie.
+    /// The folder of the projects.
     pub projects: PathBuf,
     pub me: PathBuf,
-    /// Where the user stands: agents are looked up from there.
+    /// The user's current directory: agents are looked up from there.
     pub cwd: PathBuf,
     pub env: Vec<(OsString, OsString)>,
-    /// Said to every run, e.g. who plays.
+    /// Arguments for every run, e.g. the agent.
     pub said: Vec<OsString>,
     pub tag: String,
     pub watch: Watch,
 }
 
 impl Crew {
-    /// Takes an item out of the queue, unless somebody else has it.
+    /// Takes an item out of the queue, unless another process has it.
     pub(super) fn claim(&self, seq: Seq, item: &str) -> Result<SprintEvent, Error> {
         let claimed = self.place.change(|queue| {
             let claim = queue.claim(item, &self.sprint_id)?;
@@ -54,7 +54,7 @@ impl Crew {
         Ok(SprintEvent::Claimed { start_seq: seq, fence, left })
     }
 
-    /// Writes into the queue what became of an item. What is no longer ours is left as it is.
+    /// Writes the result of an item into the queue. An item that is no longer ours is left as it is.
     pub(super) fn settle(
         &self,
         seq: Seq,
@@ -78,7 +78,7 @@ impl Crew {
         let id = run_id(&self.sprint_id, &item.id, attempt);
         let dir = self.projects.join(&item.project);
         let args = match look(&dir, &id) {
-            Looked::Over(run) => return Stretch::last(told(&id, &run, 0)),
+            Looked::Over(run) => return Stretch::last(end_of(&id, &run, 0)),
             Looked::Begun => words(["resume", &id, "--unattended", "--json"]),
             Looked::Nothing => {
                 let mut args =
@@ -101,7 +101,7 @@ impl Crew {
     fn resume_once(&self, seq: Seq, item: &QueueItem, id: &str) -> Stretch {
         let dir = self.projects.join(&item.project);
         match look(&dir, id) {
-            Looked::Over(run) if busy(&run).is_none() => Stretch::last(told(id, &run, 0)),
+            Looked::Over(run) if busy(&run).is_none() => Stretch::last(end_of(id, &run, 0)),
             Looked::Over(_) | Looked::Begun | Looked::Nothing => {
                 self.start(seq, &dir, id, words(["resume", id, "--unattended", "--json"]), None)
             }
@@ -119,14 +119,14 @@ impl Crew {
             Looked::Over(run)
                 if run.complete.as_ref().is_some_and(|complete| complete.merged_oid.is_some()) =>
             {
-                return Stretch::last(told(id, &run, 0));
+                return Stretch::last(end_of(id, &run, 0));
             }
             // The yes is in its log already, and it was killed on the way.
             Looked::Begun => words(["resume", id, "--unattended", "--json"]),
             Looked::Over(_) | Looked::Nothing => words(["merge", id, "--unattended", "--json"]),
         };
         let stretch = self.start(seq, &dir, id, args, None);
-        // Cut short before the yes was written down, it waits as it did before: nothing has come out yet.
+        // Cut short before the yes was written down, it waits as it did before: there is no result yet.
         if stretch.cut && stretch.end.status == Some(RunStatus::AwaitingMerge) {
             let detail = format!("the landing was cut short; archeflow merge {id}");
             let stopped = self.watch.is_stopping();
@@ -136,13 +136,13 @@ impl Crew {
         stretch
     }
 
-    /// However often its process is killed by somebody else, within reason.
+    /// Resumes it when its process is killed from outside, a limited number of times.
     pub(super) fn to_its_end(&self, once: impl Fn() -> Stretch) -> RunEnd {
         let mut took_ms = 0_u64;
         let mut stretch = once();
         for _ in 0..REVIVALS {
             took_ms = took_ms.saturating_add(stretch.end.took_ms);
-            if stretch.has_come_out() || self.watch.is_stopping() {
+            if stretch.is_over() || self.watch.is_stopping() {
                 return RunEnd { took_ms, ..stretch.end };
             }
             stretch = once();
@@ -188,14 +188,14 @@ impl Crew {
         };
         let ended = proc::run(job, watch, &mut |_, _| {});
         let cut = matches!(ended.cause, Cause::Signaled(_) | Cause::Stopped);
-        Stretch { end: self.came_out(dir, id, &ended), cut }
+        Stretch { end: self.run_end(dir, id, &ended), cut }
     }
 
-    /// The run's own log says how it came out; without one, the last thing it said.
-    fn came_out(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
+    /// The result from the run's own log; without one, its last output.
+    fn run_end(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
         let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
         match look(dir, id) {
-            Looked::Over(run) => told(id, &run, took),
+            Looked::Over(run) => end_of(id, &run, took),
             looked @ (Looked::Begun | Looked::Nothing) => {
                 let more = if matches!(looked, Looked::Begun) {
                     format!("; archeflow resume {id}")
@@ -205,14 +205,14 @@ impl Crew {
                 RunEnd {
                     took_ms: took,
                     stopped: self.watch.is_stopping(),
-                    ..unstarted(id, last_words(ended) + &more)
+                    ..unstarted(id, last_output(ended) + &more)
                 }
             }
         }
     }
 }
 
-/// One process of a run, and whether it was ended by somebody else.
+/// One process of a run, and whether it was killed from outside.
 pub(super) struct Stretch {
     end: RunEnd,
     cut: bool,
@@ -223,7 +223,7 @@ impl Stretch {
         Stretch { end, cut: false }
     }
 
-    fn has_come_out(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.end.status.is_some() || !self.cut
     }
 }
@@ -242,15 +242,15 @@ pub(super) fn look(dir: &Path, id: &str) -> Looked {
         Ok(text) if text.is_empty() => Looked::Nothing,
         Ok(text) => match log::fold(&text) {
             Ok(run) if run.outcome.is_some() => Looked::Over(Box::new(run)),
-            // What can't be read is told by the run itself when it is started.
+            // Unreadable logs are reported by the run itself when it is started.
             Ok(_) | Err(_) => Looked::Begun,
         },
         Err(_) => Looked::Begun,
     }
 }
 
-/// A run that an earlier sprint began, if it is worth something: it can go on, or somebody has brought it to a good end
-/// by hand. What was discarded, failed, or is not there any more is begun anew. Anybody may write into the queue, so the
+/// A run that an earlier sprint began, if it is still useful: it can be resumed, or a person finished it by hand. A run
+/// that was discarded, failed, or is missing is started again. Anybody may write into the queue, so the
 /// run must be one that a sprint began for this very task.
 fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
     let (begun_for, _attempt) = id.rsplit_once('.')?;
@@ -270,7 +270,7 @@ fn left(dir: &Path, item: &QueueItem, id: String) -> Option<UnfinishedRun> {
     (goes_on || done).then_some(UnfinishedRun { run_id: id, spent_usd: run.spent, budget_usd })
 }
 
-pub(super) fn told(id: &str, run: &Run, took_ms: u64) -> RunEnd {
+pub(super) fn end_of(id: &str, run: &Run, took_ms: u64) -> RunEnd {
     let outcome = run.outcome.as_ref();
     RunEnd {
         run_id: id.to_owned(),
@@ -320,11 +320,11 @@ pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
     }
 }
 
-fn last_words(ended: &Ended) -> String {
+fn last_output(ended: &Ended) -> String {
     let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
     let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let said = error.or_else(last).unwrap_or("it said nothing").to_owned();
+    let said = error.or_else(last).unwrap_or("it printed nothing").to_owned();
     match &ended.cause {
         Cause::Exited(code) => format!("exit {code}: {said}"),
         Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),

@@ -1,7 +1,6 @@
 //! The loop of a sprint: look at the queue, decide, write down, perform, wait. The same as a run's, one floor up.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -19,6 +18,7 @@ use super::lookout::Lookout;
 use super::queue::{self, QueueFolder};
 use super::runs::Runs;
 use super::{center, reading};
+use crate::platform::machine;
 use crate::store::journal::{self, Journal};
 use crate::{clock, log, proc};
 
@@ -26,7 +26,7 @@ use crate::{clock, log, proc};
 const TICK: Duration = Duration::from_millis(500);
 /// So long may runs that are still out at the end take to call their agents in.
 const LAST_ORDERS: Duration = Duration::from_secs(90);
-/// Nobody has more sprints in a day; a loop that gets here has gone wrong.
+/// More sprints in a day than this mean that a loop has gone wrong.
 const MOST: u32 = 10_000;
 
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum Error {
     Queue(#[from] queue::Error),
 }
 
-/// Who shows a sprint, and asks.
+/// Shows a sprint, and asks the user.
 pub trait SprintObserver {
     fn wrote(&mut self, sprint: &Sprint, entry: &SprintEntry);
     /// Whether these may begin; nothing if a signal came before the answer.
@@ -65,7 +65,7 @@ pub struct OpenedSprint {
     pub sprint: Sprint,
 }
 
-/// The oldest sprint of this queue that has not ended and that nobody drives, else a new one.
+/// The oldest sprint of this queue that has not ended and that no process drives, else a new one.
 pub fn open(place: &QueueFolder) -> Result<OpenedSprint, Error> {
     let dir = place.sprints()?;
     for id in reading::listed(&dir) {
@@ -119,7 +119,7 @@ impl SprintDriver {
         Arc::clone(&self.crew)
     }
 
-    /// Begins, or takes up what an earlier life left open. Whoever takes it up says how it is bounded from now on.
+    /// Starts, or resumes what an earlier session left open, with the limits given now.
     pub fn begin(
         &mut self,
         face: &mut dyn SprintObserver,
@@ -132,7 +132,7 @@ impl SprintDriver {
             proc::wake_git(&format!("{}.", self.sprint.tag));
         }
         let mut reports = Vec::new();
-        // Leave is given by whoever starts a life of the sprint, and holds for that life (BX-22).
+        // Permission to run unattended is given per session (BX-22).
         if !self.sprint.begun || self.sprint.autonomous != autonomous || self.sprint.policy != policy {
             reports.push(SprintEvent::Start {
                 policy,
@@ -142,10 +142,10 @@ impl SprintDriver {
             });
         }
         reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
-        self.tell(face, reports)
+        self.record_reports(face, reports)
     }
 
-    /// To its end, or till a signal or a fault. Nobody runs on afterwards: runs are called in first (I5).
+    /// To its end, or till a signal or an error. No run continues afterwards: running ones are stopped first (I5).
     pub fn drive(&mut self, face: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
         let ended = self.go(face);
         if !proc::all_over(Duration::ZERO) {
@@ -173,11 +173,11 @@ impl SprintDriver {
                 self.crew.watch.stop();
             }
             if let Some(answer) = self.asked(face) {
-                self.tell(face, vec![answer])?;
+                self.record_reports(face, vec![answer])?;
                 continue;
             }
             match self.inbox.recv_timeout(TICK) {
-                Ok(SprintMessage::Report(seq, report)) => self.heard(face, seq, report)?,
+                Ok(SprintMessage::Report(seq, report)) => self.on_report(face, seq, report)?,
                 Ok(SprintMessage::Signal(signal)) => return self.interrupted(face, signal),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -186,7 +186,7 @@ impl SprintDriver {
         }
     }
 
-    /// Which accounts are to be tried now, and which have served whoever tried.
+    /// Which accounts are to be tried now, and which have served again.
     fn ask_providers(&mut self, face: &mut dyn SprintObserver) -> Result<(), Error> {
         let now = clock::now();
         let mut news = Vec::new();
@@ -203,7 +203,7 @@ impl SprintDriver {
                 news.push(SprintEvent::Served { account: account.clone() });
             }
         }
-        self.tell(face, news)
+        self.record_reports(face, news)
     }
 
     /// The question a person has to answer, answered.
@@ -212,7 +212,7 @@ impl SprintDriver {
             if let SprintEvent::Ask { items } = order { Some((*seq, items.clone())) } else { None }
         });
         let (start_seq, items) = open?;
-        // Who takes up an interrupted sprint with leave to go on has answered what an earlier life asked.
+        // Resuming an interrupted sprint unattended answers the question of an earlier session.
         let yes = self.sprint.autonomous || face.ask(&self.sprint, &items)?;
         Some(SprintEvent::Answered { start_seq, yes })
     }
@@ -233,24 +233,28 @@ impl SprintDriver {
         let mut news: Vec<SprintEvent> =
             queue.items().filter(is_news).map(|item| SprintEvent::Seen { item: item.clone() }).collect();
         news.extend(self.lookout.look(&self.crew, &self.sprint));
-        self.tell(face, news)
+        self.record_reports(face, news)
     }
 
-    fn heard(
+    fn on_report(
         &mut self,
         face: &mut dyn SprintObserver,
         seq: Seq,
         report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
         match report {
-            Ok(report) if self.sprint.open.contains_key(&seq) => self.tell(face, vec![report]),
+            Ok(report) if self.sprint.open.contains_key(&seq) => self.record_reports(face, vec![report]),
             Ok(_) => Ok(()),
-            // The order stays open: whoever takes the sprint up performs it again.
+            // The order stays open: the next session performs it again.
             Err(error) => Err(error.into()),
         }
     }
 
-    fn tell(&mut self, face: &mut dyn SprintObserver, reports: Vec<SprintEvent>) -> Result<(), Error> {
+    fn record_reports(
+        &mut self,
+        face: &mut dyn SprintObserver,
+        reports: Vec<SprintEvent>,
+    ) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.sprint.hear(now, report)).collect();
         self.record(face, entries).map(drop)
@@ -312,10 +316,10 @@ impl SprintDriver {
         });
     }
 
-    /// Everybody comes home, the log says so, and the sprint can be taken up again. Runs that were called in are not
-    /// reported: they go on where they stopped.
+    /// Stops all runs and records it, so that the sprint can be resumed. Stopped runs are not reported: they continue
+    /// where they stopped.
     fn interrupted(&mut self, face: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
-        face.warn("stopping: runs are called in and their work is kept; press again to stop at once");
+        face.warn("stopping runs, their work is saved; press again to stop at once");
         self.crew.watch.stop();
         let busy = |order: &&SprintEvent| {
             matches!(
@@ -332,20 +336,20 @@ impl SprintDriver {
                 Ok(SprintMessage::Report(seq, report)) => {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
-                    if !report.as_ref().is_ok_and(was_called_in) {
-                        self.heard(face, seq, report)?;
+                    if !report.as_ref().is_ok_and(was_stopped) {
+                        self.on_report(face, seq, report)?;
                     }
                 }
                 Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.tell(face, vec![SprintEvent::Interrupted { signal }])?;
+        self.record_reports(face, vec![SprintEvent::Interrupted { signal }])?;
         Ok(SprintEnded::Signal(signal))
     }
 }
 
-/// Whether the control center is written anew after this line (AF-150).
+/// Whether the control center is written again after this line (AF-150).
 fn concerns_people(event: &SprintEvent) -> bool {
     matches!(
         event,
@@ -358,7 +362,7 @@ fn concerns_people(event: &SprintEvent) -> bool {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the others come to their end")]
-fn was_called_in(report: &SprintEvent) -> bool {
+fn was_stopped(report: &SprintEvent) -> bool {
     match report {
         SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => end.stopped,
         SprintEvent::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),
@@ -378,27 +382,12 @@ fn order_item(order: &SprintEvent) -> Option<&String> {
     }
 }
 
-/// How busy the machine is. What the system does not tell is taken as plenty.
+/// How busy the machine is. Unknown values are taken as idle.
 fn room() -> Room {
     let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
-    let load = read("/proc/loadavg").and_then(|text| hundredths(text.split(' ').next()?));
-    let memory = read("/proc/meminfo").and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
-    });
+    let (load, memory) = (machine::load(), machine::available_memory());
     Room {
         load_percent: load.map_or(0, |load| u32::try_from(load / processors).unwrap_or(u32::MAX)),
         memory_mb: memory.map_or(u64::MAX, |kb| kb / 1024),
     }
-}
-
-fn read(path: &str) -> Option<String> {
-    let text: io::Result<String> = std::fs::read_to_string(path);
-    text.ok()
-}
-
-/// `1.25` as 125.
-fn hundredths(text: &str) -> Option<u64> {
-    let (whole, part) = text.split_once('.')?;
-    Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
 }

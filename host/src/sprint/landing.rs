@@ -1,6 +1,6 @@
-//! Landing several runs of a project in one step. The last of them carries it: its landing is what every landing is,
+//! Landing several runs of a project in one step. The last of them lands all: its landing is what every landing is,
 //! with the work of the others below its own, so there is one test, one intent and one move. Then each of the others
-//! looks whether the target has its commit, and says so in its own log.
+//! checks whether the target has its commit, and records it in its own log.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use archeflow_core::model::{Reason, RunStatus, Seq};
 use archeflow_core::run::Run;
 use archeflow_core::sprint::event::{BatchLanding, Candidate, ItemEnd, RunEnd};
 
-use super::crew::{Crew, Looked, Stretch, look, told, unstarted, words};
+use super::crew::{Crew, Looked, Stretch, end_of, look, unstarted, words};
 use crate::co_landing;
 use crate::proc::Watch;
 use crate::store::places::Places;
@@ -36,13 +36,13 @@ impl Crew {
         let end = self.to_its_end(|| self.carry_once(seq, dir, &lead.run_id, &before));
         match look(dir, &lead.run_id) {
             Looked::Over(run) if has_landed(&run) => self.landed(seq, dir, &run, candidates),
-            // Called in before the others were in its log, it waits as it did before.
+            // Stopped before the others were in its log, it waits as before.
             Looked::Over(run) if self.watch.is_stopping() && !was_asked(&run, &before) => {
-                BatchLanding { ends: called_in(candidates), ..BatchLanding::default() }
+                BatchLanding { ends: stopped_ends(candidates), ..BatchLanding::default() }
             }
             Looked::Over(run) => refused(&run, candidates, &before),
             Looked::Begun | Looked::Nothing if end.stopped => {
-                BatchLanding { ends: called_in(candidates), ..BatchLanding::default() }
+                BatchLanding { ends: stopped_ends(candidates), ..BatchLanding::default() }
             }
             Looked::Begun | Looked::Nothing => {
                 BatchLanding { ends: vec![item_end(lead, end)], ..BatchLanding::default() }
@@ -52,7 +52,7 @@ impl Crew {
 
     fn carry_once(&self, seq: Seq, dir: &Path, lead: &str, before: &[String]) -> Stretch {
         let args = match look(dir, lead) {
-            Looked::Over(run) if has_landed(&run) => return Stretch::last(told(lead, &run, 0)),
+            Looked::Over(run) if has_landed(&run) => return Stretch::last(end_of(lead, &run, 0)),
             // The others are in its log already, and it was killed on the way.
             Looked::Begun => words(["resume", lead, "--unattended", "--json"]),
             Looked::Over(_) | Looked::Nothing => {
@@ -64,8 +64,8 @@ impl Crew {
         self.start(seq, dir, lead, args, None)
     }
 
-    /// What came along says so itself. That takes a moment, and is done also while everybody is called in: what has
-    /// landed must not be taken for something that has not.
+    /// The runs that landed along record it themselves. That is quick, and done also while runs are being stopped: what
+    /// has landed must not be taken for something that has not.
     fn landed(&self, seq: Seq, dir: &Path, lead: &Run, candidates: &[Candidate]) -> BatchLanding {
         let mut came = BatchLanding::default();
         let Some((carrier, others)) = candidates.split_last() else { return came };
@@ -77,7 +77,7 @@ impl Crew {
                 came.alone.push(one.item.clone());
             }
         }
-        came.ends.push(item_end(carrier, told(&carrier.run_id, lead, 0)));
+        came.ends.push(item_end(carrier, end_of(&carrier.run_id, lead, 0)));
         came
     }
 
@@ -85,7 +85,7 @@ impl Crew {
         let watch = Watch::new();
         let end = self.to_its_end(|| {
             let args = match look(dir, id) {
-                Looked::Over(run) if has_landed(&run) => return Stretch::last(told(id, &run, 0)),
+                Looked::Over(run) if has_landed(&run) => return Stretch::last(end_of(id, &run, 0)),
                 Looked::Begun => words(["resume", id, "--unattended", "--json"]),
                 Looked::Over(_) | Looked::Nothing => {
                     words(["merge", id, "--landed-with", lead, "--unattended", "--json"])
@@ -109,7 +109,7 @@ fn may_carry(dir: &Path, lead: &Run, before: &[String]) -> bool {
     Places::at(dir).is_ok_and(|places| co_landing::companions(&places, lead, before).is_ok())
 }
 
-/// It did not land. What concerns all of them is told apart from what concerns the one that carried them.
+/// It did not land. Failures of all of them are kept apart from failures of the one that landed them.
 fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> BatchLanding {
     let landing = &lead.landing;
     if !was_asked(lead, before) {
@@ -134,7 +134,7 @@ fn refused(lead: &Run, candidates: &[Candidate], before: &[String]) -> BatchLand
         Some((_, Reason::DirtyTree | Reason::TargetBusy | Reason::BaseMoved)) => {
             return each_alone(candidates);
         }
-        Some(_) | None => came.ends.push(item_end(carrier, told(&carrier.run_id, lead, 0))),
+        Some(_) | None => came.ends.push(item_end(carrier, end_of(&carrier.run_id, lead, 0))),
     }
     came
 }
@@ -143,7 +143,7 @@ fn each_alone(candidates: &[Candidate]) -> BatchLanding {
     BatchLanding { alone: candidates.iter().map(|one| one.item.clone()).collect(), ..BatchLanding::default() }
 }
 
-fn called_in(candidates: &[Candidate]) -> Vec<ItemEnd> {
+fn stopped_ends(candidates: &[Candidate]) -> Vec<ItemEnd> {
     let stopped =
         |one: &Candidate| RunEnd { stopped: true, ..unstarted(&one.run_id, "it was stopped".to_owned()) };
     candidates.iter().map(|one| item_end(one, stopped(one))).collect()

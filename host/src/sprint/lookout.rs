@@ -1,5 +1,5 @@
-//! Looks at the branches of runs that are under way in one project: do two of them change the same? Git tells without a
-//! working copy, and long before either of them lands.
+//! Looks at the branches of runs that are under way in one project: do two of them change the same files? Git answers
+//! without a working copy, and long before either of them lands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::log;
 use crate::store::journal::Journal;
 use crate::store::places::{self, Places};
 
-/// So many files are named in the log.
+/// The most files that are named in the log.
 const NAMED: usize = 20;
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ struct Live {
 }
 
 impl Lookout {
-    /// What is new about who changes the same as whom.
+    /// New or ended overlaps between runs.
     pub(super) fn look(&mut self, crew: &Crew, sprint: &Sprint) -> Vec<SprintEvent> {
         let mut news = Vec::new();
         for (project, live) in crowded(crew, sprint) {

@@ -16,9 +16,9 @@ use super::queue::{Queue, QueueFolder};
 use super::reading::SprintReader;
 use crate::clock;
 
-/// A sentence of somebody else's is not longer than this here.
+/// The longest quote from an agent or client on the page.
 const SENTENCE: usize = 240;
-/// A person reads so many rows; the rest is counted.
+/// The most rows of a table; the rest is counted.
 const ROWS: usize = 200;
 
 /// What a page is made of.
@@ -26,12 +26,12 @@ pub struct PageFacts<'a> {
     pub reading: &'a SprintReader,
     pub queue: &'a Queue,
     pub place: &'a QueueFolder,
-    /// Where the projects lie.
+    /// The folder of the projects.
     pub projects: &'a Path,
     pub now: u64,
 }
 
-/// For whoever comes back to the desk: what needs them first (AF-150, AF-159).
+/// For a person who returns: what needs them first (AF-150, AF-159).
 pub fn center(facts: &PageFacts<'_>) -> String {
     let mut out = String::from("# Control center\n\n");
     let _ = writeln!(out, "{}\n", standing(facts));
@@ -122,7 +122,7 @@ fn standing(facts: &PageFacts<'_>) -> String {
             format!("It is stopping ({}): {}.", why.name(), markdown(detail, SENTENCE))
         }
         (None, None) if facts.reading.is_driven() => "It is under way: `archeflow watch`.".to_owned(),
-        (None, None) => "It was interrupted. Go on with it: `archeflow sprint run`.".to_owned(),
+        (None, None) => "It was interrupted. Resume it: `archeflow sprint run`.".to_owned(),
     };
     let since = when(chronicle.began);
     format!("Sprint `{id}`, begun {since}, as of {}. {how}", when(facts.now))
@@ -196,14 +196,14 @@ fn want(facts: &PageFacts<'_>, known: &ItemState) -> Option<String> {
         }
         (_, Some(Reason::NotSignedIn)) => format!("{told} could not sign in: {why}. See {show}"),
         (Some(RunStatus::AwaitingMerge), _) => format!(
-            "{told} did not land: {why}. See {show}; land it: `archeflow merge {} --repo {repo}`, or anew: {again}",
+            "{told} did not land: {why}. See {show}; land it: `archeflow merge {} --repo {repo}`, or run it again: {again}",
             end.run_id
         ),
-        // The next sprint goes on with it by itself.
+        // The next sprint resumes it by itself.
         (None, _) if now == ItemStatus::Pending => return None,
         (None, _) => format!("{told} could not run: {why}. Then {again}"),
         (Some(_), _) if now == ItemStatus::Failed => {
-            format!("{told} failed: {why}. See {show}; anew: {again}")
+            format!("{told} failed: {why}. See {show}; run it again: {again}")
         }
         (Some(_), _) => format!("{told} waits: {why}. See {show}"),
     })
@@ -480,7 +480,7 @@ fn with_status<'a>(facts: &PageFacts<'a>, status: ItemStatus) -> Vec<&'a ItemSta
     ours(facts).into_iter().filter(|known| known.item.status == status && !known.stand.is_ours()).collect()
 }
 
-/// Where a project lies, as it is typed from the folder of the queue.
+/// The path of a project, as it is typed from the folder of the queue.
 fn repo(facts: &PageFacts<'_>, item: &QueueItem) -> String {
     let path = facts.projects.join(&item.project);
     let path = path.strip_prefix(facts.place.root()).unwrap_or(&path);

@@ -10,15 +10,14 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::sprint::list::{self, ListedTask};
-use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
-use rustix::fs::OFlags;
-use serde::{Deserialize, Serialize};
-
 use super::fields::JsonFields;
+use crate::platform::files::OFlags;
 use crate::store::dir::{Dir, STATE};
 use crate::store::lock::{self, Lock};
 use crate::store::{files, names};
+use archeflow_core::sprint::list::{self, ListedTask};
+use archeflow_core::sprint::queue::{Graph, ItemStatus, Priority, QueueItem, TaskSize};
+use serde::{Deserialize, Serialize};
 
 const FOLDERS: [&str; 2] = ["docs", "orchestra"];
 const NAME: &str = "queue.json";
@@ -51,7 +50,7 @@ pub enum Error {
     Files(#[from] files::Error),
 }
 
-/// Where a queue lies.
+/// The folder of a queue.
 #[derive(Debug, Clone)]
 pub struct QueueFolder {
     root: PathBuf,
@@ -77,12 +76,12 @@ pub struct QueueFault {
     pub why: String,
 }
 
-/// Who has taken an item, or had it last. The fence tells one taking from the next.
+/// The sprint that owns an item, or owned it last. The fence increases with each claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub sprint: String,
     pub fence: u64,
-    /// The run that has begun it and can go on.
+    /// The run to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
 }
@@ -165,7 +164,7 @@ impl QueueFolder {
         Queue::parse(&bytes).map_err(|why| Error::Malformed { path: self.file(), why })
     }
 
-    /// The folder of the queue, for what lies beside it.
+    /// The folder of the queue, for the files beside it.
     pub(super) fn desk(&self) -> Result<Dir, Error> {
         Ok(Dir::open(&self.root)?.make(FOLDERS[0], 0o755)?.make(FOLDERS[1], 0o755)?)
     }
@@ -251,7 +250,8 @@ impl Queue {
         self.entry(id)?.fields.get("claim")
     }
 
-    /// Nothing is to be started from this queue now. A file can hold back, and never let go: that is for the command line.
+    /// Nothing is to be started from this queue now. A file can hold back, and never let go: that is for the command
+    /// line.
     pub fn is_paused(&self) -> bool {
         self.head.get::<String>("mode").as_deref() == Some("PAUSED")
     }
@@ -307,7 +307,7 @@ impl Queue {
         self.moves(id, &[ItemStatus::Proposed], ItemStatus::Pending, "what is proposed", "approved")
     }
 
-    /// An item that nobody runs will not be run.
+    /// Cancels an item that is not running.
     pub fn cancel(&mut self, id: &str) -> Result<(), Error> {
         let from = [ItemStatus::Proposed, ItemStatus::Pending, ItemStatus::Blocked, ItemStatus::Failed];
         self.moves(id, &from, ItemStatus::Cancelled, "what has not begun", "cancelled")
@@ -319,7 +319,7 @@ impl Queue {
         self.moves(id, &from, ItemStatus::Pending, "what failed, was blocked or cancelled", "tried again")
     }
 
-    /// Takes a pending item, or says that somebody else was quicker. Taking what is ours already is no news.
+    /// Claims a pending item, or reports that another process was quicker. Claiming our own item again changes nothing.
     pub fn claim(&mut self, id: &str, sprint: &str) -> Result<Option<Claim>, Error> {
         let status = self.get(id).map(|item| item.status);
         let mine = self.claim_of(id).filter(|claim| claim.sprint == sprint);
@@ -337,8 +337,8 @@ impl Queue {
         }
     }
 
-    /// What became of an item. False when it is no longer the claimant's: then it is left as it is. The claim stays, with
-    /// the run that whoever takes the item next can go on with.
+    /// What became of an item. False when it is no longer the claimant's: then it is left as it is. The claim stays,
+    /// with the run that the next owner of the item can resume.
     pub fn settle(
         &mut self,
         id: &str,
@@ -484,10 +484,7 @@ fn fit(item: &QueueItem) -> Result<(), String> {
         || item.project.contains('\0')
         || !Path::new(&item.project).components().all(below)
     {
-        return Err(format!(
-            "its project '{}' is no folder below the one where projects lie",
-            short(&item.project)
-        ));
+        return Err(format!("its project '{}' is no folder below the projects folder", short(&item.project)));
     }
     Ok(())
 }
@@ -496,7 +493,7 @@ fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// Without the position, which is in a text nobody has seen.
+/// Without the position, which is in a text the user never saw.
 fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()

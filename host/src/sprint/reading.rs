@@ -1,4 +1,4 @@
-//! A sprint for whoever only looks: read from its log, without holding or writing anything.
+//! A sprint for viewers: read from its log, without holding or writing anything.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ impl SprintReader {
         Ok(reading)
     }
 
-    /// Takes in what was added. Says whether there was anything.
+    /// Reads the lines that were added. Returns whether there were any.
     pub fn more(&mut self) -> Result<bool, Error> {
         let mut any = false;
         loop {
@@ -55,13 +55,13 @@ impl SprintReader {
 }
 
 /// The sprints of a queue, oldest first.
-pub fn known(place: &QueueFolder) -> Vec<String> {
+pub fn sprint_ids(place: &QueueFolder) -> Vec<String> {
     listed(&place.folder())
 }
 
-/// The newest that somebody drives, else the newest of all.
+/// The newest that a process drives, else the newest of all.
 pub fn newest(place: &QueueFolder) -> Option<String> {
-    let known = known(place);
+    let known = sprint_ids(place);
     let driven = known.iter().rev().find(|id| Journal::driver(&place.folder(), id).is_some());
     driven.or(known.last()).cloned()
 }

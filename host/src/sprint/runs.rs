@@ -1,4 +1,4 @@
-//! The runs of a sprint for whoever looks at all of them at once: each journal read as it grows, nothing written.
+//! The runs of a sprint for viewers of all of them: each journal read as it grows, nothing written.
 
 use std::collections::BTreeMap;
 use std::path::Path;

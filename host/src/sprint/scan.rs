@@ -14,9 +14,9 @@ use crate::log;
 use crate::store::index;
 use crate::store::journal::Journal;
 
-/// A project without a commit for so many days is stale.
+/// A project without a commit for N days is stale.
 pub const STALE_DAYS: u64 = 30;
-/// From so many marks on, clearing them up is proposed.
+/// From N marks on, clearing them up is proposed.
 pub const MANY_MARKS: usize = 5;
 const DAY_MS: u64 = 86_400_000;
 const LONGEST_MARK: usize = 200;
@@ -86,7 +86,7 @@ fn red(root: &Path, name: &str) -> Option<ScannedTask> {
     Some(found(name, task, Priority::P1, TaskSize::M, &format!(".archeflow/events/{}.jsonl", last.run_id)))
 }
 
-/// Marks people leave for later. Few are told one by one, many as one task.
+/// Marks people leave for later. A few become one task each, many become one task.
 fn marks(repo: &Repo, head: &git::ObjectId, name: &str) -> Result<Vec<ScannedTask>, Error> {
     let marks = repo.marks(head)?;
     match marks.first() {

@@ -1,4 +1,4 @@
-//! How a sprint is bounded where its queue lies.
+//! The limits of a sprint, from the configuration beside its queue.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use archeflow_core::sprint::policy::SprintPolicy;
 
 use crate::config::{Flags, Inputs, Settings, user};
 use crate::git::repo;
-use crate::start::{Error, ProcessEnv, Project};
+use crate::open::{Error, ProcessEnv, Project};
 
-/// What the repository says whose top the queue lies at, if there is one, and the user's own file, which wins. A
-/// repository further up has nothing to do with it: many people keep their whole home in one.
+/// The configuration of the repository with the queue at its top, if there is one, and the user's own file, which wins.
+/// A repository further up has nothing to do with it: many people keep their whole home in one.
 pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
     if !root.join(".git").exists() {
         return users(ground, root);

@@ -8,10 +8,9 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-use rustix::io::Errno;
-
 use super::files::Error;
+use crate::platform::Errno;
+use crate::platform::files::{self as os, AtFlags, FileType, Mode, OFlags};
 
 pub(crate) const STATE: &str = ".archeflow";
 
@@ -31,7 +30,7 @@ impl Dir {
         let outside: PathBuf = path.components().take_while(|part| part.as_os_str() != STATE).collect();
         let outside = if outside.as_os_str().is_empty() { PathBuf::from(".") } else { outside };
 
-        let fd = rustix::fs::open(&outside, OPEN_DIR, Mode::empty())
+        let fd = os::open(&outside, OPEN_DIR, Mode::empty())
             .map_err(|e| Error::io("open the directory", &outside, e))?;
         let mut dir = Dir { fd, path: outside };
         for part in inside {
@@ -53,7 +52,7 @@ impl Dir {
 
     pub(crate) fn enter(&self, name: &OsStr) -> Result<Dir, Error> {
         let path = self.path.join(name);
-        match rustix::fs::openat(&self.fd, name, OPEN_DIR.union(OFlags::NOFOLLOW), Mode::empty()) {
+        match os::openat(&self.fd, name, OPEN_DIR.union(OFlags::NOFOLLOW), Mode::empty()) {
             Ok(fd) => Ok(Dir { fd, path }),
             Err(Errno::LOOP) => Err(Error::refused(&path, "it is a symbolic link")),
             Err(Errno::NOTDIR) => Err(Error::refused(&path, self.why_no_directory(name))),
@@ -63,7 +62,7 @@ impl Dir {
 
     /// Enters a directory and makes it first when it is missing.
     pub(crate) fn make(&self, name: &str, mode: u32) -> Result<Dir, Error> {
-        match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(mode)) {
+        match os::mkdirat(&self.fd, name, os::permissions(mode)) {
             Ok(()) => self.sync()?,
             Err(Errno::EXIST) => {}
             Err(e) => return Err(Error::io("create the directory", &self.path.join(name), e)),
@@ -75,7 +74,7 @@ impl Dir {
     pub(crate) fn file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> Result<File, Error> {
         let path = self.path.join(name.as_ref());
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = match rustix::fs::openat(&self.fd, name.as_ref(), flags.union(OPEN_FILE), mode) {
+        let file = match os::openat(&self.fd, name.as_ref(), flags.union(OPEN_FILE), mode) {
             Ok(fd) => File::from(fd),
             Err(Errno::LOOP) => return Err(Error::refused(&path, "it is a symbolic link")),
             Err(Errno::ISDIR) => return Err(Error::refused(&path, "it is a directory")),
@@ -89,7 +88,7 @@ impl Dir {
     }
 
     pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<FileType>, Error> {
-        match rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+        match os::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
             Err(Errno::NOENT) => Ok(None),
             Err(e) => Err(Error::io("look at", &self.path.join(name.as_ref()), e)),
@@ -97,32 +96,31 @@ impl Dir {
     }
 
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), Error> {
-        rustix::fs::renameat(&self.fd, from, &self.fd, to)
-            .map_err(|e| Error::io("replace", &self.path.join(to), e))
+        os::renameat(&self.fd, from, &self.fd, to).map_err(|e| Error::io("replace", &self.path.join(to), e))
     }
 
     /// Gives a file a second name that must not exist yet.
     pub(crate) fn link(&self, from: &OsStr, to: &OsStr) -> Result<(), Error> {
-        rustix::fs::linkat(&self.fd, from, &self.fd, to, AtFlags::empty())
+        os::linkat(&self.fd, from, &self.fd, to, AtFlags::empty())
             .map_err(|e| Error::io("create", &self.path.join(to), e))
     }
 
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), Error> {
-        rustix::fs::unlinkat(&self.fd, name.as_ref(), AtFlags::empty())
+        os::unlinkat(&self.fd, name.as_ref(), AtFlags::empty())
             .map_err(|e| Error::io("remove", &self.path.join(name.as_ref()), e))
     }
 
     /// Makes new, renamed and removed names survive a power loss.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        rustix::fs::fsync(&self.fd).map_err(|e| Error::io("sync the directory", &self.path, e))
+        os::sync(&self.fd).map_err(|e| Error::io("sync the directory", &self.path, e))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn stat(&self) -> Result<rustix::fs::Stat, Error> {
-        rustix::fs::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))
+    pub(crate) fn stat(&self) -> Result<os::Stat, Error> {
+        os::fstat(&self.fd).map_err(|e| Error::io("look at", &self.path, e))
     }
 
     /// The kernel gives one answer for a link and for a file where a directory should be; people need two.

@@ -5,15 +5,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, Mode, OFlags};
-
 use super::dir::{Dir, STATE};
+use crate::platform::files::{self as os, FileType, Mode, OFlags};
 
 /// How long an append to a shared file waits for the others; each of them needs milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -157,9 +155,8 @@ fn open_for_reading(path: &Path) -> Result<File, Error> {
         return dir.file(name, OFlags::RDONLY);
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())
-        .map(File::from)
-        .map_err(|e| Error::io("open", path, e))?;
+    let file =
+        os::open(path, flags, Mode::empty()).map(File::from).map_err(|e| Error::io("open", path, e))?;
     if !file.metadata().map_err(|e| Error::io("look at", path, e))?.is_file() {
         return Err(Error::refused(path, "it is not a regular file"));
     }
@@ -189,7 +186,7 @@ fn ends_mid_line(file: &File) -> io::Result<bool> {
         return Ok(false);
     }
     let mut last = [0];
-    file.read_exact_at(&mut last, length - 1)?;
+    os::read_exact_at(file, &mut last, length - 1)?;
     Ok(last != *b"\n")
 }
 

@@ -6,15 +6,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use super::files;
 use super::frame::{self, Read, Why};
 use super::journal::{Error, existing, locate};
 use super::verify::{LONGEST, step};
+use crate::platform::files::{self as os, OFlags};
 
 /// How much is read at once. Longer than the longest line, so that every reading brings at least one.
 const CHUNK: usize = 2 * LONGEST;
@@ -93,7 +91,7 @@ impl Follower {
         self.buffer.resize(fresh, 0);
         let mut got = 0;
         while got < fresh {
-            match self.file.read_at(&mut self.buffer[got..], self.end + got as u64) {
+            match os::read_at(&self.file, &mut self.buffer[got..], self.end + got as u64) {
                 Ok(0) => break,
                 Ok(n) => got += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

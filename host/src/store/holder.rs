@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::platform::{Errno, machine, process};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
@@ -14,11 +16,7 @@ pub struct Holder {
 impl Holder {
     pub fn me() -> Holder {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Holder {
-            pid: std::process::id(),
-            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            since: utc(seconds),
-        }
+        Holder { pid: std::process::id(), host: machine::host_name(), since: utc(seconds) }
     }
 
     /// Whether a process of this number runs here. Somebody else's host can't be asked, so its word is taken.
@@ -26,10 +24,10 @@ impl Holder {
         if self.host != Holder::me().host {
             return true;
         }
-        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = process::numbered(self.pid);
         pid.is_some_and(|pid| {
             // Not allowed to signal it: it is there.
-            !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+            !matches!(process::test(pid), Err(Errno::SRCH))
         })
     }
 

@@ -14,10 +14,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 pub use super::frame::{Line, Read, Why};
 pub use super::verify::{Damage, Text};
@@ -28,6 +25,7 @@ use super::frame::{self, Link};
 use super::holder::{self, Holder};
 use super::names;
 use super::verify::{self, Checked};
+use crate::platform::files::{self as os, OFlags};
 
 /// The longest line that is written, with its line break. Larger things are kept as artifacts and referred to.
 pub const LONGEST: usize = 256 * 1024;
@@ -238,7 +236,7 @@ impl Journal {
 
     fn write(&mut self) -> Result<(), Error> {
         let now = self.file.metadata().map_err(|e| files::Error::io("look at", &self.path, e))?;
-        if now.len() != self.end || now.nlink() == 0 {
+        if now.len() != self.end || os::names(&now) == 0 {
             return Err(Error::Changed { file: self.path.clone() });
         }
         self.file

@@ -9,12 +9,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
-
 use super::dir::Dir;
 use super::files;
 use super::holder::{self, Holder};
 use super::names;
+use crate::platform::files::OFlags;
 
 const NAP: Duration = Duration::from_millis(20);
 

@@ -5,13 +5,14 @@
 //! other people, or by what runs inside the repository, lies in the user's own state directory.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::dir::{Dir, STATE};
 use super::files::{self, Error};
+use crate::platform::files as os;
+use crate::platform::process::acting_user;
 
 const NAME: &str = "archeflow";
 /// What git does not see. The last line is for what a kill leaves of a file that was being written.
@@ -92,7 +93,7 @@ impl Places {
         self.not_inside(&base)?;
         make_all(&base)?;
         let path = base.join(NAME);
-        match DirBuilder::new().mode(0o700).create(&path) {
+        match os::private_directory().create(&path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(Error::io("create the directory", &path, e));
             }
@@ -121,7 +122,7 @@ impl Places {
         self.not_inside(&path)?;
         match fs::metadata(&path) {
             Ok(found) if !found.is_dir() => Err(Error::refused(&path, "it is not a directory")),
-            Ok(found) => trusted(&path, found.uid(), found.mode()).map(|()| path),
+            Ok(found) => trusted(&path, os::owner(&found), os::mode(&found)).map(|()| path),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path),
             Err(e) => Err(Error::io("look at", &path, e)),
         }
@@ -150,24 +151,24 @@ fn base(env: &Env, xdg: Option<&OsStr>, below_home: &str) -> Result<PathBuf, Err
 }
 
 fn make_all(path: &Path) -> Result<(), Error> {
-    DirBuilder::new()
+    os::private_directory()
         .recursive(true)
-        .mode(0o700)
         .create(path)
         .map_err(|e| Error::io("create the directory", path, e))
 }
 
 fn only_ours(base: &Path, path: &Path) -> Result<(), Error> {
     let above = fs::metadata(base).map_err(|e| Error::io("look at", base, e))?;
-    if above.mode() & ANYONE != 0 && above.mode() & STICKY == 0 {
+    if os::mode(&above) & ANYONE != 0 && os::mode(&above) & STICKY == 0 {
         return Err(Error::refused(base, "anyone may rename what lies in it"));
     }
     let stat = Dir::open(base)?.enter(OsStr::new(NAME))?.stat()?;
-    trusted(path, stat.st_uid, stat.st_mode)
+    let (owner, mode) = os::owner_and_mode(&stat);
+    trusted(path, owner, mode)
 }
 
 fn trusted(path: &Path, owner: u32, mode: u32) -> Result<(), Error> {
-    if owner != rustix::process::geteuid().as_raw() {
+    if owner != acting_user() {
         return Err(Error::refused(path, "it belongs to someone else"));
     }
     if mode & WRITABLE_BY_OTHERS != 0 {

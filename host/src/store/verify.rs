@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, BufRead};
 use std::num::NonZero;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::thread;
 
 use super::frame::{self, Read, Why};
+use crate::platform::files as os;
 
 /// The longest line that is read. What is written is a good deal shorter; see `journal::LONGEST`.
 pub(super) const LONGEST: usize = 1 << 20;
@@ -136,7 +136,7 @@ fn read_shares(file: &File, bytes: &mut [u8], share: usize) -> io::Result<usize>
 fn read_part(file: &File, mut part: &mut [u8], from: u64) -> io::Result<usize> {
     let mut got = 0;
     while !part.is_empty() {
-        match file.read_at(part, from + got as u64) {
+        match os::read_at(file, part, from + got as u64) {
             Ok(0) => break,
             Ok(n) => {
                 got += n;

@@ -1,6 +1,6 @@
 //! How the house is laid out: nothing forgotten, nothing left lying about.
 
-use super::scan::{self, Line};
+use super::scan::{self, SourceLine};
 use super::{Complaint, Tree, complaint};
 
 const RUST: [&str; 4] = ["core/", "host/", "app/", "xtask/"];
@@ -24,6 +24,26 @@ pub(super) fn long_files(tree: &Tree) -> Vec<Complaint> {
         let lines = text.lines().count();
         if lines > most {
             found.push(complaint(path, lines, format!("{lines} lines; {most} are enough for one room")));
+        }
+    }
+    found
+}
+
+/// What only one system has, or only Unix, is asked for in one room.
+pub(super) fn system_imports(tree: &Tree) -> Vec<Complaint> {
+    let names = ["rustix::", "libc::", "std::os::unix", "std::os::linux"];
+    let mut found = Vec::new();
+    for (path, lines) in tree.sources(&["core/src/", "host/src/", "app/src/"]) {
+        if path.starts_with("host/src/platform/") {
+            continue;
+        }
+        for line in lines {
+            let name = names.iter().find(|name| line.code.contains(*name)).copied();
+            let file = line.strings.iter().any(|text| text.starts_with("/proc")).then_some("/proc");
+            let name = name.or(file);
+            found.extend(
+                name.map(|name| complaint(path, line.number, format!("{name} belongs to host/src/platform"))),
+            );
         }
     }
     found
@@ -109,7 +129,7 @@ pub(super) fn tasks(tree: &Tree) -> Vec<Complaint> {
     })
 }
 
-fn code(tree: &Tree, complains: impl Fn(&Line) -> Option<String>) -> Vec<Complaint> {
+fn code(tree: &Tree, complains: impl Fn(&SourceLine) -> Option<String>) -> Vec<Complaint> {
     let mut found = Vec::new();
     for (path, text) in tree.under(&RUST, ".rs") {
         for line in scan::lines(text) {
@@ -130,6 +150,16 @@ mod tests {
             ("core/src/model/archetype.rs", "(\"maker\", include_str!(\"../../archetypes/maker.md\")),");
         complains(archetypes, &[list, ("core/archetypes/maker.md", "")], &[]);
         complains(archetypes, &[list, ("core/archetypes/baker.md", "")], &["core/archetypes/baker.md:1"]);
+    }
+
+    #[test]
+    fn the_system_outside_of_its_room() {
+        let inside = ("host/src/platform/linux.rs", "use rustix::fs::open;");
+        let comment = ("core/src/a.rs", "// rustix::fs is not for us");
+        complains(system_imports, &[inside, comment], &[]);
+        let import = ("host/src/store/dir.rs", "use std::fs;\nuse std::os::unix::fs::MetadataExt;");
+        let file = ("app/src/b.rs", "let text = read(\"/proc/meminfo\");");
+        complains(system_imports, &[import, file], &["host/src/store/dir.rs:2", "app/src/b.rs:1"]);
     }
 
     #[test]

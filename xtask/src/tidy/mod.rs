@@ -7,6 +7,7 @@ mod docs;
 mod layout;
 mod numbers;
 mod scan;
+mod types;
 mod writers;
 
 use std::path::Path;
@@ -28,12 +29,13 @@ struct Complaint {
 
 type Check = fn(&Tree) -> Vec<Complaint>;
 
-/// The rules, in the order they are told.
-const CHECKS: [(&str, Check); 14] = [
+/// The rules, in the order they are printed.
+const CHECKS: [(&str, Check); 15] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
     ("files are written in known places (R14)", writers::file_writes),
+    ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),
     ("every page of rules is tested", docs::rule_pages),
     ("every module is declared", layout::orphans),
@@ -46,10 +48,22 @@ const CHECKS: [(&str, Check); 14] = [
     ("no path of one machine", docs::machine_paths),
 ];
 
+/// Rules that the tree does not keep yet. They fail nothing; a line that moves up to `CHECKS` is switched on.
+const WAITING: [(&str, Check); 1] = [("names of types are unique and telling", types::names)];
+
+/// Lists what the waiting rules say.
+pub(crate) fn waiting(root: &Path) -> ExitCode {
+    report(&WAITING, root)
+}
+
 pub(crate) fn run(root: &Path) -> ExitCode {
-    match complaints(root) {
+    report(&CHECKS, root)
+}
+
+fn report(checks: &[(&'static str, Check)], root: &Path) -> ExitCode {
+    match complaints(checks, root) {
         Ok(found) if found.is_empty() => {
-            println!("tidy: {} rules hold", CHECKS.len());
+            println!("tidy: {} rules hold", checks.len());
             ExitCode::SUCCESS
         }
         Ok(found) => {
@@ -66,11 +80,14 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     }
 }
 
-fn complaints(root: &Path) -> std::io::Result<Vec<(&'static str, Complaint)>> {
+fn complaints(
+    checks: &[(&'static str, Check)],
+    root: &Path,
+) -> std::io::Result<Vec<(&'static str, Complaint)>> {
     let tree = Tree::read(root)?;
     let mut found = Vec::new();
-    for (rule, check) in CHECKS {
-        found.extend(check(&tree).into_iter().map(|complaint| (rule, complaint)));
+    for (rule, check) in checks {
+        found.extend(check(&tree).into_iter().map(|complaint| (*rule, complaint)));
     }
     Ok(found)
 }
@@ -110,7 +127,7 @@ impl Tree {
     }
 
     /// Rust files below these folders, taken apart; modules that are only for tests are left out.
-    fn sources<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = (&'a str, Vec<scan::Line>)> {
+    fn sources<'a>(&'a self, folders: &'a [&str]) -> impl Iterator<Item = (&'a str, Vec<scan::SourceLine>)> {
         self.under(folders, ".rs").map(|(path, text)| (path, scan::without_tests(scan::lines(text))))
     }
 }
@@ -133,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_house_is_tidy() {
-        let found = complaints(&crate::root()).unwrap_or_default();
+        let found = complaints(&CHECKS, &crate::root()).unwrap_or_default();
         assert!(found.is_empty(), "{found:#?}");
     }
 }

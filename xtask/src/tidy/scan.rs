@@ -2,7 +2,7 @@
 //! mean something.
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct SourceLine {
     pub(super) number: usize,
     /// The line without comments; a string literal is left as `""`.
     pub(super) code: String,
@@ -11,8 +11,9 @@ pub(super) struct Line {
     pub(super) comment: String,
 }
 
-pub(super) fn lines(text: &str) -> Vec<Line> {
-    let mut scan = Scan { rest: text, done: Vec::new(), now: Line { number: 1, ..Line::default() } };
+pub(super) fn lines(text: &str) -> Vec<SourceLine> {
+    let mut scan =
+        Scan { rest: text, done: Vec::new(), now: SourceLine { number: 1, ..SourceLine::default() } };
     while !scan.rest.is_empty() {
         scan.step();
     }
@@ -21,8 +22,8 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
 }
 
 /// Leaves modules marked `#[cfg(test)]` out.
-pub(super) fn without_tests(lines: Vec<Line>) -> Vec<Line> {
-    let mut kept: Vec<Line> = Vec::new();
+pub(super) fn without_tests(lines: Vec<SourceLine>) -> Vec<SourceLine> {
+    let mut kept: Vec<SourceLine> = Vec::new();
     let mut marked = false;
     let mut depth = 0_i32;
     for line in lines {
@@ -53,8 +54,8 @@ fn braces(code: &str) -> i32 {
 
 struct Scan<'a> {
     rest: &'a str,
-    done: Vec<Line>,
-    now: Line,
+    done: Vec<SourceLine>,
+    now: SourceLine,
 }
 
 impl<'a> Scan<'a> {
@@ -91,7 +92,7 @@ impl<'a> Scan<'a> {
 
     fn next_line(&mut self) {
         let number = self.now.number + 1;
-        self.done.push(std::mem::replace(&mut self.now, Line { number, ..Line::default() }));
+        self.done.push(std::mem::replace(&mut self.now, SourceLine { number, ..SourceLine::default() }));
     }
 
     fn block_comment(&mut self) {

@@ -1,7 +1,7 @@
 //! Who may do what to the world (R10, R14). Every list here is the whole list: a new line in it is a decision, and
 //! stands beside its reason.
 
-use super::scan::Line;
+use super::scan::SourceLine;
 use super::{Complaint, Tree, complaint};
 
 const PROGRAM: [&str; 3] = ["core/src/", "host/src/", "app/src/"];
@@ -57,7 +57,7 @@ pub(super) fn destructive_git(tree: &Tree) -> Vec<Complaint> {
 
 /// Where one statement names a command and one of the words after it.
 fn together<'a>(
-    lines: &'a [Line],
+    lines: &'a [SourceLine],
     command: &'a str,
     never: &'a [&str],
 ) -> impl Iterator<Item = (usize, &'a str)> {

@@ -1,7 +1,5 @@
 //! `archeflow loop metrics`: figures over all loops of a repository, with their goals (PJ-64..PJ-68).
 
-use std::process::ExitCode;
-
 use archeflow_core::model::{LoopPolicy, counted};
 use archeflow_core::rules::agent_loop::metrics::{Light, Tally};
 use archeflow_core::view::{Tone, seconds};
@@ -10,20 +8,19 @@ use archeflow_host::config::Flags;
 use serde_json::{Value, json};
 
 use crate::args::LoopPlace;
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad};
 
-pub(super) fn run(args: &LoopPlace) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &LoopPlace) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let policy = house.settings(&Flags::default(), args.place.config.as_deref())?.looping();
     let figures = figures::of(&house.places);
-    if args.place.json {
-        print_json(&object(&figures, &policy));
-    } else {
-        print(&figures, &policy);
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(match args.place.json {
+        true => CommandOutput::json(object(&figures, &policy)),
+        false => CommandOutput::text(drawn(&figures, &policy)),
+    })
 }
 
 /// Name, value, goal and light.
@@ -70,20 +67,22 @@ fn percent(part: u32, all: u32) -> String {
         .map_or("-".to_owned(), |percent| format!("{percent} %"))
 }
 
-fn print(figures: &Figures, policy: &LoopPolicy) {
+fn drawn(figures: &Figures, policy: &LoopPolicy) -> String {
+    let mut out = String::new();
     let (paint, tally) = (Paint::for_stdout(), figures.tally);
-    out!("{} {} {} light", pad("figure", 22), pad("value", 9), pad("goal", 14));
+    put!(out, "{} {} {} light", pad("figure", 22), pad("value", 9), pad("goal", 14));
     for (name, value, goal, light) in rows(tally, policy) {
         let shown = match light {
             Light::Green => paint.tone(Tone::Good, light.name()),
             Light::Red => paint.tone(Tone::Bad, light.name()),
             Light::Dark => light.name().to_owned(),
         };
-        out!("{} {} {} {shown}", pad(name, 22), pad(&value, 9), pad(&goal, 14));
+        put!(out, "{} {} {} {shown}", pad(name, 22), pad(&value, 9), pad(&goal, 14));
     }
     let of = |n: u32| format!("{n} ({})", percent(n, tally.cycles()));
-    out!("");
-    out!(
+    put!(out);
+    put!(
+        out,
         "{} ended: {} landed, {} incomplete, {} failed; {} open",
         counted(tally.cycles(), "cycle"),
         of(tally.succeeded),
@@ -92,8 +91,9 @@ fn print(figures: &Figures, policy: &LoopPolicy) {
         figures.open
     );
     if figures.unread > 0 {
-        out!("{} could not be read", counted(figures.unread, "cycle"));
+        put!(out, "{} could not be read", counted(figures.unread, "cycle"));
     }
+    out
 }
 
 fn object(figures: &Figures, policy: &LoopPolicy) -> Value {

@@ -7,20 +7,19 @@ mod start;
 
 pub(crate) use say::about_file;
 
-use std::process::ExitCode;
-
 use archeflow_core::event::Event;
 use archeflow_core::model::Word;
-use archeflow_host::agent_loop::open::{Known, is_open, loops};
+use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{Driver, Ended};
-use archeflow_host::start::Project;
+use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
+use crate::commands::house;
 use crate::commands::session::stopped;
-use crate::commands::{house, print_json};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(crate) fn run(what: &LoopCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(what: &LoopCommand) -> Result<CommandOutput, Failure> {
     match what {
         LoopCommand::Start(args) => start::run(args),
         LoopCommand::Status(args) => status(args),
@@ -34,20 +33,18 @@ pub(crate) fn run(what: &LoopCommand) -> Result<ExitCode, Failure> {
     }
 }
 
-fn status(args: &LoopLook) -> Result<ExitCode, Failure> {
+fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
     let house = house(&args.place, None, false)?;
     let known = pick(&house, args.id.as_deref())?;
     let screen = screen::Screen::of(&house.places, &house.state, &known.id, &known.run);
-    if args.place.json {
-        print_json(&screen.json());
-    } else {
-        screen.print();
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(match args.place.json {
+        true => CommandOutput::json(screen.json()),
+        false => CommandOutput::text(screen.text()),
+    })
 }
 
 /// The loop that is meant: the one that is named, else the one that is open, else the last.
-fn pick(house: &Project, id: Option<&str>) -> Result<Known, Failure> {
+fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
     let mut known = loops(&house.places);
     let at = match id {
         Some(id) => known.iter().position(|known| known.id == id),
@@ -78,12 +75,12 @@ fn drive(
     session: &LoopSession,
     before: Vec<Event>,
     after: Vec<Event>,
-) -> Result<ExitCode, Failure> {
+) -> Result<CommandOutput, Failure> {
     crate::commands::session::drive(driver, why, &session.session(), false, before, after)
 }
 
-/// Where a loop is after it was driven, for people and for machines. Gives the exit code.
-pub(crate) fn tell_end(driver: &Driver, ended: &Ended, json: bool) -> u8 {
+/// Where a loop is after it was driven: for people at once, for machines in the output.
+pub(crate) fn end(driver: &Driver, ended: &Ended, json: bool) -> CommandOutput {
     let run_id = driver.world.run_id.clone();
     let screen = screen::Screen::of(&driver.world.places, &driver.world.state, &run_id, &driver.run);
     let code = match ended {
@@ -93,10 +90,10 @@ pub(crate) fn tell_end(driver: &Driver, ended: &Ended, json: bool) -> u8 {
     if matches!(ended, Ended::Outcome(_)) {
         screen.tell();
     }
-    if json {
-        let mut object = screen.json();
-        object["exit_code"] = code.into();
-        print_json(&object);
+    if !json {
+        return CommandOutput::done().with_code(code);
     }
-    code
+    let mut object = screen.json();
+    object["exit_code"] = code.into();
+    CommandOutput::json(object).with_code(code)
 }

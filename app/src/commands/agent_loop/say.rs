@@ -1,6 +1,5 @@
 //! What a person says to a loop, and the loop goes on.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{Event, LoopHeard, QuestionKind};
@@ -8,23 +7,24 @@ use archeflow_core::model::Word;
 use archeflow_core::run::Run;
 use archeflow_host::agent_loop::cycle::{self, CycleFile, PATH};
 use archeflow_host::agent_loop::hear;
-use archeflow_host::agent_loop::open::{Known, is_open, put_away};
+use archeflow_host::agent_loop::open::{LoopRun, is_open, put_away};
 use archeflow_host::drive::Driver;
-use archeflow_host::start::{self, Project};
+use archeflow_host::open::{self, Project};
 use archeflow_host::store::journal;
 use serde_json::json;
 
 use super::screen::commands;
 use super::{drive, pick};
 use crate::args::{LoopAnswer, LoopSay, LoopSession, Which};
-use crate::commands::{house, print_json};
+use crate::commands::house;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
 /// How long a loop that is asked to stop may take to call everybody in.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// With a text, the answer; without one, what stands in the cycle file.
-pub(super) fn answer(args: &LoopAnswer) -> Result<ExitCode, Failure> {
+pub(super) fn answer(args: &LoopAnswer) -> Result<CommandOutput, Failure> {
     if let Some(text) = &args.text {
         return word(Word::Answer, text, &args.which, &args.session);
     }
@@ -46,7 +46,7 @@ pub(super) fn word(
     text: &str,
     which: &Which,
     session: &LoopSession,
-) -> Result<ExitCode, Failure> {
+) -> Result<CommandOutput, Failure> {
     let text = text.trim();
     if text.is_empty() && word != Word::Approve {
         let example = format!("archeflow loop {} \"<what to say>\"", word.name());
@@ -103,7 +103,7 @@ fn waits(driver: &Driver) -> Result<(u64, QuestionKind), Failure> {
     })
 }
 
-pub(super) fn stop(args: &LoopSay) -> Result<ExitCode, Failure> {
+pub(super) fn stop(args: &LoopSay) -> Result<CommandOutput, Failure> {
     let known = pick(&house(&args.session.place, None, false)?, args.which.id.as_deref())?;
     if !is_open(&known.run) {
         let message = format!("the loop {} has ended already ({})", known.id, known.run.loop_state().name());
@@ -115,12 +115,12 @@ pub(super) fn stop(args: &LoopSay) -> Result<ExitCode, Failure> {
 }
 
 /// Whoever drives it is asked to leave first, as by Ctrl-C.
-fn called_in(known: &Known, session: &LoopSession) -> Result<Driver, Failure> {
+fn called_in(known: &LoopRun, session: &LoopSession) -> Result<Driver, Failure> {
     let begun = Instant::now();
     let mut asked = false;
     loop {
         match again(known, session) {
-            Err(start::Error::Journal(journal::Error::Held { holder: Some(holder), .. }))
+            Err(open::Error::Journal(journal::Error::Held { holder: Some(holder), .. }))
                 if begun.elapsed() < PATIENCE =>
             {
                 if !asked {
@@ -139,14 +139,14 @@ fn called_in(known: &Known, session: &LoopSession) -> Result<Driver, Failure> {
     }
 }
 
-fn again(known: &Known, session: &LoopSession) -> Result<Driver, start::Error> {
-    let ground = crate::commands::ground().map_err(|_| start::Error::NoRun { id: known.id.clone() })?;
+fn again(known: &LoopRun, session: &LoopSession) -> Result<Driver, open::Error> {
+    let ground = crate::commands::ground().map_err(|_| open::Error::NoRun { id: known.id.clone() })?;
     let dir = session.place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     let house = Project::open(ground, &dir, None, false)?;
     house.existing(&known.id, session.place.config.as_deref()).map(|(driver, _)| driver)
 }
 
-pub(super) fn clear(args: &LoopSay) -> Result<ExitCode, Failure> {
+pub(super) fn clear(args: &LoopSay) -> Result<CommandOutput, Failure> {
     let house = house(&args.session.place, None, false)?;
     let known = pick(&house, args.which.id.as_deref())?;
     if hear::question(&known.run).is_some_and(|(_, kind)| kind == QuestionKind::LoopPaused) {
@@ -162,10 +162,12 @@ pub(super) fn clear(args: &LoopSay) -> Result<ExitCode, Failure> {
         Some(kept) => tell!("{PATH} is empty now; what stood in it is in {kept}"),
         None => tell!("{PATH} was empty already"),
     }
-    if args.session.place.json {
-        print_json(&json!({ "run_id": known.id, "cleared": kept.is_some(), "archive": kept }));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(match args.session.place.json {
+        true => {
+            CommandOutput::json(json!({ "run_id": known.id, "cleared": kept.is_some(), "archive": kept }))
+        }
+        false => CommandOutput::done(),
+    })
 }
 
 fn open(which: &Which, session: &LoopSession) -> Result<Driver, Failure> {

@@ -36,10 +36,8 @@ impl<'a> Screen<'a> {
     }
 
     /// For whoever asked.
-    pub(super) fn print(&self) {
-        for line in self.lines(Paint::for_stdout()) {
-            out!("{line}");
-        }
+    pub(super) fn text(&self) -> String {
+        format!("{}\n", self.lines(Paint::for_stdout()).join("\n"))
     }
 
     /// For whoever drove it to where it is.

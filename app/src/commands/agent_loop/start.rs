@@ -1,12 +1,10 @@
 //! `archeflow loop start`.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::Approval;
 use archeflow_host::agent_loop::cycle::PATH;
-use archeflow_host::agent_loop::open::{Error, Requested};
+use archeflow_host::agent_loop::open::{Error, LoopRequest, OpenedLoop};
 use archeflow_host::config::Flags;
-use archeflow_host::start::Wanted;
+use archeflow_host::open::RunRequest;
 
 use super::drive;
 use crate::args::{LoopStart, When};
@@ -14,8 +12,9 @@ use crate::commands::house;
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::attended;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 
-pub(super) fn run(args: &LoopStart) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &LoopStart) -> Result<CommandOutput, Failure> {
     let flags = Flags {
         agent: args.agent.clone(),
         agent_for: pairs(&args.agent_for)?,
@@ -25,29 +24,29 @@ pub(super) fn run(args: &LoopStart) -> Result<ExitCode, Failure> {
         ..Flags::default()
     };
     let house = house(&args.session.place, args.target.as_deref(), true)?;
-    let wanted = Wanted {
+    let wanted = RunRequest {
         task: args.goal.clone().unwrap_or_default(),
         flags,
         config_file: args.session.place.config.clone(),
         attended: attended(&args.session.session()),
-        ..Wanted::default()
+        ..RunRequest::default()
     };
     let approval = args.approval.map(|when| match when {
         When::Step => Approval::EveryPass,
         When::GoalComplete => Approval::GoalComplete,
     });
-    let requested = Requested {
+    let requested = LoopRequest {
         wanted,
         project: args.project.clone(),
         upfront: args.plan_all,
         approval,
         clear: args.clear,
     };
-    let opened = house.open_loop(&requested)?;
-    if let Some(choice) = &opened.at_hand {
+    let OpenedLoop { opened, archived } = house.open_loop(&requested)?;
+    if let Some(choice) = &opened.default_agent {
         notice_choice(choice);
     }
-    if let Some(kept) = &opened.put_away {
+    if let Some(kept) = &archived {
         tell!("note: {PATH} was cleared; what stood in it is in {kept}");
     }
     drive(opened.driver, "loop start", &args.session, opened.before, opened.after)

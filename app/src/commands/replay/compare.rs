@@ -1,7 +1,5 @@
 //! `archeflow replay compare`: runs side by side.
 
-use std::process::ExitCode;
-
 use archeflow_core::model::Strategy;
 use archeflow_core::projections::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
 use archeflow_core::projections::replay::decision::{Decision, verdict};
@@ -10,8 +8,8 @@ use archeflow_core::view;
 use serde_json::{Value, json};
 
 use crate::args::ReplayCompare;
-use crate::commands::print_json;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{cut, pad, safe_line};
 
 use super::{entries, outcome_json, paint, two_places};
@@ -23,7 +21,7 @@ struct Column {
     decisions: Vec<Decision>,
 }
 
-pub(super) fn run(args: &ReplayCompare) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ReplayCompare) -> Result<CommandOutput, Failure> {
     let mut columns = Vec::new();
     for id in &args.ids {
         let log = entries(&args.place, id)?;
@@ -32,11 +30,9 @@ pub(super) fn run(args: &ReplayCompare) -> Result<ExitCode, Failure> {
     if args.place.json {
         let runs: Vec<Value> = columns.iter().map(column_json).collect();
         let partings: Vec<Value> = partings(&columns).iter().map(parting_json).collect();
-        print_json(&json!({ "runs": runs, "first_differences": partings }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(json!({ "runs": runs, "first_differences": partings })));
     }
-    print(&columns);
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(drawn(&columns)))
 }
 
 /// Where each run parts from the first one, if they had the same task.
@@ -49,7 +45,7 @@ fn partings(columns: &[Column]) -> Vec<(&Column, &Column, Option<Parting<'_>>)> 
 /// A column is at most so wide.
 const WIDEST: usize = 44;
 
-fn print(columns: &[Column]) {
+fn drawn(columns: &[Column]) -> String {
     let paint = paint();
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
     let mut row = |what: &str, of: &dyn Fn(&Side) -> String| {
@@ -87,13 +83,15 @@ fn print(columns: &[Column]) {
     let widths: Vec<usize> =
         columns.iter().enumerate().map(|(at, column)| width(column, at, &rows)).collect();
     let names: Vec<String> = columns.iter().map(|column| column.id.clone()).collect();
-    out!("{}", paint.bold(&written("", &names, &widths)));
+    let mut out = String::new();
+    put!(out, "{}", paint.bold(&written("", &names, &widths)));
     for (what, cells) in &rows {
-        out!("{}", written(what, cells, &widths));
+        put!(out, "{}", written(what, cells, &widths));
     }
     for parting in partings(columns) {
-        print_parting(&parting);
+        draw_parting(&mut out, &parting);
     }
+    out
 }
 
 fn width(column: &Column, at: usize, rows: &[(String, Vec<String>)]) -> usize {
@@ -163,10 +161,10 @@ fn shadows(side: &Side) -> String {
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 
-fn print_parting((first, other, parting): &(&Column, &Column, Option<Parting<'_>>)) {
-    out!();
+fn draw_parting(out: &mut String, (first, other, parting): &(&Column, &Column, Option<Parting<'_>>)) {
+    put!(out);
     let Some(parting) = parting else {
-        out!("{} and {} took the same decisions.", first.id, other.id);
+        put!(out, "{} and {} took the same decisions.", first.id, other.id);
         return;
     };
     let earlier = parting.one.or(parting.other);
@@ -174,13 +172,13 @@ fn print_parting((first, other, parting): &(&Column, &Column, Option<Parting<'_>
         0 => " before the first cycle".to_owned(),
         cycle => format!(" in cycle {cycle}, {}", view::capital(decision.phase.name())),
     });
-    out!("The same task; they part{place}:");
+    put!(out, "The same task; they part{place}:");
     for (column, decision) in [(first, parting.one), (other, parting.other)] {
         let told = decision.map_or_else(
             || "nothing of the kind".to_owned(),
             |one| format!("#{} {} {}: {}", one.seq, one.rule, one.who, one.decision),
         );
-        out!("  {}  {}", safe_line(&column.id), safe_line(&told));
+        put!(out, "  {}  {}", safe_line(&column.id), safe_line(&told));
     }
 }
 

@@ -4,19 +4,20 @@ mod compare;
 mod timeline;
 mod whatif;
 
-use std::process::ExitCode;
+use std::io::IsTerminal;
 
 use archeflow_core::event::{Entry, Share};
 use archeflow_core::model::Outcome;
-use archeflow_host::{log, start};
+use archeflow_host::{log, open};
 use serde_json::{Value, json};
 
 use crate::args::{Place, ReplayCommand};
 use crate::commands::{house, list};
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::Paint;
 
-pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
     match what {
         ReplayCommand::Timeline(args) => timeline::run(args),
         ReplayCommand::Whatif(args) => whatif::run(args),
@@ -28,14 +29,14 @@ pub(crate) fn run(what: &ReplayCommand) -> Result<ExitCode, Failure> {
 fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
     let entries = log::entries(&list::text(&house(place, None, false)?, id)?)?;
     match entries.is_empty() {
-        true => Err(start::Error::NeverBegan { id: id.to_owned() }.into()),
+        true => Err(open::Error::NeverBegan { id: id.to_owned() }.into()),
         false => Ok(entries),
     }
 }
 
 /// Colours, where the result goes to a terminal that wants them.
 fn paint() -> Paint {
-    Paint(Paint::for_stderr().0 && rustix::termios::isatty(std::io::stdout()))
+    Paint(Paint::for_stderr().0 && std::io::stdout().is_terminal())
 }
 
 /// Two places, rounded down.

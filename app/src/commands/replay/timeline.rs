@@ -1,7 +1,6 @@
 //! `archeflow replay timeline`: every decision in order.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Event};
 use archeflow_core::model::Phase;
@@ -13,22 +12,20 @@ use archeflow_host::clock;
 use serde_json::json;
 
 use crate::args::ReplayTimeline;
-use crate::commands::print_json;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad, safe_line};
 
 use super::{ended, entries, paint, two_places};
 
-pub(super) fn run(args: &ReplayTimeline) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ReplayTimeline) -> Result<CommandOutput, Failure> {
     let log = entries(&args.place, &args.id)?;
     let decisions = timeline::of(&log);
     if args.place.json {
         let all: Vec<serde_json::Value> = decisions.iter().map(shown).collect();
-        print_json(&json!({ "run_id": args.id, "decisions": all }));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(json!({ "run_id": args.id, "decisions": all })));
     }
-    print(&args.id, &log, &decisions);
-    Ok(ExitCode::SUCCESS)
+    Ok(CommandOutput::text(drawn(&args.id, &log, &decisions)))
 }
 
 fn shown(decision: &Decision) -> serde_json::Value {
@@ -42,8 +39,7 @@ fn shown(decision: &Decision) -> serde_json::Value {
 /// Where the words of a decision begin.
 const INDENT: usize = 43;
 
-/// Written at once: a long run has thousands of lines.
-fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
+fn drawn(id: &str, log: &[Entry], decisions: &[Decision]) -> String {
     let (paint, run) = (paint(), Run::replay(log));
     let (title, second) = view::header(&run);
     let took = view::seconds(run.last.saturating_sub(run.began));
@@ -64,7 +60,7 @@ fn print(id: &str, log: &[Entry], decisions: &[Decision]) {
     }
     lines.push(String::new());
     lines.push(safe_line(&ended(run.outcome.as_ref())));
-    out!("{}", lines.join("\n"));
+    format!("{}\n", lines.join("\n"))
 }
 
 /// How each cycle's findings moved, from the second one on.

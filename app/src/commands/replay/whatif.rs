@@ -1,7 +1,6 @@
 //! `archeflow replay whatif`: the same run under other reviewer weights (BX-12), or under another policy.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use archeflow_core::event::{Entry, Event, RunStart};
 use archeflow_core::model::{Outcome, Share};
@@ -14,8 +13,8 @@ use archeflow_host::config::overrides::{self, Anew};
 use serde_json::{Value, json};
 
 use crate::args::ReplayWhatif;
-use crate::commands::print_json;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad, safe_line};
 
 use super::{ended, entries, outcome_json, paint};
@@ -23,7 +22,7 @@ use super::{ended, entries, outcome_json, paint};
 /// Differences beyond this number are only counted.
 const SHOWN: usize = 12;
 
-pub(super) fn run(args: &ReplayWhatif) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ReplayWhatif) -> Result<CommandOutput, Failure> {
     let given = weights_given(&args.weight)?;
     let threshold = threshold_given(args.threshold.as_deref())?;
     let pairs = pairs(args)?;
@@ -36,15 +35,15 @@ pub(super) fn run(args: &ReplayWhatif) -> Result<ExitCode, Failure> {
     let policy = Policy::refolded(&args.id, &log, &pairs)?;
     if args.place.json {
         let policy = (!pairs.is_empty()).then(|| policy.json());
-        print_json(&object(&args.id, weighed.as_ref(), policy));
-        return Ok(ExitCode::SUCCESS);
+        return Ok(CommandOutput::json(object(&args.id, weighed.as_ref(), policy)));
     }
+    let mut out = String::new();
     if let Some(weighed) = &weighed {
-        print_weights(weighed);
-        out!();
+        draw_weights(&mut out, weighed);
+        put!(out);
     }
-    policy.print();
-    Ok(ExitCode::SUCCESS)
+    policy.draw(&mut out);
+    Ok(CommandOutput::text(out))
 }
 
 fn weights_given(words: &[String]) -> Result<BTreeMap<String, Weight>, Failure> {
@@ -142,12 +141,13 @@ fn decimal(millionths: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn print_weights(weighed: &Weighed) {
+fn draw_weights(out: &mut String, weighed: &Weighed) {
     let paint = paint();
-    out!("{}", paint.bold("The last verdict of each reviewer, weighed"));
-    out!("{}", paint.dim("  REVIEWER    VERDICT   WEIGHT  AGAINST"));
+    put!(out, "{}", paint.bold("The last verdict of each reviewer, weighed"));
+    put!(out, "{}", paint.dim("  REVIEWER    VERDICT   WEIGHT  AGAINST"));
     for one in &weighed.reviewers {
-        out!(
+        put!(
+            out,
             "  {}  {}  {}  {}",
             pad(&safe_line(&one.archetype), 10),
             pad(verdict(one.verdict), 8),
@@ -156,14 +156,14 @@ fn print_weights(weighed: &Weighed) {
         );
     }
     let strict = "anybody who does not approve blocks";
-    out!("  strict    {}  {}", shipped(paint, weighed.strict), paint.dim(strict));
+    put!(out, "  strict    {}  {}", shipped(paint, weighed.strict), paint.dim(strict));
     let share = format!(
         "{}.{:03} of the weight is against it; {} blocks",
         weighed.strictness / 1_000,
         weighed.strictness % 1_000,
         decimal(u64::from(weighed.threshold))
     );
-    out!("  weighted  {}  {}", shipped(paint, weighed.weighted), paint.dim(&share));
+    put!(out, "  weighted  {}  {}", shipped(paint, weighed.weighted), paint.dim(&share));
 }
 
 fn shipped(paint: Paint, ship: weights::Ship) -> String {
@@ -242,55 +242,57 @@ impl Policy {
         })
     }
 
-    fn print(&self) {
+    fn draw(&self, out: &mut String) {
         let paint = paint();
         if let Some(seq) = self.other_rules {
             let text = format!(
                 "note: this version of archeflow decides line #{seq} otherwise than the one that recorded the run"
             );
-            out!("{}", paint.tone(Tone::Caution, &text));
+            put!(out, "{}", paint.tone(Tone::Caution, &text));
         }
-        self.print_changes(paint);
+        self.draw_changes(out, paint);
         match self.result.differences.as_slice() {
-            [] => out!("  No decision differs: {} recorded reports lead to the same.", self.result.facts),
+            [] => {
+                put!(out, "  No decision differs: {} recorded reports lead to the same.", self.result.facts)
+            }
             [first, more @ ..] => {
-                print_difference(paint, "First difference", first);
-                more.iter().take(SHOWN).for_each(|other| print_difference(paint, "Then", other));
+                draw_difference(out, paint, "First difference", first);
+                more.iter().take(SHOWN).for_each(|other| draw_difference(out, paint, "Then", other));
                 if more.len() > SHOWN {
-                    out!("  … and {} more (--json has them all)", more.len() - SHOWN);
+                    put!(out, "  … and {} more (--json has them all)", more.len() - SHOWN);
                 }
             }
         }
-        self.print_end(paint);
+        self.draw_end(out, paint);
         for assumed in &self.anew.assumed {
-            out!("  {}", paint.dim(&format!("Assumed: {assumed}.")));
+            put!(out, "  {}", paint.dim(&format!("Assumed: {assumed}.")));
         }
     }
 
-    fn print_changes(&self, paint: Paint) {
+    fn draw_changes(&self, out: &mut String, paint: Paint) {
         if self.anew.changes.is_empty() {
-            out!("{}", paint.bold("Folded again under its own policy"));
+            put!(out, "{}", paint.bold("Folded again under its own policy"));
             return;
         }
         for change in &self.anew.changes {
             let text = format!("What if {} were {} (it was {})?", change.key, change.would, change.was);
-            out!("{}", paint.bold(&safe_line(&text)));
+            put!(out, "{}", paint.bold(&safe_line(&text)));
         }
     }
 
-    fn print_end(&self, paint: Paint) {
+    fn draw_end(&self, out: &mut String, paint: Paint) {
         let result = &self.result;
         let to = format!("to line #{}", result.carried_to);
-        out!("  Carries    {} of {} recorded reports, {to}", result.used, result.facts);
-        out!("  Ended      {}", safe_line(&ended(self.was.as_ref())));
+        put!(out, "  Carries    {} of {} recorded reports, {to}", result.used, result.facts);
+        put!(out, "  Ended      {}", safe_line(&ended(self.was.as_ref())));
         match &result.end {
             End::Known(_) if result.differences.is_empty() => {}
             End::Known(outcome) => {
                 let text = safe_line(&ended(Some(outcome)));
-                out!("  Would end  {}", paint.tone(Tone::Good, &text));
+                put!(out, "  Would end  {}", paint.tone(Tone::Good, &text));
             }
-            End::StillOpen => out!("  Would end  nowhere: the recording stops before"),
-            End::Unknown(unknown) => print_unknown(paint, unknown),
+            End::StillOpen => put!(out, "  Would end  nowhere: the recording stops before"),
+            End::Unknown(unknown) => draw_unknown(out, paint, unknown),
         }
     }
 }
@@ -299,7 +301,7 @@ impl Policy {
 fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
     match log.first().map(|entry| &entry.event) {
         Some(Event::RunStart(start)) => Ok((**start).clone()),
-        _ => Err(archeflow_host::start::Error::NeverBegan { id: id.to_owned() }.into()),
+        _ => Err(archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into()),
     }
 }
 
@@ -315,7 +317,7 @@ fn difference_json(difference: &Difference) -> Value {
     })
 }
 
-fn print_difference(paint: Paint, what: &str, difference: &Difference) {
+fn draw_difference(out: &mut String, paint: Paint, what: &str, difference: &Difference) {
     let told = |told: Option<&Told>| told.map_or("nothing", |told| told.decision.as_str()).to_owned();
     let rule = match difference.rule() {
         "" => String::new(),
@@ -326,15 +328,20 @@ fn print_difference(paint: Paint, what: &str, difference: &Difference) {
         cycle => format!("cycle {cycle}, {}", capital(difference.phase.name())),
     };
     let after = if difference.was.is_none() { "after " } else { "" };
-    out!("  {}  {}", paint.cyan(what), safe_line(&format!("{after}#{} ({place}{rule})", difference.seq)));
-    out!("    was       {}", safe_line(&told(difference.was.as_ref())));
-    out!("    would be  {}", safe_line(&told(difference.would.as_ref())));
+    put!(
+        out,
+        "  {}  {}",
+        paint.cyan(what),
+        safe_line(&format!("{after}#{} ({place}{rule})", difference.seq))
+    );
+    put!(out, "    was       {}", safe_line(&told(difference.was.as_ref())));
+    put!(out, "    would be  {}", safe_line(&told(difference.would.as_ref())));
 }
 
-fn print_unknown(paint: Paint, unknown: &Unknown) {
+fn draw_unknown(out: &mut String, paint: Paint, unknown: &Unknown) {
     let place = format!("cycle {}, {}", unknown.cycle, capital(unknown.phase.name()));
     let text = format!("unknown from here: after #{} ({place})", unknown.after);
-    out!("  Would end  {}", paint.tone(Tone::Caution, &text));
-    out!("    next      {}", safe_line(&unknown.ordered.join("; ")));
-    out!("    but       {}", safe_line(&unknown.why));
+    put!(out, "  Would end  {}", paint.tone(Tone::Caution, &text));
+    put!(out, "    next      {}", safe_line(&unknown.ordered.join("; ")));
+    put!(out, "    but       {}", safe_line(&unknown.why));
 }

@@ -7,7 +7,6 @@ mod scan;
 pub(crate) mod watch;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use archeflow_host::sprint::drive;
 pub(crate) use archeflow_host::sprint::queue::QueueFolder;
@@ -16,9 +15,10 @@ use archeflow_host::sprint::queue::{Error, Queue};
 use crate::args::{SprintCommand, SprintPlace};
 use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe_line;
 
-pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: &SprintCommand) -> Result<CommandOutput, Failure> {
     match command {
         SprintCommand::Add(args) => queue::add(args),
         SprintCommand::List(args) => queue::list(args),
@@ -27,11 +27,10 @@ pub(crate) fn run(command: &SprintCommand) -> Result<ExitCode, Failure> {
         SprintCommand::Cancel(args) => queue::each(args, "cancelled", Queue::cancel),
         SprintCommand::Retry(args) => queue::each(args, "pending", Queue::retry),
         SprintCommand::Scan(args) => scan::run(args),
-        SprintCommand::Run(args) => return run::run(args),
-        SprintCommand::Watch(args) => return watch::run(args),
+        SprintCommand::Run(args) => run::run(args),
+        SprintCommand::Watch(args) => watch::run(args),
         SprintCommand::Report(args) => report::run(args),
     }
-    .map(|()| ExitCode::SUCCESS)
 }
 
 /// The queue a command is about.

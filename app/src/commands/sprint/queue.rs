@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 
 use super::{place, projects, tell_faults};
 use crate::args::{SprintAdd, SprintImport, SprintItems, SprintList};
-use crate::commands::{ground, print_json};
+use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 
 /// A list that people write by hand is not larger.
 const LARGEST_LIST: u64 = 16 << 20;
 
-pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
+pub(super) fn add(args: &SprintAdd) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let lies = projects(&args.place, &place)?.join(&args.project);
     let extra = Extra { notes: args.notes.clone(), source: None };
@@ -54,14 +55,12 @@ pub(super) fn add(args: &SprintAdd) -> Result<(), Failure> {
         tell!("note: there is no folder {} yet", safe_line(&lies.display().to_string()));
     }
     if args.place.json {
-        print_json(&json!({ "item": item }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "item": item })));
     }
-    out!("{} is {}: {}", item.id, item.status.name(), safe_line(&item.task));
-    Ok(())
+    Ok(CommandOutput::text(format!("{} is {}: {}\n", item.id, item.status.name(), safe_line(&item.task))))
 }
 
-pub(super) fn list(args: &SprintList) -> Result<(), Failure> {
+pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let queue = place.read()?;
     let graph = Graph::of(queue.items());
@@ -74,16 +73,16 @@ pub(super) fn list(args: &SprintList) -> Result<(), Failure> {
         let items: Vec<Value> = items.iter().map(|item| one_json(&queue, &graph, item)).collect();
         let faults: Vec<Value> =
             queue.faults().iter().map(|fault| json!({ "number": fault.number, "why": fault.why })).collect();
-        print_json(&json!({
+        return Ok(CommandOutput::json(json!({
             "items": items, "faults": faults, "paused": queue.is_paused(), "cycle": graph.cycle(),
             "last_maintained": queue.last_maintained(),
-        }));
-        return Ok(());
+        })));
     }
+    let mut out = String::new();
     if items.is_empty() {
-        out!("Nothing is in the queue. Put something in: archeflow sprint add <project> \"<task>\"");
+        put!(out, "Nothing is in the queue. Put something in: archeflow sprint add <project> \"<task>\"");
     } else {
-        table(&graph, &items);
+        table(&mut out, &graph, &items);
     }
     tell_faults(&queue);
     if let Some(circle) = graph.cycle() {
@@ -92,11 +91,11 @@ pub(super) fn list(args: &SprintList) -> Result<(), Failure> {
     if queue.is_paused() {
         tell!("note: the queue says PAUSED; nothing is started from it");
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 /// Takes over a plain list.
-pub(super) fn import(args: &SprintImport) -> Result<(), Failure> {
+pub(super) fn import(args: &SprintImport) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let file = match &args.file {
         Some(file) => ground()?.cwd.join(file),
@@ -113,27 +112,30 @@ pub(super) fn import(args: &SprintImport) -> Result<(), Failure> {
     if args.place.json {
         let faults: Vec<Value> =
             imported.faults.iter().map(|fault| json!({ "line": fault.line, "why": fault.why })).collect();
-        print_json(&json!({ "added": imported.added, "known": imported.known, "faults": faults }));
-        return Ok(());
+        return Ok(CommandOutput::json(
+            json!({ "added": imported.added, "known": imported.known, "faults": faults }),
+        ));
     }
-    tell_added(&imported.added);
+    let mut out = added(&imported.added);
     if !imported.known.is_empty() {
-        out!("{} were in the queue already", imported.known.len());
+        put!(out, "{} were in the queue already", imported.known.len());
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 /// What is new, and what to do about it.
-pub(super) fn tell_added(added: &[QueueItem]) {
+pub(super) fn added(added: &[QueueItem]) -> String {
+    let mut out = String::new();
     for item in added {
-        out!("{} is {}: {}", item.id, item.status.name(), cut(&safe_line(&item.task), 80));
+        put!(out, "{} is {}: {}", item.id, item.status.name(), cut(&safe_line(&item.task), 80));
     }
     if added.is_empty() {
-        out!("Nothing was added.");
+        put!(out, "Nothing was added.");
     }
     if added.iter().any(|item| item.status == ItemStatus::Proposed) {
-        out!("Let them run: archeflow sprint approve <id>…");
+        put!(out, "Let them run: archeflow sprint approve <id>…");
     }
+    out
 }
 
 /// One change for each of the items, all or none.
@@ -141,16 +143,16 @@ pub(super) fn each(
     args: &SprintItems,
     word: &str,
     change: fn(&mut Queue, &str) -> Result<(), Error>,
-) -> Result<(), Failure> {
+) -> Result<CommandOutput, Failure> {
     place(&args.place)?.change(|queue| args.ids.iter().try_for_each(|id| change(queue, id)))?;
     if args.place.json {
-        print_json(&json!({ "items": args.ids, "now": word }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "items": args.ids, "now": word })));
     }
+    let mut out = String::new();
     for id in &args.ids {
-        out!("{}: {word}", safe_line(id));
+        put!(out, "{}: {word}", safe_line(id));
     }
-    Ok(())
+    Ok(CommandOutput::text(out))
 }
 
 /// What needs somebody first, what is over last.
@@ -178,7 +180,7 @@ fn one_json(queue: &Queue, graph: &Graph<'_>, item: &QueueItem) -> Value {
     object
 }
 
-fn table(graph: &Graph<'_>, items: &[&QueueItem]) {
+fn table(out: &mut String, graph: &Graph<'_>, items: &[&QueueItem]) {
     let paint = Paint::for_stdout();
     let widest = |text: fn(&QueueItem) -> usize, title: &str| {
         items.iter().map(|item| text(item)).max().unwrap_or(0).max(title.len())
@@ -193,10 +195,11 @@ fn table(graph: &Graph<'_>, items: &[&QueueItem]) {
         pad("PROJECT", project),
         pad("STATUS", status)
     );
-    out!("{}", paint.dim(&heading));
+    put!(out, "{}", paint.dim(&heading));
     for item in items {
         let word = item.status.name();
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}    {}  {}",
             pad(&safe_line(&item.id), id),
             pad(&cut(&safe_line(&item.project), project), project),
@@ -206,7 +209,7 @@ fn table(graph: &Graph<'_>, items: &[&QueueItem]) {
             cut(&safe_line(&item.task), room)
         );
         if let (DependencyState::Waits(on), true) = (graph.standing(item), item.status.is_open()) {
-            out!("{}", paint.dim(&format!("{}  waits for {}", pad("", id), safe_line(&on.join(", ")))));
+            put!(out, "{}", paint.dim(&format!("{}  waits for {}", pad("", id), safe_line(&on.join(", ")))));
         }
     }
 }

@@ -10,9 +10,10 @@ use super::{place, projects, watch};
 use crate::args::SprintReport;
 use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{safe, safe_json, safe_line};
 
-pub(super) fn run(args: &SprintReport) -> Result<(), Failure> {
+pub(super) fn run(args: &SprintReport) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let projects = projects(&args.place, &place)?;
     let reading = watch::open(&place, args.id.as_deref())?;
@@ -29,10 +30,10 @@ pub(super) fn run(args: &SprintReport) -> Result<(), Failure> {
             let path = ground()?.cwd.join(path);
             files::write_atomic(&path, text.as_bytes())?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
+            Ok(CommandOutput::done())
         }
-        None => out_part!("{text}"),
+        None => Ok(CommandOutput::text(text)),
     }
-    Ok(())
 }
 
 fn object(facts: &PageFacts<'_>) -> Value {

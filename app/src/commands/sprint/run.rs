@@ -1,9 +1,8 @@
 //! `archeflow sprint run`: drives a sprint in front of a person, or alone if that was said.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,8 +27,9 @@ use serde_json::{Value, json};
 
 use super::{place, projects, tell_faults};
 use crate::args::SprintRun;
-use crate::commands::{ground, print_json};
+use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::line::read_line;
 use crate::render::summary::when;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line};
@@ -37,7 +37,7 @@ use crate::render::text::{Paint, cut, pad, pad_after, safe_line};
 /// As many runs at a time as were ever measured (`cargo xtask bench sprint`): each is a process with an agent below it.
 const MOST_SLOTS: u32 = 128;
 
-pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let queue = place.read()?;
     if !args.autonomous && !talks() {
@@ -85,16 +85,15 @@ pub(super) fn run(args: &SprintRun) -> Result<ExitCode, Failure> {
     proc::finish_all();
     let ended = ended?;
     let code = exit_code(&ended, &driver.sprint);
-    if args.place.json {
-        print_json(&object(&sprint_id, &driver.sprint, &ended, code));
-    } else {
-        summary(&sprint_id, &driver.sprint);
-    }
-    Ok(ExitCode::from(code))
+    let output = match args.place.json {
+        true => CommandOutput::json(object(&sprint_id, &driver.sprint, &ended, code)),
+        false => CommandOutput::text(summary(&sprint_id, &driver.sprint)),
+    };
+    Ok(output.with_code(code))
 }
 
 fn talks() -> bool {
-    rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr())
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// What was typed wins over what the sprint began with, or what is configured.
@@ -268,10 +267,10 @@ impl SprintObserver for Lines {
         let question = if sprint.at_checkpoint { "Go on with these?" } else { "Let them run?" };
         tell_part!("{} [y/N] ", self.paint.bold(question));
         let _ = std::io::stderr().flush();
-        match read_line(&self.interrupted) {
+        match read_line(&self.interrupted, &mut || false) {
             Asked::Answer(text) => Some(archeflow_core::run::is_yes(&text)),
             Asked::Left => Some(false),
-            Asked::Interrupted => None,
+            Asked::Interrupted | Asked::Elsewhere => None,
         }
     }
 
@@ -297,7 +296,8 @@ fn in_order(sprint: &Sprint) -> Vec<&ItemState> {
 }
 
 /// What became of what this sprint had taken.
-fn summary(sprint_id: &str, sprint: &Sprint) {
+fn summary(sprint_id: &str, sprint: &Sprint) -> String {
+    let mut out = String::new();
     let paint = Paint::for_stdout();
     let items = in_order(sprint);
     let widest = items.iter().map(|known| known.item.id.chars().count()).max().unwrap_or(0).max(4);
@@ -305,11 +305,12 @@ fn summary(sprint_id: &str, sprint: &Sprint) {
         items.iter().map(|known| known.item.project.chars().count()).max().unwrap_or(0).clamp(7, 24);
     let heading =
         format!("{}  {}  STATUS     CYCLES  COST      RUN", pad("ITEM", widest), pad("PROJECT", project));
-    out!("{}", paint.dim(&heading));
+    put!(out, "{}", paint.dim(&heading));
     for known in items {
         let word = known.item.status.name();
         let end = known.end.as_ref();
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}  {}  {}",
             pad(&safe_line(&known.item.id), widest),
             pad(&cut(&safe_line(&known.item.project), project), project),
@@ -320,22 +321,24 @@ fn summary(sprint_id: &str, sprint: &Sprint) {
         );
     }
     if sprint.policy.budget_usd.is_some() {
-        purses(sprint);
+        purses(&mut out, sprint);
     }
     let left = sprint.items.values().filter(|known| known.item.status == ItemStatus::Pending).count();
     let ended = match &sprint.end {
         Some((why, detail)) => format!("{}, {}", why.name(), safe_line(detail)),
         None => "interrupted, goes on with: archeflow sprint run".to_owned(),
     };
-    out!(
+    put!(
+        out,
         "{sprint_id}: {ended}; {} of work, {} spent, {left} pending",
         seconds(sprint.work_ms),
         sprint.spent().shown()
     );
+    out
 }
 
 /// What each project spent of what it may.
-fn purses(sprint: &Sprint) {
+fn purses(out: &mut String, sprint: &Sprint) {
     let of_project = budget::by_project(sprint).into_iter();
     let rows = of_project.map(|(name, purse)| (safe_line(name), purse));
     let rows: Vec<_> = rows.chain([("all".to_owned(), budget::whole(sprint))]).collect();
@@ -346,7 +349,7 @@ fn purses(sprint: &Sprint) {
             format!("{name} {}{most}", purse.spent.shown())
         })
         .collect();
-    out!("spent: {}", told.join(", "));
+    put!(out, "spent: {}", told.join(", "));
 }
 
 fn object(sprint_id: &str, sprint: &Sprint, ended: &SprintEnded, code: u8) -> Value {

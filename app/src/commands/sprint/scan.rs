@@ -9,14 +9,15 @@ use serde_json::json;
 
 use super::{place, projects, queue};
 use crate::args::SprintScan;
-use crate::commands::{ground, print_json};
+use crate::commands::ground;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::safe_line;
 
 /// Who has more repositories in one folder names those that are meant.
 const MOST: usize = 500;
 
-pub(super) fn run(args: &SprintScan) -> Result<(), Failure> {
+pub(super) fn run(args: &SprintScan) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let root = projects(&args.place, &place)?;
     let ground = ground()?;
@@ -36,11 +37,9 @@ pub(super) fn run(args: &SprintScan) -> Result<(), Failure> {
         scan::propose(queue, found)
     })?;
     if args.place.json {
-        print_json(&json!({ "projects": names, "added": added }));
-        return Ok(());
+        return Ok(CommandOutput::json(json!({ "projects": names, "added": added })));
     }
-    queue::tell_added(&added);
-    Ok(())
+    Ok(CommandOutput::text(queue::added(&added)))
 }
 
 /// The folder itself and the folders in it that are repositories, by name.

@@ -2,7 +2,6 @@
 //! writes, and looks the same from any process.
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -17,8 +16,9 @@ use serde_json::json;
 
 use super::{place, projects};
 use crate::args::SprintLook;
-use crate::commands::{self, print_json};
+use crate::commands;
 use crate::failure::Failure;
+use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::render::tui::board::{Board, Wish};
 use crate::render::tui::face::no_screen;
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(300);
 /// The longest a key waits.
 const KEYS: Duration = Duration::from_millis(100);
 
-pub(super) fn run(args: &SprintLook) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &SprintLook) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let projects = projects(&args.place, &place)?;
     let reading = open(&place, args.id.as_deref())?;
@@ -46,9 +46,9 @@ pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader
         )
     };
     let id = match id {
-        Some(id) if reading::known(place).iter().any(|known| known == id) => id.to_owned(),
+        Some(id) if reading::sprint_ids(place).iter().any(|known| known == id) => id.to_owned(),
         Some(id) => {
-            let known = reading::known(place).join(", ");
+            let known = reading::sprint_ids(place).join(", ");
             return Err(Failure::usage(
                 format!("there is no sprint '{}' here", safe_line(id)),
                 format!("Known: {}", safe_line(&known)),
@@ -59,10 +59,9 @@ pub(crate) fn open(place: &QueueFolder, id: Option<&str>) -> Result<SprintReader
     Ok(SprintReader::open(place, &id)?)
 }
 
-pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Result<CommandOutput, Failure> {
     if json || !terminal::is_there() {
-        print(&reading, projects, json);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(once(&reading, projects, json));
     }
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
@@ -76,7 +75,7 @@ pub(crate) fn watch(reading: SprintReader, projects: &Path, json: bool) -> Resul
     play(reading, projects, &signal)
 }
 
-fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<ExitCode, Failure> {
+fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Result<CommandOutput, Failure> {
     let mut screen = Screen::enter().map_err(|error| no_screen(&error))?;
     let mut runs = Runs::default();
     let mut board = Board::new(Paint::for_stdout().0);
@@ -84,7 +83,7 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
     loop {
         if signal.load(Ordering::SeqCst) != 0 || terminal::is_broken() {
             let code = 128 + signal.load(Ordering::SeqCst);
-            return Ok(ExitCode::from(u8::try_from(code).unwrap_or(130)));
+            return Ok(CommandOutput::done().with_code(u8::try_from(code).unwrap_or(130)));
         }
         let mut changed = screen.pause().map_err(|error| no_screen(&error))?;
         if looked.is_none_or(|last| last.elapsed() >= LOOK) {
@@ -104,11 +103,11 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
         for key in screen.keys(KEYS).map_err(|error| no_screen(&error))? {
             match board.act(&key) {
                 None => {}
-                Some(Wish::Leave) => return Ok(ExitCode::SUCCESS),
+                Some(Wish::Leave) => return Ok(CommandOutput::done()),
                 Some(Wish::Open { run, project }) => {
                     drop(screen);
                     if let Left::Signal(signal) = look_into(&run, &projects.join(project))? {
-                        return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(130)));
+                        return Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)));
                     }
                     screen = Screen::enter().map_err(|error| no_screen(&error))?;
                     looked = None;
@@ -133,22 +132,22 @@ fn board_of(reading: &SprintReader, runs: &mut Runs, projects: &Path, now: u64) 
 }
 
 /// Without a screen: the same once, as a table.
-fn print(reading: &SprintReader, projects: &Path, json: bool) {
+fn once(reading: &SprintReader, projects: &Path, json: bool) -> CommandOutput {
     let SprintBoard { heading, rows } = board_of(reading, &mut Runs::default(), projects, clock::now());
     if json {
-        print_json(&json!({
+        return CommandOutput::json(json!({
             "sprint_id": heading.id, "state": heading.state, "driven": reading.is_driven(),
             "cost_usd": reading.sprint.spent(), "items": rows,
         }));
-        return;
     }
-    let paint = Paint::for_stdout();
-    out!("{} {}", paint.bold(&heading.id), paint.tone(heading.tone, &safe_line(&heading.state)));
-    out!("{}", heading.counts);
-    table(paint, &rows);
+    let (paint, mut out) = (Paint::for_stdout(), String::new());
+    put!(out, "{} {}", paint.bold(&heading.id), paint.tone(heading.tone, &safe_line(&heading.state)));
+    put!(out, "{}", heading.counts);
+    table(&mut out, paint, &rows);
+    CommandOutput::text(out)
 }
 
-fn table(paint: Paint, rows: &[BoardRow]) {
+fn table(out: &mut String, paint: Paint, rows: &[BoardRow]) {
     let widest = |text: fn(&BoardRow) -> &str, least: usize, most: usize| {
         rows.iter().map(|row| safe_line(text(row)).chars().count()).max().unwrap_or(0).clamp(least, most)
     };
@@ -161,10 +160,11 @@ fn table(paint: Paint, rows: &[BoardRow]) {
         pad("PROJECT", project),
         pad("STATE", state)
     );
-    out!("{}", paint.dim(&heading));
+    put!(out, "{}", paint.dim(&heading));
     for row in rows {
         let text = row.run.as_ref().unwrap_or(&row.text);
-        out!(
+        put!(
+            out,
             "{}  {}  {}  {}  {}  {}  {}  {}  {}",
             pad(&cut(&safe_line(&row.item), item), item),
             pad(&cut(&safe_line(&row.project), project), project),

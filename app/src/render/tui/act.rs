@@ -14,8 +14,9 @@ use crate::render::text::safe_line;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
     Leave,
-    /// Stop the run this process drives.
     Stop,
+    Pause,
+    Resume,
     /// Leave the view and go on with the run in plain lines.
     Plain,
     Answer(String),
@@ -55,6 +56,7 @@ fn on_panes(key: &Key, view: &mut View) -> Option<Wish> {
         Key::Char('?') => view.over = Over::Page(help()),
         Key::Char('q') => return leave(view),
         Key::Char('s') => stop(view),
+        Key::Char('p') => return pause(view),
         Key::Char('a') => answer(view),
         Key::Char('d') => return diff(view),
         Key::Tab | Key::Right => turn(view, 1),
@@ -94,14 +96,22 @@ fn leave(view: &mut View) -> Option<Wish> {
 fn stop(view: &mut View) {
     view.over = match &view.live.driven {
         _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
-        Driven::Here => Over::Choose(Choice::Stop),
-        Driven::Elsewhere { pid, host } => note(&[
-            &format!("This view only looks. The run is driven by process {pid} on {}.", safe_line(host)),
-            "Press Ctrl-C there, or type:",
-            &format!("  kill -INT {pid}"),
-        ]),
-        Driven::Nobody => note(&["Nobody drives this run. To go on with it:", &resume(view)]),
+        Driven::Here | Driven::Elsewhere { .. } => Over::Choose(Choice::Stop),
+        Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
     };
+}
+
+/// A pause loses nothing and is ended by the same key, so it needs no second yes.
+fn pause(view: &mut View) -> Option<Wish> {
+    view.over = match &view.live.driven {
+        _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
+        Driven::Here | Driven::Elsewhere { .. } if view.live.run.paused.is_some() => {
+            return Some(Wish::Resume);
+        }
+        Driven::Here | Driven::Elsewhere { .. } => return Some(Wish::Pause),
+        Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
+    };
+    None
 }
 
 fn answer(view: &mut View) {
@@ -109,15 +119,9 @@ fn answer(view: &mut View) {
         view.over = note(&["No question is open."]);
         return;
     };
-    let command = format!("  archeflow answer {} \"…\"", view.live.run_id);
     view.over = match &view.live.driven {
-        Driven::Elsewhere { pid, host } => note(&[
-            &format!("The question was put to whoever is at process {pid} on {}.", safe_line(host)),
-            "Answer it there. Once nobody drives the run any more, press a again or type:",
-            &command,
-        ]),
         Driven::Here if !view.asked => note(&["In a moment: the question is still being written down."]),
-        Driven::Here | Driven::Nobody => {
+        Driven::Here | Driven::Elsewhere { .. } | Driven::Nobody => {
             let choices = choices(question.kind, &question.archetype);
             Over::Answer(Answering { choices, chosen: choices.len(), text: String::new() })
         }

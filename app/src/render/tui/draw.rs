@@ -190,6 +190,9 @@ impl Ink<'_> {
             (Driven::Here | Driven::Elsewhere { .. }, Some(_)) => {
                 (Tone::Caution, "waits for an answer".to_owned())
             }
+            (Driven::Here | Driven::Elsewhere { .. }, None) if view.live.run.paused.is_some() => {
+                (Tone::Caution, "paused".to_owned())
+            }
             (Driven::Here | Driven::Elsewhere { .. }, None) => (Tone::Good, "running".to_owned()),
         }
     }

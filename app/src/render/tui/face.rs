@@ -16,6 +16,7 @@ use archeflow_host::drive::{Asked, Driver, Face};
 use super::View;
 use super::stage::{Left, News, Reply, Shelf, Stage};
 use super::terminal::Screen;
+use crate::commands::steer::own_socket;
 use crate::failure::Failure;
 use crate::render::line::Lines;
 use crate::render::text::Paint;
@@ -36,8 +37,12 @@ impl Live {
     pub(crate) fn begin(driver: &Driver, interrupted: Arc<AtomicBool>) -> Result<Live, Failure> {
         let world = &driver.world;
         let run_id = world.run_id.clone();
-        let shelf =
-            Shelf { repo: world.repo.clone(), events: world.places.events(), artifacts: world.artifacts() };
+        let shelf = Shelf {
+            repo: world.repo.clone(),
+            events: world.places.events(),
+            artifacts: world.artifacts(),
+            socket: own_socket(world).ok(),
+        };
         let view = View::new(&run_id, Driven::Here, Paint::for_stdout().0);
         let (news, hears) = channel();
         let (says, replies) = channel();
@@ -94,11 +99,20 @@ impl Live {
         }
     }
 
-    fn answered(&mut self, run: &Run, question: &QuestionAsked) -> Asked {
+    fn answered(
+        &mut self,
+        run: &Run,
+        question: &QuestionAsked,
+        elsewhere: &mut dyn FnMut() -> bool,
+    ) -> Asked {
         self.say(News::Asked);
         loop {
             if self.interrupted.load(Ordering::SeqCst) {
                 return Asked::Interrupted;
+            }
+            if elsewhere() {
+                self.say(News::Withdrawn);
+                return Asked::Elsewhere;
             }
             let left = match self.replies.recv_timeout(Duration::from_millis(100)) {
                 Ok(Reply::Answer(text)) => return Asked::Answer(text),
@@ -107,7 +121,7 @@ impl Live {
                 Err(RecvTimeoutError::Disconnected) => Left::Gone,
             };
             self.go_plain(run, left);
-            return self.plain.as_mut().map_or(Asked::Left, |lines| lines.ask(run, question));
+            return self.plain.as_mut().map_or(Asked::Left, |lines| lines.ask(run, question, elsewhere));
         }
     }
 }
@@ -144,11 +158,11 @@ impl Face for Live {
         }
     }
 
-    fn ask(&mut self, run: &Run, question: &QuestionAsked) -> Asked {
+    fn ask(&mut self, run: &Run, question: &QuestionAsked, elsewhere: &mut dyn FnMut() -> bool) -> Asked {
         self.look(run);
         match &mut self.plain {
-            Some(lines) => lines.ask(run, question),
-            None => self.answered(run, question),
+            Some(lines) => lines.ask(run, question, elsewhere),
+            None => self.answered(run, question, elsewhere),
         }
     }
 }

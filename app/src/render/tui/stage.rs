@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::model::Seq;
 use archeflow_core::projections::live::{Driven, bounded};
+use archeflow_host::control::{Request, client};
 use archeflow_host::git::{ObjectId, Repo, change};
 use archeflow_host::store::follow::Follower;
 use archeflow_host::store::journal::Journal;
@@ -42,6 +43,8 @@ pub(crate) enum News {
     Warning(String),
     /// The open question is put to the person here.
     Asked,
+    /// It is put no longer: another process answered it, or steered the run.
+    Withdrawn,
     End,
 }
 
@@ -70,6 +73,8 @@ pub(crate) struct Shelf {
     pub(crate) repo: Repo,
     pub(crate) events: PathBuf,
     pub(crate) artifacts: PathBuf,
+    /// The control socket of the run.
+    pub(crate) socket: Option<PathBuf>,
 }
 
 pub(crate) struct Stage {
@@ -182,6 +187,10 @@ impl Stage {
                     self.view.asked = true;
                     Heard::Something
                 }
+                Ok(News::Withdrawn) => {
+                    self.view.asked = false;
+                    Heard::Something
+                }
                 Ok(News::End) | Err(TryRecvError::Disconnected) => return Heard::End,
                 Err(TryRecvError::Empty) => return heard,
             };
@@ -234,17 +243,26 @@ impl Stage {
         match wish {
             Wish::Leave => return Some(Left::Quit),
             Wish::Plain => return Some(Left::Plain),
+            Wish::Stop if self.driver.is_none() => self.steer(&Request::Stop, "The run is being stopped."),
             Wish::Stop => {
                 // The same way as Ctrl-C, which the driver listens to.
-                let _ =
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+                archeflow_host::platform::process::interrupt_self();
             }
+            Wish::Pause => {
+                self.steer(&Request::Pause, "The run is paused: running agents finish, nothing new starts.");
+            }
+            Wish::Resume => self.steer(&Request::Resume, "The run is resumed."),
             Wish::Answer(text) => match &self.driver {
                 Some((_, replies)) => {
                     self.view.asked = false;
                     let _ = replies.send(Reply::Answer(text));
                 }
-                None => return Some(Left::Answer(text)),
+                None if self.view.live.driven == Driven::Nobody => return Some(Left::Answer(text)),
+                None => {
+                    // Only the question that is shown here: another one may be open by now.
+                    let question = self.view.live.run.question().map(|(seq, _)| seq);
+                    self.steer(&Request::Answer { text, question }, "The answer is sent.");
+                }
             },
             Wish::Open { seq, archetype, cycle, artifact } => {
                 self.view.over = Over::Page(self.shelf.open(seq, &archetype, cycle, artifact.as_deref()));
@@ -252,6 +270,18 @@ impl Stage {
             Wish::Diff { from, to } => self.view.over = Over::Page(self.shelf.diff(&from, &to)),
         }
         None
+    }
+
+    /// Asks the process that drives the run, and shows what came of it.
+    fn steer(&mut self, request: &Request, done: &str) {
+        let said = match &self.shelf.socket {
+            None => "The run has no control socket: its path would be too long.".to_owned(),
+            Some(socket) => match client::send(socket, request) {
+                Ok(_) => done.to_owned(),
+                Err(error) => format!("Refused: {error}."),
+            },
+        };
+        self.view.over = Over::Note(vec![said]);
     }
 }
 

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
+use archeflow_host::platform::Errno;
+use archeflow_host::platform::poll::{self, PollFd, PollFlags};
+use archeflow_host::platform::process::{Signal, getpid, kill_process};
+use archeflow_host::platform::terminal::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, getpgrp, getsid, isatty,
+    read_keys, stdin, stdout, tcflush, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, write_raw,
+};
 use archeflow_host::proc::signals::Pauses;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
 use ratatui_core::style::{Color, Modifier};
 use ratatui_core::terminal::{Frame, Terminal};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpgrp, getpid, getsid, kill_process};
-use rustix::stdio::{stdin, stdout};
-use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, isatty, tcflush, tcgetattr,
-    tcgetpgrp, tcgetwinsize, tcsetattr,
-};
 
 use super::View;
 use super::draw::draw;
@@ -74,20 +74,19 @@ impl Screen {
 
     /// The keys that come within this time. An error says that nobody is there any more.
     pub(crate) fn keys(&mut self, wait: Duration) -> io::Result<Vec<Key>> {
-        let wait = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
         let input = stdin();
         let mut fds = [PollFd::new(&input, PollFlags::IN)];
-        match poll(&mut fds, Some(&wait)) {
+        match poll::wait(&mut fds, Some(wait)) {
             Ok(0) => return Ok(self.keys.idle().into_iter().collect()),
-            Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
+            Err(Errno::INTR) => return Ok(Vec::new()),
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
         let mut bytes = [0; 1024];
-        match rustix::io::read(stdin(), &mut bytes) {
+        match read_keys(&mut bytes) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(n) => Ok(self.keys.feed(bytes.get(..n).unwrap_or_default())),
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(Vec::new()),
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
     }
@@ -207,15 +206,14 @@ fn measured() -> Size {
 
 /// Past the buffer and the lock of standard output, so that a panic in the middle of a line can use it too.
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {
-    let patience = Timespec { tv_sec: i64::try_from(PATIENCE.as_secs()).unwrap_or(5), tv_nsec: 0 };
     while !bytes.is_empty() {
-        match rustix::io::write(stdout(), bytes) {
+        match write_raw(bytes) {
             Ok(n) => bytes = bytes.get(n..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
                 let output = stdout();
                 let mut fds = [PollFd::new(&output, PollFlags::OUT)];
-                if poll(&mut fds, Some(&patience)) == Ok(0) {
+                if poll::wait(&mut fds, Some(PATIENCE)) == Ok(0) {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
             }

@@ -208,12 +208,13 @@ fn r20_only_a_clear_word_answers_stops_or_leaves() {
 }
 
 #[test]
-fn af_122_in_somebody_elses_run_keys_say_what_to_type() {
+fn af_122_a_run_of_another_process_is_steered_and_one_of_none_is_resumed_by_command() {
     let elsewhere = || Driven::Elsewhere { pid: 4_711, host: "box".to_owned() };
     for (driven, keys, words) in [
-        (elsewhere(), "s", "kill -INT 4711"),
-        (elsewhere(), "a", "archeflow answer 2026-11-15-the-run"),
+        (elsewhere(), "s", "Stop the run?"),
+        (elsewhere(), "a", "or your words"),
         (Driven::Nobody, "s", "archeflow resume 2026-11-15-the-run"),
+        (Driven::Nobody, "p", "archeflow resume 2026-11-15-the-run"),
     ] {
         let mut view = demo(21);
         asked(&mut view, QuestionKind::Merge);
@@ -224,6 +225,10 @@ fn af_122_in_somebody_elses_run_keys_say_what_to_type() {
     }
     let mut view = demo(21);
     view.live.driven = elsewhere();
+    assert_eq!(press(&mut view, &typed("p")), [Wish::Pause]);
+    view.live.run.paused = Some("control".to_owned());
+    assert_eq!(press(&mut view, &typed("p")), [Wish::Resume]);
+    assert_eq!(press(&mut view, &typed("sy")), [Wish::Stop]);
     assert_eq!(press(&mut view, &typed("q")), [Wish::Leave]);
     asked(&mut view, QuestionKind::Merge);
     view.live.driven = Driven::Nobody;

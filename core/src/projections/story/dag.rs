@@ -83,6 +83,8 @@ fn is_frame(event: &Event) -> bool {
         Event::RunStart(_)
             | Event::SessionStart(_)
             | Event::SessionEnd(_)
+            | Event::RunPaused(_)
+            | Event::RunResumed(_)
             | Event::RunReentered(_)
             | Event::ReviewOpened(_)
             | Event::LoopOpened(_)
@@ -146,8 +148,10 @@ fn label(event: &Event) -> String {
         Event::RunStart(start) => start.task.clone(),
         Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
         Event::SessionEnd(end) => format!("signal {}", end.signal),
+        Event::RunPaused(paused) => format!("by {}", paused.by),
+        Event::RunResumed(resumed) => format!("by {}", resumed.by),
         Event::RunReentered(again) => format!("from {}", again.phase.name()),
-        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.said(), opened.parts.len()),
+        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.label(), opened.parts.len()),
         Event::EvidenceStart(start) => {
             format!("{}: {}", capital(&start.archetype), start.reproduction.command)
         }

@@ -7,7 +7,7 @@ use crate::read::lines::{LineKind, TextLine};
 use crate::read::text::{cap, plain};
 
 const MAX_SUMMARY: usize = 1000;
-/// A hostile block can deviate on a million lines; nobody reads more than this many.
+/// A hostile block can deviate on a million lines; at most this many are kept.
 const MAX_DEVIATIONS: usize = 100;
 
 pub(super) fn blocks(lines: &[TextLine]) -> Vec<Signal> {
@@ -53,7 +53,7 @@ impl Draft {
         self.has(Label::Next) && self.of_the_four() >= 3
     }
 
-    /// A list that happens to speak of an agent is no block.
+    /// A list that happens to mention an agent is no block.
     fn is_block(&self) -> bool {
         let enough = self.of_the_four();
         let named = self.has(Label::Agent) && (self.has(Label::Result) || self.has(Label::Next));
@@ -67,7 +67,7 @@ struct Finder {
     signals: Vec<Signal>,
     /// The block before may still get its signature.
     unsigned: bool,
-    /// Said since the block before, which a plan may say outside its block.
+    /// The text since the block before; a plan may have fields outside its block.
     risk: Option<Risk>,
 }
 
@@ -167,7 +167,7 @@ impl Finder {
         self.draft.push(number, field);
     }
 
-    /// A second agent begins another block, unless it stands right below the first.
+    /// A second agent begins another block, unless it is right below the first.
     fn begins_another(&self, field: &SignalField) -> bool {
         let spoken = self.draft.has(Label::Result) || self.draft.has(Label::Next) || self.draft.blank;
         field.label == Label::Agent && !field.is_alias && self.draft.has(Label::Agent) && spoken
@@ -302,7 +302,7 @@ fn take_values(signal: &mut Signal, fields: &[(usize, SignalField)]) {
     }
 }
 
-/// The one value of a field. Two that differ are a conflict; the same twice is only told.
+/// The one value of a field. Two that differ are a conflict; the same twice is only noted.
 fn only(
     signal: &mut Signal,
     fields: &[(usize, SignalField)],
@@ -317,7 +317,7 @@ fn only(
         return None;
     };
     for (again, other) in named {
-        // Several summaries contradict nobody.
+        // Several summaries are no contradiction.
         let same = other.value == field.value || label == Label::Summary;
         note(signal, *again, if same { How::Repeated } else { How::Conflict });
     }

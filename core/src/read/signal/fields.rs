@@ -34,7 +34,7 @@ pub(super) struct SignalField {
     pub(super) notes: Vec<How>,
 }
 
-/// Nobody writes a longer label; a longer one is a sentence with a colon in it.
+/// The longest label; a longer one is a sentence with a colon in it.
 const MAX_LABEL: usize = 40;
 
 /// The extra fields of the schema.
@@ -57,7 +57,7 @@ const EXTRAS: [&str; 16] = [
     "questions",
 ];
 
-/// The fields of a line said in earnest; none for prose. `columns` are those of a table whose head came before.
+/// The fields of a line; none for prose. `columns` are those of a table whose head came before.
 pub(super) fn fields(text: &str, indent: u32, columns: &[Label]) -> Vec<SignalField> {
     let bare = text.trim();
     if let Some(signature) = signature(bare) {
@@ -70,7 +70,7 @@ pub(super) fn fields(text: &str, indent: u32, columns: &[Label]) -> Vec<SignalFi
     found
 }
 
-/// A signature says `Agent=` too, so it is looked for first.
+/// A signature has `Agent=` too, so it is looked for first.
 fn signature(bare: &str) -> Option<SignalField> {
     let inner = undecorated(bare);
     let value = match split(inner) {
@@ -101,7 +101,7 @@ fn listed(bare: &str, indent: u32) -> Option<SignalField> {
     };
     let mut field = labelled(inner)?;
     notes.append(&mut field.notes);
-    // Prose has colons too: only a list says fields that nobody knows.
+    // Prose has colons too: only a list has unknown fields.
     let said = field.label != Label::Unknown || !notes.contains(&How::NoMarker);
     said.then_some(SignalField { notes, ..field })
 }
@@ -122,11 +122,11 @@ fn labelled(text: &str) -> Option<SignalField> {
     Some(SignalField { label, is_alias, value: value.to_owned(), notes })
 }
 
-/// What stands before and behind the colon.
+/// The text before and after the colon.
 fn split(text: &str) -> Option<(&str, &str, Vec<How>)> {
     let at = text.find([':', '=', '：'])?;
     let (label, rest) = (head(text, at).trim(), tail(text, at));
-    // A removed line of a diff without its head is shown, not said.
+    // A removed line of a diff without its head is quoted text.
     if label.is_empty() || label.len() > MAX_LABEL || label.starts_with('-') {
         return None;
     }

@@ -1,11 +1,11 @@
-//! The SIGNAL BLOCK of the Human/Planner/Actor/Judge loop (PJ-20..PJ-23): who speaks, what came of it, who is next.
+//! The SIGNAL BLOCK of the Human/Planner/Actor/Judge loop (PJ-20..PJ-23): the author, the result and the next agent.
 //!
 //! Two thirds of the blocks in practice miss the grammar, so the reader is tolerant and says so: every deviation has a
 //! name and a line. It resolves what can be resolved without guessing and leaves the rest unrouted. Text that is merely
 //! shown (fences, quotes, diffs, comments) is never control. The table in `docs/rules/signals.md` is executed.
 //!
-//! Deliberately absent: how many loops there were, who was expected to speak, what follows. See `fields` for lines,
-//! `values` for words, `route` for who is next.
+//! Deliberately absent: how many loops there were, whose turn it was, what follows. See `fields` for lines,
+//! `values` for words, `route` for the next agent.
 
 mod block;
 mod fields;
@@ -21,7 +21,7 @@ pub use spoken::{ActorStep, answer, spoken};
 use super::lines::{self, LineKind};
 use crate::model::{Risk, Speaker, Token};
 
-/// What stands in a text: all blocks in their order, and where blocks are merely shown.
+/// The blocks of a text: all blocks in their order, and where blocks are merely shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SignalBlocks {
     pub signals: Vec<Signal>,
@@ -42,7 +42,7 @@ pub struct Signal {
     pub first: usize,
     pub last: usize,
     pub agent: Option<Speaker>,
-    /// What the block says, where that is a word of the grammar or an accepted one.
+    /// The result of the block, where that is a word of the grammar or an accepted one.
     pub result: Option<Token>,
     pub summary: String,
     pub next: Option<Speaker>,
@@ -121,9 +121,9 @@ deviations! {
     UnknownField "unknown_field" true,
     StrayText "stray_text" true,
     WrappedSummary "wrapped_summary" true,
-    /// Said twice in the same words.
+    /// Given twice in the same words.
     Repeated "repeated_field" true,
-    /// Said twice in different words.
+    /// Given twice in different words.
     Conflict "conflicting_field" true,
     MissingAgent "missing_agent" true,
     MissingResult "missing_result" true,
@@ -141,7 +141,7 @@ deviations! {
     /// A near word that practice uses for one of the grammar's.
     OtherResult "other_result" true,
     UnknownResult "unknown_result" true,
-    /// A word that somebody else may say.
+    /// A word that only another role may use.
     NotTheirs "result_of_another_agent" true,
     DecoratedNext "decorated_next" true,
     NextWords "next_with_more_words" true,

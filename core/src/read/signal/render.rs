@@ -5,7 +5,7 @@ use crate::read::text::{cap, plain};
 
 const MAX_SUMMARY: usize = 300;
 
-/// What a block says. A question is said in the grammar's own words (PC-02); so is everything else that has one.
+/// The content of a block. A question uses the grammar's own words (PC-02); so does everything else that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     pub agent: Speaker,
@@ -36,7 +36,7 @@ pub fn render(block: Block) -> String {
     };
     let (agent, result, next) = (block.agent.name(), result.name(), block.next.name());
     let project: String = block.project.chars().filter(|c| !matches!(c, '|' | '=' | ',' | ';')).collect();
-    let (summary, project) = (said(block.summary), said(&project));
+    let (summary, project) = (one_line(block.summary), one_line(&project));
     format!(
         "- Agent: {agent}\n- Result: {result}\n- Step Summary: {summary}\n- Next: {next}\n\n\
          Project={project} | Agent={agent} | Step={}\n",
@@ -45,7 +45,7 @@ pub fn render(block: Block) -> String {
 }
 
 /// On one line, and never nothing.
-fn said(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let text = cap(&plain(text), MAX_SUMMARY);
     let pipes = text.replace('|', "/");
     if pipes.chars().any(char::is_alphanumeric) { pipes } else { "(nothing said)".to_owned() }

@@ -1,6 +1,7 @@
-//! Who is next (PJ-22): a block that says so in a legal combination is routed, everything else is a protocol error.
+//! The next agent (PJ-22): a block that names it in a legal combination is routed, everything else is a protocol error.
 
 use super::{How, Signal};
+use crate::model::named::named;
 use crate::model::{Speaker, Token};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,29 +14,19 @@ pub enum RouteMode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// Who is next, and what the block amounts to. `None` is a verdict that nobody can tell; only a person gets it.
+    /// The next agent, and the result. `None` is an unclear verdict; only a person gets it.
     To(Speaker, Option<Token>),
     Refused(RouteFault),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RouteFault {
-    NoAgent,
-    NoNext,
-    Conflict,
-    Illegal,
-    NotStrict,
-}
-
-impl RouteFault {
-    pub fn name(self) -> &'static str {
-        match self {
-            RouteFault::NoAgent => "no_agent",
-            RouteFault::NoNext => "no_next",
-            RouteFault::Conflict => "conflict",
-            RouteFault::Illegal => "illegal",
-            RouteFault::NotStrict => "not_strict",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RouteFault {
+        NoAgent = "no_agent",
+        NoNext = "no_next",
+        Conflict = "conflict",
+        Illegal = "illegal",
+        NotStrict = "not_strict",
     }
 }
 
@@ -80,7 +71,7 @@ fn unclear(agent: Speaker, next: Speaker) -> Option<Option<Token>> {
     }
 }
 
-/// Whether a result is this one's to give. Nobody approves but a person.
+/// Whether this agent may give a result. Only a person approves.
 pub(super) fn may_say(agent: Speaker, result: Token) -> bool {
     match result {
         Token::Init
@@ -108,7 +99,7 @@ fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
         // To a person where the command was forbidden or nothing can be done (PC-03).
         Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
         Token::Pass => next == Speaker::Human,
-        // Who merges was told in several ways (PC-05); the program does it, whoever is named.
+        // Texts name the merging agent in several ways (PC-05); the program merges, whoever is named.
         Token::Approved | Token::MergeApproved | Token::DeleteApproved => true,
         Token::PrMerged | Token::GoalCycleComplete => agent == Speaker::Human || next == Speaker::Human,
     }

@@ -1,5 +1,5 @@
-//! From the text of a seat, or of a person, to what the log keeps of it: the block that counts, as it was routed, and what
-//! the program sees beside it. The text itself is the artifact.
+//! From the text of a role, or of a person, to what the log keeps of it: the block that counts, as it was routed, and
+//! what the program sees beside it. The text itself is the artifact.
 
 use super::{Route, RouteFault, RouteMode, Signal, SignalBlocks, read, route};
 use crate::model::{Answer, ChangedFile, LoopPolicy, Speaker, Status, StepSize, TurnSignal};
@@ -22,7 +22,7 @@ pub struct ActorStep<'a> {
     pub added: &'a str,
 }
 
-/// The answer of a seat. Whatever it says, it is an answer: one without a block is told as such (PJ-51).
+/// The answer of a role. Any text is an answer: one without a block is marked as such (PJ-51).
 pub fn answer(by: Speaker, bytes: &[u8], step: Option<ActorStep<'_>>, policy: &LoopPolicy) -> Answer {
     let text = text::decode(bytes);
     let mut spoken = spoken(&text, policy);
@@ -86,7 +86,7 @@ fn deviations(signal: &Signal) -> Vec<String> {
     told.map(|deviation| format!("line {}: {}", deviation.line, deviation.how.name())).collect()
 }
 
-/// The kinds of work behind a `Kind:` that stands on a line of its own (MX-06).
+/// The kinds of work behind a `Kind:` on a line of its own (MX-06).
 fn kinds(text: &str) -> Vec<String> {
     let lines = lines::scan(text);
     let plain = lines.iter().filter(|line| line.kind == lines::LineKind::Plain);
@@ -104,7 +104,7 @@ fn questions(text: &str) -> Vec<String> {
     let lines = lines::scan(text);
     let plain = lines.iter().filter(|line| line.kind == lines::LineKind::Plain);
     let asked = plain.map(|line| text::plain(text::unbullet(line.text.trim())));
-    // The summary of its block is told anyway.
+    // The summary of its block is shown anyway.
     let asked = asked.filter(|line| line.trim_end().ends_with('?') && !line.contains("Summary:"));
     asked.take(MAX_QUESTIONS).map(|line| text::cap(&line, MAX_SUMMARY)).collect()
 }
@@ -126,7 +126,7 @@ fn size(step: ActorStep<'_>) -> StepSize {
     StepSize { lines, files, docs_only }
 }
 
-/// Text for people. Where it lies does not matter: a script below `docs` is a script.
+/// Text for people. Its folder does not matter: a script below `docs` is a script.
 fn is_doc(path: &str) -> bool {
     let path = path.trim_matches('"').to_lowercase();
     [".md", ".markdown", ".rst", ".adoc", ".txt"].iter().any(|ending| path.ends_with(ending))

@@ -4,7 +4,7 @@ use super::{How, Signature};
 use crate::model::{Risk, Speaker, Token};
 use crate::read::text::{is_emoji, tail};
 
-/// The agent who speaks. Nobody is guessed: two different names are nobody.
+/// The author of the block. Nothing is guessed: two different names are none.
 pub(super) fn agent(value: &str) -> (Option<Speaker>, Option<How>) {
     if let Some(speaker) = exactly(value) {
         return (Some(speaker), None);
@@ -13,7 +13,7 @@ pub(super) fn agent(value: &str) -> (Option<Speaker>, Option<How>) {
     if let Some(speaker) = Speaker::parse(bare) {
         return (Some(speaker), Some(How::DecoratedAgent));
     }
-    // What stands in brackets or behind a dash explains; it does not name.
+    // Text in brackets or behind a dash explains; it does not name.
     let end = bare.find(['(', '[', ',', ';', '–', '—', '→', '>']).unwrap_or(bare.len());
     let named = speakers(bare.get(..end).unwrap_or(""));
     match named.as_slice() {
@@ -23,7 +23,7 @@ pub(super) fn agent(value: &str) -> (Option<Speaker>, Option<How>) {
     }
 }
 
-/// Who is next: the first that is named.
+/// The next agent: the first that is named.
 pub(super) fn next(value: &str) -> (Option<Speaker>, Option<How>) {
     if let Some(speaker) = exactly(value) {
         return (Some(speaker), None);
@@ -186,7 +186,7 @@ pub(super) fn signature(value: &str) -> Option<Signature> {
     })
 }
 
-/// Who signed, where the signature says so: by name, or by the step's number (MX-04).
+/// The author, where the signature has one: by name, or by the step's number (MX-04).
 pub(super) fn signer(signature: &Signature) -> Option<Speaker> {
     match signature {
         Signature::Project { agent, .. } => *agent,

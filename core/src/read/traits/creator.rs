@@ -101,7 +101,7 @@ const BEYONDS: [&str; 18] = [
     "also worth",
 ];
 
-/// Sections whose content the plan does not carry out.
+/// Sections whose content is not part of the plan.
 const ASIDE: [&str; 22] = [
     "alternative",
     "risk",
@@ -140,7 +140,7 @@ const EXTRAS: [&str; 9] = [
     "optional improvement",
 ];
 
-/// Nouns for what stands between the task and the code.
+/// Nouns for layers between the task and the code.
 const ABSTRACTIONS: [&str; 26] = [
     "trait",
     "interface",
@@ -209,7 +209,7 @@ pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
         let text = placed.line.text;
         let mut bits = 0;
         PHRASES.each(text, |at, bit| {
-            // A word in quotation marks is spoken about, not said.
+            // A word in quotation marks is quoted, not used.
             let quoted = text.get(..at).is_some_and(|before| before.ends_with(['"', '“', '„', '\'']));
             let denied = (bit == FUTURE || bit == PACKAGE) && (quoted || negated(text, at));
             bits |= if denied { 0 } else { bit };

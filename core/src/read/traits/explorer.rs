@@ -17,7 +17,7 @@ const PATTERN: u32 = 4;
 const CONCLUDES: u32 = 8;
 const RECOMMENDS: u32 = 16;
 
-/// An answer that leaves the subject usually says so.
+/// Phrases of an answer that leaves the subject.
 const TANGENTS: [&str; 22] = [
     "as an aside",
     "aside:",
@@ -43,7 +43,7 @@ const TANGENTS: [&str; 22] = [
     "nebenbei",
 ];
 
-/// And one that comes back says so too.
+/// Phrases of an answer that comes back to it.
 const TIES: [&str; 12] = [
     "relevant to",
     "relevant here",
@@ -132,7 +132,7 @@ const RECOMMENDATIONS: [&str; 8] = [
     "je recommande",
 ];
 
-/// Headings under which an answer says what it all means.
+/// Headings of a conclusion.
 const SYNTHESES: [&str; 24] = [
     "summary",
     "conclusion",
@@ -216,7 +216,7 @@ fn look(placed: &Placed<'_, '_>, bits: u32, last_quarter: bool, traits: &mut Tra
     let text = placed.line.text.trim();
     let names = |stems: &[&str], title: &str| stems.iter().any(|stem| title.contains(stem));
     if placed.is_heading {
-        // A heading alone says nothing.
+        // A heading alone is no conclusion.
         return;
     }
     if bits & TANGENT != 0 && bits & TIED == 0 && !placed.is_under(&PARKED) {
@@ -241,14 +241,14 @@ fn begins(text: &str, stem: &str) -> bool {
     text.get(..stem.len()).is_some_and(|start| start.eq_ignore_ascii_case(stem))
 }
 
-/// The files named so far, and whether a word about them was said.
+/// The files named so far, and whether anything was written about them.
 #[derive(Default)]
 struct Named<'a> {
     files: BTreeMap<&'a str, bool>,
 }
 
 impl<'a> Named<'a> {
-    /// Nobody reads a longer list.
+    /// The longest list that is read.
     const MOST: usize = 2000;
 
     fn on(&mut self, line: &'a str) {

@@ -16,7 +16,7 @@ const NOT_RUN: u32 = 8;
 const DEVIATES: u32 = 16;
 const REASON: u32 = 32;
 
-/// Commands and words that tell of a run.
+/// Commands and words that report a run.
 const RUNS: [&str; 62] = [
     "cargo test",
     "cargo nextest",
@@ -82,7 +82,7 @@ const RUNS: [&str; 62] = [
     "ran the suite",
 ];
 
-/// Words that tell of a result.
+/// Words that report a result.
 const RESULTS: [&str; 30] = [
     "test result",
     "tests pass",
@@ -218,7 +218,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
 pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let (mut ran, mut came_out, mut not_run) = (false, false, false);
     let mut deviations: BTreeSet<&str> = BTreeSet::new();
-    // What is shown counts as much as what is said: the output of a run mostly stands in a fence.
+    // Quoted text counts as much as own text: the output of a run is mostly in a fence.
     for line in page.lines.iter().filter(|line| !matches!(line.kind, LineKind::Blank | LineKind::Comment)) {
         let bits = PHRASES.all(line.text);
         let means_it = bits & (INTENT | NOT_RUN) == 0;
@@ -230,7 +230,7 @@ pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
         }
     }
     Traits {
-        // Whoever says that tests were not run needs a result to be believed otherwise.
+        // After a statement that tests were not run, only a result counts as a run.
         test_run: came_out || (ran && !not_run),
         deviations: number(deviations.len()),
         ..Traits::default()

@@ -49,7 +49,7 @@ impl<'a> Untold<'a> {
     }
 }
 
-/// A line that was said, with the heading it stands under.
+/// A line of own text, with the heading it is under.
 struct Placed<'p, 'a> {
     line: &'p TextLine<'a>,
     /// The line is a heading itself; then the titles are its own.
@@ -58,7 +58,7 @@ struct Placed<'p, 'a> {
     titles: Vec<&'p str>,
 }
 
-/// Calls back with every line that was said, in order.
+/// Calls back with every line of own text, in order.
 fn each_said<'p, 'a>(page: &'p SectionedText<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
     let mut headings = page.titles().peekable();
     let mut open: Vec<(usize, &str)> = Vec::new();

@@ -1,5 +1,5 @@
 //! Reviewers: what their findings are like. Each finding is looked at once, and only its beginning: what it is about
-//! stands there.
+//! is there.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ const DOCUMENT: u32 = 64;
 const TRIVIAL: u32 = 128;
 const PROMISED: u32 = 256;
 
-/// Attackers who have already won.
+/// Phrases about attackers who already have full access.
 const COMPROMISES: [&str; 26] = [
     "root access",
     "with root",
@@ -217,7 +217,7 @@ pub(super) fn traits(page: &SectionedText<'_>, review: &Review) -> Traits {
     traits
 }
 
-/// What one finding says.
+/// The traits of one finding.
 struct FindingTraits {
     bits: u32,
     steps: u32,
@@ -319,9 +319,9 @@ fn begins(text: &str, start: &str) -> bool {
 }
 
 mod alike {
-    //! How often one concern is said in other words. Two findings are alike if they stand in one file and three fifths
-    //! of the shorter one's words are the other's too. Words are known by their stems, and those every review
-    //! is full of do not count.
+    //! How often one concern is repeated in other words. Two findings are alike if they are in one file and three
+    //! fifths of the shorter one's words are the other's too. Words are known by their stems, and those every review is
+    //! full of do not count.
 
     use crate::model::Finding;
     use crate::rules::shadows::steps::beginning;
@@ -397,7 +397,7 @@ mod alike {
         fn is_reworded_in(&self, other: &Concern<'_>) -> bool {
             let of = self.stems.len().min(other.stems.len());
             let same = self.text == other.text;
-            // Different stems can share a bit, so only too few shared bits say something.
+            // Different stems can share a bit, so only too few shared bits are conclusive.
             let bits = usize::try_from((self.mask & other.mask).count_ones()).unwrap_or(0);
             let lost = self.stems.len() - usize::try_from(self.mask.count_ones()).unwrap_or(0);
             if same || (bits + lost) * 5 < of * 3 {

@@ -1,4 +1,5 @@
-//! What the Judge's battery comes to (PJ-43..PJ-45). It is really executed; a Judge who says PASS over it has not passed.
+//! The result of the Judge's checks (PJ-43..PJ-45). They are really executed; a PASS of the Judge does not override
+//! them.
 
 use super::limits::Scope;
 use crate::model::LoopPolicy;
@@ -29,7 +30,7 @@ pub struct Battery {
     pub linter: Check,
     pub security: Check,
     pub scope: Scope,
-    /// What the Judge itself said; nothing where that is unclear.
+    /// The Judge's own verdict; `None` where that is unclear.
     pub judge: Option<bool>,
 }
 
@@ -38,7 +39,7 @@ pub fn objections(battery: Battery, policy: &LoopPolicy) -> Vec<&'static str> {
     let mut against = Vec::new();
     match battery.security {
         Check::Failed => against.push("security issue, nothing is committed"),
-        // The scan is ours: where it did not run, nobody looked.
+        // The scan is the program's own: where it did not run, nothing was checked.
         Check::Missing => against.push("security was not looked at"),
         Check::Passed => {}
     }

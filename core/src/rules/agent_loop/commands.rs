@@ -1,5 +1,5 @@
-//! Commands that nobody runs without a person's yes (PJ-34). They are looked for in plans and in changes; a text that
-//! only speaks of one is found too, which is the careful side.
+//! Commands that need a person's approval (PJ-34). They are looked for in plans and in changes; a text that
+//! only mentions one is found too, which is the careful side.
 
 /// The first forbidden command of a text: its line, counted from 1, and the pattern that matched.
 pub fn forbidden<'p>(text: &str, patterns: &'p [String]) -> Option<(usize, &'p str)> {
@@ -30,7 +30,7 @@ fn matches(line: &[String], pattern: &str) -> bool {
     (0..).zip(line).any(|(at, word)| begins(word) && follows(line.get(at + 1..).unwrap_or(&[]), rest))
 }
 
-/// Whether a pattern goes on behind its first word.
+/// Whether a pattern has more than its first word.
 fn follows(line: &[String], pattern: &[String]) -> bool {
     let Some((wanted, rest)) = pattern.split_first() else { return true };
     if wanted == ".." {

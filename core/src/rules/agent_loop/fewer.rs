@@ -1,5 +1,5 @@
 //! Which tests are run once the whole suite has crashed (PJ-50): those that the change touches, where the runner can be
-//! told so.
+//! told that.
 //!
 //! A command is only taken apart if it is plain words: what a shell makes of anything else is not ours to guess. The
 //! same goes for the names of files, which agents choose.
@@ -7,7 +7,7 @@
 /// Beyond this it is the whole suite again.
 const FILES_AT_MOST: usize = 50;
 
-/// What may stand before the runner, word by word.
+/// What may come before the runner, word by word.
 const BEFORE: [&[&str]; 12] = [
     &["npx"],
     &["bunx"],
@@ -23,7 +23,7 @@ const BEFORE: [&[&str]; 12] = [
     &["env"],
 ];
 
-/// How a runner is told what to run.
+/// How a runner is given the tests to run.
 #[derive(Clone, Copy)]
 enum Takes {
     /// Files with one of these endings.
@@ -150,8 +150,8 @@ fn picked<'a>(takes: Takes, files: impl Iterator<Item = &'a str>, rest: &[&str])
     (1..=FILES_AT_MOST).contains(&picked.len()).then_some(picked)
 }
 
-/// By its own name: what only lies beside tests, such as what they share, is none, and a runner that finds no test in what
-/// it is told fails.
+/// By its own name: a file beside tests, such as shared helpers, is none, and a runner that finds no test in what
+/// it is given fails.
 fn is_test(path: &str, endings: &[&str]) -> bool {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let Some((stem, ending)) = name.rsplit_once('.') else { return false };
@@ -162,7 +162,7 @@ fn is_test(path: &str, endings: &[&str]) -> bool {
     named && endings.contains(&ending)
 }
 
-/// A word that asks for more than what was picked, such as the folder it lies in.
+/// A word that asks for more than what was picked, such as the folder it is in.
 fn covers(word: &str, picked: &[String]) -> bool {
     if matches!(word, "." | "./" | "./..." | "..." | "--all-targets" | "--tests") {
         return true;

@@ -1,4 +1,5 @@
-//! Whether a goal says enough to begin with (PJ-01, PJ-40). Words are counted, not understood: the Planner asks the rest.
+//! Whether a goal is specific enough to begin with (PJ-01, PJ-40). Words are counted, not understood: the Planner asks
+//! the rest.
 
 use crate::model::LoopPolicy;
 

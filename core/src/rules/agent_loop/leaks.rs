@@ -1,6 +1,7 @@
-//! What an added line gives away (PJ-44): credentials, and ways around a check of who somebody is. Both are tables; a
+//! Leaks in an added line (PJ-44): credentials, and ways around authentication. Both are tables; a
 //! pattern is there if it is rarely wrong, since a finding blocks the step. What was found is shown masked.
 
+use crate::model::named::named;
 use crate::rules::signs;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,18 +12,11 @@ pub struct Leak {
     pub shown: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeakKind {
-    Credential,
-    Bypass,
-}
-
-impl LeakKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            LeakKind::Credential => "credential",
-            LeakKind::Bypass => "authorization bypass",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LeakKind {
+        Credential = "credential",
+        Bypass = "authorization bypass",
     }
 }
 
@@ -93,7 +87,7 @@ const SECRETS: [&str; 10] = [
     "passphrase",
 ];
 
-/// Parts of a value that make it nobody's secret.
+/// Parts of a value that show that it is no secret.
 const PLACEHOLDERS: [&str; 15] = [
     "example",
     "changeme",
@@ -112,8 +106,8 @@ const PLACEHOLDERS: [&str; 15] = [
     "env",
 ];
 
-/// All there is in one added line of a file; at most one of each class.
-pub fn found(path: &str, line: &str) -> Vec<Leak> {
+/// The leaks in one added line of a file; at most one of each class.
+pub fn leaks_in(path: &str, line: &str) -> Vec<Leak> {
     let is_test = signs::is_test_path(path);
     let credential = token(line)
         .or_else(|| in_address(line))
@@ -189,13 +183,13 @@ fn literal(line: &str) -> Option<(&'static str, String)> {
     real.then(|| ("password", masked(value)))
 }
 
-/// A value that looks made by a machine, under a name that says so; in tests too.
+/// A value that looks made by a machine, under a telling name; in tests too.
 fn machine_made(line: &str) -> Option<(&'static str, String)> {
     let kind = signs::credential(line).filter(|kind| *kind == "secret value");
     kind.map(|kind| (kind, "not shown".to_owned()))
 }
 
-/// Neither a template nor a stand-in.
+/// Neither a template nor a placeholder.
 fn is_value(value: &str) -> bool {
     !value.starts_with(['$', '{', '<', '%', '#', '@'])
         && !value.contains("${")

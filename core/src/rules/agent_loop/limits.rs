@@ -1,28 +1,21 @@
 //! How much one step may change (PJ-30, PC-01), and the one exception (PJ-52). Counted from the real diff.
 
+use crate::model::named::named;
 use crate::model::{LimitMode, LoopPolicy, Risk};
 
 pub use crate::model::StepSize as Size;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Within,
-    /// A little over, in documentation of low risk: the Judge may allow it.
-    Tolerated,
-    Exceeded,
-}
-
-impl Scope {
-    pub fn name(self) -> &'static str {
-        match self {
-            Scope::Within => "within",
-            Scope::Tolerated => "tolerated",
-            Scope::Exceeded => "exceeded",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Scope {
+        Within = "within",
+        /// A little over, in documentation of low risk: the Judge may allow it.
+        Tolerated = "tolerated",
+        Exceeded = "exceeded",
     }
 }
 
-/// A risk that nobody named is not low.
+/// An unnamed risk is not low.
 pub fn scope(size: Size, risk: Option<Risk>, policy: &LoopPolicy) -> Scope {
     let holds = |lines: bool, files: bool| match policy.limit_mode {
         LimitMode::EitherSuffices => lines || files,

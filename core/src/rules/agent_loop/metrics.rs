@@ -1,6 +1,7 @@
-//! What is told about loops: alerts while one runs (PJ-60..PJ-63, PC-11), figures over all of them with their goals
+//! What is reported about loops: alerts while one runs (PJ-60..PJ-63, PC-11), figures over all of them with their goals
 //! (PJ-64..PJ-68). Alerts stop nothing.
 
+use crate::model::named::named;
 use crate::model::{LoopPolicy, Risk};
 
 /// A loop at one moment.
@@ -43,23 +44,17 @@ pub struct Tally {
     pub approval_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Light {
-    Green,
-    Red,
-    /// Nothing to measure yet.
-    Dark,
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Light {
+        Green = "green",
+        Red = "red",
+        /// Nothing to measure yet.
+        Dark = "-",
+    }
 }
 
 impl Light {
-    pub fn name(self) -> &'static str {
-        match self {
-            Light::Green => "green",
-            Light::Red => "red",
-            Light::Dark => "-",
-        }
-    }
-
     fn of(any: u32, good: bool) -> Light {
         match (any, good) {
             (0, _) => Light::Dark,

@@ -1,5 +1,5 @@
-//! The rules of the Human/Planner/Actor/Judge loop: how far a step may go, what a Judge's battery comes to, when a person
-//! is asked, what is told about it all. Their tables stand in `docs/rules/loop.md`.
+//! The rules of the Human/Planner/Actor/Judge loop: how far a step may go, the result of the Judge's checks, when a
+//! person is asked, what is reported. Their tables are in `docs/rules/loop.md`.
 
 pub mod battery;
 pub mod commands;

@@ -1,54 +1,27 @@
 //! What follows when something goes wrong in a step (PJ-46, PJ-50..PJ-52, PC-03).
 
 use crate::model::LoopPolicy;
+use crate::model::named::named;
 
-/// What went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopFault {
-    ReadTimeout,
-    Network,
-    TestCrash,
-    FileNotFound,
-    Unparsable,
-    ForbiddenCommand,
-    Unrecoverable,
-    WriteFailed,
-    UnclearInstructions,
-    PartialStep,
-    LimitExceeded,
+named! {
+    /// What went wrong.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum LoopFault {
+        ReadTimeout = "read_timeout",
+        Network = "network",
+        TestCrash = "test_crash",
+        FileNotFound = "file_not_found",
+        Unparsable = "unparsable",
+        ForbiddenCommand = "forbidden_command",
+        Unrecoverable = "unrecoverable",
+        WriteFailed = "write_failed",
+        UnclearInstructions = "unclear_instructions",
+        PartialStep = "partial_step",
+        LimitExceeded = "limit_exceeded",
+    }
 }
 
 impl LoopFault {
-    pub const ALL: [LoopFault; 11] = [
-        LoopFault::ReadTimeout,
-        LoopFault::Network,
-        LoopFault::TestCrash,
-        LoopFault::FileNotFound,
-        LoopFault::Unparsable,
-        LoopFault::ForbiddenCommand,
-        LoopFault::Unrecoverable,
-        LoopFault::WriteFailed,
-        LoopFault::UnclearInstructions,
-        LoopFault::PartialStep,
-        LoopFault::LimitExceeded,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            LoopFault::ReadTimeout => "read_timeout",
-            LoopFault::Network => "network",
-            LoopFault::TestCrash => "test_crash",
-            LoopFault::FileNotFound => "file_not_found",
-            LoopFault::Unparsable => "unparsable",
-            LoopFault::ForbiddenCommand => "forbidden_command",
-            LoopFault::Unrecoverable => "unrecoverable",
-            LoopFault::WriteFailed => "write_failed",
-            LoopFault::UnclearInstructions => "unclear_instructions",
-            LoopFault::PartialStep => "partial_step",
-            LoopFault::LimitExceeded => "limit_exceeded",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<LoopFault> {
         LoopFault::ALL.into_iter().find(|trouble| trouble.name() == word)
     }
@@ -57,7 +30,7 @@ impl LoopFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     Retry,
-    /// After a pause of so many milliseconds.
+    /// After a pause of N milliseconds.
     RetryAfter(u64),
     /// With some of the tests.
     RetryWithFewer,
@@ -65,12 +38,12 @@ pub enum Remedy {
     ToPlanner,
     /// FAIL, and a person decides.
     ToHuman,
-    /// Told, and sent again once; the next agent has nothing to go on without it.
+    /// Reported, and started again once; the next agent can't work without it.
     AskAgain,
 }
 
 impl Remedy {
-    pub fn said(self) -> String {
+    pub fn describe(self) -> String {
         match self {
             Remedy::Retry => "retry".to_owned(),
             Remedy::RetryAfter(ms) => format!("retry after {ms} ms"),

@@ -1,26 +1,19 @@
-//! Whether a person must say yes before the Actor starts (PJ-21, PJ-61, MX-03, MX-06, PC-13).
+//! Whether a person must approve before the Actor starts (PJ-21, PJ-61, MX-03, MX-06, PC-13).
 
+use crate::model::named::named;
 use crate::model::{LoopPolicy, Risk};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
-    Open,
-    /// It goes on, and is told.
-    Told,
-    Ask,
-}
-
-impl Gate {
-    pub fn name(self) -> &'static str {
-        match self {
-            Gate::Open => "open",
-            Gate::Told => "told",
-            Gate::Ask => "ask",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Gate {
+        Open = "open",
+        /// It continues, with a notice.
+        Told = "told",
+        Ask = "ask",
     }
 }
 
-/// The graver of what the Planner says and what the kinds of work amount to. Nobody's word is not low.
+/// The higher of the Planner's risk and that of the kinds of work. An unnamed risk is not low.
 pub fn of(said: Option<Risk>, kinds: &[&str], policy: &LoopPolicy) -> Risk {
     let risks = &policy.risks;
     let holds = |list: &[String], kind: &str| list.iter().any(|known| known.eq_ignore_ascii_case(kind));
@@ -32,7 +25,7 @@ pub fn of(said: Option<Risk>, kinds: &[&str], policy: &LoopPolicy) -> Risk {
     said.unwrap_or(Risk::Medium).max(kinds.iter().map(of_kind).max().unwrap_or(Risk::Low))
 }
 
-/// `approved`: a person said yes to this very plan. A low confidence is a question as well.
+/// `approved`: a person approved this very plan. A low confidence is a question as well.
 pub fn gate(risk: Risk, confidence: Option<u32>, approved: bool, policy: &LoopPolicy) -> Gate {
     let unsure = confidence.is_some_and(|confidence| confidence < policy.confidence_floor);
     match risk {

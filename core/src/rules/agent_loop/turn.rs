@@ -1,7 +1,8 @@
 //! From a routed block to what it means in the state at hand: the bridge between the cycle file and the states.
 //!
-//! Nobody speaks for anybody else. Only whoever's turn it is is heard, apart from a person, who may stop at any time. A person's words mean what the
-//! state asks about: the same "go on, Planner" is an answer, a request for changes or a restart.
+//! No agent writes for another. Only the agent whose turn it is counts, apart from a person, who may stop at any time.
+//! A person's words mean what the state asks about: the same "go on, Planner" is an answer, a request for changes or a
+//! restart.
 
 use super::states::{State, TurnEvent};
 use crate::model::{Speaker, Token};
@@ -9,10 +10,10 @@ use crate::model::{Speaker, Token};
 /// A block that was routed (see [`crate::read::signal::route`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoutedSignal {
-    /// Whose text the block stands in; what stands in the cycle file behind our last mark is a person's.
+    /// The author of the text the block is in; text in the cycle file after our last mark is a person's.
     pub by: Speaker,
     pub agent: Speaker,
-    /// Nothing for a result that nobody can tell.
+    /// `None` for an unclear result.
     pub result: Option<Token>,
     pub next: Speaker,
     /// What the program itself knows about it.
@@ -21,26 +22,26 @@ pub struct RoutedSignal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TurnFacts {
-    /// The gate asks before somebody acts on this plan.
+    /// The gate asks before this plan is acted on.
     pub gated: bool,
-    /// A forbidden command, or a blocker that nobody can remove.
+    /// A forbidden command, or a blocker that can't be removed.
     pub grave: bool,
-    /// The battery has objections.
+    /// The checks have objections.
     pub objections: bool,
-    /// The step is larger than allowed: whatever the Actor says, it has failed (PJ-30).
+    /// The step is larger than allowed: it has failed whatever the Actor reports (PJ-30).
     pub oversized: bool,
-    /// It says it is done and changed nothing.
+    /// It reports that it is done and changed nothing.
     pub nothing_done: bool,
 }
 
-/// What a block means here; or why it means nothing.
-pub fn heard(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
+/// The event a block amounts to in this state; or why it amounts to none.
+pub fn event_of(state: State, said: RoutedSignal) -> Result<TurnEvent, String> {
     if said.by != said.agent {
         return Err(format!("the {} writes in the name of the {}", said.by.name(), said.agent.name()));
     }
     if said.agent != Speaker::Human && state.whose() != Some(said.agent) {
         let turn = state.whose().map_or("nobody", Speaker::name);
-        return Err(format!("the {} speaks, and it is the turn of {turn}", said.agent.name()));
+        return Err(format!("the {} writes out of turn: it is the turn of {turn}", said.agent.name()));
     }
     let meant = match said.agent {
         Speaker::Human => of_human(state, said),

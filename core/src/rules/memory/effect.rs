@@ -1,10 +1,10 @@
-//! Whether what was told helped (BX-30).
+//! Whether injected lessons helped (BX-30).
 
 use super::Shared;
 use crate::event::Tracked;
 use crate::model::{Lesson, Memory};
 
-/// A lesson that was told, and how near the nearest finding of the run came to it.
+/// A lesson that was injected, and how near the nearest finding of the run came to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
     pub lesson_id: String,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Lived, Shared};
 use crate::event::Tracked;
+use crate::model::named::named;
 use crate::model::{Lesson, LessonKind, Memory, Severity};
 use crate::rules::convergence::keywords;
 use crate::text::short_line;
@@ -14,70 +15,49 @@ use crate::text::short_line;
 pub struct LessonUpdate {
     pub lesson: Lesson,
     pub what: LessonChange,
-    /// It is told no more.
+    /// It is injected no more.
     pub archived: Option<Archived>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LessonChange {
-    /// Seen for the first time.
-    Created,
-    /// Seen in one more run.
-    Reinforced,
-    /// Seen again, and open for several cycles (AF-112).
-    DoublyReinforced,
-    /// Told, and the same came back (AF-145).
-    Ineffective,
-    /// Not seen in this run.
-    Unseen,
-    /// Not seen for so long that it lost one.
-    Decayed,
-}
-
-impl LessonChange {
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonChange::Created => "created",
-            LessonChange::Reinforced => "reinforced",
-            LessonChange::DoublyReinforced => "doubly_reinforced",
-            LessonChange::Ineffective => "ineffective",
-            LessonChange::Unseen => "unseen",
-            LessonChange::Decayed => "decayed",
-        }
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LessonChange {
+        /// Seen for the first time.
+        Created = "created",
+        /// Seen in one more run.
+        Reinforced = "reinforced",
+        /// Seen again, and open for several cycles (AF-112).
+        DoublyReinforced = "doubly_reinforced",
+        /// It was injected, and the same finding came back (AF-145).
+        Ineffective = "ineffective",
+        /// Not seen in this run.
+        Unseen = "unseen",
+        /// Not seen for so long that it lost one.
+        Decayed = "decayed",
     }
 }
 
-/// Why a lesson was put away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Archived {
-    Decayed,
-    Ineffective,
-    /// The user said so.
-    Forgotten,
-    /// There were too many.
-    CrowdedOut,
+named! {
+    /// Why a lesson was put away.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Archived {
+        Decayed = "decayed",
+        Ineffective = "ineffective",
+        /// The user archived it.
+        Forgotten = "forgotten",
+        /// There were too many.
+        CrowdedOut = "crowded_out",
+    }
 }
 
 impl Archived {
-    pub const ALL: [Archived; 4] =
-        [Archived::Decayed, Archived::Ineffective, Archived::Forgotten, Archived::CrowdedOut];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Archived::Decayed => "decayed",
-            Archived::Ineffective => "ineffective",
-            Archived::Forgotten => "forgotten",
-            Archived::CrowdedOut => "crowded_out",
-        }
-    }
-
     pub fn parse(word: &str) -> Option<Archived> {
         Archived::ALL.into_iter().find(|why| why.name() == word)
     }
 }
 
 /// Whether a lesson put away for this reason stays away: what the user forgot, or what never helped, is not learned
-/// anew at its next occasion.
+/// again at its next occasion.
 pub fn retires(why: Archived) -> bool {
     matches!(why, Archived::Forgotten | Archived::Ineffective)
 }
@@ -191,7 +171,7 @@ fn reinforce(
     lived: &Lived,
     policy: &Memory,
 ) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.frequency = lesson.frequency.saturating_add(if lasting { policy.persistent_boost } else { 1 });
     let grave = |name: &str| {
         [Severity::Info, Severity::Warning, Severity::Critical].iter().position(|s| s.name() == name)
@@ -204,7 +184,7 @@ fn reinforce(
 }
 
 fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
-    let mut lesson = seen(lesson, lived);
+    let mut lesson = seen_again(lesson, lived);
     lesson.ineffective = lesson.ineffective.saturating_add(1);
     lesson.frequency = lesson.frequency.saturating_sub(1);
     let useless = lesson.ineffective >= policy.ineffective_limit || lesson.frequency == 0;
@@ -215,7 +195,7 @@ fn blame(lesson: &Lesson, lived: &Lived, policy: &Memory) -> LessonUpdate {
     }
 }
 
-fn seen(lesson: &Lesson, lived: &Lived) -> Lesson {
+fn seen_again(lesson: &Lesson, lived: &Lived) -> Lesson {
     Lesson { last_seen_run: lived.run_id.clone(), runs_since_last_seen: 0, ..lesson.clone() }
 }
 

@@ -18,7 +18,7 @@ pub struct Lived {
     pub policy: Policy,
     /// At least one cycle was reviewed to its end.
     pub reviewed: bool,
-    /// Everybody who was sent.
+    /// All agents that were started.
     pub sent: BTreeSet<String>,
     /// Every finding that was followed, with the longest time it was open.
     pub findings: Vec<Tracked>,
@@ -26,7 +26,7 @@ pub struct Lived {
     pub resolved: Vec<Tracked>,
     /// WARNINGs open at the end.
     pub warnings: u32,
-    /// Lessons that were told and whose finding came back all the same (AF-145).
+    /// Lessons that were injected and whose finding came back all the same (AF-145).
     pub blamed: BTreeSet<String>,
     /// Warnings have been put off for too long (AF-146).
     pub broken_window: bool,
@@ -74,8 +74,8 @@ impl Lived {
         lived
     }
 
-    /// A run that waits for an answer, or only planned, has not been judged yet; and where nobody looked, nothing was
-    /// seen and nothing was missing.
+    /// A run that waits for an answer, or only planned, has not been judged yet; and where there was no review, nothing
+    /// was seen and nothing was missing.
     pub fn is_over(&self) -> bool {
         let over = match self.status {
             Some(
@@ -95,8 +95,8 @@ impl Lived {
         self.status == Some(RunStatus::Merged)
     }
 
-    /// Each lesson that somebody who was sent was told, with whom.
-    pub fn told(&self) -> BTreeMap<&str, Vec<&str>> {
+    /// The lessons injected into prompts of agents that were started, each with these agents.
+    pub fn injected_lessons(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut told: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (archetype, ids) in self.past.told.iter().filter(|(archetype, _)| self.sent.contains(*archetype))
         {

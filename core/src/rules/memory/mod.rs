@@ -1,9 +1,9 @@
 //! What earlier runs teach the next ones (AF-013, AF-112, AF-121, AF-175..AF-177, BX-30).
 //!
-//! Four questions, a file each: what is told to whom ([`tell`]), what a finished run changes ([`learn`]), whether
-//! a lesson helped ([`effects`]), and whether something is back that was resolved before ([`regressions`]). They are
-//! arithmetic on words and whole numbers; files, locks and ids lie with the host. Lessons are other people's text:
-//! they are shown as data, and nothing here acts on what they say (D-15).
+//! Four questions, a file each: which lessons an agent gets ([`tell`]), what a finished run changes ([`learn`]),
+//! whether a lesson helped ([`effects`]), and whether something is back that was resolved before ([`regressions`]).
+//! They are arithmetic on words and whole numbers; files, locks and ids are the host's. Lessons are other people's
+//! text: they are shown as data, and nothing here acts on their content (D-15).
 
 mod effect;
 mod learn;
@@ -19,7 +19,7 @@ pub use effect::{Effect, effects};
 pub use learn::{Archived, LessonChange, LessonUpdate, crowded_out, learn, retires, tags};
 pub use lived::Lived;
 pub use regress::{Regression, mark, regressions};
-pub use tell::{LessonReason, Telling, said, select, tell, told_text};
+pub use tell::{LessonReason, Telling, decision_points, lessons_section, select, tell};
 
 /// The domain of a lesson that holds everywhere.
 pub const GENERAL: &str = "general";

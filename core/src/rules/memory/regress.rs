@@ -13,7 +13,7 @@ pub struct Regression {
     pub run_id: String,
 }
 
-/// The same file, the same category, and at least so many of the same words. Lines move and reviewers differ from run
+/// The same file, the same category, and at least N of the same words. Lines move and reviewers differ from run
 /// to run, so neither counts. `past` is oldest first; the latest run that resolved it is named.
 pub fn regressions(open: &[Tracked], past: &[Resolved], policy: &Memory) -> Vec<Regression> {
     let same = |found: &Tracked, old: &Resolved| {

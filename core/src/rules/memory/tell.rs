@@ -1,4 +1,4 @@
-//! Which lessons an archetype is told (AF-013, BX-30, AF-156).
+//! Which lessons are injected into an archetype's prompt (AF-013, BX-30, AF-156).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,30 +6,23 @@ use std::fmt::Write;
 
 use super::GENERAL;
 use crate::event::Past;
+use crate::model::named::named;
 use crate::model::{Boundaries, Lesson, LessonKind, Memory, Policy};
 
-/// Why a lesson is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LessonReason {
-    /// The user wants it so.
-    Preference,
-    /// Seen so often that it goes to everybody.
-    Frequent,
-    /// Seen often enough, in this domain, for this archetype.
-    Recurring,
-}
-
-impl LessonReason {
-    pub fn name(self) -> &'static str {
-        match self {
-            LessonReason::Preference => "preference",
-            LessonReason::Frequent => "frequent",
-            LessonReason::Recurring => "recurring",
-        }
+named! {
+    /// Why a lesson is injected.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LessonReason {
+        /// The user wants it so.
+        Preference = "preference",
+        /// Seen so often that it goes to everybody.
+        Frequent = "frequent",
+        /// Seen often enough, in this domain, for this archetype.
+        Recurring = "recurring",
     }
 }
 
-/// What one archetype is told.
+/// The lessons for one archetype.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telling<'a> {
     /// The most frequent first.
@@ -38,7 +31,7 @@ pub struct Telling<'a> {
     pub candidates: usize,
 }
 
-/// Too many lessons are read by nobody: above the limit of a brief only the very first few are told (AF-156).
+/// Too many lessons are ignored by models: above the limit of a brief only the first few are injected (AF-156).
 pub fn tell<'a>(
     lessons: &'a [Lesson],
     domain: &str,
@@ -73,7 +66,7 @@ fn fits(lesson: &Lesson, domain: &str, archetype: &str, memory: &Memory) -> Opti
     (lesson.frequency >= memory.inject_threshold && here && for_this_one).then_some(LessonReason::Recurring)
 }
 
-/// The same for everybody who may be sent. The past keeps the lessons that anybody is told, and to whom which.
+/// The same for every agent that may be started. The past keeps the injected lessons, and which agent gets which.
 pub fn select<'n>(
     lessons: &[Lesson],
     domain: &str,
@@ -96,8 +89,12 @@ pub fn select<'n>(
     past.lessons = chosen.into_values().cloned().collect();
 }
 
-/// What there is to say about it when a run begins: the rule, what it looked at, what was decided.
-pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'static str, String, String)> {
+/// The decision points at the start of a run: the rule, the input, the decision.
+pub fn decision_points(
+    past: &Past,
+    team: &[String],
+    boundaries: &Boundaries,
+) -> Vec<(&'static str, String, String)> {
     let told = |name: &String| Some(format!("{name} {}", past.told.get(name)?.join(" ")));
     let told: Vec<String> = team.iter().filter_map(told).collect();
     let mut said = Vec::new();
@@ -122,9 +119,9 @@ pub fn said(past: &Past, team: &[String], boundaries: &Boundaries) -> Vec<(&'sta
     said
 }
 
-/// The section of a brief; the brief puts it between fences. What this run has shown to be of no help is not told
+/// The section of a brief; the brief puts it between fences. What this run has shown to be of no help is not injected
 /// again (AF-145).
-pub fn told_text(past: &Past, archetype: &str, ineffective: &BTreeSet<String>) -> Option<String> {
+pub fn lessons_section(past: &Past, archetype: &str, ineffective: &BTreeSet<String>) -> Option<String> {
     let ids: Vec<&String> =
         past.told.get(archetype)?.iter().filter(|id| !ineffective.contains(*id)).collect();
     if ids.is_empty() {

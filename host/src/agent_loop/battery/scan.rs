@@ -57,7 +57,7 @@ pub(crate) fn added_text(
 impl Scan {
     fn take(&mut self, added: &Added<'_>) {
         self.lines += u64::from(added.first);
-        for leak in leaks::found(added.path, added.text) {
+        for leak in leaks::leaks_in(added.path, added.text) {
             if self.spotted.len() == TOLD {
                 self.left_out = self.left_out.saturating_add(1);
                 continue;

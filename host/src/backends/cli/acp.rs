@@ -13,6 +13,8 @@ const COMMAND: &str = "__acp";
 
 pub(super) const CLIENT: Client = Client {
     name: "acp",
+    form: "acp:<command line>",
+    title: "any agent that speaks the Agent Client Protocol",
     vendor: "ACP",
     program: "",
     rest: Rest::Command,
@@ -26,15 +28,15 @@ pub(super) const CLIENT: Client = Client {
     hear: own::hear,
 };
 
-fn command(errand: &CommandInputs<'_>) -> Start {
+fn command(inputs: &CommandInputs<'_>) -> Start {
     let mut args = vec![COMMAND.into()];
-    if errand.writes {
+    if inputs.writes {
         args.push("--writes".into());
     }
-    if let Some(session) = errand.resumes {
+    if let Some(session) = inputs.resumes {
         args.push(format!("--resumes={}", session.id).into());
     }
-    args.extend(["--".into(), errand.model.into()]);
-    let invocation = Invocation { program: errand.me.into(), args };
+    args.extend(["--".into(), inputs.model.into()]);
+    let invocation = Invocation { program: inputs.me.into(), args };
     Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
 }

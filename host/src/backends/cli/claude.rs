@@ -1,7 +1,7 @@
 //! Claude Code: `claude -p` with its stream of JSON lines.
 //!
 //! What to beware of: `subtype` says success even when the provider refused; a run that ends without a `result` line
-//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a conversation taken up again
+//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a resumed conversation
 //! `total_cost_usd` is the sum of all of it.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -17,6 +17,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "claude",
+    form: "claude[:<model>]",
+    title: "Claude Code",
     vendor: "Anthropic",
     program: "claude",
     rest: Rest::Model,
@@ -39,25 +41,25 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = "Read,Grep,Glob";
 const WRITING: [&str; 4] = ["Bash", "Edit", "Write", "NotebookEdit"];
 
-fn command(errand: &CommandInputs<'_>) -> Start {
-    let tools = if errand.writes { format!("{READING},{}", WRITING.join(",")) } else { READING.to_owned() };
-    let model = match (errand.model, errand.tier) {
+fn command(inputs: &CommandInputs<'_>) -> Start {
+    let tools = if inputs.writes { format!("{READING},{}", WRITING.join(",")) } else { READING.to_owned() };
+    let model = match (inputs.model, inputs.tier) {
         ("", Tier::Haiku) => "haiku",
         ("", Tier::Sonnet) => "sonnet",
         ("", Tier::Opus) => "opus",
         (named, _) => named,
     };
-    let mode = if errand.writes { "acceptEdits" } else { "default" };
+    let mode = if inputs.writes { "acceptEdits" } else { "default" };
     let mut args: Vec<&str> = vec!["-p", "--output-format", "stream-json", "--verbose", "--model", model];
-    // The tools it has are those it may use: nobody is there to be asked.
+    // The tools it has are those it may use: there is no user to ask.
     args.extend(["--tools", &tools, "--allowedTools", &tools, "--permission-mode", mode]);
     // Neither the user's nor the repository's settings, hooks and servers; no advertising in commits.
     args.extend(["--setting-sources", "", "--strict-mcp-config"]);
     args.extend(["--settings", r#"{"attribution":{"commit":"","pr":""}}"#]);
-    if let Some(schema) = errand.schema {
+    if let Some(schema) = inputs.schema {
         args.extend(["--json-schema", schema]);
     }
-    if let Some(session) = errand.resumes {
+    if let Some(session) = inputs.resumes {
         args.extend(["--resume", &session.id]);
     }
     let mut env = pairs(&[
@@ -67,12 +69,12 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         ("DISABLE_TELEMETRY", "1"),
         ("DISABLE_ERROR_REPORTING", "1"),
     ]);
-    env.extend(errand.owned(&CLIENT));
-    env.push(("CLAUDE_CONFIG_DIR".into(), errand.home.into()));
-    let login = errand.users_folder("CLAUDE_CONFIG_DIR", ".claude");
+    env.extend(inputs.owned(&CLIENT));
+    env.push(("CLAUDE_CONFIG_DIR".into(), inputs.home.into()));
+    let login = inputs.users_folder("CLAUDE_CONFIG_DIR", ".claude");
     let lent = login.map(|folder| Lent {
         from: folder.join(".credentials.json"),
-        to: errand.home.join(".credentials.json"),
+        to: inputs.home.join(".credentials.json"),
     });
     let args = args.into_iter().map(Into::into).collect();
     Start {
@@ -115,7 +117,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(block: &Value) -> Option<String> {
     let input = block.get("input").unwrap_or(&Value::Null);
     match (text(block, "type"), text(block, "name")) {

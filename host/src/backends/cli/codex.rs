@@ -1,7 +1,8 @@
 //! Codex: `codex exec --json` with its stream of events.
 //!
 //! What to beware of: an `error` event is an attempt to get over something, only `turn.failed` is the end; without a
-//! network it never ends by itself; it does not check a schema it was given; it has no prices; in a conversation taken up again it counts all tokens of it.
+//! network it never ends by itself; it does not check a schema it was given; it has no prices; in a resumed
+//! conversation it counts all tokens of it.
 
 use archeflow_core::event::{Failure, Tokens};
 use archeflow_core::model::Tier;
@@ -15,6 +16,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "codex",
+    form: "codex[:<model>]",
+    title: "Codex",
     vendor: "OpenAI",
     program: "codex",
     rest: Rest::Model,
@@ -28,31 +31,31 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-fn command(errand: &CommandInputs<'_>) -> Start {
-    let sandbox = if errand.writes { "workspace-write" } else { "read-only" };
+fn command(inputs: &CommandInputs<'_>) -> Start {
+    let sandbox = if inputs.writes { "workspace-write" } else { "read-only" };
     let mut args: Vec<std::ffi::OsString> = Vec::new();
     args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
-    args.extend(["-C".into(), errand.tree.into(), "-s".into(), sandbox.into()]);
+    args.extend(["-C".into(), inputs.tree.into(), "-s".into(), sandbox.into()]);
     args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
-    if let Some(model) = model(errand) {
+    if let Some(model) = model(inputs) {
         args.extend(["-m".into(), model.into()]);
     }
-    if let Some(url) = errand.variable("OPENAI_BASE_URL").and_then(|url| url.to_str()) {
+    if let Some(url) = inputs.variable("OPENAI_BASE_URL").and_then(|url| url.to_str()) {
         args.extend(["-c".into(), r#"model_provider="archeflow""#.into(), "-c".into(), provider(url).into()]);
     }
-    let schema = errand.schema.map(|schema| (errand.home.join("answer.schema.json"), schema.to_owned()));
+    let schema = inputs.schema.map(|schema| (inputs.home.join("answer.schema.json"), schema.to_owned()));
     if let Some((path, _)) = &schema {
         args.extend(["--output-schema".into(), path.into()]);
     }
-    if let Some(session) = errand.resumes {
+    if let Some(session) = inputs.resumes {
         args.extend(["resume".into(), session.id.clone().into()]);
     }
     args.push("-".into());
-    let mut env = vec![("CODEX_HOME".into(), errand.home.into())];
-    let key = errand.variable("CODEX_API_KEY").or_else(|| errand.variable("OPENAI_API_KEY"));
+    let mut env = vec![("CODEX_HOME".into(), inputs.home.into())];
+    let key = inputs.variable("CODEX_API_KEY").or_else(|| inputs.variable("OPENAI_API_KEY"));
     env.extend(key.map(|key| ("CODEX_API_KEY".into(), key.to_owned())));
-    let login = errand.users_folder("CODEX_HOME", ".codex");
-    let lent = login.map(|folder| Lent { from: folder.join("auth.json"), to: errand.home.join("auth.json") });
+    let login = inputs.users_folder("CODEX_HOME", ".codex");
+    let lent = login.map(|folder| Lent { from: folder.join("auth.json"), to: inputs.home.join("auth.json") });
     Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
@@ -63,9 +66,9 @@ fn command(errand: &CommandInputs<'_>) -> Start {
 
 /// What the client itself calls affordable, its workhorse, and made for the most demanding work. What another provider
 /// has is not known here.
-fn model<'a>(errand: &CommandInputs<'a>) -> Option<&'a str> {
-    match (errand.model, errand.tier) {
-        ("", _) if errand.variable("OPENAI_BASE_URL").is_some() => None,
+fn model<'a>(inputs: &CommandInputs<'a>) -> Option<&'a str> {
+    match (inputs.model, inputs.tier) {
+        ("", _) if inputs.variable("OPENAI_BASE_URL").is_some() => None,
         ("", Tier::Haiku) => Some("gpt-6-luna"),
         ("", Tier::Sonnet) => Some("gpt-6.1-sol"),
         ("", Tier::Opus) => Some("gpt-6-astra"),
@@ -154,7 +157,7 @@ fn tokens(usage: &Value) -> Tokens {
     }
 }
 
-/// It passes on what the provider said, sometimes with the status in the middle of a sentence.
+/// It passes on the provider's message, sometimes with the status in the middle of a sentence.
 fn kind(said: &str) -> Failure {
     let status = ["unexpected status ", "last status: "].iter().find_map(|before| {
         let (_, rest) = said.split_once(before)?;

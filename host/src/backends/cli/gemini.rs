@@ -19,6 +19,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "gemini",
+    form: "gemini[:<model>]",
+    title: "Gemini CLI",
     vendor: "Google",
     program: "gemini",
     rest: Rest::Model,
@@ -44,15 +46,15 @@ pub(super) const CLIENT: Client = Client {
 const READING: &str = r#""read_file","read_many_files","grep_search","glob","list_directory""#;
 const WRITING: &str = r#""write_file","replace","run_shell_command""#;
 
-fn command(errand: &CommandInputs<'_>) -> Start {
-    let model = match (errand.model, errand.tier) {
+fn command(inputs: &CommandInputs<'_>) -> Start {
+    let model = match (inputs.model, inputs.tier) {
         ("", Tier::Haiku) => "flash-lite",
         ("", Tier::Sonnet) => "flash",
         ("", Tier::Opus) => "pro",
         (named, _) => named,
     };
     let mut args: Vec<&str> = vec!["-m", model, "-o", "stream-json"];
-    if let Some(session) = errand.resumes {
+    if let Some(session) = inputs.resumes {
         args.extend(["--resume", &session.id]);
     }
     let mut env = pairs(&[
@@ -62,10 +64,10 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         ("NO_BROWSER", "true"),
         ("NO_COLOR", "1"),
     ]);
-    env.extend(errand.owned(&CLIENT));
-    env.push(("GEMINI_CLI_HOME".into(), errand.home.into()));
-    let folder = errand.home.join(".gemini");
-    let users = errand.users_folder("GEMINI_CLI_HOME", "").map(|home| home.join(".gemini"));
+    env.extend(inputs.owned(&CLIENT));
+    env.push(("GEMINI_CLI_HOME".into(), inputs.home.into()));
+    let folder = inputs.home.join(".gemini");
+    let users = inputs.users_folder("GEMINI_CLI_HOME", "").map(|home| home.join(".gemini"));
     let logins = ["oauth_creds.json", "google_accounts.json"];
     let lent = users.iter().flat_map(|users| logins.map(|login| (users.join(login), folder.join(login))));
     Start {
@@ -76,17 +78,17 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         env,
         lent: lent.map(|(from, to)| Lent { from, to }).collect(),
         files: vec![
-            (folder.join("settings.json"), settings(errand)),
-            (folder.join("policies/archeflow.toml"), policy(errand.writes)),
+            (folder.join("settings.json"), settings(inputs)),
+            (folder.join("policies/archeflow.toml"), policy(inputs.writes)),
         ],
     }
 }
 
 /// The tools it has, how it signs in, and as few tries as it can be talked into.
-fn settings(errand: &CommandInputs<'_>) -> String {
-    let tools = if errand.writes { format!("{READING},{WRITING}") } else { READING.to_owned() };
-    let vertex = errand.variable("GOOGLE_GENAI_USE_VERTEXAI").is_some_and(|value| value == "true");
-    let sign_in = match errand.variable("GEMINI_API_KEY") {
+fn settings(inputs: &CommandInputs<'_>) -> String {
+    let tools = if inputs.writes { format!("{READING},{WRITING}") } else { READING.to_owned() };
+    let vertex = inputs.variable("GOOGLE_GENAI_USE_VERTEXAI").is_some_and(|value| value == "true");
+    let sign_in = match inputs.variable("GEMINI_API_KEY") {
         _ if vertex => "vertex-ai",
         Some(_) => "gemini-api-key",
         None => "oauth-personal",
@@ -96,7 +98,7 @@ fn settings(errand: &CommandInputs<'_>) -> String {
     )
 }
 
-/// Nobody is there to be asked: what the Maker may do, it may do unasked.
+/// There is no user to ask: the Maker's tools are allowed in advance.
 fn policy(writes: bool) -> String {
     let (which, decision) = if writes { (WRITING, "allow") } else { (WRITING, "deny") };
     let more = if writes { "allowRedirection = true\n" } else { "" };
@@ -125,7 +127,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
                 line.pointer("/error/type").and_then(Value::as_str),
                 Some("tool_not_registered" | "policy_violation")
             );
-            // The name of the tool stands at the beginning of the call's.
+            // The id of the call begins with the name of the tool.
             let tool = text(line, "tool_id").split("__").next().filter(|_| refused)?;
             heard.denied.push(tool.to_owned());
             Some(format!("was refused {tool}"))
@@ -138,7 +140,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(line: &Value) -> Option<String> {
     let input = line.get("parameters").unwrap_or(&Value::Null);
     Some(match text(line, "tool_name") {
@@ -155,7 +157,7 @@ fn close(line: &Value, heard: &mut ClientOutput) {
     heard.finished = true;
     let stats = line.get("stats").unwrap_or(&Value::Null);
     heard.tokens = Some(tokens(stats));
-    // At first it says the name it was given; which model that is, only here.
+    // First it reports the name it was given; the actual model only here.
     let models = stats.get("models").and_then(Value::as_object);
     if let Some(model) = models.and_then(|models| models.keys().next()) {
         model.clone_into(&mut heard.model);
@@ -183,7 +185,7 @@ fn tokens(stats: &Value) -> Tokens {
     }
 }
 
-/// The provider's answer in brackets, as JSON or only its message. Below that may stand the client's own advice.
+/// The provider's answer in brackets, as JSON or only its message. The client's own advice may follow.
 fn fault(message: &str) -> ClientFault {
     let (said, advice) = message.split_once("]\n").unwrap_or((message, ""));
     let said = said.trim_start_matches("[API Error: ").trim_end_matches(']');

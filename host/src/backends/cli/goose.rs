@@ -1,7 +1,7 @@
 //! Goose: `goose run --output-format stream-json`.
 //!
 //! What to beware of: it exits with 0 whatever the provider does; a failure is a message without an id, and a closing
-//! line without a number of tokens. In a conversation taken up again it counts all tokens of it. Its own tool for
+//! line without a number of tokens. In a resumed conversation it counts all tokens of it. Its own tool for
 //! working with files is all or nothing, so readers get the one that looks at the structure of code.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -15,6 +15,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "goose",
+    form: "goose[:<provider>/<model>]",
+    title: "Goose",
     vendor: "Goose",
     program: "goose",
     rest: Rest::Model,
@@ -48,22 +50,22 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-/// Every conversation has this name. Whoever goes on goes on with the last one: the home belongs to one archetype.
+/// Every conversation has this name. The last one is resumed: the home belongs to one archetype.
 const CONVERSATION: &str = "archeflow";
 
-fn command(errand: &CommandInputs<'_>) -> Start {
-    let tools = if errand.writes { "developer" } else { "analyze" };
+fn command(inputs: &CommandInputs<'_>) -> Start {
+    let tools = if inputs.writes { "developer" } else { "analyze" };
     let mut args: Vec<&str> = vec!["run", "-q", "--output-format", "stream-json"];
     args.extend(["--no-profile", "--with-builtin", tools]);
-    let (provider, model) = errand.model.split_once('/').unwrap_or(("", errand.model));
+    let (provider, model) = inputs.model.split_once('/').unwrap_or(("", inputs.model));
     for (flag, value) in [("--provider", provider), ("--model", model)] {
         if !value.is_empty() {
             args.extend([flag, value]);
         }
     }
-    let name = errand.resumes.map_or(CONVERSATION, |session| &session.id);
+    let name = inputs.resumes.map_or(CONVERSATION, |session| &session.id);
     args.extend(["-n", name]);
-    if errand.resumes.is_some() {
+    if inputs.resumes.is_some() {
         args.push("-r");
     }
     args.extend(["-i", "-"]);
@@ -75,9 +77,9 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         // No instructions from the repository.
         ("CONTEXT_FILE_NAMES", "[]"),
     ]);
-    env.extend(errand.owned(&CLIENT));
-    env.push(("GOOSE_PATH_ROOT".into(), errand.home.into()));
-    let lent = secrets(errand).map(|from| Lent { from, to: errand.home.join("config/secrets.yaml") });
+    env.extend(inputs.owned(&CLIENT));
+    env.push(("GOOSE_PATH_ROOT".into(), inputs.home.into()));
+    let lent = secrets(inputs).map(|from| Lent { from, to: inputs.home.join("config/secrets.yaml") });
     Start {
         invocation: Invocation {
             program: CLIENT.program.into(),
@@ -89,11 +91,11 @@ fn command(errand: &CommandInputs<'_>) -> Start {
     }
 }
 
-/// The file of those who keep their keys in one.
-fn secrets(errand: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
-    let folder = match errand.variable("GOOSE_PATH_ROOT") {
+/// The file with keys, for users who keep them in one.
+fn secrets(inputs: &CommandInputs<'_>) -> Option<std::path::PathBuf> {
+    let folder = match inputs.variable("GOOSE_PATH_ROOT") {
         Some(root) => std::path::Path::new(root).join("config"),
-        None => errand.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
+        None => inputs.users_folder("XDG_CONFIG_HOME", ".config")?.join("goose"),
     };
     Some(folder.join("secrets.yaml"))
 }
@@ -108,7 +110,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
             let message = line.get("message")?;
             let own_words = message.get("id").is_some_and(Value::is_null);
             let blocks = message.get("content")?.as_array()?;
-            blocks.iter().filter_map(|block| said(block, own_words, heard)).last()
+            blocks.iter().filter_map(|block| read_block(block, own_words, heard)).last()
         }
         "complete" => {
             close(line, heard);
@@ -119,7 +121,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
 }
 
 /// One block of a message. What has no id comes from the client and not from the model.
-fn said(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
+fn read_block(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<String> {
     match text(block, "type") {
         "text" if own_words => {
             let said = text(block, "text");
@@ -157,7 +159,7 @@ fn said(block: &Value, own_words: bool, heard: &mut ClientOutput) -> Option<Stri
     }
 }
 
-/// What it is doing, for people who watch.
+/// What it is doing, for the live output.
 fn note(call: &Value) -> Option<String> {
     let input = call.get("arguments").unwrap_or(&Value::Null);
     Some(match text(call, "name") {
@@ -178,7 +180,7 @@ fn close(line: &Value, heard: &mut ClientOutput) {
         output: number(line, "output_tokens"),
         ..Tokens::default()
     });
-    // What it said last, in its own words, is why it stopped.
+    // Its last message is the reason it stopped.
     let last = heard.hitch.take();
     let silent =
         || (!counted).then(|| ClientFault::new(Failure::Exit, "it closed without having counted a token"));

@@ -1,9 +1,9 @@
 //! OpenCode: `opencode run --format json`.
 //!
 //! What to beware of: there is no closing line, a step that does not end with tool calls is the last one; tokens and
-//! cost stand on each step and are added up; a conversation that is too long is summed up and tried again without end;
-//! without a network it neither ends nor says so. A companion of ours, which it loads as a plugin, tells what the lines
-//! leave out, and ends it where it would go on for ever.
+//! cost are on each step and are added up; a conversation that is too long is summarised and retried without end;
+//! without a network it neither ends nor reports it. Our plugin prints what the lines
+//! leave out, and stops it where it would retry for ever.
 //!
 //! It has no folder of its own but those of the XDG variables. They are the client's while it runs; the commands it
 //! runs get the user's again, from the companion.
@@ -23,6 +23,8 @@ use crate::backends::Invocation;
 
 pub(super) const CLIENT: Client = Client {
     name: "opencode",
+    form: "opencode[:<provider>/<model>]",
+    title: "OpenCode",
     vendor: "OpenCode",
     program: "opencode",
     rest: Rest::Model,
@@ -54,7 +56,7 @@ pub(super) const CLIENT: Client = Client {
     hear,
 };
 
-/// The name of the one who plays, in its settings.
+/// The name of the agent in its settings.
 const PLAYER: &str = "archeflow";
 const FOLDERS: [(&str, &str, &str); 3] = [
     ("XDG_CONFIG_HOME", "config", ".config"),
@@ -62,12 +64,12 @@ const FOLDERS: [(&str, &str, &str); 3] = [
     ("XDG_STATE_HOME", "state", ".local/state"),
 ];
 
-fn command(errand: &CommandInputs<'_>) -> Start {
+fn command(inputs: &CommandInputs<'_>) -> Start {
     let mut args: Vec<&str> = vec!["run", "--format", "json", "--agent", PLAYER];
-    if !errand.model.is_empty() {
-        args.extend(["-m", errand.model]);
+    if !inputs.model.is_empty() {
+        args.extend(["-m", inputs.model]);
     }
-    if let Some(session) = errand.resumes {
+    if let Some(session) = inputs.resumes {
         args.extend(["-s", &session.id]);
     }
     let mut env = pairs(&[
@@ -79,57 +81,57 @@ fn command(errand: &CommandInputs<'_>) -> Start {
         ("OPENCODE_DISABLE_CLAUDE_CODE", "1"),
         ("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
     ]);
-    env.extend(errand.owned(&CLIENT));
-    env.extend(FOLDERS.map(|(name, folder, _)| (name.into(), errand.home.join(folder).into())));
+    env.extend(inputs.owned(&CLIENT));
+    env.extend(FOLDERS.map(|(name, folder, _)| (name.into(), inputs.home.join(folder).into())));
     // Where it looks for what it shares with other programs.
-    env.push(("OPENCODE_TEST_HOME".into(), errand.home.into()));
+    env.push(("OPENCODE_TEST_HOME".into(), inputs.home.into()));
     let args = args.into_iter().map(Into::into).collect();
     Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
-        lent: lent(errand),
-        files: files(errand),
+        lent: lent(inputs),
+        files: files(inputs),
     }
 }
 
 /// The login, and which model was used last.
-fn lent(errand: &CommandInputs<'_>) -> Vec<Lent> {
+fn lent(inputs: &CommandInputs<'_>) -> Vec<Lent> {
     let files = ["", "auth.json", "model.json"];
     let lend = |((variable, folder, usual), file): ((&str, &str, &str), &str)| {
-        let users = errand.users_folder(variable, usual)?;
-        let (from, to) = (users.join("opencode"), errand.home.join(folder).join("opencode"));
+        let users = inputs.users_folder(variable, usual)?;
+        let (from, to) = (users.join("opencode"), inputs.home.join(folder).join("opencode"));
         (!file.is_empty()).then(|| Lent { from: from.join(file), to: to.join(file) })
     };
     FOLDERS.into_iter().zip(files).filter_map(lend).collect()
 }
 
-fn files(errand: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
-    let folder = errand.home.join("config/opencode");
-    let companion = errand.home.join("companion.js");
+fn files(inputs: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
+    let folder = inputs.home.join("config/opencode");
+    let companion = inputs.home.join("companion.js");
     // It fetches a package for plugins from the network, which ours does not need, unless it seems to be there.
     let package = r#"{"@opencode-ai/plugin":"*"}"#;
     vec![
-        (folder.join("opencode.json"), settings(errand, &companion)),
+        (folder.join("opencode.json"), settings(inputs, &companion)),
         (folder.join("package.json"), format!(r#"{{"dependencies":{package}}}"#)),
         (
             folder.join("package-lock.json"),
             format!(r#"{{"lockfileVersion":3,"packages":{{"":{{"dependencies":{package}}}}}}}"#),
         ),
         (folder.join("node_modules/.keep"), String::new()),
-        (companion, companion_text(errand)),
+        (companion, companion_text(inputs)),
     ]
 }
 
-/// Whoever plays has the tools that are named and no others: helpers of its own would not be counted.
-fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
+/// The agent has the listed tools and no others: subagents of its own would not be counted.
+fn settings(inputs: &CommandInputs<'_>, companion: &Path) -> String {
     let mut may = json!({"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"});
-    if errand.writes {
+    if inputs.writes {
         for tool in ["edit", "bash", "todowrite", "external_directory"] {
             may[tool] = json!("allow");
         }
     }
-    // Its makers' own provider serves strangers for nothing. Nobody's code goes there unasked.
-    let unasked: &[&str] = if errand.model.starts_with("opencode/") { &[] } else { &["opencode"] };
+    // Its makers' own provider is free without an account. No code is sent there unasked.
+    let unasked: &[&str] = if inputs.model.starts_with("opencode/") { &[] } else { &["opencode"] };
     json!({
         "autoupdate": false,
         "share": "disabled",
@@ -138,17 +140,17 @@ fn settings(errand: &CommandInputs<'_>, companion: &Path) -> String {
         "lsp": false,
         "disabled_providers": unasked,
         "plugin": [format!("file://{}", companion.display())],
-        // A title would be a question to the model that nobody counts.
+        // Generating a title would be a request to the model that is not counted.
         "agent": {PLAYER: {"mode": "primary", "permission": may}, "title": {"disable": true}},
     })
     .to_string()
 }
 
-/// Ours, inside of it: the user's folders for the commands it runs, and lines about what the others leave out. The note
+/// Our plugin: the user's folders for the commands it runs, and lines about what the others leave out. The note
 /// it leaves in the git directory goes, or a reader would seem to have changed its checkout.
-fn companion_text(errand: &CommandInputs<'_>) -> String {
+fn companion_text(inputs: &CommandInputs<'_>) -> String {
     let folders = FOLDERS.map(|(name, _, _)| {
-        let value = errand.variable(name).map(|value| Value::from(value.to_string_lossy().into_owned()));
+        let value = inputs.variable(name).map(|value| Value::from(value.to_string_lossy().into_owned()));
         format!("{name}: {}", value.map_or_else(|| "undefined".to_owned(), |value| value.to_string()))
     });
     COMPANION.replace("FOLDERS", &folders.join(", "))
@@ -196,7 +198,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
             heard.finished = false;
             None
         }
-        // It has summed up what was too long and goes on.
+        // It has summarised the conversation and continues.
         "text" if part.get("synthetic").is_some() => {
             heard.hitch = None;
             heard.finished = false;
@@ -233,7 +235,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
     }
 }
 
-/// What it has done, for people who watch; and what it was refused.
+/// What it has done, for the live output; and what it was refused.
 fn tool(part: &Value, heard: &mut ClientOutput) -> Option<String> {
     let state = part.get("state").unwrap_or(&Value::Null);
     let input = state.get("input").unwrap_or(&Value::Null);
@@ -315,7 +317,7 @@ fn fault(error: &Value, heard: &mut ClientOutput) {
         ("ProviderAuthError", _) => Failure::Auth,
         ("MessageOutputLengthError", _) => Failure::Garbled,
         ("APIError", 0) => Failure::Network,
-        // All it says of a model it does not know, and of none at all.
+        // Its only message for an unknown model, and for none at all.
         ("UnknownError", 0) if !heard.worked => Failure::Refused,
         (_, 0) => Failure::Exit,
         (_, status) => by_status(status, &format!("{said} {}", text(data, "responseBody"))),
@@ -354,6 +356,6 @@ mod tests {
             hear(line, &mut heard);
         }
         assert_eq!(heard.fault, Some(ClientFault::new(Failure::ContextTooLong, "too much")));
-        assert!(COMPANION.contains(r#"type: "too_long""#), "the companion says it in these words");
+        assert!(COMPANION.contains(r#"type: "too_long""#), "the plugin prints these words");
     }
 }

@@ -1,7 +1,7 @@
-//! When a provider says in words that it will serve again: `try again in 1h 5m`, `retry after 30 seconds`. Only what is
-//! unmistakable is read; anything else is no statement.
+//! The time at which a provider serves again, from its message: `try again in 1h 5m`, `retry after 30 seconds`. Only
+//! what is unmistakable is read; anything else is no statement.
 
-/// In how many seconds, rounded up.
+/// Seconds, rounded up.
 pub fn read(said: &str) -> Option<u64> {
     let said = said.to_lowercase();
     let after =

@@ -1,4 +1,4 @@
-//! Building the commit that is to land, off to the side: no working tree, no index, and nothing configured in
+//! Building the commit that is to land, without touching the user's checkout: no working tree, no index, and nothing configured in
 //! the repository takes part.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -66,7 +66,7 @@ pub fn build(repo: &Repo, strategy: BuildStrategy, work: &Work<'_>) -> Result<Bu
 }
 
 /// Builds a commit on top of `tip` that undoes what moving the branch from `old` to `landed` did, and nothing
-/// else. A conflict means that somebody has built on it.
+/// else. A conflict means that later commits depend on it.
 pub fn revert(
     repo: &Repo,
     tip: &ObjectId,
@@ -175,7 +175,7 @@ enum Merge {
     Conflict(Vec<Vec<u8>>),
 }
 
-/// Merges three trees. The commits that say so exist only for this and belong to no history.
+/// Merges three trees. The commits are made only for this merge and belong to no history.
 fn three_way(repo: &Repo, base: &ObjectId, ours: &ObjectId, theirs: &ObjectId) -> Result<Merge, Error> {
     let stand_in = |of: &ObjectId, parent: Option<&ObjectId>| -> Result<ObjectId, Error> {
         let tree = format!("{of}^{{tree}}");

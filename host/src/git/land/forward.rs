@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
 use crate::git::{ObjectId, files};
+use crate::platform::files as os;
 
 /// How long the user's own git may hold the index before we give up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -64,7 +64,7 @@ enum Hold {
     Refused(LandAttempt),
 }
 
-/// Locks the ref at its old value: until the conversation ends, nobody else can move it.
+/// Locks the ref at its old value: until the conversation ends, no other process can move it.
 fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
     let began = Instant::now();
     loop {
@@ -83,7 +83,7 @@ fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
     }
 }
 
-/// A git that ended before it was asked says why no better than one that refuses: both are asked again.
+/// A git that exited before it was asked gives no better reason than one that refuses: both are asked again.
 fn prepared(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
     let mut held = open_transaction(repo, step)?;
     held.expect("prepare: ok")?;
@@ -100,7 +100,7 @@ fn open_transaction(repo: &Repo, step: &Move) -> Result<Conversation, Error> {
     Ok(held)
 }
 
-/// The first thing that speaks against touching the user's trees.
+/// The first reason not to touch the user's trees.
 fn reason_not_to(
     repo: &Repo,
     checkouts: &[Checkout],
@@ -117,6 +117,9 @@ fn reason_not_to(
         if !vanishes(&lock, PATIENCE) {
             return Ok(Some(LandAttempt::Busy { what: format!("{} exists", lock.display()) }));
         }
+        if let Some(what) = same_but_for_case(repo, checkout, changed, step)? {
+            return Ok(Some(LandAttempt::Busy { what }));
+        }
         let paths = in_the_way(repo, checkout, changed)?;
         if !paths.is_empty() {
             return Ok(Some(LandAttempt::Dirty { paths: paths.into_iter().collect() }));
@@ -126,6 +129,38 @@ fn reason_not_to(
         }
     }
     Ok(None)
+}
+
+/// A changed path and another one of the new commit that the tree's file system would take for one file.
+fn same_but_for_case(
+    repo: &Repo,
+    checkout: &Checkout,
+    changed: &[ChangedPath],
+    step: &Move,
+) -> Result<Option<String>, Error> {
+    if !os::ignores_case(&checkout.tree) {
+        return Ok(None);
+    }
+    let files = repo.list_dir(&step.new, b"")?;
+    let names = files.iter().map(|file| file.path.as_slice());
+    let changed = changed.iter().map(|one| one.path.as_slice());
+    Ok(clash(names, changed).map(|(one, other)| {
+        let (one, other) = (change::quote_path(one), change::quote_path(other));
+        format!(
+            "{one} and {other} differ only in case, which the file system of {} ignores",
+            checkout.tree.display()
+        )
+    }))
+}
+
+/// Two names for one file, at least one of which changed. Those that were there before are not this change's fault.
+fn clash<'a, 'b>(
+    names: impl Iterator<Item = &'a [u8]>,
+    changed: impl Iterator<Item = &'b [u8]>,
+) -> Option<(&'a [u8], &'a [u8])> {
+    let folded = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
+    let touched: BTreeSet<String> = changed.map(folded).collect();
+    os::differ_only_in_case(names.filter(|name| touched.contains(&folded(name))))
 }
 
 /// Whether a lock file is gone, or goes within the time given.
@@ -157,7 +192,7 @@ fn in_the_way(repo: &Repo, checkout: &Checkout, changed: &[ChangedPath]) -> Resu
             found.insert(path.to_vec());
         }
     }
-    // Entries that git was told not to look at: it would overwrite what it did not see.
+    // Entries that git is configured to skip: it would overwrite changes it did not see.
     let flags = in_tree(repo, checkout)?.args(["ls-files", "-v", "-z"]).done()?.stdout;
     for entry in flags.split(|byte| *byte == 0).filter(|entry| entry.len() > 2 && entry[0] != b'H') {
         let path = &entry[2..];
@@ -173,7 +208,7 @@ fn is_beneath(path: &[u8], dir: &[u8]) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
-/// Things on disk, ignored or not, that stand where the new commit has a path and the old one had none.
+/// Things on disk, ignored or not, that are where the new commit has a path and the old one had none.
 fn unknown_in_the_way(tree: &Path, changed: &[ChangedPath]) -> BTreeSet<Vec<u8>> {
     let leaves: BTreeSet<&[u8]> =
         changed.iter().filter(|one| !one.old_oid.is_zero()).map(|one| one.path.as_slice()).collect();
@@ -209,10 +244,10 @@ fn behind_link(tree: &Path, path: &[u8]) -> bool {
     parents.any(|parent| fs::symlink_metadata(parent).is_ok_and(|meta| meta.is_symlink()))
 }
 
-/// Files in a directory that is to become a file, other than those that leave with it.
+/// Files in a directory that is to become a file, other than those that are removed with it.
 fn strangers(tree: &Path, dir: &[u8], leaves: &BTreeSet<&[u8]>, found: &mut BTreeSet<Vec<u8>>) {
     for entry in fs::read_dir(tree.join(files::path(dir))).into_iter().flatten().flatten() {
-        let path = [dir, b"/", entry.file_name().as_bytes()].concat();
+        let path = [dir, b"/", os::bytes(&entry.file_name())].concat();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             strangers(tree, &path, leaves, found);
         } else if !leaves.contains(path.as_slice()) {
@@ -270,11 +305,11 @@ fn put_back(
     Ok(())
 }
 
-/// The files must be on disk before the branch says they are.
+/// The files must be on disk before the branch moves.
 fn sync(tree: &Path) -> Result<(), runner::Error> {
     let io = |source| runner::Error::Io { what: "read-tree".to_owned(), source };
     let dir = File::open(tree).map_err(io)?;
-    rustix::fs::syncfs(&dir).map_err(|errno| io(errno.into()))
+    os::sync_all_around(&dir).map_err(io)
 }
 
 /// A command on one of the user's working trees, with the user's own configuration but no hooks.
@@ -287,4 +322,25 @@ pub(super) fn swap(repo: &Repo, branch: &str, new: &ObjectId, old: &ObjectId) ->
     let args = ["update-ref", "-m", "archeflow: land", "-z", "--stdin"];
     let output = repo.refs()?.args(args).input(update(branch, new, old)).run()?;
     Ok(output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clash;
+
+    #[test]
+    fn only_a_change_that_brings_a_second_name_for_a_file_is_held() {
+        let rows: [(&[&str], &[&str], bool); 4] = [
+            (&["README", "src/a"], &["src/a"], false),
+            (&["README", "Readme"], &["Readme"], true),
+            // Renamed to another case: the old name is gone from the new commit.
+            (&["Readme"], &["README", "Readme"], false),
+            // There before this change.
+            (&["README", "Readme", "src/a"], &["src/a"], false),
+        ];
+        for (names, changed, held) in rows {
+            let bytes = |list: &'static [&'static str]| list.iter().map(|name| name.as_bytes());
+            assert_eq!(clash(bytes(names), bytes(changed)).is_some(), held, "{names:?} {changed:?}");
+        }
+    }
 }

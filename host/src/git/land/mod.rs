@@ -1,9 +1,9 @@
-//! Landing: building the merge off to the side, moving the user's branch to it, and finishing or leaving alone
+//! Landing: building the merge commit, moving the user's branch to it, and finishing or leaving alone
 //! what a crash interrupted.
 //!
-//! The order is always: [`build`] a commit that nobody sees yet, let it be tested, write down the [`Move`],
+//! The order is always: [`build`] a commit that no ref points to yet, let it be tested, write down the [`Move`],
 //! then [`land`] it. A branch moves only by compare-and-swap. Where it is checked out, the files move while
-//! the ref is held, and before the ref moves: a branch that stands at `new` means that the files got there.
+//! the ref is held, and before the ref moves: a branch at `new` means that the files are written.
 //! After a crash, [`recover`] with the written-down move comes before anything else.
 
 mod build;
@@ -39,7 +39,7 @@ pub enum LandAttempt {
     BranchMoved { now: Option<ObjectId> },
     /// The user has work of their own at these paths.
     Dirty { paths: Vec<Vec<u8>> },
-    /// Something else is going on; it says what.
+    /// Another operation is in progress; it is named.
     Busy { what: String },
 }
 

@@ -1,8 +1,7 @@
 //! After a crash: finishing a move that was begun, or leaving everything alone.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::forward::{swap, vanishes};
@@ -12,6 +11,7 @@ use crate::failpoint;
 use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
 use crate::git::{ObjectId, change, files};
+use crate::platform::{files as os, process};
 
 /// What became of an interrupted move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Recovered {
     Completed,
     /// Nothing had been touched, and nothing was.
     NotStarted,
-    /// Somebody else's work is in the way; nothing was written.
+    /// Changes of the user are in the way; nothing was written.
     Stopped { path: Vec<u8>, why: String },
     /// The branch is neither where it was nor where it was to go; nothing was written.
     BranchMoved { now: Option<ObjectId> },
@@ -90,7 +90,7 @@ fn clear_locks(
             continue;
         }
         if let Some(why) = foreign(&lock, since) {
-            return Ok(Some(Recovered::Stopped { path: lock.as_os_str().as_bytes().to_vec(), why }));
+            return Ok(Some(Recovered::Stopped { path: os::bytes(&lock).to_vec(), why }));
         }
         files::remove(&lock).map_err(|source| Error::Io { path: lock.clone(), source })?;
     }
@@ -104,19 +104,6 @@ fn foreign(lock: &Path, since: SystemTime) -> Option<String> {
     if made + Duration::from_secs(2) < since {
         return Some("the lock is older than the move; remove it if no git is running".to_owned());
     }
-    let holder = holder(lock)?;
+    let holder = process::has_open(lock)?;
     Some(format!("the lock is held by process {holder}"))
-}
-
-/// A living process that has the file open.
-fn holder(file: &Path) -> Option<String> {
-    let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
-    let mut holders = processes.filter(|process| has_open(process, file));
-    holders.next().and_then(|process| Some(process.file_name()?.to_string_lossy().into_owned()))
-}
-
-fn has_open(process: &Path, file: &Path) -> bool {
-    let Ok(open) = fs::read_dir(process.join("fd")) else { return false };
-    let links: Vec<PathBuf> = open.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).collect();
-    links.iter().any(|link| link == file)
 }

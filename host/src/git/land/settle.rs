@@ -5,10 +5,8 @@
 //! all. The same goes for the index: its entry must be old, new or none.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Error;
@@ -18,6 +16,7 @@ use crate::git::checkouts::Checkout;
 use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::{ObjectId, content, files, runner};
+use crate::platform::{files as os, machine};
 
 /// Which side to bring the paths to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(super) enum SettleResult {
     Stopped { path: Vec<u8>, why: String },
 }
 
-/// How the touched paths of a tree stand.
+/// The state of the touched paths of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TouchedState {
     pub(super) all_old: bool,
@@ -143,15 +142,15 @@ fn as_shown(
     Ok(shown)
 }
 
-/// A line that no content can hold, for git does not tell how long filtered content is.
+/// A line that no content can hold, for git does not report the length of filtered content.
 fn fence() -> Result<String, runner::Error> {
     let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| runner::Error::Io { what: "cat-file --batch".to_owned(), source: errno.into() })?;
+    machine::random(&mut random)
+        .map_err(|source| runner::Error::Io { what: "cat-file --batch".to_owned(), source })?;
     Ok(blake3::hash(&random).to_hex().to_string())
 }
 
-/// What stands after each fence, without the newline that git adds.
+/// The content after each fence, without the newline that git adds.
 fn between(output: &[u8], fence: &str, count: usize) -> Result<Vec<Vec<u8>>, runner::Error> {
     let mark = [fence.as_bytes(), b"\n"].concat();
     let (mut parts, mut start, mut at) = (Vec::new(), None, 0);
@@ -215,8 +214,7 @@ fn on_disk(tree: &Path, path: &[u8]) -> OnDisk {
     let file = tree.join(files::path(path));
     let Ok(meta) = fs::symlink_metadata(&file) else { return OnDisk::Nothing };
     if meta.is_symlink() {
-        return fs::read_link(file)
-            .map_or(OnDisk::Other, |to| OnDisk::Link(to.as_os_str().as_bytes().to_vec()));
+        return fs::read_link(file).map_or(OnDisk::Other, |to| OnDisk::Link(os::bytes(&to).to_vec()));
     }
     if meta.is_dir() {
         return OnDisk::Directory;
@@ -224,7 +222,7 @@ fn on_disk(tree: &Path, path: &[u8]) -> OnDisk {
     if !meta.is_file() {
         return OnDisk::Other;
     }
-    let executable = meta.permissions().mode() & 0o100 != 0;
+    let executable = os::mode(&meta) & 0o100 != 0;
     fs::read(file).map_or(OnDisk::Other, |bytes| OnDisk::File { bytes, executable })
 }
 
@@ -232,7 +230,7 @@ impl OnDisk {
     fn is(&self, side: Option<&Side>) -> bool {
         match (self, side) {
             (OnDisk::Nothing, None) => true,
-            // A directory where the side has no file: its own paths speak for it.
+            // A directory where the side has no file: the paths in it decide.
             (OnDisk::Directory, None) => true,
             (OnDisk::Link(to), Some(side)) => side.mode == "120000" && *to == side.raw,
             (OnDisk::File { bytes, executable }, Some(side)) => {
@@ -328,7 +326,7 @@ fn write(tree: &Path, path: &[u8], side: &Side) -> io::Result<()> {
     }
     let temporary = files::beside(&file);
     if side.mode == "120000" {
-        std::os::unix::fs::symlink(files::path(&side.raw), &temporary)?;
+        os::symlink(files::path(&side.raw), &temporary)?;
     } else {
         // 0666 and 0777 before the user's umask, as git itself does.
         let mode = if side.mode == "100755" { 0o777 } else { 0o666 };
@@ -336,8 +334,8 @@ fn write(tree: &Path, path: &[u8], side: &Side) -> io::Result<()> {
         let written = fs::File::open(&temporary)?;
         written.sync_all()?;
         if side.mode == "100755" {
-            let now = written.metadata()?.permissions().mode();
-            fs::set_permissions(&temporary, Permissions::from_mode(now | 0o100))?;
+            let now = os::mode(&written.metadata()?);
+            os::set_mode(&temporary, now | 0o100)?;
         }
     }
     if files::is_real_dir(&file) {

@@ -1,4 +1,4 @@
-//! What a change says of itself, as Markdown. The words are other people's: they stand in quotes, so that none of them
+//! The description of a change, as Markdown. The text is other people's: it is quoted, so that none of them
 //! can pass for a line of ours.
 
 use crate::git::change::{self, ChangedPath, PathStatus, quote_path};
@@ -11,7 +11,7 @@ const COMMITS: usize = 100;
 const WORDS: usize = 64 * 1024;
 const TITLE: usize = 200;
 
-/// What was said, what there is to know, and at the end the files.
+/// The description, the notes, and at the end the files.
 pub(super) fn whole(said: &str, notes: &[String], changed: &[ChangedPath]) -> String {
     let mut text = String::from(said);
     if !notes.is_empty() {
@@ -75,8 +75,8 @@ pub(super) fn commits(repo: &Repo, base: &ObjectId, tip: &ObjectId) -> Result<St
     Ok(text)
 }
 
-/// What somebody wrote under a heading of ours.
-pub(super) fn told(heading: &str, words: &str) -> String {
+/// Other people's text as a quote, under a heading of ours.
+pub(super) fn quoted_section(heading: &str, words: &str) -> String {
     let mut text = String::new();
     section(&mut text, heading);
     let kept: String = words.chars().take(WORDS).collect();

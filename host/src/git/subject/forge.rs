@@ -1,5 +1,5 @@
-//! Pull requests, told by GitHub's own client. It runs as the user would run it, in the repository, with limits; what it
-//! prints is data.
+//! Pull requests, read with GitHub's own client. It runs as the user would run it, in the repository, with limits; what
+//! it prints is data.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::desk::SubjectStore;
+use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, about, names, patch};
 use crate::git::{ObjectId, Repo};
 use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
@@ -43,29 +43,30 @@ struct View {
     base_ref_name: String,
 }
 
-pub(super) fn pull_request(desk: &SubjectStore<'_>, number: u32) -> Result<ResolvedSubject, Error> {
-    let gh = Forge::find(desk.repo, number)?;
+pub(super) fn pull_request(store: &SubjectStore<'_>, number: u32) -> Result<ResolvedSubject, Error> {
+    let gh = Forge::find(store.repo, number)?;
     let view = gh.view()?;
     let named = |text: &str| ObjectId::parse(text.as_bytes()).map_err(|error| gh.wrong(error.to_string()));
     let (onto, head) = (named(&view.base_ref_oid)?, named(&view.head_ref_oid)?);
-    if !desk.repo.has_commit(&onto)? {
+    if !store.repo.has_commit(&onto)? {
         let what = format!("{}, which pull request {number} is for,", view.base_ref_name);
         return Err(Error::NotFetched { what, fetch: format!("origin {}", shell_word(&view.base_ref_name)) });
     }
-    let (base, commit, commits) = if desk.repo.has_commit(&head)? {
-        let base = names::parted(desk.repo, &onto, &head)?;
-        let commits = about::commits(&desk.lent, &base, &head)?;
+    let (base, commit, commits) = if store.repo.has_commit(&head)? {
+        let base = names::parted(store.repo, &onto, &head)?;
+        let commits = about::commits(&store.lent, &base, &head)?;
         (base, head, commits)
     } else {
-        let diff = desk.dir.join("diff");
+        let diff = store.dir.join("diff");
         gh.diff(&diff)?;
         let remedy =
             format!("its commits are not here; get them with\n  git fetch origin pull/{number}/head");
         let name = format!("pull request {number}");
-        let tree = patch::applied(desk, &onto, &diff, &name, &view.base_ref_name, &remedy)?;
-        (onto.clone(), desk.commit(&tree, &onto)?, String::new())
+        let tree = patch::applied(store, &onto, &diff, &name, &view.base_ref_name, &remedy)?;
+        (onto.clone(), store.commit(&tree, &onto)?, String::new())
     };
-    let mut said = about::told("What the pull request says", &format!("{}\n\n{}", view.title, view.body));
+    let mut said =
+        about::quoted_section("What the pull request says", &format!("{}\n\n{}", view.title, view.body));
     if !commits.is_empty() {
         said.push_str(&format!("\n{commits}"));
     }

@@ -8,10 +8,10 @@
 //! The same content gives the same commit: made-up commits have a fixed author and the dates of their base.
 
 mod about;
-mod desk;
 mod forge;
 mod names;
 mod patch;
+mod store;
 mod tree;
 
 use std::fs;
@@ -21,16 +21,16 @@ use std::time::{Duration, SystemTime};
 
 use super::repo::{self, Repo, short_name};
 use super::{ObjectId, change, files, runner};
-use desk::SubjectStore;
+use store::SubjectStore;
 
-/// What somebody wants reviewed.
+/// The change that is to be reviewed, as requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewTarget {
-    /// What is staged, changed or new, against HEAD; ignored files aside.
+    /// What is staged, changed or new, against HEAD, without ignored files.
     WorkingTree,
     /// The index against HEAD.
     Staged,
-    /// What a branch did since it left its base.
+    /// The commits of a branch since its merge base.
     ///
     /// Without a base that is the default branch: the one `origin/HEAD` names, here or there, whichever the branch
     /// left last; else the first of `main`, `master` and `trunk` that exists; else what is checked out. A branch is
@@ -40,11 +40,11 @@ pub enum ReviewTarget {
     Commits { range: String },
     /// A diff or mails with diffs, applied to `base` or to HEAD.
     Patch { bytes: Vec<u8>, name: String, base: Option<String> },
-    /// A pull request, as the forge's own client tells it.
+    /// A pull request, as the forge's own client reports it.
     PullRequest { number: u32 },
 }
 
-/// A change that can no longer move.
+/// A change that was copied and can no longer move.
 #[derive(Debug, Clone)]
 pub struct ReviewSubject {
     /// The same repository, reading (and lending to working copies) through the store.
@@ -52,7 +52,7 @@ pub struct ReviewSubject {
     pub base: ObjectId,
     /// A commit with the reviewed tree.
     pub commit: ObjectId,
-    /// What the change says of itself and which files it changes, as Markdown.
+    /// The description of the change and the files it changes, as Markdown.
     pub about: String,
     pub title: String,
     /// Names the subject for later reviews of the same.
@@ -92,7 +92,7 @@ pub enum Error {
          pull/{number}/head\nand review it with --branch FETCH_HEAD"
     )]
     NoForge { number: u32 },
-    #[error("gh can't tell about pull request {number}: {said}")]
+    #[error("gh can't read pull request {number}: {said}")]
     Forge { number: u32, said: String },
     #[error("{what} is not in this repository; get it with\n  git fetch {fetch}")]
     NotFetched { what: String, fetch: String },
@@ -104,17 +104,17 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// What a kind of subject finds out.
+/// What was found out about the requested change.
 struct ResolvedSubject {
     base: ObjectId,
     commit: ObjectId,
     title: String,
     key: String,
-    /// What the change says of itself; empty when it says nothing.
+    /// The description of the change; empty when there is none.
     said: String,
     /// What a reader should know about how it was taken.
     notes: Vec<String>,
-    /// What to say when nothing differs.
+    /// The message when nothing differs.
     nothing: String,
 }
 
@@ -137,21 +137,23 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<
         return Err(io(io::ErrorKind::AlreadyExists.into()));
     }
     files::remove(making).map_err(io)?;
-    let desk = SubjectStore::lay_out(repo, making).map_err(io)?;
+    let subject_store = SubjectStore::lay_out(repo, making).map_err(io)?;
     let found = match ask {
-        ReviewTarget::WorkingTree => tree::working(&desk)?,
-        ReviewTarget::Staged => tree::staged(&desk)?,
-        ReviewTarget::Branch { branch, base } => names::branch(&desk, branch, base.as_deref())?,
-        ReviewTarget::Commits { range } => names::commits(&desk, range)?,
-        ReviewTarget::Patch { bytes, name, base } => patch::given(&desk, bytes, name, base.as_deref())?,
-        ReviewTarget::PullRequest { number } => forge::pull_request(&desk, *number)?,
+        ReviewTarget::WorkingTree => tree::working(&subject_store)?,
+        ReviewTarget::Staged => tree::staged(&subject_store)?,
+        ReviewTarget::Branch { branch, base } => names::branch(&subject_store, branch, base.as_deref())?,
+        ReviewTarget::Commits { range } => names::commits(&subject_store, range)?,
+        ReviewTarget::Patch { bytes, name, base } => {
+            patch::given(&subject_store, bytes, name, base.as_deref())?
+        }
+        ReviewTarget::PullRequest { number } => forge::pull_request(&subject_store, *number)?,
     };
-    let changed = change::changed(&desk.lent, &found.base, &found.commit)?;
+    let changed = change::changed(&subject_store.lent, &found.base, &found.commit)?;
     if changed.is_empty() {
         return Err(Error::Nothing { what: found.nothing });
     }
     let about = about::whole(&found.said, &found.notes, &changed);
-    desk.clear_up().map_err(io)?;
+    subject_store.clear_up().map_err(io)?;
     fs::rename(making, store).map_err(io)?;
     let repo = repo.lending(store).map_err(io)?;
     let ResolvedSubject { base, commit, title, key, .. } = found;
@@ -166,7 +168,7 @@ pub fn reopen(repo: &Repo, store: &Path) -> Option<Repo> {
     files::is_real_dir(&store.join("objects")).then(|| repo.lending(store).ok()).flatten()
 }
 
-/// Removes stores: all but the `keep` newest, as far as they are older than `older_than` and nobody uses them.
+/// Removes stores: all but the `keep` newest, as far as they are older than `older_than` and not in use.
 pub fn sweep(reviews: &Path, keep: usize, older_than: Duration, in_use: &dyn Fn(&str) -> bool) {
     let now = SystemTime::now();
     let stores = fs::read_dir(reviews).into_iter().flatten().flatten();
@@ -186,7 +188,7 @@ pub fn sweep(reviews: &Path, keep: usize, older_than: Duration, in_use: &dyn Fn(
     }
 }
 
-/// The checked out branch, as it stands in keys and titles.
+/// The checked out branch, as written in keys and titles.
 fn checked_out(repo: &Repo) -> Result<String, Error> {
     let branch = repo.current_branch()?;
     Ok(branch.as_deref().map_or("HEAD", short_name).to_owned())

@@ -1,32 +1,32 @@
 //! Branches and commits: what exists already and only has to be found. What the user types is never an option to git.
 
-use super::desk::SubjectStore;
+use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, about};
-use crate::config::keys::closest;
 use crate::git::repo::{Repo, short_name};
 use crate::git::runner::{self, GitCommand};
 use crate::git::{ObjectId, change, files};
+use crate::nearest::closest;
 
-/// Where a repository keeps its main line when no remote says so.
+/// Where a repository keeps its main line when no remote names one.
 const DEFAULTS: [&str; 3] = ["refs/heads/main", "refs/heads/master", "refs/heads/trunk"];
 
 pub(super) fn branch(
-    desk: &SubjectStore<'_>,
+    store: &SubjectStore<'_>,
     name: &str,
     base: Option<&str>,
 ) -> Result<ResolvedSubject, Error> {
-    let (reference, tip) = tip(desk.repo, name)?;
+    let (reference, tip) = tip(store.repo, name)?;
     let (since, base) = match base {
         Some(base) => {
-            let commit = commit(desk.repo, base)?;
-            (base.to_owned(), parted(desk.repo, &commit, &tip)?)
+            let commit = commit(store.repo, base)?;
+            (base.to_owned(), parted(store.repo, &commit, &tip)?)
         }
-        None => default_base(desk.repo, name, reference.as_deref(), &tip)?,
+        None => default_base(store.repo, name, reference.as_deref(), &tip)?,
     };
     Ok(ResolvedSubject {
         title: format!("Branch {}, since it left {since}", short_name(name)),
         key: format!("branch:{}", short_name(name)),
-        said: about::commits(&desk.lent, &base, &tip)?,
+        said: about::commits(&store.lent, &base, &tip)?,
         notes: Vec::new(),
         nothing: format!("{name} has nothing that {since} does not have; name an older commit with --base"),
         base,
@@ -34,22 +34,22 @@ pub(super) fn branch(
     })
 }
 
-pub(super) fn commits(desk: &SubjectStore<'_>, range: &str) -> Result<ResolvedSubject, Error> {
+pub(super) fn commits(store: &SubjectStore<'_>, range: &str) -> Result<ResolvedSubject, Error> {
     let (base, tip, typed, title) = match range.split_once("...").or_else(|| range.split_once("..")) {
         Some((from, to)) => {
-            let from = commit(desk.repo, or_head(from))?;
-            let tip = commit(desk.repo, or_head(to))?;
-            (parted(desk.repo, &from, &tip)?, tip, or_head(to), "Commits")
+            let from = commit(store.repo, or_head(from))?;
+            let tip = commit(store.repo, or_head(to))?;
+            (parted(store.repo, &from, &tip)?, tip, or_head(to), "Commits")
         }
         None => {
-            let tip = commit(desk.repo, range)?;
-            (first_parent(desk, &tip)?, tip, range, "Commit")
+            let tip = commit(store.repo, range)?;
+            (first_parent(store, &tip)?, tip, range, "Commit")
         }
     };
     Ok(ResolvedSubject {
         title: format!("{title} {range}"),
         key: format!("commits:{typed}"),
-        said: about::commits(&desk.lent, &base, &tip)?,
+        said: about::commits(&store.lent, &base, &tip)?,
         notes: Vec::new(),
         nothing: format!("{range} changes no file"),
         base,
@@ -62,23 +62,23 @@ fn or_head(name: &str) -> &str {
 }
 
 /// HEAD; in a repository without commits, an empty one that we make up.
-pub(super) fn head(desk: &SubjectStore<'_>) -> Result<ObjectId, Error> {
-    if let Some(head) = lookup(desk.repo, "HEAD")? {
+pub(super) fn head(store: &SubjectStore<'_>) -> Result<ObjectId, Error> {
+    if let Some(head) = lookup(store.repo, "HEAD")? {
         return Ok(head);
     }
     let args = ["rev-parse", "--verify", "-q", "HEAD"];
-    if GitCommand::new(&desk.repo.git_dir)?.args(args).run()?.status.success() {
-        return Err(no_such(desk.repo, "HEAD"));
+    if GitCommand::new(&store.repo.git_dir)?.args(args).run()?.status.success() {
+        return Err(no_such(store.repo, "HEAD"));
     }
-    Ok(desk.empty_root()?)
+    Ok(store.empty_root()?)
 }
 
-/// The commit somebody means, or HEAD.
-pub(super) fn commit_or_head(desk: &SubjectStore<'_>, name: Option<&str>) -> Result<ObjectId, Error> {
-    name.map_or_else(|| head(desk), |name| commit(desk.repo, name))
+/// The commit of a name, or HEAD.
+pub(super) fn commit_or_head(store: &SubjectStore<'_>, name: Option<&str>) -> Result<ObjectId, Error> {
+    name.map_or_else(|| head(store), |name| commit(store.repo, name))
 }
 
-/// The commit somebody means by a name.
+/// The commit a name refers to.
 pub(super) fn commit(repo: &Repo, name: &str) -> Result<ObjectId, Error> {
     lookup(repo, name)?.ok_or_else(|| no_such(repo, name))
 }
@@ -157,24 +157,24 @@ pub(super) fn parted(repo: &Repo, from: &ObjectId, tip: &ObjectId) -> Result<Obj
     Ok(change::merge_base(repo, from, tip)?.unwrap_or_else(|| from.clone()))
 }
 
-fn first_parent(desk: &SubjectStore<'_>, commit: &ObjectId) -> Result<ObjectId, Error> {
-    let shallow = files::read_beneath(&desk.repo.common_dir, b"shallow", u64::MAX).ok().flatten();
+fn first_parent(store: &SubjectStore<'_>, commit: &ObjectId) -> Result<ObjectId, Error> {
+    let shallow = files::read_beneath(&store.repo.common_dir, b"shallow", u64::MAX).ok().flatten();
     let cut = shallow
         .is_some_and(|list| list.split(|byte| *byte == b'\n').any(|line| line == commit.as_str().as_bytes()));
     if cut {
         return Err(Error::CutOff { commit: commit.clone() });
     }
     let args = ["rev-list", "--parents", "-n", "1", commit.as_str()];
-    let output = desk.repo.side()?.args(args).done()?;
+    let output = store.repo.side()?.args(args).done()?;
     match output.line().split(|byte| *byte == b' ').nth(1) {
         Some(parent) => ObjectId::parse(parent).map_err(|error| {
             runner::Error::Unexpected { what: "rev-list".to_owned(), answer: error.to_string() }.into()
         }),
-        None => Ok(desk.empty_root()?),
+        None => Ok(store.empty_root()?),
     }
 }
 
-/// Says what there is, for somebody who mistyped.
+/// Lists the existing names, for a name that was mistyped.
 fn no_such(repo: &Repo, name: &str) -> Error {
     const SHOWN: usize = 5;
     let args = ["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/heads", "refs/remotes"];

@@ -1,12 +1,12 @@
 //! Diffs and mails with diffs, applied to an index of ours. Paths that lead out of the tree or into `.git` are refused
-//! by git itself; what is refused is told in git's own words, which name file and line.
+//! by git itself; refusals are reported with git's own message, which names file and line.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::desk::SubjectStore;
+use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, about, names};
 use crate::git::{ObjectId, files};
 
@@ -18,7 +18,7 @@ const MAILS: usize = 500;
 /// Of a mail's own words.
 const LETTER: u64 = 64 * 1024;
 
-/// What the writer of a patch says of it.
+/// The description its author gave a patch.
 #[derive(Default)]
 struct Letters {
     subject: Option<String>,
@@ -26,31 +26,31 @@ struct Letters {
 }
 
 pub(super) fn given(
-    desk: &SubjectStore<'_>,
+    store: &SubjectStore<'_>,
     bytes: &[u8],
     name: &str,
     base: Option<&str>,
 ) -> Result<ResolvedSubject, Error> {
-    let diff = desk.dir.join("diff");
-    let io = |source| desk.io(source);
+    let diff = store.dir.join("diff");
+    let io = |source| store.io(source);
     let letters = if is_mail(bytes) {
-        let mail = desk.dir.join("mail");
+        let mail = store.dir.join("mail");
         files::write_new(&mail, bytes, 0o600).map_err(io)?;
-        opened(desk, &mail, &diff, name, head_of(bytes).contains(&b'\r'))?
+        opened(store, &mail, &diff, name, head_of(bytes).contains(&b'\r'))?
     } else {
         files::write_new(&diff, bytes, 0o600).map_err(io)?;
         Letters::default()
     };
-    let onto = names::commit_or_head(desk, base)?;
+    let onto = names::commit_or_head(store, base)?;
     let remedy = "name the commit it was made for with --base";
-    let tree = applied(desk, &onto, &diff, name, base.unwrap_or("HEAD"), remedy)?;
+    let tree = applied(store, &onto, &diff, name, base.unwrap_or("HEAD"), remedy)?;
     let said = if letters.words.is_empty() {
         String::new()
     } else {
-        about::told("What the patch says", &letters.words.join("\n\n"))
+        about::quoted_section("What the patch says", &letters.words.join("\n\n"))
     };
     Ok(ResolvedSubject {
-        commit: desk.commit(&tree, &onto)?,
+        commit: store.commit(&tree, &onto)?,
         base: onto,
         title: letters.subject.unwrap_or_else(|| format!("Patch {name}")),
         key: format!("patch:{name}"),
@@ -62,19 +62,19 @@ pub(super) fn given(
 
 /// The tree that a diff makes of a commit's.
 pub(super) fn applied(
-    desk: &SubjectStore<'_>,
+    store: &SubjectStore<'_>,
     onto: &ObjectId,
     diff: &Path,
     name: &str,
     base: &str,
     remedy: &str,
 ) -> Result<ObjectId, Error> {
-    desk.git()?.args(["read-tree", onto.as_str()]).done()?;
-    let strip = if has_prefixes(diff).map_err(|source| desk.io(source))? { "-p1" } else { "-p0" };
-    let git = desk.git()?.args(["apply", "--cached", "--whitespace=nowarn", strip]).arg(diff);
+    store.git()?.args(["read-tree", onto.as_str()]).done()?;
+    let strip = if has_prefixes(diff).map_err(|source| store.io(source))? { "-p1" } else { "-p0" };
+    let git = store.git()?.args(["apply", "--cached", "--whitespace=nowarn", strip]).arg(diff);
     let output = git.deadline(DEADLINE).run()?;
     if output.status.success() {
-        return Ok(desk.write_tree()?);
+        return Ok(store.write_tree()?);
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let said: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("error: ")).collect();
@@ -99,20 +99,20 @@ fn few(said: &[&str]) -> String {
 
 /// Takes mails apart: the diffs go to `diff`, the words are handed back.
 fn opened(
-    desk: &SubjectStore<'_>,
+    store: &SubjectStore<'_>,
     mail: &Path,
     diff: &Path,
     name: &str,
     carriage: bool,
 ) -> Result<Letters, Error> {
-    let io = |source| desk.io(source);
-    let apart = desk.dir.join("mails");
+    let io = |source| store.io(source);
+    let apart = store.dir.join("mails");
     fs::create_dir(&apart).map_err(io)?;
     let mut into = std::ffi::OsString::from("-o");
     into.push(&apart);
     // Returns that came with the mail's own lines are not the diff's.
     let keep = if carriage { "-b" } else { "--keep-cr" };
-    desk.git()?.args(["mailsplit", "-b", keep]).arg(into).arg("--").arg(mail).deadline(DEADLINE).done()?;
+    store.git()?.args(["mailsplit", "-b", keep]).arg(into).arg("--").arg(mail).deadline(DEADLINE).done()?;
     let _ = fs::remove_file(mail);
     let mut mails: Vec<_> = fs::read_dir(&apart).map_err(io)?.flatten().map(|mail| mail.path()).collect();
     mails.sort();
@@ -123,8 +123,8 @@ fn opened(
     let mut all = File::create(diff).map_err(io)?;
     let mut letters = Letters::default();
     for mail in &mails {
-        let (said, part) = (desk.dir.join("said"), desk.dir.join("part"));
-        let subject = read_one(desk, mail, &said, &part)?;
+        let (said, part) = (store.dir.join("said"), store.dir.join("part"));
+        let subject = read_one(store, mail, &said, &part)?;
         letters.add(subject, &said).map_err(io)?;
         io::copy(&mut File::open(&part).map_err(io)?, &mut all).map_err(io)?;
         let _ = fs::remove_file(mail);
@@ -132,9 +132,9 @@ fn opened(
     Ok(letters)
 }
 
-fn read_one(desk: &SubjectStore<'_>, mail: &Path, said: &Path, part: &Path) -> Result<String, Error> {
-    let file = File::open(mail).map_err(|source| desk.io(source))?;
-    let git = desk.git()?.arg("mailinfo").args([said, part]).input_file(file);
+fn read_one(store: &SubjectStore<'_>, mail: &Path, said: &Path, part: &Path) -> Result<String, Error> {
+    let file = File::open(mail).map_err(|source| store.io(source))?;
+    let git = store.git()?.arg("mailinfo").args([said, part]).input_file(file);
     let head = git.deadline(DEADLINE).done()?.stdout;
     let head = String::from_utf8_lossy(&head).into_owned();
     Ok(head.lines().find_map(|line| line.strip_prefix("Subject: ")).unwrap_or_default().to_owned())

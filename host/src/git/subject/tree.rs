@@ -10,26 +10,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{Access, access};
-
-use super::desk::SubjectStore;
+use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, checked_out, names};
 use crate::git::change::quote_path;
 use crate::git::runner::{self, GitCommand};
 use crate::git::workspace::CollectLimits;
 use crate::git::{ObjectId, Repo, files};
+use crate::platform::files::check_readable;
 
-/// Somebody may be at work in the tree while we look.
+/// The user may be at work in the tree while we look.
 const TRIES: usize = 3;
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
-pub(super) fn staged(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
-    let copy = Copy::of_index(desk)?;
-    let branch = checked_out(desk.repo)?;
-    let base = names::head(desk)?;
+pub(super) fn staged(store: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
+    let copy = Copy::of_index(store)?;
+    let branch = checked_out(store.repo)?;
+    let base = names::head(store)?;
     Ok(ResolvedSubject {
-        commit: desk.commit(&copy.desk.write_tree()?, &base)?,
+        commit: store.commit(&copy.store.write_tree()?, &base)?,
         base,
         title: format!("Staged changes on {branch}"),
         key: format!("staged@{branch}"),
@@ -39,14 +38,14 @@ pub(super) fn staged(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> 
     })
 }
 
-pub(super) fn working(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
-    let copy = Copy::of_index(desk)?;
-    let branch = checked_out(desk.repo)?;
-    let base = names::head(desk)?;
+pub(super) fn working(store: &SubjectStore<'_>) -> Result<ResolvedSubject, Error> {
+    let copy = Copy::of_index(store)?;
+    let branch = checked_out(store.repo)?;
+    let base = names::head(store)?;
     let mut notes = BTreeSet::new();
     let tree = copy.taken_in(&mut notes)?;
     Ok(ResolvedSubject {
-        commit: desk.commit(&tree, &base)?,
+        commit: store.commit(&tree, &base)?,
         base,
         title: format!("Working tree on {branch}"),
         key: format!("working-tree@{branch}"),
@@ -58,13 +57,13 @@ pub(super) fn working(desk: &SubjectStore<'_>) -> Result<ResolvedSubject, Error>
 
 /// A copy of the user's index, with the user's tree beside it.
 struct Copy<'a> {
-    desk: &'a SubjectStore<'a>,
+    store: &'a SubjectStore<'a>,
     tree: &'a Path,
     /// How the user's git turns files into content; none of it names a program.
     settings: Vec<String>,
 }
 
-/// Paths whose content is not what the index says.
+/// Paths whose content differs from the index.
 #[derive(Default)]
 struct Differences {
     gone: Vec<Vec<u8>>,
@@ -73,10 +72,10 @@ struct Differences {
 }
 
 impl<'a> Copy<'a> {
-    fn of_index(desk: &'a SubjectStore<'a>) -> Result<Copy<'a>, Error> {
-        let tree = desk.repo.work_tree().ok_or(Error::NoWorkingTree)?;
-        let copy = Copy { desk, tree, settings: settings(desk, tree)? };
-        copy.copy_files().map_err(|source| desk.io(source))?;
+    fn of_index(store: &'a SubjectStore<'a>) -> Result<Copy<'a>, Error> {
+        let tree = store.repo.work_tree().ok_or(Error::NoWorkingTree)?;
+        let copy = Copy { store, tree, settings: settings(store, tree)? };
+        copy.copy_files().map_err(|source| store.io(source))?;
         let unmerged = ["ls-files", "-u", "-z"];
         let mut listing = copy.git()?.args(unmerged).run()?;
         if !listing.status.success() {
@@ -90,9 +89,9 @@ impl<'a> Copy<'a> {
 
     /// A command on the copy. Paths are the user's, so what the user keeps at home counts too.
     fn git(&self) -> Result<GitCommand, runner::Error> {
-        let mut git = self.desk.git()?.work_tree(self.tree).refreshing().deadline(DEADLINE);
+        let mut git = self.store.git()?.work_tree(self.tree).refreshing().deadline(DEADLINE);
         for name in ["HOME", "XDG_CONFIG_HOME"] {
-            if let Some(value) = self.desk.repo.env.get(name) {
+            if let Some(value) = self.store.repo.env.get(name) {
                 git = git.env(name, value);
             }
         }
@@ -101,8 +100,8 @@ impl<'a> Copy<'a> {
 
     /// The index with all it refers to: the shared part of a split one, and what a sparse one leaves out.
     fn copy_files(&self) -> io::Result<()> {
-        let (theirs, ours) = (&self.desk.repo.git_dir, &self.desk.dir);
-        copy_with_time(&index(self.desk.repo), &ours.join("index"))?;
+        let (theirs, ours) = (&self.store.repo.git_dir, &self.store.dir);
+        copy_with_time(&index(self.store.repo), &ours.join("index"))?;
         copy_with_time(&theirs.join("info/sparse-checkout"), &ours.join("info/sparse-checkout"))?;
         for entry in fs::read_dir(theirs)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with("sharedindex.") {
@@ -114,9 +113,10 @@ impl<'a> Copy<'a> {
 
     /// From the entries alone, for an index that git reads only in its own place.
     fn rebuild(&self) -> Result<(), Error> {
-        files::remove(&self.desk.dir.join("index")).map_err(|source| self.desk.io(source))?;
-        let git =
-            GitCommand::new(&self.desk.repo.git_dir)?.work_tree(self.tree).index_file(&index(self.desk.repo));
+        files::remove(&self.store.dir.join("index")).map_err(|source| self.store.io(source))?;
+        let git = GitCommand::new(&self.store.repo.git_dir)?
+            .work_tree(self.tree)
+            .index_file(&index(self.store.repo));
         let listing = git.args(["ls-files", "-s", "-v", "-z"]).done()?.stdout;
         let entries: Vec<u8> = split(&listing).flat_map(|entry| [&entry[2..], b"\0"].concat()).collect();
         self.git()?.args(["update-index", "-z", "--index-info"]).input(entries).done()?;
@@ -127,15 +127,15 @@ impl<'a> Copy<'a> {
         self.update(&["--assume-unchanged"], &marked(|letter| letter.is_ascii_lowercase()))
     }
 
-    /// Brings the copy up to what lies in the tree, and writes that.
+    /// Brings the copy up to the content of the tree, and writes that.
     fn taken_in(&self, notes: &mut BTreeSet<String>) -> Result<ObjectId, Error> {
         let mut tries = 0;
         loop {
             tries += 1;
             let found = self.differences(notes)?;
             match self.take_in(&found) {
-                Ok(()) => return Ok(self.desk.write_tree()?),
-                // A file that is gone since we looked is nobody's fault; another look tells.
+                Ok(()) => return Ok(self.store.write_tree()?),
+                // A file may disappear between two looks; the next look decides.
                 Err(_) if tries < TRIES => {}
                 Err(error) => return Err(error),
             }
@@ -173,7 +173,7 @@ impl<'a> Copy<'a> {
     /// The tracked paths that may differ from the index, each with git's letter. Submodules stay as the index has them.
     fn touched(&self, index: &str) -> Result<Vec<(u8, Vec<u8>)>, Error> {
         let args = ["diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=all"];
-        let output = self.git()?.index_file(&self.desk.dir.join(index)).args(args).done()?;
+        let output = self.git()?.index_file(&self.store.dir.join(index)).args(args).done()?;
         let mut fields = split(&output.stdout);
         let mut touched = Vec::new();
         while let (Some(letter), Some(path)) = (fields.next(), fields.next()) {
@@ -182,8 +182,8 @@ impl<'a> Copy<'a> {
         Ok(touched)
     }
 
-    /// Leaves out files that a program would have to turn into content, as long as nobody touched them: compared as
-    /// they lie there, they would differ although nothing was changed.
+    /// Leaves out files that a program would have to turn into content, as long as they are untouched: compared as
+    /// they are on disk, they would differ although nothing was changed.
     fn without_filtered(
         &self,
         touched: Vec<Vec<u8>>,
@@ -193,16 +193,16 @@ impl<'a> Copy<'a> {
         if filtered.is_empty() {
             return Ok(touched);
         }
-        let io = |source| self.desk.io(source);
+        let io = |source| self.store.io(source);
         // To a copy that is newer than all files, git trusts what it knows of them.
-        let trusting = self.desk.dir.join("trusting");
-        fs::copy(self.desk.dir.join("index"), &trusting).map_err(io)?;
+        let trusting = self.store.dir.join("trusting");
+        fs::copy(self.store.dir.join("index"), &trusting).map_err(io)?;
         let later = FileTimes::new().set_modified(SystemTime::now() + Duration::from_secs(3600));
         File::options().write(true).open(&trusting).and_then(|copy| copy.set_times(later)).map_err(io)?;
         let really: BTreeSet<Vec<u8>> = self.touched("trusting")?.into_iter().map(|(_, path)| path).collect();
         for path in filtered.intersection(&really) {
             notes.insert(format!(
-                "{} goes through a filter, which is not run here: it is compared as it lies on disk",
+                "{} goes through a filter, which is not run here: it is compared as it is on disk",
                 quote_path(path)
             ));
         }
@@ -213,11 +213,11 @@ impl<'a> Copy<'a> {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let io = |source| self.desk.io(source);
-        self.desk.attributes(false).map_err(io)?;
+        let io = |source| self.store.io(source);
+        self.store.attributes(false).map_err(io)?;
         let args = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"];
         let answer = self.git()?.args(args).input(lines(paths)).done();
-        self.desk.attributes(true).map_err(io)?;
+        self.store.attributes(true).map_err(io)?;
         let answer = answer?;
         let mut fields = answer.stdout.split(|byte| *byte == 0);
         let mut filtered = BTreeSet::new();
@@ -229,8 +229,8 @@ impl<'a> Copy<'a> {
         Ok(filtered)
     }
 
-    /// Whether a path has content to take in. What can't be told is an error, what has none (a pipe, a socket) counts
-    /// as gone.
+    /// Whether a path has content to take in. What can't be determined is an error, what has none (a pipe, a socket)
+    /// counts as gone.
     fn look(&self, path: &[u8], notes: &mut BTreeSet<String>) -> Result<bool, Error> {
         let file = self.tree.join(files::path(path));
         let unreadable = |source| Error::Unreadable { path: quote_path(path), source };
@@ -240,7 +240,7 @@ impl<'a> Copy<'a> {
             Err(error) => return Err(unreadable(error)),
         };
         if meta.is_file() {
-            return match access(&file, Access::READ_OK).map_err(io::Error::from) {
+            return match check_readable(&file) {
                 Ok(()) => Ok(true),
                 Err(error) if gone(&error) => Ok(false),
                 Err(error) => Err(unreadable(error)),
@@ -290,18 +290,18 @@ fn index(repo: &Repo) -> PathBuf {
 
 /// What decides how the user's files become content. Only plain words are taken over, and the place of a file with
 /// attributes; neither can make git run anything.
-fn settings(desk: &SubjectStore<'_>, tree: &Path) -> Result<Vec<String>, runner::Error> {
+fn settings(store: &SubjectStore<'_>, tree: &Path) -> Result<Vec<String>, runner::Error> {
     const WANTED: &str = r"^core\.(autocrlf|eol|filemode|symlinks|ignorecase|trustctime|checkstat|attributesfile|sparsecheckout|sparsecheckoutcone)$";
-    let git = GitCommand::as_user(tree, &desk.repo.env)?;
+    let git = GitCommand::as_user(tree, &store.repo.env)?;
     let output = git.args(["config", "-z", "--get-regexp", WANTED]).run()?;
     let pairs = split(&output.stdout).filter_map(|pair| std::str::from_utf8(pair).ok());
-    Ok(pairs.filter_map(|pair| setting(desk, pair)).collect())
+    Ok(pairs.filter_map(|pair| setting(store, pair)).collect())
 }
 
-fn setting(desk: &SubjectStore<'_>, pair: &str) -> Option<String> {
+fn setting(store: &SubjectStore<'_>, pair: &str) -> Option<String> {
     let (name, value) = pair.split_once('\n').unwrap_or((pair, "true"));
     if name == "core.attributesfile" {
-        let home = desk.repo.env.get("HOME").and_then(|home| home.to_str());
+        let home = store.repo.env.get("HOME").and_then(|home| home.to_str());
         let place = match (value.strip_prefix("~/"), home) {
             (Some(rest), Some(home)) => format!("{home}/{rest}"),
             (Some(_), None) => return None,
@@ -313,7 +313,7 @@ fn setting(desk: &SubjectStore<'_>, pair: &str) -> Option<String> {
     word.then(|| format!("{name}={value}"))
 }
 
-/// With its time: by it git tells which files it must not trust its knowledge of. What is not there is not copied.
+/// With its time, by which git knows the files whose cached state it must not trust. What is not there is not copied.
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = match File::open(from) {
         Ok(file) => file,
@@ -369,12 +369,12 @@ mod tests {
         fs::write(root.join("trusted"), "22\n")?;
         fs::write(root.join("changed"), "22\n")?;
         let repo = Repo::open(&root, &dir.path().join("state"), &env)?;
-        let desk = SubjectStore::lay_out(&repo, &dir.path().join("desk"))?;
-        let copy = Copy { desk: &desk, tree: &root, settings: Vec::new() };
-        fs::write(desk.dir.join("index"), "nonsense")?;
+        let store = SubjectStore::lay_out(&repo, &dir.path().join("store"))?;
+        let copy = Copy { store: &store, tree: &root, settings: Vec::new() };
+        fs::write(store.dir.join("index"), "nonsense")?;
         copy.rebuild()?;
         let tree = copy.taken_in(&mut BTreeSet::new())?;
-        let listing = desk.git()?.args(["ls-tree", "-r", "-l", tree.as_str()]).done()?;
+        let listing = store.git()?.args(["ls-tree", "-r", "-l", tree.as_str()]).done()?;
         let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
         let sizes: Vec<_> = listing.lines().filter_map(|line| line.split_whitespace().nth(3)).collect();
         assert_eq!(sizes, ["3", "2", "2", "2"], "{listing}");

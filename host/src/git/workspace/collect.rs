@@ -1,9 +1,8 @@
 //! Finding out what an agent made: its commits, and what it left uncommitted.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use super::{Error, Slot};
 use crate::failpoint;
 use crate::git::repo::{Identity, answered};
 use crate::git::{ObjectId, change, files, runner, side};
+use crate::platform::files as os;
 
 /// How much untracked content is taken in.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ pub struct Collected {
     pub skipped: Vec<Vec<u8>>,
     /// Git repositories inside the copy: only their commit's name is recorded, not their content.
     pub nested: Vec<Vec<u8>>,
-    /// Anything else worth telling.
+    /// Anything else worth reporting.
     pub notes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ const REF_CAP: u64 = 16 * 1024 * 1024;
 
 impl Slot {
     /// Takes in what is in the working copy, on top of `base`. Repeating it finds the same commit, not a twin with
-    /// another date that nobody published.
+    /// another date that was never published.
     pub fn collect(
         &mut self,
         base: &ObjectId,
@@ -69,7 +69,7 @@ impl Slot {
             if self.contains(&head, base)? {
                 parent = head;
             } else {
-                notes.push(format!("HEAD {head} does not contain {base}; kept aside"));
+                notes.push(format!("HEAD {head} does not contain {base}; kept under a ref of its own"));
                 stray_heads.insert(0, head);
             }
         }
@@ -232,9 +232,9 @@ impl Slot {
         for path in paths {
             let file = self.tree().join(files::path(path));
             let Ok(meta) = fs::symlink_metadata(&file) else { continue };
-            let mode = meta.permissions().mode();
+            let mode = os::mode(&meta);
             if meta.is_file() && mode & 0o400 == 0 {
-                drop(fs::set_permissions(&file, Permissions::from_mode(mode | 0o400)));
+                drop(os::set_mode(&file, mode | 0o400));
             }
         }
     }
@@ -274,7 +274,7 @@ type Snapshot = (ObjectId, Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 const BORROW: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
-/// Makes commits by this command carry an identity.
+/// Sets the identity of commits made by this command.
 pub(in crate::git) fn by(git: runner::GitCommand, identity: &Identity) -> runner::GitCommand {
     git.env("GIT_AUTHOR_NAME", &identity.name)
         .env("GIT_AUTHOR_EMAIL", &identity.email)
@@ -340,13 +340,12 @@ fn is_work(name: &[u8]) -> bool {
 
 /// Branches kept as files; an agent has no reason for more than a few hundred.
 fn loose(git: &Path, dir: &[u8], found: &mut Vec<ObjectId>) {
-    use std::os::unix::ffi::OsStrExt;
     let path = git.join(files::path(dir));
     if !files::is_real_dir(&path) || found.len() > 1000 {
         return;
     }
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        let name = [dir, b"/", entry.file_name().as_bytes()].concat();
+        let name = [dir, b"/", os::bytes(&entry.file_name())].concat();
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => loose(git, &name, found),
             Ok(kind) if kind.is_file() => {

@@ -3,7 +3,7 @@
 //! A *slot* is a directory with the working copy (`tree`), a git directory of our own beside it (`host.git`)
 //! and a lock. The copy's own `.git` is for the agent: it borrows the user's objects and has no remote, no
 //! hook and no user configuration. Once an agent had it, it is hostile, so our side never runs git on it: it
-//! is thrown away and made anew whenever the slot is handed out.
+//! is deleted and made again whenever the slot is handed out.
 //!
 //! A maker's slot stays *pending* until what was made in it is published; a pending slot is never handed out
 //! again by [`Pool::take`], so no crash can lose an agent's work. After a crash, [`Pool::pending`] hands such
@@ -57,7 +57,7 @@ pub enum Error {
     CheckedOut { branch: String, tree: PathBuf },
     #[error("{reference} is not a ref of archeflow's own")]
     ForeignRef { reference: String },
-    #[error("a branch named `archeflow` stands in the way of `archeflow/...`; rename it")]
+    #[error("a branch named `archeflow` is in the way of `archeflow/...`; rename it")]
     NameTaken,
     #[error(transparent)]
     Git(#[from] runner::Error),
@@ -110,7 +110,7 @@ impl Pool {
         free.sort_by_key(|dir| (!slot::owned_by(dir, owner), !slot::is_at(dir, commit)));
         for dir in free {
             let lock = try_lock(&dir).map_err(|source| Error::Io { path: dir.clone(), source })?;
-            // Only now that we hold it can nobody change our mind about it.
+            // Only while we hold it can no other process change it.
             if let Some(lock) = lock.filter(|_| !files::exists(&dir.join(slot::PENDING))) {
                 return Ok(Slot::new(kind, dir, &self.repo, lock));
             }
@@ -125,8 +125,7 @@ impl Pool {
             let io = |source| Error::Io { path: dir.clone(), source };
             match fs::create_dir(&dir) {
                 Ok(()) => {
-                    fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-                        .map_err(io)?;
+                    crate::platform::files::set_mode(&dir, 0o700).map_err(io)?;
                     if let Some(lock) = try_lock(&dir).map_err(io)? {
                         return Ok(Slot::new(kind, dir, &self.repo, lock));
                     }
@@ -149,7 +148,7 @@ impl Pool {
     }
 }
 
-/// Reserves a slot for as long as the file stays open; `None` when somebody else has it.
+/// Reserves a slot for as long as the file stays open; `None` when another process has it.
 fn try_lock(dir: &Path) -> io::Result<Option<File>> {
     let file = File::options().create(true).append(true).open(dir.join("lock"))?;
     match file.try_lock() {

@@ -65,7 +65,7 @@ pub(in crate::git) fn point(repo: &Repo, wanted: &[(ObjectId, String)]) -> Resul
         {
             // What a ref stops pointing at stays reachable.
             let kept = format!("refs/archeflow/keep/replaced/{old}");
-            // Two refs may leave the same commit; git takes no ref twice in one transaction.
+            // Two refs may be at the same commit; git takes no ref twice in one transaction.
             let command = update(&kept, &old, &old.zero_like());
             if repo.resolve(&kept)?.is_none() && !commands.contains(&command) {
                 commands.push(command);

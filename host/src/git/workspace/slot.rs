@@ -1,8 +1,7 @@
-//! One working copy: bringing it to a commit, handing it out, telling what was changed in it.
+//! One working copy: bringing it to a commit, handing it out, listing its changes.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{Error, WorkspaceKind};
@@ -10,6 +9,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::GitCommand;
 use crate::git::side::{self, Layout};
 use crate::git::{ObjectId, files};
+use crate::platform::files as os;
 
 /// Marks a maker's slot whose work is not published yet; holds the commit it was handed out at.
 pub(super) const PENDING: &str = "pending";
@@ -27,7 +27,7 @@ pub struct Slot {
     _lock: File,
 }
 
-/// A path whose content on disk is not what the index says.
+/// A path whose content on disk differs from the index.
 pub(super) struct SlotDifference {
     pub(super) what: DifferenceKind,
     pub(super) path: Vec<u8>,
@@ -74,25 +74,25 @@ impl Slot {
         files::remove(&self.dir.join(PENDING)).map_err(|source| self.io(source))
     }
 
-    /// Whatever becomes of this copy is nobody's: should we die while it is out, its next use begins from nothing.
+    /// Changes in this copy belong to no agent: after a crash while it is in use, its next use begins from nothing.
     pub fn expend(&self) -> Result<(), Error> {
         self.forget_at()
     }
 
-    /// Removes the copy and our own git directory beside it, which somebody may have reached into.
+    /// Removes the copy and our own git directory beside it, which an agent may have reached into.
     pub fn throw_away(self) -> Result<(), Error> {
         let gone = files::remove(&self.tree()).and_then(|()| files::remove(&self.host_dir()));
         gone.map_err(|source| self.io(source))
     }
 
-    /// The paths that differ from the commit it was handed out at, ignored files aside. What a reader changed
+    /// The paths that differ from the commit it was handed out at, without ignored files. What a reader changed
     /// is put right the next time the slot is taken.
     pub fn verify_clean(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.require_tree()?;
         Ok(self.differences(false)?.into_iter().map(|difference| difference.path).collect())
     }
 
-    /// Brings the slot to `commit` for `owner` and makes the agent's `.git` anew.
+    /// Brings the slot to `commit` for `owner` and makes the agent's `.git` again.
     pub(super) fn prepare(&mut self, owner: &str, commit: &ObjectId) -> Result<(), Error> {
         let same_owner = owned_by(&self.dir, owner);
         let warm = match self.at() {
@@ -119,7 +119,7 @@ impl Slot {
         files::remove(&self.host_dir())?;
         files::remove(&self.tree())?;
         fs::create_dir(self.tree())?;
-        fs::set_permissions(self.tree(), Permissions::from_mode(0o700))?;
+        os::set_mode(&self.tree(), 0o700)?;
         let shallow = self.shallow();
         let layout = Layout {
             bare: false,
@@ -178,7 +178,7 @@ impl Slot {
             }
         }
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(self.tree(), Permissions::from_mode(0o755))?;
+            os::set_mode(&self.tree(), 0o755)?;
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Slot {
 
     fn put_right(&self, found: &[SlotDifference]) -> Result<(), Error> {
         let mut restore = Vec::new();
-        // What is in the way goes first: a directory may stand where a file belongs, or a link for a directory.
+        // What is in the way goes first: a directory may be where a file belongs, or a link for a directory.
         for difference in
             found.iter().filter(|one| !matches!(one.what, DifferenceKind::Changed | DifferenceKind::Missing))
         {
@@ -267,15 +267,15 @@ impl Slot {
         Ok(())
     }
 
-    /// Makes the agent's git directory and writes down who has the slot.
+    /// Makes the agent's git directory and writes down the owner of the slot.
     fn hand_out(&self, owner: &str, commit: &ObjectId) -> io::Result<()> {
         let tree = self.tree();
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(&tree, Permissions::from_mode(0o755))?;
+            os::set_mode(&tree, 0o755)?;
         }
         self.lay_out_for_agent(commit)?;
         if self.kind == WorkspaceKind::Reader {
-            fs::set_permissions(&tree, Permissions::from_mode(0o555))?;
+            os::set_mode(&tree, 0o555)?;
         }
         files::write(&self.dir.join("owner"), owner.as_bytes())?;
         if self.kind == WorkspaceKind::Maker {
@@ -394,11 +394,11 @@ fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {
 fn protect_files(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let Ok(meta) = entry.metadata() else { continue };
-        let mode = meta.permissions().mode();
+        let mode = os::mode(&meta);
         if meta.is_dir() && entry.file_name() != ".git" {
             protect_files(&entry.path());
         } else if meta.is_file() && mode & 0o222 != 0 {
-            drop(fs::set_permissions(entry.path(), Permissions::from_mode(mode & 0o7555)));
+            drop(os::set_mode(&entry.path(), mode & 0o7555));
         }
     }
 }

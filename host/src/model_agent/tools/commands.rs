@@ -32,8 +32,8 @@ pub(super) fn run(bench: &Bench, input: &Input) -> Result<String, String> {
         }
         Cause::Exited(code) => format!("exit {code}"),
         Cause::Signaled(signal) => format!("killed by signal {signal}"),
-        Cause::TooLong => format!("ended after {} s; say `seconds` if it needs longer", total.as_secs()),
-        Cause::Silent => format!("ended, for it printed nothing for {} s", bench.patience.as_secs()),
+        Cause::TooLong => format!("stopped after {} s; set `seconds` if it needs longer", total.as_secs()),
+        Cause::Silent => format!("stopped: no output for {} s", bench.patience.as_secs()),
         Cause::Stopped => "stopped".to_owned(),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),

@@ -1,5 +1,5 @@
 //! What a model can do in a working copy: look around, and if it is the Maker's also change things. What goes wrong is
-//! told to the model, which then tries something else; nothing here fails the attempt.
+//! reported to the model, which then tries something else; nothing here fails the attempt.
 
 mod commands;
 mod looking;
@@ -31,7 +31,7 @@ pub struct Bench {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Used {
     pub outcome: ToolResult,
-    /// For people who watch.
+    /// For the live output.
     pub note: String,
     /// It exists and is not for this role.
     pub denied: bool,
@@ -48,7 +48,7 @@ struct Tool {
     input: fn() -> Value,
     /// What people see, before what it is used on.
     verb: &'static str,
-    /// The part of the input that says what it is used on.
+    /// The part of the input that names what it is used on.
     on: &'static str,
     work: fn(&Bench, &Input) -> Result<String, String>,
 }
@@ -212,7 +212,7 @@ impl Bench {
     }
 }
 
-/// The beginning and the end, where most of what matters stands.
+/// The beginning and the end, where most of what matters is.
 fn shortened(text: String) -> String {
     if text.len() <= SHOWN_AT_MOST {
         return text;

@@ -1,19 +1,21 @@
 //! The files beneath one folder. Every step of a path is opened for itself and no link is followed, so nothing outside
-//! can be reached by whatever name; git's own folder is nobody's business.
+//! can be reached by whatever name; git's own folder is off limits.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, statat};
-use rustix::io::Errno;
+use crate::platform::Errno;
+use crate::platform::files::{
+    AtFlags, FileType, Listing, Mode, OFlags, fstat, ftruncate, mkdirat, open, openat, permissions, statat,
+};
 
 pub(crate) struct ToolTree {
     root: PathBuf,
 }
 
-/// What lies in a folder.
+/// An entry of a folder.
 pub(super) struct FolderEntry {
     pub(super) name: String,
     pub(super) kind: FolderEntryKind,
@@ -63,12 +65,12 @@ impl ToolTree {
         Ok(parts)
     }
 
-    /// The text of a file, or of its first so many bytes.
+    /// The text of a file, or of its first N bytes.
     pub(super) fn read(&self, parts: &[String], most: u64) -> Result<Vec<u8>, String> {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, false)?;
         let fd = openat(&folder, name, OFlags::RDONLY | PLAIN, Mode::empty())
-            .map_err(|error| told(parts, error))?;
+            .map_err(|error| describe_error(parts, error))?;
         let file = regular(fd, parts)?;
         let mut bytes = Vec::new();
         file.take(most).read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", parts.join("/")))?;
@@ -80,17 +82,17 @@ impl ToolTree {
         let (name, above) = parts.split_last().ok_or("that is the working copy itself")?;
         let folder = self.folder(above, true)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | PLAIN;
-        let mode = Mode::from_raw_mode(0o666);
-        let fd = openat(&folder, name, flags, mode).map_err(|error| told(parts, error))?;
+        let mode = permissions(0o666);
+        let fd = openat(&folder, name, flags, mode).map_err(|error| describe_error(parts, error))?;
         let mut file = regular(fd, parts)?;
-        ftruncate(&file, 0).map_err(|error| told(parts, error))?;
+        ftruncate(&file, 0).map_err(|error| describe_error(parts, error))?;
         file.write_all(bytes).map_err(|error| format!("{}: {error}", parts.join("/")))
     }
 
-    /// What lies in a folder, by name, without git's own. Names that are no text are left out.
+    /// The entries of a folder, by name, without git's own. Names that are no text are left out.
     pub(super) fn entries(&self, parts: &[String]) -> Result<Vec<FolderEntry>, String> {
         let folder = self.folder(parts, false)?;
-        let listing = Dir::read_from(&folder).map_err(|error| told(parts, error))?;
+        let listing = Listing::read_from(&folder).map_err(|error| describe_error(parts, error))?;
         let mut entries = Vec::new();
         for entry in listing.flatten() {
             let Ok(name) = entry.file_name().to_str() else { continue };
@@ -111,21 +113,22 @@ impl ToolTree {
     pub(super) fn kind(&self, parts: &[String]) -> Result<FolderEntryKind, String> {
         let Some((name, above)) = parts.split_last() else { return Ok(FolderEntryKind::Folder) };
         let folder = self.folder(above, false)?;
-        let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| told(parts, error))?;
+        let stat =
+            statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| describe_error(parts, error))?;
         Ok(kind(FileType::from_raw_mode(stat.st_mode)))
     }
 
     fn folder(&self, parts: &[String], make: bool) -> Result<OwnedFd, String> {
-        let mut at = open(&self.root, FOLDER, Mode::empty()).map_err(|error| told(&[], error))?;
+        let mut at = open(&self.root, FOLDER, Mode::empty()).map_err(|error| describe_error(&[], error))?;
         for (n, part) in parts.iter().enumerate() {
             let here = parts.get(..=n).unwrap_or_default();
             if make {
-                match mkdirat(&at, part, Mode::from_raw_mode(0o777)) {
+                match mkdirat(&at, part, permissions(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
-                    Err(error) => return Err(told(here, error)),
+                    Err(error) => return Err(describe_error(here, error)),
                 }
             }
-            at = openat(&at, part, FOLDER, Mode::empty()).map_err(|error| told(here, error))?;
+            at = openat(&at, part, FOLDER, Mode::empty()).map_err(|error| describe_error(here, error))?;
         }
         Ok(at)
     }
@@ -145,7 +148,7 @@ fn kind(kind: FileType) -> FolderEntryKind {
 }
 
 fn regular(fd: OwnedFd, parts: &[String]) -> Result<File, String> {
-    let stat = fstat(&fd).map_err(|error| told(parts, error))?;
+    let stat = fstat(&fd).map_err(|error| describe_error(parts, error))?;
     match kind(FileType::from_raw_mode(stat.st_mode)) {
         FolderEntryKind::File => Ok(File::from(fd)),
         FolderEntryKind::Folder => Err(format!("{} is a folder", parts.join("/"))),
@@ -155,7 +158,7 @@ fn regular(fd: OwnedFd, parts: &[String]) -> Result<File, String> {
     }
 }
 
-fn told(parts: &[String], error: Errno) -> String {
+fn describe_error(parts: &[String], error: Errno) -> String {
     let path = if parts.is_empty() { ".".to_owned() } else { parts.join("/") };
     match error {
         Errno::LOOP | Errno::MLINK => format!("{path} is a link, and links are not followed"),

@@ -2,16 +2,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::audit;
+use crate::user::{PROGRAM, TestUser, processes, run_ids, wait_until};
+
+pub(crate) use crate::user::{LONG, as_strs, parse_lines};
 
 /// The task every test gives unless it says otherwise.
 pub(crate) const TASK: &str = "Add a line to the app";
@@ -158,8 +160,7 @@ pub(crate) fn says(who: &str, text: &str) -> String {
 }
 
 pub(crate) struct Test {
-    /// Removed with the test.
-    dir: TempDir,
+    user: TestUser,
     pub(crate) repo: PathBuf,
     agent: Option<String>,
     variables: Vec<(OsString, OsString)>,
@@ -168,6 +169,14 @@ pub(crate) struct Test {
     also: Vec<PathBuf>,
     cwd: PathBuf,
     unaudited: bool,
+}
+
+impl Deref for Test {
+    type Target = TestUser;
+
+    fn deref(&self) -> &TestUser {
+        &self.user
+    }
 }
 
 impl Test {
@@ -188,15 +197,12 @@ impl Test {
 
     /// A repository without any commit.
     pub(crate) fn empty(name: impl AsRef<OsStr>) -> Test {
-        let dir = TempDir::with_prefix("archeflow-e2e-").unwrap();
-        let base = dir.path().canonicalize().unwrap();
-        let repo = base.join(name.as_ref());
-        for folder in ["home", "tmp", "agents"] {
-            fs::create_dir_all(base.join(folder)).unwrap();
-        }
-        fs::create_dir_all(&repo).unwrap();
-        let test = Test {
-            dir,
+        let user = TestUser::new();
+        let repo = user.base().join(name.as_ref());
+        fs::create_dir_all(user.base().join("agents")).unwrap();
+        user.own_repository(&repo, &[]);
+        Test {
+            user,
             cwd: repo.clone(),
             repo,
             agent: None,
@@ -205,19 +211,7 @@ impl Test {
             meanwhile: Vec::new(),
             also: Vec::new(),
             unaudited: false,
-        };
-        test.git(["init", "-q", "-b", "main"]);
-        test.git(["config", "user.name", "Jo User"]);
-        test.git(["config", "user.email", "jo@example.org"]);
-        test
-    }
-
-    pub(crate) fn base(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
-    pub(crate) fn home(&self) -> PathBuf {
-        self.base().join("home")
+        }
     }
 
     // What the user does.
@@ -255,9 +249,7 @@ impl Test {
 
     /// The user's own configuration.
     pub(crate) fn config(self, yaml: &str) -> Test {
-        let folder = self.home().join(".config/archeflow");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("config.yaml"), yaml).unwrap();
+        self.configure(yaml);
         self
     }
 
@@ -387,12 +379,19 @@ impl Test {
         outcome
     }
 
+    /// A command that reaches into a run which another process drives meanwhile: the journal grows beside it, so the
+    /// auditor, who compares before and after, has no say.
+    pub(crate) fn beside(&self, arguments: &[&str]) -> Outcome {
+        let all = [arguments, &["--json"]].concat();
+        Outcome::read(self, &all, &self.output(&all), false)
+    }
+
     /// Starts the program and does something to it before waiting for its end.
     pub(crate) fn during(&self, arguments: &[&str], act: impl FnOnce(&mut Child)) -> Outcome {
         let mut all: Vec<&str> = arguments.to_vec();
         all.push("--json");
         let before = (!self.unaudited).then(|| audit::Before::take(self));
-        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
+        let mut command = self.command(PROGRAM);
         let mut child = command
             .args(&all)
             .current_dir(&self.cwd)
@@ -413,23 +412,14 @@ impl Test {
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
-        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
+        let mut command = self.command(PROGRAM);
         command.args(arguments).current_dir(&self.cwd).stdin(Stdio::null()).output().unwrap()
     }
 
     /// A child with the environment of this test's user and nothing else.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("TMPDIR", self.base().join("tmp"))
-            .env("TERM", "xterm-256color")
-            .env("LANG", "C.UTF-8")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let mut command = self.user.command(program);
+        command.env("GIT_OPTIONAL_LOCKS", "0").envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -444,14 +434,7 @@ impl Test {
 
     /// The ids of the runs there are, oldest first.
     pub(crate) fn run_ids(&self) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.repo.join(".archeflow/events")) else { return Vec::new() };
-        let mut ids: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".jsonl").map(str::to_owned))
-            .filter(|name| name != "index")
-            .collect();
-        ids.sort_by_key(|id| (id.len(), id.clone()));
-        ids
+        run_ids(&self.repo)
     }
 
     pub(crate) fn journal_bytes(&self, id: &str) -> Vec<u8> {
@@ -460,30 +443,13 @@ impl Test {
 
     /// Waits until the journal of the only run has a line of this kind.
     pub(crate) fn wait_for(&self, kind: &str, agent: Option<&str>) -> Value {
-        let begun = Instant::now();
-        loop {
-            for id in self.run_ids() {
-                let lines = parse_lines(&self.journal_bytes(&id));
-                let found = lines
-                    .into_iter()
-                    .find(|line| line["type"] == kind && agent.is_none_or(|agent| line["agent"] == agent));
-                if let Some(line) = found {
-                    return line;
-                }
-            }
-            assert!(begun.elapsed() < Duration::from_secs(60), "no {kind} came");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Waits until a file beside the repository is there.
-    pub(crate) fn wait_for_file(&self, name: &str) {
-        let path = self.base().join(name);
-        let begun = Instant::now();
-        while !path.exists() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{} did not come", path.display());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let find = || {
+            let ids = self.run_ids();
+            let mut lines = ids.iter().flat_map(|id| parse_lines(&self.journal_bytes(id)));
+            lines.find(|line| line["type"] == kind && agent.is_none_or(|agent| line["agent"] == agent))
+        };
+        wait_until(|| find().is_some(), || format!("no {kind} came"));
+        find().unwrap()
     }
 }
 
@@ -518,24 +484,18 @@ pub(crate) fn inside_and_outside(brief: &str) -> (String, String) {
     (inside, outside)
 }
 
-/// Sends a signal to the program and everything in its process group, as a terminal does.
 /// The command lines of all processes on the machine that have this in theirs; words are apart by `\\0`.
 pub(crate) fn running(words: &str) -> Vec<String> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    let lines = processes("cmdline").into_iter().map(|(_, line)| String::from_utf8_lossy(&line).into_owned());
     lines.filter(|line| line.contains(words)).collect()
 }
 
+/// Sends a signal to the program and everything in its process group, as a terminal does.
 pub(crate) fn signal(child: &Child, name: &str) {
     let _ = Command::new("kill")
         .args(["-s", name, "--", &format!("-{}", child.id())])
         .stderr(Stdio::null())
         .status();
-}
-
-pub(crate) fn parse_lines(bytes: &[u8]) -> Vec<Value> {
-    bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
 /// Everything one start of the program left behind.

@@ -1,15 +1,14 @@
 //! Loops through the front door: real repositories, real processes, a Planner, an Actor and a Judge that follow a script.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
-
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::user::{PROGRAM, TestUser, printed};
 
 const FILE: &str = "docs/context/current_cycle.md";
 
@@ -23,28 +22,26 @@ if [ "$(ls "$seat" | wc -l)" -gt 1 ]; then rm "$seat/$turn"; fi
 "#;
 
 struct World {
-    dir: TempDir,
+    user: TestUser,
+}
+
+impl Deref for World {
+    type Target = TestUser;
+
+    fn deref(&self) -> &TestUser {
+        &self.user
+    }
 }
 
 impl World {
     fn new() -> World {
-        let dir = TempDir::with_prefix("archeflow-loop-").unwrap();
-        let world = World { dir };
-        fs::create_dir_all(world.base().join("home")).unwrap();
-        fs::create_dir_all(world.root()).unwrap();
-        fs::write(world.base().join("agent.sh"), AGENT).unwrap();
-        world.shell(
-            "git init -q -b main . && echo 1 > price.txt && git add . \
-             && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First",
-        );
+        let world = World { user: TestUser::new() };
+        world.write("agent.sh", AGENT);
+        world.repository(&world.root(), &[("price.txt", "1\n")]);
         world.turns("planner", &[plan("PLAN_CREATED", "low")]);
         world.turns("actor", &[done("echo 2 > price.txt")]);
         world.turns("judge", &[says("Judge", "PASS", "Human", "")]);
         world
-    }
-
-    fn base(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
     }
 
     fn root(&self) -> PathBuf {
@@ -67,21 +64,19 @@ impl World {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
-        command.current_dir(self.root()).stdin(Stdio::null());
+        let mut command = self.user.command(program);
+        command.env("ARCHEFLOW_SHADOWS", "off").current_dir(self.root());
         command
     }
 
     fn shell(&self, script: &str) -> String {
         let output = self.command("sh").args(["-ec", script]).output().unwrap();
-        assert!(output.status.success(), "{script}: {}", said(&output));
+        assert!(output.status.success(), "{script}: {}", printed(&output));
         String::from_utf8(output.stdout).unwrap()
     }
 
     fn starting(&self, more: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
+        let mut command = self.command(PROGRAM);
         command.args(["loop", "start", "Show the prices with tax", "--project", "till", "--json"]);
         command.args(["--agent", &self.agent(), "--test-command", "test ! -e red"]).args(more);
         command
@@ -96,7 +91,7 @@ impl World {
     }
 
     fn say(&self, arguments: &[&str]) -> Seen {
-        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
+        let mut command = self.command(PROGRAM);
         seen(&command.arg("loop").args(arguments).arg("--json").output().unwrap())
     }
 
@@ -104,7 +99,7 @@ impl World {
         fs::read_to_string(self.root().join(FILE)).unwrap()
     }
 
-    fn write(&self, text: &str) {
+    fn write_cycle(&self, text: &str) {
         fs::write(self.root().join(FILE), text).unwrap();
     }
 
@@ -152,10 +147,6 @@ impl Seen {
 fn seen(output: &Output) -> Seen {
     let object = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     Seen { code: output.status.code(), object, told: String::from_utf8_lossy(&output.stderr).into_owned() }
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 fn block(agent: &str, result: &str, next: &str) -> String {
@@ -209,7 +200,7 @@ fn pj_02_pj_03_the_planner_asks_and_is_answered() {
         assert_eq!(world.told("actor", 0), "", "the Actor must not run");
         let answered = if by_hand {
             let block = block("Human", "INIT", "Planner").replace("Human says INIT", "seven percent");
-            world.write(&format!("{}\nIt is seven percent.\n\n{block}", world.text()));
+            world.write_cycle(&format!("{}\nIt is seven percent.\n\n{block}", world.text()));
             world.say(&["status"]).tells("from line");
             world.say(&["answer"])
         } else {
@@ -286,7 +277,7 @@ fn pj_12_changes_are_requested_by_command_and_by_hand() {
     assert!(world.told("planner", 1).contains("round it up"));
     let wish = block("Human", "REVISION_REQUESTED", "Planner");
     world.turns("actor", &[done("echo 4 > price.txt")]);
-    world.write(&format!("{}\nFour, please.\n\n{wish}", world.text()));
+    world.write_cycle(&format!("{}\nFour, please.\n\n{wish}", world.text()));
     world.say(&["answer"]).is("approval", 10);
     assert!(
         world.told("planner", 2).contains("REVISION_REQUESTED") || world.told("planner", 2).contains("Four")
@@ -302,16 +293,15 @@ fn pc_04_a_block_of_a_person_in_the_file_approves_and_one_that_is_shown_does_not
     let yes = block("Human", "APPROVED", "Judge");
     let text = world.text();
     for shown in [yes.replace("- ", "> - "), format!("```\n{yes}```\n")] {
-        world.write(&format!("{text}\n{shown}"));
+        world.write_cycle(&format!("{text}\n{shown}"));
         world.say(&["answer"]).tells("no new block of yours");
     }
-    world.write(&format!("{text}\n{}", block("Judge", "PASS", "Human")));
+    world.write_cycle(&format!("{text}\n{}", block("Judge", "PASS", "Human")));
     world.say(&["answer"]).is("approval", 10).tells("in the name of the Judge");
     assert_eq!(world.price(), "1");
-    world.write(&format!("{text}\n{yes}"));
+    world.write_cycle(&format!("{text}\n{yes}"));
     let id = world.say(&["status"]).object["run_id"].as_str().unwrap().to_owned();
-    let resumed =
-        world.command(env!("CARGO_BIN_EXE_archeflow")).args(["resume", &id, "--json"]).output().unwrap();
+    let resumed = world.command(PROGRAM).args(["resume", &id, "--json"]).output().unwrap();
     seen(&resumed).is("archived", 0);
     assert_eq!(world.price(), "2");
 }
@@ -322,7 +312,7 @@ fn pj_32_an_edited_past_is_refused_with_its_place_and_goes_on_when_it_is_put_bac
     world.start(&[]).is("approval", 10);
     let text = world.text();
     let line = text.lines().position(|line| line.contains("Planner says")).unwrap() + 1;
-    world.write(&text.replace("Planner says", "Planner said"));
+    world.write_cycle(&text.replace("Planner says", "Planner said"));
     let refused = world.say(&["approve"]);
     assert_eq!(refused.code, Some(10), "{}", refused.told);
     refused.tells("block 2, of the Planner, was edited").tells("archeflow loop answer again");
@@ -333,7 +323,7 @@ fn pj_32_an_edited_past_is_refused_with_its_place_and_goes_on_when_it_is_put_bac
     assert!(numbers[0] <= line && line <= numbers[1], "{told}: line {line}");
     assert_eq!(world.text(), text.replace("Planner says", "Planner said"), "nothing was written");
     assert_eq!(world.price(), "1");
-    world.write(&text);
+    world.write_cycle(&text);
     world.say(&["answer", "again"]).is("archived", 0);
     assert_eq!(world.price(), "2");
 }
@@ -420,7 +410,7 @@ fn pj_50_after_a_crash_the_tests_of_the_change_are_run() {
     let path = format!("{}:{}", world.base().display(), std::env::var("PATH").unwrap());
     world.turns("actor", &[done("echo 2 > price.txt; mkdir tests; echo pass > tests/test_price.py")]);
     let archeflow = |arguments: &[&str]| {
-        let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+        let mut command = world.command(PROGRAM);
         seen(&command.env("PATH", &path).arg("loop").args(arguments).arg("--json").output().unwrap())
     };
     let begun = archeflow(&[
@@ -488,7 +478,7 @@ fn pj_14_a_loop_is_stopped_while_its_actor_works() {
         &[says("Actor", "SUCCESS", "Judge", "echo 9 > price.txt; touch \"$HOME/out\"; sleep 300")],
     );
     let mut child = world.starting(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for(&world.base().join("home/out"));
+    world.wait_for_file("home/out");
     let status = world.say(&["status"]);
     assert_eq!(
         (status.state(), &status.object["pid"]),
@@ -541,14 +531,6 @@ fn pc_04_what_is_written_while_somebody_works_is_not_lost() {
     }
 }
 
-fn wait_for(path: &Path) {
-    let begun = Instant::now();
-    while !path.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "{} never came", path.display());
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn every_wrong_word_is_told_with_what_to_do() {
     let world = World::new();
@@ -580,7 +562,7 @@ fn pj_40_the_goal_may_stand_in_the_file() {
     let world = World::new();
     fs::create_dir_all(world.root().join("docs/context")).unwrap();
     let goal = block("Human", "INIT", "Planner").replace("Human says INIT", "Show all prices with tax");
-    world.write(&format!("# What I want\n\n{goal}"));
+    world.write_cycle(&format!("# What I want\n\n{goal}"));
     let begun = world.say(&["start", "--agent", &world.agent(), "--no-tests"]);
     begun.is("approval", 10);
     assert_eq!(begun.object["goal"], "Show all prices with tax");
@@ -613,11 +595,11 @@ fn m_a1_killed_and_resumed_a_loop_comes_to_the_same_end() {
         let world = World::new();
         let killed = |mut command: Command| {
             let output = command.env("ARCHEFLOW_FAILPOINT", point).output().unwrap();
-            assert_eq!(output.status.code(), None, "{point} was not passed: {}", said(&output));
+            assert_eq!(output.status.code(), None, "{point} was not passed: {}", printed(&output));
         };
         let resumed = || {
             let id = world.say(&["status"]).object["run_id"].as_str().unwrap_or_default().to_owned();
-            let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+            let mut command = world.command(PROGRAM);
             seen(&command.args(["resume", &id, "--json"]).output().unwrap())
         };
         if during == "start" {
@@ -628,7 +610,7 @@ fn m_a1_killed_and_resumed_a_loop_comes_to_the_same_end() {
         }
         assert_eq!(world.text(), waiting, "{point}");
         if during == "approve" {
-            let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+            let mut command = world.command(PROGRAM);
             command.args(["loop", "approve", "--json"]);
             killed(command);
             resumed().is("archived", 0);
@@ -643,17 +625,14 @@ fn m_a1_killed_and_resumed_a_loop_comes_to_the_same_end() {
 /// What the page tells a newcomer to type works as it stands.
 #[test]
 fn the_page_works_as_it_stands() {
-    let page = include_str!("../../docs/loop.md");
+    let page = include_str!("../../../docs/loop.md");
     let section = page.split("## In five minutes").nth(1).unwrap();
     let script = section.split("```sh\n").nth(1).unwrap().split("\n```").next().unwrap();
-    let dir = TempDir::with_prefix("archeflow-loop-").unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_archeflow")).parent().unwrap().to_owned();
+    let user = TestUser::new();
+    let program = Path::new(PROGRAM).parent().unwrap().to_owned();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    shell.args(["-ec", script]).env_clear().env("PATH", path).env("HOME", dir.path().join("home"));
-    fs::create_dir(dir.path().join("home")).unwrap();
-    let output = shell.current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
-    let all = said(&output);
+    let output = user.command("sh").args(["-ec", script]).env("PATH", path).output().unwrap();
+    let all = printed(&output);
     assert!(output.status.success(), "{all}");
     for told in ["archeflow loop answer", "landed and archived", "yes, from 100 euros on", "1 (100 %) landed"]
     {

@@ -1,112 +1,41 @@
 //! Sprints through the front door: real repositories, real processes, scripted agents.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
-
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// What an agent does is told by the name of its item: `red-…` breaks the tests, the others add a file of their own.
-const CAST: &str = r#"
-== creator ==
-say <<END
-## Files
-- `src/work.txt`
-- `tests/work_test.sh`
-## Alternatives
-- Another file: rejected, one is enough.
-- A database: rejected, too much.
-## Test strategy
-- it is there
-## Confidence
-| Axis | Score |
-|---|---|
-| Task understanding | 0.9 |
-| Solution completeness | 0.9 |
-| Risk coverage | 0.9 |
-## Risks
-- None that matter. Mitigation: none.
+use crate::hub::{ENDS, PLANS, Projects, ROOM};
+use crate::user::{PROGRAM, logs_in, printed, processes};
 
-STATUS: DONE
-END
-
+/// What an agent does follows from the name of its item: `red-…` breaks the tests, the others add a file of their own.
+const MAKES: &str = r#"
 == maker ==
 sh mkdir -p src tests && echo made >> "src/$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2).txt"
 sh echo true >> "tests/$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)_test.sh"
-sh case "$ARCHEFLOW_RUN_ID" in *.red-*) echo red > src/red;; esac
-commit Work
-say <<END
-## Summary
-
-It is done.
-
-## Tests
-
-all pass
-
-STATUS: DONE
-END
-
-== * ==
-say <<END
-VERDICT: APPROVED
-FINDINGS: 0
-
-STATUS: DONE
-END
-"#;
+sh case "$ARCHEFLOW_RUN_ID" in *.red-*) echo red > src/red;; esac"#;
 
 struct World {
-    dir: TempDir,
+    projects: Projects,
+}
+
+impl Deref for World {
+    type Target = Projects;
+
+    fn deref(&self) -> &Projects {
+        &self.projects
+    }
 }
 
 impl World {
     fn new(projects: &[&str]) -> World {
-        let dir = TempDir::with_prefix("archeflow-sprint-").unwrap();
-        let world = World { dir };
-        fs::create_dir_all(world.base().join("home")).unwrap();
-        fs::create_dir_all(world.hub()).unwrap();
-        fs::write(world.base().join("agents.play"), CAST).unwrap();
-        for project in projects {
-            let script = format!(
-                "git init -q -b main {project} && cd {project} && mkdir src && echo 1 > src/app.txt && git add . \
-                 && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First"
-            );
-            assert!(world.command("sh").args(["-ec", &script]).status().unwrap().success());
-        }
+        let world = World { projects: Projects::new(projects) };
+        world.write("agents.play", &[PLANS, MAKES, ENDS].concat());
         world
-    }
-
-    fn base(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
-    fn hub(&self) -> PathBuf {
-        self.base().join("hub")
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
-        command.current_dir(self.hub()).stdin(Stdio::null());
-        command
-    }
-
-    fn sprint(&self, arguments: &[&str]) -> Output {
-        self.command(env!("CARGO_BIN_EXE_archeflow")).arg("sprint").args(arguments).output().unwrap()
-    }
-
-    fn add(&self, id: &str, project: &str, more: &[&str]) {
-        let mut arguments = vec!["add", project, id, "--id", id, "--estimate", "S"];
-        arguments.extend(more);
-        let output = self.sprint(&arguments);
-        assert!(output.status.success(), "{}", told(&output));
     }
 
     fn start(&self) -> Child {
@@ -114,35 +43,16 @@ impl World {
     }
 
     fn start_with(&self, more: &[&str]) -> Child {
-        let agent = format!("script:{}", self.base().join("agents.play").display());
-        self.command(env!("CARGO_BIN_EXE_archeflow"))
-            .args(["sprint", "run", "--autonomous", "--json", "--agent", &agent])
-            .args(["--test-command", "test ! -e src/red"])
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        self.begin("test ! -e src/red", &[], more)
     }
 
     fn run(&self) -> Output {
         self.start().wait_with_output().unwrap()
     }
 
-    fn statuses(&self) -> BTreeMap<String, String> {
-        let text = fs::read(self.hub().join("docs/orchestra/queue.json")).unwrap();
-        let queue: Value = serde_json::from_slice(&text).unwrap();
-        let items = queue["items"].as_array().unwrap().iter();
-        items.map(|item| (text_of(&item["id"]), text_of(&item["status"]))).collect()
-    }
-
     /// Every commit the target ever stood at is green, and every item landed once at most. Gives those that did.
     fn landed(&self, project: &str) -> Vec<String> {
-        let git = |arguments: &[&str]| {
-            let output = self.command("git").args(["-C", project]).args(arguments).output().unwrap();
-            assert!(output.status.success(), "{}", told(&output));
-            String::from_utf8(output.stdout).unwrap()
-        };
+        let git = |arguments: &[&str]| self.git(project, arguments);
         for commit in git(&["rev-list", "--first-parent", "main"]).lines() {
             let red = git(&["ls-tree", "-r", "--name-only", commit, "src/red"]);
             assert_eq!(red, "", "{project} was red at {commit}");
@@ -169,10 +79,6 @@ fn text_of(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-fn told(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 const PROJECTS: [&str; 3] = ["shop", "till", "bank"];
 
 /// Items that land, that are red, that wait for others, and one whose project is not there; and what they must become.
@@ -196,13 +102,13 @@ fn bx_22_every_item_comes_to_its_right_end_and_nothing_lands_red() {
     let world = World::new(&PROJECTS);
     let expected = mixed(&world);
     let output = world.run();
-    assert_eq!(world.statuses(), expected, "{}", told(&output));
+    assert_eq!(world.statuses(), expected, "{}", printed(&output));
     assert_eq!(world.landed_anywhere(), ["base", "more", "on-base"]);
-    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(10), "{}", printed(&output));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["reason"], "done");
     let again = world.run();
-    assert_eq!(again.status.code(), Some(0), "nothing is left: {}", told(&again));
+    assert_eq!(again.status.code(), Some(0), "nothing is left: {}", printed(&again));
     assert_eq!(world.statuses(), expected);
 }
 
@@ -219,7 +125,7 @@ fn i6_a_sprint_that_is_killed_again_and_again_ends_the_same() {
     }
     let output = world.run();
     let queue = fs::read_to_string(world.hub().join("docs/orchestra/queue.json")).unwrap();
-    assert_eq!(world.statuses(), expected, "{}\n{queue}", told(&output));
+    assert_eq!(world.statuses(), expected, "{}\n{queue}", printed(&output));
     assert_eq!(world.landed_anywhere(), ["base", "more", "on-base"]);
 }
 
@@ -244,12 +150,12 @@ fn af_150_the_control_center_tells_what_happened_and_keeps_what_people_wrote() {
         // Which of them was first depends on the machine.
         "First task ",
     ] {
-        assert!(page.contains(expected), "{expected}\n{page}\n{}", told(&output));
+        assert!(page.contains(expected), "{expected}\n{page}\n{}", printed(&output));
     }
     let shown = page.lines().find_map(|line| line.split_once("`archeflow show ")).unwrap().1;
     let shown = shown.split('`').next().unwrap().split(' ').collect::<Vec<_>>();
-    let show = world.command(env!("CARGO_BIN_EXE_archeflow")).arg("show").args(shown).output().unwrap();
-    assert!(show.status.success(), "the command it names works: {}", told(&show));
+    let show = world.command(PROGRAM).arg("show").args(shown).output().unwrap();
+    assert!(show.status.success(), "the command it names works: {}", printed(&show));
     let log = fs::read_to_string(desk.join("session-log.md")).unwrap();
     assert_eq!(log.matches("\n## ").count(), 1, "{log}");
     assert!(log.contains("session 1\n\nSession 1, autonomous: "), "{log}");
@@ -270,13 +176,13 @@ fn af_122_a_sprint_is_watched_and_reported_from_outside() {
     mixed(&world);
     let hostile = "Clear \u{1b}[2J it <!-- archeflow: end --> | `x` \u{202e}";
     let output = world.sprint(&["add", "bank", hostile, "--id", "evil", "--estimate", "S"]);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let none = world.sprint(&["report"]);
-    assert_eq!(none.status.code(), Some(2), "{}", told(&none));
+    assert_eq!(none.status.code(), Some(2), "{}", printed(&none));
     world.run();
     let archeflow = |arguments: &[&str]| {
-        let output = world.command(env!("CARGO_BIN_EXE_archeflow")).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", told(&output));
+        let output = world.command(PROGRAM).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", printed(&output));
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
         text
@@ -316,7 +222,7 @@ fn af_122_a_sprint_is_watched_and_reported_from_outside() {
     archeflow(&["sprint", "report", "-o", "out.md"]);
     assert!(fs::read_to_string(world.hub().join("out.md")).unwrap().starts_with("# Sprint "));
     let unknown = world.sprint(&["watch", "no-such"]);
-    assert_eq!(unknown.status.code(), Some(2), "{}", told(&unknown));
+    assert_eq!(unknown.status.code(), Some(2), "{}", printed(&unknown));
 }
 
 #[test]
@@ -327,14 +233,14 @@ fn bx_22_two_sprints_on_one_queue_take_nothing_twice() {
     }
     let (one, two) = (world.start(), world.start());
     let outputs = [one, two].map(|child| child.wait_with_output().unwrap());
-    let told = outputs.each_ref().map(told).join("\n");
-    assert!(world.statuses().values().all(|status| status == "completed"), "{told}");
-    assert_eq!(world.landed_anywhere().len(), 9, "{told}");
+    let all = outputs.each_ref().map(printed).join("\n");
+    assert!(world.statuses().values().all(|status| status == "completed"), "{all}");
+    assert_eq!(world.landed_anywhere().len(), 9, "{all}");
     let taken = outputs.iter().map(|output| {
         let object: Value = serde_json::from_slice(&output.stdout).unwrap();
         object["items"].as_array().unwrap().len()
     });
-    assert_eq!(taken.sum::<usize>(), 9, "{told}");
+    assert_eq!(taken.sum::<usize>(), 9, "{all}");
 }
 
 /// What is asked for wrongly is said before there is a sprint, and one that was killed before it began is used.
@@ -355,8 +261,8 @@ fn bx_22_a_wrong_bound_begins_nothing() {
         ["--share", "shop=140%"],
     ] {
         let output = world.sprint(&["run", "--autonomous", wrong[0], wrong[1]]);
-        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(wrong[1]), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", printed(&output));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wrong[1]), "{}", printed(&output));
         assert_eq!(logs(), 0, "{wrong:?}");
     }
     fs::create_dir_all(&sprints).unwrap();
@@ -365,7 +271,7 @@ fn bx_22_a_wrong_bound_begins_nothing() {
     let around = world.command("git").args(["init", "-q"]).current_dir(world.base()).status().unwrap();
     assert!(around.success());
     let output = world.run();
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     assert_eq!(logs(), 1, "the empty one was used");
 }
 
@@ -378,7 +284,7 @@ fn bx_22_a_file_can_not_grant_autonomy() {
     for (mode, more, code) in [("AUTONOMOUS", &[][..], 2), ("PAUSED", &["--autonomous"][..], 21)] {
         fs::write(&path, text.replacen('{', &format!("{{\"mode\": \"{mode}\","), 1)).unwrap();
         let output = world.sprint(&[&["run"][..], more].concat());
-        assert_eq!(output.status.code(), Some(code), "{mode}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(code), "{mode}: {}", printed(&output));
         assert_eq!(world.statuses()["base"], "pending", "{mode}");
     }
 }
@@ -386,67 +292,43 @@ fn bx_22_a_file_can_not_grant_autonomy() {
 /// What the page tells a newcomer to type works as it stands.
 #[test]
 fn the_page_works_as_it_stands() {
-    let page = include_str!("../../docs/sprint.md");
+    let page = include_str!("../../../docs/sprint.md");
     let section = page.split("## In five minutes").nth(1).unwrap();
     let script = section.split("```sh\n").nth(1).unwrap().split("\n```").next().unwrap();
     let world = World::new(&[]);
-    let program = Path::new(env!("CARGO_BIN_EXE_archeflow")).parent().unwrap().to_owned();
+    let program = Path::new(PROGRAM).parent().unwrap().to_owned();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut shell = world.command("sh");
     let output =
         shell.args(["-ec", script]).env("PATH", path).env_remove("ARCHEFLOW_SHADOWS").output().unwrap();
-    assert!(output.status.success(), "{}", told(&output));
-    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+    assert!(output.status.success(), "{}", printed(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", printed(&output));
 }
 
 impl World {
     /// Agents do this before the Maker's work, and the user's own file says this.
     fn staged(&self, maker: &str, config: &str) {
-        let cast = CAST.replacen("== maker ==\n", &format!("{maker}\n"), 1);
-        assert_ne!(cast, CAST);
-        fs::write(
-            self.base().join("agents.play"),
-            cast.replace("{base}", &self.base().display().to_string()),
-        )
-        .unwrap();
-        let folder = self.base().join("home/.config/archeflow");
-        fs::create_dir_all(&folder).unwrap();
-        // What the machine is busy with besides is none of a test's business.
-        let sprint = "sprint: {load_percent: 100000, memory_mb: 0}\n";
-        fs::write(folder.join("config.yaml"), format!("{sprint}{config}")).unwrap();
-    }
-
-    fn wait_for(&self, file: &str) {
-        for _ in 0..1_200 {
-            if self.base().join(file).exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("{file} never came");
+        let makes = MAKES.replacen("== maker ==\n", &format!("{maker}\n"), 1);
+        assert_ne!(makes, MAKES);
+        self.write("agents.play", &[PLANS, &makes, ENDS].concat());
+        self.configure(&format!("sprint: {{{ROOM}}}\n{config}"));
     }
 
     fn sprint_id(&self) -> String {
-        let entries = fs::read_dir(self.hub().join(".archeflow/sprints")).unwrap().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        names.filter_map(|name| name.strip_suffix(".jsonl").map(str::to_owned)).next().unwrap()
+        let logs = logs_in(&self.hub().join(".archeflow/sprints"));
+        logs[0].file_stem().unwrap().to_str().unwrap().to_owned()
     }
 
     /// The kinds of the lines of the only sprint, with its items.
-    fn log(&self) -> Vec<(String, String)> {
-        let folder = self.hub().join(".archeflow/sprints");
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let logs: Vec<PathBuf> =
-            entries.filter(|path| path.extension().is_some_and(|kind| kind == "jsonl")).collect();
+    fn kinds(&self) -> Vec<(String, String)> {
+        let logs = logs_in(&self.hub().join(".archeflow/sprints"));
         assert_eq!(logs.len(), 1, "{logs:?}");
-        let text = fs::read_to_string(&logs[0]).unwrap();
-        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let item = |line: &Value| line["data"]["item"].as_str().unwrap_or_default().to_owned();
-        lines.map(|line| (text_of(&line["type"]), item(&line))).collect()
+        self.log().iter().map(|line| (text_of(&line["type"]), item(line))).collect()
     }
 
     fn count(&self, kind: &str, item: &str) -> usize {
-        self.log().iter().filter(|(known, of)| known == kind && of == item).count()
+        self.kinds().iter().filter(|(known, of)| known == kind && of == item).count()
     }
 }
 
@@ -458,7 +340,7 @@ fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
     }
     world.add("fine", "shop", &[]);
     let output = world.run();
-    assert_eq!(output.status.code(), Some(10), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(10), "{}", printed(&output));
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["reason"], "task_failures", "{object}");
     let statuses = world.statuses();
@@ -485,8 +367,8 @@ fn af_153_what_a_break_called_in_is_gone_on_with() {
             world.add(id, "shop", &[]);
         }
         let output = world.run();
-        assert_eq!(output.status.code(), Some(10), "{}", told(&output));
-        assert_eq!(world.statuses()["slow"], "pending", "{}", told(&output));
+        assert_eq!(output.status.code(), Some(10), "{}", printed(&output));
+        assert_eq!(world.statuses()["slow"], "pending", "{}", printed(&output));
         let page = fs::read_to_string(world.hub().join("docs/orchestra/control-center.md")).unwrap();
         assert!(page.contains("sprint retry red-1") && !page.contains("sprint retry slow"), "{page}");
         let run = format!("{}.slow.1", world.sprint_id());
@@ -498,14 +380,14 @@ fn af_153_what_a_break_called_in_is_gone_on_with() {
             assert_ne!(fs::read_to_string(&file).unwrap(), queue);
         } else if !by_hand.is_empty() {
             let repo = world.hub().join("till");
-            let mut command = world.command(env!("CARGO_BIN_EXE_archeflow"));
+            let mut command = world.command(PROGRAM);
             let output = command.args([by_hand, &run, "--unattended", "--repo"]).arg(repo).output().unwrap();
-            assert!(output.status.code().is_some_and(|code| code < 20), "{}", told(&output));
+            assert!(output.status.code().is_some_and(|code| code < 20), "{}", printed(&output));
         }
         // What is done already costs nothing, so a small purse does not have it done twice.
         let purse: &[&str] = if by_hand == "resume" { &["--budget", "1"] } else { &[] };
         let output = world.start_with(purse).wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{by_hand}: {}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{by_hand}: {}", printed(&output));
         assert_eq!((&*world.statuses()["slow"], world.landed("till").len()), ("completed", 1), "{by_hand}");
         let logs = fs::read_dir(world.hub().join("till/.archeflow/events")).unwrap().flatten();
         let logs = logs.filter(|entry| entry.file_name().to_string_lossy().contains(".slow."));
@@ -524,7 +406,7 @@ fn at_work() -> (World, Child) {
     world.staged("== maker ==\nsh touch {base}/began; while ! test -e {base}/go; do sleep 0.05; done", "");
     world.add("base", "shop", &[]);
     let child = world.start();
-    world.wait_for("began");
+    world.wait_for_file("began");
     (world, child)
 }
 
@@ -534,13 +416,13 @@ fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
-    assert_eq!(world.statuses()["base"], "running", "it is still ours: {}", told(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", printed(&output));
+    assert_eq!(world.statuses()["base"], "running", "it is still ours: {}", printed(&output));
     let log = fs::read_to_string(world.hub().join("docs/orchestra/session-log.md")).unwrap();
     assert!(log.contains("was interrupted (signal 2)"), "{log}");
     fs::write(world.base().join("go"), "").unwrap();
     let output = world.run();
-    assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
+    assert_eq!(world.statuses()["base"], "completed", "{}", printed(&output));
     assert_eq!(world.count("item.run", "base"), 1, "it was not begun anew");
     assert_eq!(world.count("item.claim", "base"), 1);
 }
@@ -549,22 +431,20 @@ fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
 #[test]
 fn i6_a_run_that_is_killed_goes_on_within_its_sprint() {
     let (world, child) = at_work();
-    let runs: Vec<i32> = fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).into_owned();
-            line.contains("\0run\0--as\0") && line.contains(&*world.base().to_string_lossy())
-        })
-        .collect();
+    let base = world.base().display().to_string();
+    let is_run = |line: &[u8]| {
+        let line = String::from_utf8_lossy(line);
+        line.contains("\0run\0--as\0") && line.contains(&base)
+    };
+    let runs = processes("cmdline").into_iter().filter(|(_, line)| is_run(line));
+    let runs: Vec<i32> = runs.map(|(pid, _)| pid).collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
     fs::write(world.base().join("go"), "").unwrap();
     let pid = rustix::process::Pid::from_raw(runs[0]).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(world.statuses()["base"], "completed", "{}", printed(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
     assert_eq!((world.count("item.run", "base"), world.landed("shop").len()), (1, 1));
 }
 
@@ -578,10 +458,10 @@ fn bx_13_what_conflicts_at_its_landing_is_run_anew() {
     world.add("one", "shop", &["--file", "src/one.txt"]);
     world.add("two", "shop", &["--file", "src/two.txt"]);
     let output = world.run();
-    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", printed(&output));
     assert_eq!(world.landed("shop"), ["one", "two"]);
     let runs = ["one", "two"].map(|id| world.count("item.run", id));
-    assert_eq!(runs.iter().sum::<usize>(), 3, "one of them twice: {runs:?}\n{}", told(&output));
+    assert_eq!(runs.iter().sum::<usize>(), 3, "one of them twice: {runs:?}\n{}", printed(&output));
 }
 
 #[test]
@@ -592,11 +472,11 @@ fn c6_a_run_whose_provider_is_busy_goes_on_by_itself() {
     world.add("base", "shop", &[]);
     world.add("more", "till", &[]);
     let output = world.run();
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", printed(&output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", printed(&output));
     assert_eq!((world.count("item.run", "base"), world.count("item.run", "more")), (1, 1));
-    assert!(world.count("item.resume", "base") > 0, "{:?}", world.log());
-    assert!(world.log().iter().any(|(kind, _)| kind == "provider.due"));
+    assert!(world.count("item.resume", "base") > 0, "{:?}", world.kinds());
+    assert!(world.kinds().iter().any(|(kind, _)| kind == "provider.due"));
 }
 
 /// A person at a terminal is asked about each batch, and a no begins nothing.
@@ -614,7 +494,7 @@ fn af_003_a_batch_is_shown_and_asked_about_in_a_terminal() {
         assert!(seen.contains("P2 S base (shop): base") && seen.contains(words), "{answer:?}: {seen}");
         if code == 130 {
             let output = world.run();
-            assert_eq!(world.statuses()["base"], "completed", "{}", told(&output));
+            assert_eq!(world.statuses()["base"], "completed", "{}", printed(&output));
         }
     }
 }
@@ -633,7 +513,7 @@ fn in_a_terminal(world: &World, question: &str, answer: &str) -> (String, Option
     let agent = format!("script:{}", world.base().join("agents.play").display());
     let mut child = world
         .command("setsid")
-        .args(["--ctty", "--wait", env!("CARGO_BIN_EXE_archeflow"), "sprint", "run", "--agent", &agent])
+        .args(["--ctty", "--wait", PROGRAM, "sprint", "run", "--agent", &agent])
         .args(["--test-command", "test ! -e src/red"])
         .stdin(end())
         .stdout(end())

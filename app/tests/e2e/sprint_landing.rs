@@ -1,72 +1,28 @@
 //! The merge queue of a sprint through the front door: candidates that wait at the same time land as one, what is red
 //! together is taken apart, and every commit the target ever stands at was tested.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
-
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::process::{Child, Output};
+use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::hub::{ENDS, PLANS, Projects, ROOM};
+use crate::user::{PROGRAM, logs_in, printed, wait_until, whole_lines};
+
+const MAKES: &str = r#"
+== maker ==
+sh sh {base}/make.sh "$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)""#;
 
 /// Each item adds a file of its own, `same-…` change one file as well. Nobody but `first` ends before `first` is being
 /// landed, and `same-b` makes nothing before `same-a` is being tested.
-const CAST: &str = r#"
-== creator ==
-say <<END
-## Files
-- `src/work.txt`
-- `tests/work_test.sh`
-## Alternatives
-- Another file: rejected, one is enough.
-- A database: rejected, too much.
-## Test strategy
-- it is there
-## Confidence
-| Axis | Score |
-|---|---|
-| Task understanding | 0.9 |
-| Solution completeness | 0.9 |
-| Risk coverage | 0.9 |
-## Risks
-- None that matter. Mitigation: none.
-
-STATUS: DONE
-END
-
-== maker ==
-sh sh @BASE@/make.sh "$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)"
-commit Work
-say <<END
-## Summary
-
-It is done.
-
-## Tests
-
-all pass
-
-STATUS: DONE
-END
-
-== * ==
-say <<END
-VERDICT: APPROVED
-FINDINGS: 0
-
-STATUS: DONE
-END
-"#;
-
 const MAKE: &str = r#"
-until_there() { n=0; while [ ! -e "$1" ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done; }
+until_there() { n=0; while [ ! -e "$1" ] && [ $n -lt 12000 ]; do sleep 0.1; n=$((n+1)); done; }
 case "$1" in
   first|same-a) ;;
-  same-b) until_there @BASE@/same-a.tested ;;
-  *) until_there @BASE@/first.lands ;;
+  same-b) until_there {base}/same-a.tested ;;
+  *) until_there {base}/first.lands ;;
 esac
 mkdir -p src tests
 echo "$1" >> "src/$1.txt"
@@ -77,106 +33,63 @@ case "$1" in same-*) echo "$1" >> src/shared.txt ;; esac
 /// Writes down what it was run on. The landing of `first` takes until all others wait to be landed.
 const CHECK: &str = r#"
 files=$(ls src | tr '\n' ' ')
-echo "$files" >> @BASE@/tests.log
-log() { cat @BASE@/hub/.archeflow/sprints/*.jsonl; }
-until_logged() { n=0; while [ "$(log | grep -c "\"$1\"")" -lt "$2" ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done; }
-if [ "$files" = "app.txt first.txt " ] && [ ! -e @BASE@/first.lands ] && [ "$(grep -c -x "$files" @BASE@/tests.log)" -ge 2 ]; then
-  touch @BASE@/first.lands
-  until_logged item.ended "$(cat @BASE@/count)"
-  if [ -e @BASE@/meanwhile.sh ]; then sh @BASE@/meanwhile.sh; fi
+echo "$files" >> {base}/tests.log
+log() { cat {base}/hub/.archeflow/sprints/*.jsonl; }
+until_logged() { n=0; while [ "$(log | grep -c "\"$1\"")" -lt "$2" ] && [ $n -lt 12000 ]; do sleep 0.1; n=$((n+1)); done; }
+if [ "$files" = "app.txt first.txt " ] && [ ! -e {base}/first.lands ] && [ "$(grep -c -x "$files" {base}/tests.log)" -ge 2 ]; then
+  touch {base}/first.lands
+  until_logged item.ended "$(cat {base}/count)"
+  if [ -e {base}/meanwhile.sh ]; then sh {base}/meanwhile.sh; fi
 fi
-if [ "$files" = "app.txt same-a.txt shared.txt " ] && [ ! -e @BASE@/same-a.tested ]; then
-  touch @BASE@/same-a.tested
+if [ "$files" = "app.txt same-a.txt shared.txt " ] && [ ! -e {base}/same-a.tested ]; then
+  touch {base}/same-a.tested
   until_logged item.overlap 1
 fi
-if [ -e @BASE@/hold ] && [ "$files" = "a.txt app.txt b.txt c.txt first.txt " ]; then
-  touch @BASE@/held
-  n=0; while [ -e @BASE@/hold ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done
+if [ -e {base}/hold ] && [ "$files" = "a.txt app.txt b.txt c.txt first.txt " ]; then
+  touch {base}/held
+  n=0; while [ -e {base}/hold ] && [ $n -lt 12000 ]; do sleep 0.1; n=$((n+1)); done
 fi
 if [ -e src/left.txt ] && [ -e src/right.txt ]; then echo "left and right do not agree"; exit 1; fi
 "#;
 
-const SHOP: &str = "git init -q -b main shop && cd shop && mkdir src && echo 1 > src/app.txt && git add . \
-                    && git -c user.name=Jo -c user.email=jo@example.org commit -q -m First";
-
-/// Enough room for all of them, however busy the machine is.
-const SETTINGS: &str = "sprint: {slots: 8, load_percent: 100000, memory_mb: 0, checkpoint_tasks: 100}\n";
-
 struct World {
-    dir: TempDir,
+    projects: Projects,
+}
+
+impl Deref for World {
+    type Target = Projects;
+
+    fn deref(&self) -> &Projects {
+        &self.projects
+    }
 }
 
 impl World {
     /// A project in which these are to be done side by side, in this order.
     fn new(items: &[&str]) -> World {
-        let dir = TempDir::with_prefix("archeflow-landing-").unwrap();
-        let world = World { dir };
-        let settings = world.base().join("home/.config/archeflow");
-        fs::create_dir_all(&settings).unwrap();
-        fs::write(settings.join("config.yaml"), SETTINGS).unwrap();
-        fs::create_dir_all(world.hub()).unwrap();
-        for (name, text) in [("agents.play", CAST), ("make.sh", MAKE), ("check.sh", CHECK)] {
-            world.write(name, text);
-        }
+        let world = World { projects: Projects::new(&["shop"]) };
+        world.configure(&format!("sprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}\n"));
+        world.write("agents.play", &[PLANS, MAKES, ENDS].concat());
+        world.write("make.sh", MAKE);
+        world.write("check.sh", CHECK);
         world.write("count", &items.len().to_string());
-        assert!(world.command("sh").args(["-ec", SHOP]).status().unwrap().success());
         for (n, id) in items.iter().enumerate() {
             let (file, priority) = (format!("src/{id}.txt"), if n == 0 { "P0" } else { "P1" });
-            let more = ["--id", id, "--estimate", "S", "--priority", priority, "--file", &file];
-            let program = env!("CARGO_BIN_EXE_archeflow");
-            let output =
-                world.command(program).args(["sprint", "add", "shop", id]).args(more).output().unwrap();
-            assert!(output.status.success(), "{}", told(&output));
+            world.add(id, "shop", &["--priority", priority, "--file", &file]);
         }
         world
     }
 
-    fn base(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
-    fn hub(&self) -> PathBuf {
-        self.base().join("hub")
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let base = self.base();
-        fs::write(base.join(name), text.replace("@BASE@", base.to_str().unwrap())).unwrap();
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.base().join("home")).env("ARCHEFLOW_SHADOWS", "off");
-        command.current_dir(self.hub()).stdin(Stdio::null());
-        command
-    }
-
     fn start(&self, variables: &[(&str, &str)], more: &[&str]) -> Child {
-        let agent = format!("script:{}", self.base().join("agents.play").display());
-        let test = format!("sh {}", self.base().join("check.sh").display());
-        let mut command = self.command(env!("CARGO_BIN_EXE_archeflow"));
-        command.args(["sprint", "run", "--autonomous", "--json", "--agent", &agent]);
-        command.args(["--test-command", &test]).args(more).envs(variables.iter().copied());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.begin(&format!("sh {}", self.base().join("check.sh").display()), variables, more)
     }
 
     fn run(&self) -> Output {
         self.start(&[], &[]).wait_with_output().unwrap()
     }
 
-    fn statuses(&self) -> BTreeMap<String, String> {
-        let text = fs::read(self.hub().join("docs/orchestra/queue.json")).unwrap();
-        let queue: Value = serde_json::from_slice(&text).unwrap();
-        let items = queue["items"].as_array().unwrap().iter();
-        let text_of = |value: &Value| value.as_str().unwrap().to_owned();
-        items.map(|item| (text_of(&item["id"]), text_of(&item["status"]))).collect()
-    }
-
-    fn git(&self, arguments: &[&str]) -> String {
-        let output = self.command("git").args(["-C", "shop"]).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{}", told(&output));
-        String::from_utf8(output.stdout).unwrap()
+    fn shop(&self, arguments: &[&str]) -> String {
+        self.git("shop", arguments)
     }
 
     /// What the test command was run on, in order.
@@ -189,28 +102,32 @@ impl World {
     /// green and was tested as it is. What landed says so in its own log, and nothing else does.
     fn landed(&self, moves: usize) -> Vec<String> {
         let landed = self.landed_somehow();
-        let stood = self.git(&["reflog", "show", "--format=%H", "main"]).lines().count();
-        assert_eq!(stood, moves + 1, "{}", self.git(&["log", "--graph", "--oneline", "main"]));
+        let stood = self.shop(&["reflog", "show", "--format=%H", "main"]).lines().count();
+        assert_eq!(stood, moves + 1, "{}", self.shop(&["log", "--graph", "--oneline", "main"]));
         landed
     }
 
     fn landed_somehow(&self) -> Vec<String> {
         let stood: Vec<String> =
-            self.git(&["reflog", "show", "--format=%H", "main"]).lines().map(str::to_owned).collect();
+            self.shop(&["reflog", "show", "--format=%H", "main"]).lines().map(str::to_owned).collect();
         let tests = self.tests();
         for commit in stood.iter().rev().skip(1) {
             let names =
-                self.git(&["ls-tree", "--name-only", commit, "src/"]).replace("src/", "").replace('\n', " ");
+                self.shop(&["ls-tree", "--name-only", commit, "src/"]).replace("src/", "").replace('\n', " ");
             assert!(!(names.contains("left.txt") && names.contains("right.txt")), "red at {commit}: {names}");
             let by_a_person =
-                !self.git(&["log", "-1", "--format=%s", commit]).starts_with("archeflow: merge run");
+                !self.shop(&["log", "-1", "--format=%s", commit]).starts_with("archeflow: merge run");
             assert!(
                 by_a_person || tests.contains(&names.trim().to_owned()),
                 "{names} was never tested: {tests:?}"
             );
         }
-        assert_eq!(self.git(&["status", "--porcelain", "--untracked-files=no"]), "", "the checkout is dirty");
-        let log = self.git(&["log", "--first-parent", "--reverse", "--format=%H %s", "main"]);
+        assert_eq!(
+            self.shop(&["status", "--porcelain", "--untracked-files=no"]),
+            "",
+            "the checkout is dirty"
+        );
+        let log = self.shop(&["log", "--first-parent", "--reverse", "--format=%H %s", "main"]);
         let mut landed = Vec::new();
         for (commit, run) in log.lines().filter_map(|line| line.split_once(" archeflow: merge run ")) {
             let complete = self.last_complete(run);
@@ -228,9 +145,8 @@ impl World {
     }
 
     fn journal(&self, run: &str) -> Vec<Value> {
-        let text =
-            fs::read_to_string(self.hub().join(format!("shop/.archeflow/events/{run}.jsonl"))).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let path = self.hub().join(format!("shop/.archeflow/events/{run}.jsonl"));
+        whole_lines(&fs::read_to_string(path).unwrap())
     }
 
     fn last_complete(&self, run: &str) -> Value {
@@ -240,21 +156,12 @@ impl World {
 
     /// Lines of one type in the sprint's log.
     fn logged(&self, kind: &str) -> Vec<Value> {
-        let files = fs::read_dir(self.hub().join(".archeflow/sprints")).unwrap().flatten();
-        let files =
-            files.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
-        let text: String = files.map(|path| fs::read_to_string(path).unwrap()).collect();
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        lines.filter(|line| line["type"] == kind).map(|line| line["data"].clone()).collect()
+        self.log().into_iter().filter(|line| line["type"] == kind).map(|line| line["data"].clone()).collect()
     }
 }
 
-fn told(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
 fn all_completed(world: &World, output: &Output) {
-    assert!(world.statuses().values().all(|status| status == "completed"), "{}", told(output));
+    assert!(world.statuses().values().all(|status| status == "completed"), "{}", printed(output));
 }
 
 #[test]
@@ -262,13 +169,13 @@ fn i8_candidates_that_wait_together_are_tested_once_and_land_in_one_step() {
     let world = World::new(&["first", "a", "b", "c"]);
     let output = world.run();
     all_completed(&world, &output);
-    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", printed(&output));
     // Each run when it was approved, then the first landing, then the three.
     assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
     let sprint = world.logged("batch.land");
     let detail =
         world.last_complete(sprint[0]["candidates"][0]["run_id"].as_str().unwrap())["detail"].to_string();
-    let tip = world.git(&["rev-parse", "main"]);
+    let tip = world.shop(&["rev-parse", "main"]);
     assert!(detail.contains(&format!("tested as {}", &tip[..10])), "{detail}");
 }
 
@@ -281,18 +188,21 @@ fn i8_settings_of_the_user_hold_for_those_that_land_together() {
         ("hooks.yaml", "pre-merge: {command: \"true\"}", 4, 8),
     ] {
         let world = World::new(&["first", "a", "b", "c"]);
-        fs::create_dir_all(world.base().join("home/.config/archeflow")).unwrap();
-        world.write(&format!("home/.config/archeflow/{file}"), config);
+        if file == "config.yaml" {
+            world.configure(&format!("sprint: {{slots: 8, checkpoint_tasks: 100, {ROOM}}}\n{config}"));
+        } else {
+            world.write(&format!("home/.config/archeflow/{file}"), config);
+        }
         let output = world.run();
         all_completed(&world, &output);
-        let stood = world.git(&["reflog", "show", "--format=%H", "main"]).lines().count();
-        assert_eq!(stood, moves + 1, "{config}: {}", told(&output));
+        let stood = world.shop(&["reflog", "show", "--format=%H", "main"]).lines().count();
+        assert_eq!(stood, moves + 1, "{config}: {}", printed(&output));
         assert_eq!(world.tests().len(), tests, "{config}: {:?}", world.tests());
         for run in world.logged("item.ended") {
             let complete = world.last_complete(run["end"]["run_id"].as_str().unwrap());
             assert_eq!(complete["status"], "merged", "{config}: {complete}");
             let commit = complete["merged_oid"].as_str().unwrap();
-            world.git(&["merge-base", "--is-ancestor", commit, "main"]);
+            world.shop(&["merge-base", "--is-ancestor", commit, "main"]);
         }
     }
 }
@@ -300,12 +210,12 @@ fn i8_settings_of_the_user_hold_for_those_that_land_together() {
 #[test]
 fn bx_28_what_is_in_the_way_of_one_is_told_to_that_one() {
     let world = World::new(&["first", "a", "b", "c"]);
-    world.write("meanwhile.sh", "echo mine > @BASE@/hub/shop/src/b.txt");
+    world.write("meanwhile.sh", "echo mine > {base}/hub/shop/src/b.txt");
     let output = world.run();
-    assert_eq!(world.statuses()["b"], "failed", "{}", told(&output));
-    assert_eq!(world.landed(3), ["first", "a", "c"], "{}", told(&output));
+    assert_eq!(world.statuses()["b"], "failed", "{}", printed(&output));
+    assert_eq!(world.landed(3), ["first", "a", "c"], "{}", printed(&output));
     assert_eq!(fs::read_to_string(world.hub().join("shop/src/b.txt")).unwrap(), "mine\n");
-    assert!(told(&output).contains("dirty_tree"), "{}", told(&output));
+    assert!(printed(&output).contains("dirty_tree"), "{}", printed(&output));
 }
 
 #[test]
@@ -313,7 +223,7 @@ fn i8_without_batches_each_is_tested_by_itself() {
     let world = World::new(&["first", "a", "b", "c"]);
     let output = world.start(&[], &["--batch", "1"]).wait_with_output().unwrap();
     all_completed(&world, &output);
-    assert_eq!(world.landed(4), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.landed(4), ["first", "a", "b", "c"], "{}", printed(&output));
     assert_eq!(world.tests().len(), 4 + 4, "{:?}", world.tests());
 }
 
@@ -322,18 +232,18 @@ fn i8_who_is_red_only_beside_another_is_found_and_the_others_land() {
     let world = World::new(&["first", "a", "left", "b", "right"]);
     let output = world.run();
     let statuses = world.statuses();
-    assert_eq!(statuses["right"], "failed", "{}", told(&output));
-    assert_eq!(statuses.values().filter(|status| *status == "completed").count(), 4, "{}", told(&output));
-    assert_eq!(world.landed(3), ["first", "a", "left", "b"], "{}", told(&output));
+    assert_eq!(statuses["right"], "failed", "{}", printed(&output));
+    assert_eq!(statuses.values().filter(|status| *status == "completed").count(), 4, "{}", printed(&output));
+    assert_eq!(world.landed(3), ["first", "a", "left", "b"], "{}", printed(&output));
     // All four, the first two, the third, and the culprit for its refusal.
     assert_eq!(world.tests().len(), 5 + 1 + 4, "{:?}", world.tests());
     let right = world.logged("item.run").iter().any(|run| run["item"] == "right" && run["attempt"] == 2);
     assert!(!right, "what is red is not run again");
-    assert!(told(&output).contains("left and right do not agree"), "{}", told(&output));
+    assert!(printed(&output).contains("left and right do not agree"), "{}", printed(&output));
     assert!(
-        told(&output).contains("a, left, b, right are red together; taking them apart"),
+        printed(&output).contains("a, left, b, right are red together; taking them apart"),
         "{}",
-        told(&output)
+        printed(&output)
     );
 }
 
@@ -341,9 +251,9 @@ fn i8_who_is_red_only_beside_another_is_found_and_the_others_land() {
 fn bx_28_who_conflicts_stays_behind_and_is_run_again() {
     for conflicting in ["a", "c"] {
         let world = World::new(&["first", "a", "b", "c"]);
-        let commit = "git -C @BASE@/hub/shop -c user.name=Jo -c user.email=jo@example.org commit -q";
+        let commit = "git -C {base}/hub/shop -c user.name=Jo -c user.email=jo@example.org commit -q";
         let mine = format!(
-            "echo mine > @BASE@/hub/shop/src/{conflicting}.txt && git -C @BASE@/hub/shop add src && {commit} -m Mine"
+            "echo mine > {{base}}/hub/shop/src/{conflicting}.txt && git -C {{base}}/hub/shop add src && {commit} -m Mine"
         );
         world.write("meanwhile.sh", &mine);
         let output = world.run();
@@ -352,10 +262,10 @@ fn bx_28_who_conflicts_stays_behind_and_is_run_again() {
             ["first", "a", "b", "c"].into_iter().filter(|id| *id != conflicting).collect();
         let expected: Vec<&str> = others.into_iter().chain([conflicting]).collect();
         // A person's commit, first, two together, and the one that was run again.
-        assert_eq!(world.landed(4), expected, "{}", told(&output));
+        assert_eq!(world.landed(4), expected, "{}", printed(&output));
         let runs = world.logged("item.run");
         let again: Vec<&Value> = runs.iter().filter(|run| run["attempt"] == 2).collect();
-        assert_eq!(again.len(), 1, "{}", told(&output));
+        assert_eq!(again.len(), 1, "{}", printed(&output));
         assert_eq!(again[0]["item"], conflicting);
     }
 }
@@ -365,17 +275,17 @@ fn bx_28_two_that_change_the_same_are_seen_early_and_one_waits() {
     let world = World::new(&["same-a", "same-b"]);
     let output = world.run();
     all_completed(&world, &output);
-    assert_eq!(world.landed(2), ["same-a", "same-b"], "{}", told(&output));
+    assert_eq!(world.landed(2), ["same-a", "same-b"], "{}", printed(&output));
     let seen = world.logged("item.overlap");
     assert_eq!(seen[0]["files"], serde_json::json!(["src/shared.txt"]));
     let line = "same-a and same-b both change src/shared.txt: same-b waits for same-a";
-    assert!(told(&output).contains(line), "{}", told(&output));
+    assert!(printed(&output).contains(line), "{}", printed(&output));
     let runs = world.logged("item.ended");
     let first =
         runs.iter().map(|end| end["end"]["run_id"].as_str().unwrap()).find(|run| run.ends_with("same-b.1"));
     let tried = world.journal(first.unwrap()).iter().any(|line| line["type"] == "merge.requested");
     assert!(!tried, "a landing that is bound to conflict is not tried");
-    let shared = world.git(&["show", "main:src/shared.txt"]);
+    let shared = world.shop(&["show", "main:src/shared.txt"]);
     assert_eq!(shared, "same-a\nsame-b\n");
 }
 
@@ -387,7 +297,7 @@ fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
         let world = World::new(&["first", "a", "b", "c"]);
         let output = world.start(&[("ARCHEFLOW_FAILPOINT", place)], &[]).wait_with_output().unwrap();
         all_completed(&world, &output);
-        assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{place}: {}", told(&output));
+        assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{place}: {}", printed(&output));
         assert_eq!(world.tests().len(), 4 + 1 + 1, "{place}: {:?}", world.tests());
     }
 
@@ -395,20 +305,20 @@ fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
     let pause = world.base().join("paused");
     let variable = format!("land.committed={}", pause.display());
     let mut child = world.start(&[("ARCHEFLOW_FAILPOINT_PAUSE", &variable)], &[]);
-    let begun = Instant::now();
-    while !pause.exists() || world.logged("batch.land").is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(300), "nothing landed together");
-        if pause.exists() && world.logged("batch.land").is_empty() {
+    let landed_together = || {
+        let together = !world.logged("batch.land").is_empty();
+        if pause.exists() && !together {
             // The landing of the first alone.
             fs::remove_file(&pause).unwrap();
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        pause.exists() && together
+    };
+    wait_until(landed_together, || "nothing landed together".to_owned());
     child.kill().unwrap();
     child.wait().unwrap();
     let output = world.run();
     all_completed(&world, &output);
-    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", printed(&output));
     assert_eq!(world.tests().len(), 4 + 1 + 1, "{:?}", world.tests());
 }
 
@@ -418,19 +328,15 @@ fn i6_called_in_amid_its_tests_a_batch_lands_later() {
     let world = World::new(&["first", "a", "b", "c"]);
     world.write("hold", "");
     let child = world.start(&[], &[]);
-    let begun = Instant::now();
-    while !world.base().join("held").exists() {
-        assert!(begun.elapsed() < Duration::from_secs(300), "nothing was tested together");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    world.wait_for_file("held");
     let pid = child.id().to_string();
     assert!(world.command("kill").args(["-INT", &pid]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", printed(&output));
     fs::remove_file(world.base().join("hold")).unwrap();
     let output = world.run();
     all_completed(&world, &output);
-    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", told(&output));
+    assert_eq!(world.landed(2), ["first", "a", "b", "c"], "{}", printed(&output));
 }
 
 /// I6: however often a sprint is killed on its way, the end is the same.
@@ -456,17 +362,15 @@ fn i6_a_merge_queue_that_is_killed_again_and_again_ends_the_same() {
     let mut sorted = landed.clone();
     sorted.sort();
     let refused = if landed.contains(&"left".to_owned()) { "right" } else { "left" };
-    assert_eq!(world.statuses()[refused], "failed", "{lives} lives: {}", told(&output));
+    assert_eq!(world.statuses()[refused], "failed", "{lives} lives: {}", printed(&output));
     let others: Vec<&str> =
         ["a", "b", "first", "left", "right"].into_iter().filter(|id| *id != refused).collect();
-    assert_eq!(sorted, others, "{lives} lives: {}", told(&output));
+    assert_eq!(sorted, others, "{lives} lives: {}", printed(&output));
 }
 
 fn lines_of(world: &World) -> usize {
-    let log = fs::read_dir(world.hub().join(".archeflow/sprints")).into_iter().flatten().flatten();
-    let logs =
-        log.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"));
-    logs.map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
+    let logs = logs_in(&world.hub().join(".archeflow/sprints"));
+    logs.iter().map(|path| fs::read_to_string(path).unwrap().lines().count()).sum()
 }
 
 /// What a sprint tells runs can be told by hand, and is not believed.
@@ -475,12 +379,7 @@ fn i8_a_run_says_that_it_landed_only_if_it_did() {
     let world = World::new(&[]);
     world.write("first.lands", "");
     let archeflow = |arguments: &[&str]| {
-        world
-            .command(env!("CARGO_BIN_EXE_archeflow"))
-            .args(arguments)
-            .args(["--repo", "shop"])
-            .output()
-            .unwrap()
+        world.command(PROGRAM).args(arguments).args(["--repo", "shop"]).output().unwrap()
     };
     let agent = format!("script:{}", world.base().join("agents.play").display());
     for (run, test) in [("x.a.1", "true"), ("x.b.1", "true"), ("x.c.1", "true"), ("x.d.1", "test -e src")] {
@@ -497,12 +396,12 @@ fn i8_a_run_says_that_it_landed_only_if_it_did() {
             test,
             "Do it",
         ]);
-        assert_eq!(world.last_complete(run)["reason"], "approved", "{}", told(&output));
+        assert_eq!(world.last_complete(run)["reason"], "approved", "{}", printed(&output));
     }
-    let old = world.git(&["rev-parse", "main"]);
+    let old = world.shop(&["rev-parse", "main"]);
     let merge = |arguments: &[&str]| {
         let output = archeflow(&[&["merge", "--unattended"][..], arguments].concat());
-        (output.status.code(), told(&output))
+        (output.status.code(), printed(&output))
     };
     let waits = |run: &str| assert_eq!(world.last_complete(run)["status"], "awaiting_merge", "{run}");
     let (code, text) = merge(&["x.c.1", "--before", "x.a.1", "--before", "x.d.1"]);
@@ -511,14 +410,14 @@ fn i8_a_run_says_that_it_landed_only_if_it_did() {
     assert!(code == Some(2) && text.contains("x.a.1 did not land with x.c.1"), "{text}");
     waits("x.a.1");
     waits("x.c.1");
-    assert_eq!(world.git(&["rev-parse", "main"]), old);
+    assert_eq!(world.shop(&["rev-parse", "main"]), old);
     let (code, text) = merge(&["x.c.1", "--before", "x.a.1", "--before", "x.b.1"]);
     assert_eq!(code, Some(0), "{text}");
     let (code, text) = merge(&["x.b.1", "--landed-with", "x.c.1"]);
     assert_eq!(code, Some(0), "{text}");
     assert_eq!(world.last_complete("x.b.1")["status"], "merged", "{text}");
     // Somebody takes it all away before the other has looked.
-    world.git(&["reset", "-q", "--hard", old.trim()]);
+    world.shop(&["reset", "-q", "--hard", old.trim()]);
     let (_, text) = merge(&["x.a.1", "--landed-with", "x.c.1"]);
     let complete = world.last_complete("x.a.1");
     assert_eq!(

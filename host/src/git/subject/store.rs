@@ -9,10 +9,10 @@ use crate::git::runner::{self, GitCommand};
 use crate::git::side::{self, Layout};
 use crate::git::{ObjectId, files};
 
-/// Whatever else the user's attributes say, no program changes content on its way from the tree.
+/// Overrides the user's attributes: no filter program changes content on its way from the tree.
 const NO_PROGRAMS: &[u8] = b"\n* -filter !working-tree-encoding\n";
 
-/// Nobody writes more attributes than this by hand.
+/// Larger attribute files are not written by hand.
 const ATTRIBUTES_CAP: u64 = 1024 * 1024;
 
 const MESSAGE: &str = "The change under review\n";
@@ -36,9 +36,9 @@ impl SubjectStore<'_> {
             shallow: None,
         };
         side::lay_out(dir, &layout)?;
-        let desk = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
-        desk.attributes(true)?;
-        Ok(desk)
+        let store = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
+        store.attributes(true)?;
+        Ok(store)
     }
 
     /// The user's own attributes, with or without the line that takes programs out of them.

@@ -10,23 +10,23 @@ use serde_json::Value;
 
 use super::{ClientFault, ClientOutput};
 
-/// One line. Later ones stand over earlier ones; the answer comes last and closes the conversation.
+/// One line. Later lines replace earlier ones; the answer comes last and closes the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OwnRecord {
-    /// Where this conversation can be taken up again.
+    /// The conversation, so that it can be resumed.
     Session { id: String },
-    /// Who answers, as the other side calls itself.
+    /// The model that answers and its version, by its own account.
     Player { model: String, version: String },
-    /// What it is doing, for people who watch.
+    /// Progress, for the live output.
     Note { text: String },
-    /// The model has answered: something was used, whether or not it is told how much.
+    /// The model has answered: something was used, whether or not the amount is reported.
     Worked,
     /// All that this attempt has used up to here.
     Used { tokens: Tokens, cost_usd: Option<Money> },
-    /// A tool it wanted and was refused.
+    /// A tool call that was refused.
     Denied { tool: String },
-    /// What it is trying to get over.
+    /// A failure it retries after.
     Hitch { kind: Failure, said: String, reopens: Option<u64> },
     /// Why it gave up.
     Fault { kind: Failure, said: String, reopens: Option<u64> },

@@ -6,19 +6,12 @@ use archeflow_core::event::{Artifact, Event, Imported, RunReentered};
 use archeflow_core::model::{Answer, Phase, Role};
 use archeflow_core::read;
 
+use super::{Error, OpenedRun, Project, RunRequest};
 use crate::config::Flags;
 use crate::drive::Driver;
 use crate::executors::change_of;
 use crate::git::ObjectId;
-use crate::start::{Error, Project, Wanted};
 use crate::store::{files, names};
-
-/// A run ready to be driven on from a phase.
-pub struct Entry {
-    pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
-}
 
 impl Project {
     /// Re-enters a run at a phase. Everything it needs is looked for first; nothing is started when a piece is
@@ -30,7 +23,7 @@ impl Project {
         task: Option<&str>,
         flags: &Flags,
         file: Option<&Path>,
-    ) -> Result<Entry, Error> {
+    ) -> Result<OpenedRun, Error> {
         if !names::valid_name(id) {
             return Err(Error::BadId { id: id.to_owned() });
         }
@@ -48,17 +41,18 @@ impl Project {
             (driver, Vec::new())
         } else {
             let task = task.unwrap_or_default().to_owned();
-            let wanted = Wanted {
+            let request = RunRequest {
                 task,
                 flags: flags.clone(),
                 config_file: file.map(PathBuf::from),
-                ..Wanted::default()
+                ..RunRequest::default()
             };
-            require(&folder, phase, self.gatekeeper(&wanted)?.as_deref())?;
-            self.named_run(&wanted, id)?
+            require(&folder, phase, self.gatekeeper(&request)?.as_deref())?;
+            let opened = self.run_for_artifacts(&request, id)?;
+            (opened.driver, opened.before)
         };
         let report = gather(&driver, &before, &folder, phase)?;
-        Ok(Entry { driver, before, after: vec![report.into()] })
+        Ok(OpenedRun { driver, before, after: vec![report.into()], default_agent: None })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who takes part in a new run, and what is laid over them: domain, team or workflow file, lenses, voice profiles.
+//! Selects who takes part in a new run, and what is applied to them: domain, team or workflow file, lenses, voices.
 //!
 //! Everything is checked here before a run is claimed; what comes out is frozen into its first line.
 
@@ -14,15 +14,15 @@ use archeflow_core::rules::lens;
 use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::run::PIPELINE;
 
+use super::Error;
 use crate::config::shelf::{DomainFile, LensFile, Team};
 use crate::config::{Fault, Faults, Flags, Settings};
 use crate::git::{ObjectId, Repo};
-use crate::start::Error;
 
 /// A longer file is refused when the run begins: a brief has room for more than one.
 pub(crate) const READING_AT_MOST: u64 = 64 * 1024;
 
-pub(crate) struct Lineup {
+pub(crate) struct SelectedTeam {
     pub(crate) strategy: Strategy,
     pub(crate) workflow: Workflow,
     pub(crate) chosen: Chosen,
@@ -35,16 +35,19 @@ pub(crate) struct Lineup {
     pub(crate) tiers: BTreeMap<String, Tier>,
 }
 
-impl Lineup {
+impl SelectedTeam {
     /// The seats of the workflow the run begins with.
-    pub(crate) fn sitting(&self) -> &[Participant] {
+    pub(crate) fn participants(&self) -> &[Participant] {
         let key = if self.strategy == Strategy::Pipeline { PIPELINE } else { self.workflow.name() };
         self.seats.get(key).map_or(&[], Vec::as_slice)
     }
 }
 
 /// Puts the lenses' thresholds under the settings, so that the policy knows them.
-pub(crate) fn lay_shadows(settings: &mut Settings, shadows: &BTreeMap<String, Shadow>) -> Result<(), Faults> {
+pub(crate) fn apply_shadow_overrides(
+    settings: &mut Settings,
+    shadows: &BTreeMap<String, Shadow>,
+) -> Result<(), Faults> {
     let files: Vec<LensFile> = settings.lenses().into_iter().cloned().collect();
     // The last lens speaks first: what stands already is not replaced.
     for file in files.iter().rev() {
@@ -69,14 +72,14 @@ pub(crate) fn lay_shadows(settings: &mut Settings, shadows: &BTreeMap<String, Sh
     Ok(())
 }
 
-pub(crate) fn line_up(
+pub(crate) fn select(
     settings: &Settings,
     flags: &Flags,
     task: &str,
     policy: &Policy,
     personas: &BTreeMap<String, Persona>,
     tree: (&Repo, &ObjectId),
-) -> Result<Lineup, Error> {
+) -> Result<SelectedTeam, Error> {
     let file = settings.workflow_file().or_else(|| settings.team());
     let wishes = Wishes {
         workflow_flag: flags.workflow.as_deref().and_then(Workflow::parse),
@@ -124,7 +127,18 @@ pub(crate) fn line_up(
     let tiers = tiers(personas, &of_domain, &lens);
     let (lenses, categories) = (lens.names.clone(), lens::categories(&lens));
     let overlay = overlay(settings, file, of_domain, lens, voice);
-    Ok(Lineup { strategy, workflow, chosen, domain, seats, max_cycles, overlay, lenses, categories, tiers })
+    Ok(SelectedTeam {
+        strategy,
+        workflow,
+        chosen,
+        domain,
+        seats,
+        max_cycles,
+        overlay,
+        lenses,
+        categories,
+        tiers,
+    })
 }
 
 fn strategy(word: Option<&str>) -> Option<Strategy> {

@@ -1,0 +1,142 @@
+//! `archeflow pause` and `stop`, and what `answer` and `resume` do where another process drives the run: requests on
+//! its control socket.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use archeflow_host::control::{self, Request, client};
+use archeflow_host::open::Project;
+use archeflow_host::store::journal::Journal;
+use archeflow_host::world::World;
+use serde_json::Value;
+
+use crate::args::SteerArgs;
+use crate::commands::{house, list};
+use crate::failure::Failure;
+use crate::output::CommandOutput;
+use crate::render::summary;
+
+/// Agents have so long to end, and a landing to finish.
+const STOPPING: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
+    let project = house(&args.place, None, false)?;
+    send(&project, &args.id, &Request::Pause)?;
+    let said = format!(
+        "{id} is paused: running agents finish, nothing new starts. Resume it: archeflow resume {id}",
+        id = args.id
+    );
+    done(&project, &args.id, Came::Paused, &said, args.place.json)
+}
+
+/// Comes back when the process has let go of the run, so that the next command can take it over.
+pub(crate) fn stop(args: &SteerArgs) -> Result<CommandOutput, Failure> {
+    let project = house(&args.place, None, false)?;
+    send(&project, &args.id, &Request::Stop)?;
+    let (events, begun) = (project.places.events(), Instant::now());
+    while Journal::driver(&events, &args.id).is_some() {
+        if begun.elapsed() > STOPPING {
+            let said = format!("{} is being stopped; its agents have not ended yet", args.id);
+            return done(&project, &args.id, Came::Stopping, &said, args.place.json);
+        }
+        std::thread::sleep(LOOK);
+    }
+    let said = format!("{id} is stopped, its work is saved. Resume it: archeflow resume {id}", id = args.id);
+    done(&project, &args.id, Came::Stopped, &said, args.place.json)
+}
+
+/// Whether the run is driven by a living process.
+pub(super) fn is_driven(project: &Project, id: &str) -> bool {
+    Journal::driver(&project.places.events(), id).is_some()
+}
+
+pub(super) fn answer(project: &Project, id: &str, text: &str, json: bool) -> Result<CommandOutput, Failure> {
+    send(project, id, &Request::Answer { text: text.to_owned(), question: None })?;
+    done(
+        project,
+        id,
+        Came::Answered,
+        &format!("{id} is answered; the process that drives it continues"),
+        json,
+    )
+}
+
+/// Ends the pause of a run that another process drives.
+pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
+    send(project, id, &Request::Resume)?;
+    done(project, id, Came::Resumed, &format!("{id} is resumed; the process that drives it continues"), json)
+}
+
+/// One request to the process that drives the run.
+pub(super) fn send(project: &Project, id: &str, request: &Request) -> Result<Value, Failure> {
+    list::known(project, id)?;
+    if !is_driven(project, id) {
+        let hint = format!("See where it is: archeflow status {id}");
+        return Err(Failure::usage(format!("no process drives {id}"), hint));
+    }
+    let path = control::socket(&project.state, runtime().as_deref(), &project.places.events(), id)
+        .map_err(|error| unreachable(&error.to_string()))?;
+    client::send(&path, request).map_err(|error| match error {
+        client::Error::Refused { message, .. } => {
+            Failure::usage(format!("{id}: {message}"), format!("See where it is: archeflow status {id}"))
+        }
+        error @ (client::Error::Unreachable(_)
+        | client::Error::OtherUser
+        | client::Error::NoReply(_)
+        | client::Error::Garbled) => unreachable(&error.to_string()),
+    })
+}
+
+fn unreachable(message: &str) -> Failure {
+    Failure::new(21, "held", message, "Wait until it ends, or press Ctrl-C where it runs.")
+}
+
+/// What a request came to.
+#[derive(Clone, Copy)]
+enum Came {
+    Paused,
+    Resumed,
+    Answered,
+    Stopping,
+    Stopped,
+}
+
+impl Came {
+    /// The `reason` of the run's object: the run has not ended, and this was done to it.
+    fn reason(self) -> &'static str {
+        match self {
+            Came::Paused => "paused",
+            Came::Resumed => "resumed",
+            Came::Answered => "answered",
+            Came::Stopping => "stopping",
+            Came::Stopped => "interrupted",
+        }
+    }
+}
+
+fn done(project: &Project, id: &str, came: Came, said: &str, json: bool) -> Result<CommandOutput, Failure> {
+    tell!("{said}");
+    if !json {
+        return Ok(CommandOutput::done());
+    }
+    let run = list::fold(project, id)?;
+    let signal = matches!(came, Came::Stopped).then_some(2);
+    let mut object = summary::json(project.places.root(), id, &run, run.outcome.as_ref(), 0, signal);
+    object["reason"] = came.reason().into();
+    Ok(CommandOutput::json(object))
+}
+
+/// The socket of a run that this process drives.
+pub(crate) fn own_socket(world: &World) -> std::io::Result<PathBuf> {
+    control::socket(&world.state, runtime().as_deref(), &world.places.events(), &world.run_id)
+}
+
+/// The socket of any run.
+pub(crate) fn socket_of(project: &Project, id: &str) -> Option<PathBuf> {
+    control::socket(&project.state, runtime().as_deref(), &project.places.events(), id).ok()
+}
+
+fn runtime() -> Option<PathBuf> {
+    std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute())
+}

@@ -1,0 +1,209 @@
+//! Steering a run from another process.
+//!
+//! The process that drives a run listens on a unix socket: one JSON object per line in, one out. Only its own user may
+//! connect, and no process that the run itself started: an agent must not approve its own work. Requests become
+//! messages in the driver's inbox, so a client can at most make the run write a line, never delay it.
+
+pub mod client;
+mod server;
+mod steer;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
+
+use archeflow_core::model::Seq;
+use serde_json::{Value, json};
+
+use crate::platform::files as platform;
+use crate::platform::process::acting_user;
+use crate::store::files;
+
+pub use server::{Server, serve};
+pub(crate) use steer::{Effect, effect};
+
+/// The longest line either side reads, with its line break.
+pub const LONGEST_LINE: usize = 64 * 1024;
+
+/// `sun_path` has 104 bytes on some systems, 108 on Linux.
+const LONGEST_PATH: usize = 100;
+
+/// `by` in the journal for requests that came by the socket.
+pub const BY: &str = "control";
+
+/// What another process may ask of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Answer the open question. With `question`, only if it is the one with that number.
+    Answer {
+        text: String,
+        question: Option<Seq>,
+    },
+    /// The same as the first SIGINT.
+    Stop,
+    Pause,
+    Resume,
+    Status,
+}
+
+/// Why a request was refused. The reasons are for scripts, the messages for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the line is not a JSON object with a field \"request\": {why}")]
+    Malformed { why: String },
+    #[error("a line may have {LONGEST_LINE} bytes at most")]
+    TooLong,
+    #[error("unknown request {name:?}; known are {}", Request::NAMES.join(", "))]
+    Unknown { name: String },
+    #[error("another user drives this run")]
+    OtherUser,
+    #[error("processes that a run started can't steer it")]
+    FromInside,
+    #[error("too many connections; try again")]
+    TooMany,
+    #[error("nothing is being asked")]
+    NothingAsked,
+    #[error("that question is no longer open")]
+    OtherQuestion,
+    #[error("the answer is empty")]
+    EmptyAnswer,
+    #[error("the run is already paused")]
+    AlreadyPaused,
+    #[error("the run is not paused")]
+    NotPaused,
+    #[error("the run is being stopped")]
+    Stopping,
+    #[error("the run has ended")]
+    Ended,
+    #[error("the run did not reply in time; it may still carry the request out")]
+    NoReply,
+}
+
+impl Refusal {
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Refusal::Malformed { .. } => "malformed",
+            Refusal::TooLong => "too_long",
+            Refusal::Unknown { .. } => "unknown_request",
+            Refusal::OtherUser => "other_user",
+            Refusal::FromInside => "from_inside",
+            Refusal::TooMany => "too_many_connections",
+            Refusal::NothingAsked => "nothing_asked",
+            Refusal::OtherQuestion => "other_question",
+            Refusal::EmptyAnswer => "empty_answer",
+            Refusal::AlreadyPaused => "already_paused",
+            Refusal::NotPaused => "not_paused",
+            Refusal::Stopping => "stopping",
+            Refusal::Ended => "ended",
+            Refusal::NoReply => "no_reply",
+        }
+    }
+}
+
+/// A request on its way to the driver, and where its reply goes.
+#[derive(Debug)]
+pub struct Steering {
+    pub request: Request,
+    reply: SyncSender<Result<Value, Refusal>>,
+}
+
+impl Steering {
+    /// A client that has gone away hears nothing; that is its business.
+    pub(crate) fn reply(self, reply: Result<Value, Refusal>) {
+        let _ = self.reply.try_send(reply);
+    }
+}
+
+impl Request {
+    const NAMES: [&'static str; 5] = ["answer", "stop", "pause", "resume", "status"];
+
+    fn parse(line: &[u8]) -> Result<Request, Refusal> {
+        let malformed = |why: &str| Refusal::Malformed { why: why.to_owned() };
+        let value: Value = serde_json::from_slice(line).map_err(|error| malformed(&error.to_string()))?;
+        let name = value.get("request").and_then(Value::as_str).ok_or_else(|| malformed("there is none"))?;
+        match name {
+            "answer" => {
+                let text = value.get("text").and_then(Value::as_str);
+                let text = text.ok_or_else(|| malformed("an answer needs a \"text\""))?.trim().to_owned();
+                let question = match value.get("question") {
+                    None | Some(Value::Null) => None,
+                    Some(seq) => Some(seq.as_u64().ok_or_else(|| malformed("\"question\" is no number"))?),
+                };
+                if text.is_empty() {
+                    Err(Refusal::EmptyAnswer)
+                } else {
+                    Ok(Request::Answer { text, question })
+                }
+            }
+            "stop" => Ok(Request::Stop),
+            "pause" => Ok(Request::Pause),
+            "resume" => Ok(Request::Resume),
+            "status" => Ok(Request::Status),
+            other => Err(Refusal::Unknown { name: other.chars().take(40).collect() }),
+        }
+    }
+
+    fn line(&self) -> String {
+        let object = match self {
+            Request::Answer { text, question } => {
+                json!({ "request": "answer", "text": text, "question": question })
+            }
+            Request::Stop => json!({ "request": "stop" }),
+            Request::Pause => json!({ "request": "pause" }),
+            Request::Resume => json!({ "request": "resume" }),
+            Request::Status => json!({ "request": "status" }),
+        };
+        format!("{object}\n")
+    }
+}
+
+fn reply_line(reply: &Result<Value, Refusal>) -> String {
+    let object = match reply {
+        Ok(value) => {
+            let mut object = value.clone();
+            object["ok"] = true.into();
+            object
+        }
+        Err(refusal) => json!({ "ok": false, "reason": refusal.reason(), "message": refusal.to_string() }),
+    };
+    format!("{object}\n")
+}
+
+/// Where the socket of a run is: in the user's state directory, or in `runtime` ($XDG_RUNTIME_DIR) if that path would
+/// be too long for a socket. The name is a hash, so it has one length for every repository and run.
+pub fn socket(state: &Path, runtime: Option<&Path>, events: &Path, run_id: &str) -> io::Result<PathBuf> {
+    let mut key = events.as_os_str().as_encoded_bytes().to_vec();
+    key.push(0);
+    key.extend_from_slice(run_id.as_bytes());
+    let name: String = files::digest(&key).chars().filter(char::is_ascii_hexdigit).take(24).collect();
+    let name = format!("{name}.sock");
+    let folders = [Some(state.join("control")), runtime.map(|folder| folder.join("archeflow"))];
+    let fits = |path: &PathBuf| path.as_os_str().len() <= LONGEST_PATH;
+    let path = folders.into_iter().flatten().map(|folder| folder.join(&name)).find(fits);
+    path.ok_or_else(|| {
+        let why = format!(
+            "a socket below {} would have a path of more than {LONGEST_PATH} bytes; set XDG_RUNTIME_DIR to a short path",
+            state.display()
+        );
+        io::Error::new(io::ErrorKind::InvalidFilename, why)
+    })
+}
+
+/// A folder that only this user can enter.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    match platform::private_directory().create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let metadata = fs::symlink_metadata(folder)?;
+    let ours = platform::owner(&metadata) == acting_user();
+    if metadata.is_dir() && ours && platform::mode(&metadata) & 0o077 == 0 {
+        return Ok(());
+    }
+    let why = format!("{} is not a folder of yours alone (mode 0700)", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+#[cfg(test)]
+mod tests;

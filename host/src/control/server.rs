@@ -1,0 +1,183 @@
+//! The end of the socket that the driving process has. Everything is bounded: connections, lines, time.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{LONGEST_LINE, Refusal, Request, Steering, private_folder, reply_line};
+use crate::executors::Message;
+use crate::platform::files::set_mode;
+use crate::platform::socket::{SocketPeer, UnixListener, UnixStream, peer};
+use crate::proc;
+
+const CONNECTIONS: usize = 8;
+const REQUESTS_PER_CONNECTION: usize = 64;
+/// A whole line has to arrive within this time.
+const LINE: Duration = Duration::from_secs(10);
+const WRITE: Duration = Duration::from_secs(5);
+/// The driver replies between two steps, and a step may write to a slow disk.
+const REPLY: Duration = Duration::from_secs(30);
+/// Between two requests that reach the driver: a flood must not fill the journal.
+const BETWEEN: Duration = Duration::from_millis(20);
+
+/// Listens until dropped.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    over: Arc<AtomicBool>,
+}
+
+/// What all connections share.
+struct Desk {
+    post: Sender<Message>,
+    open: AtomicUsize,
+    /// One request at a time reaches the driver.
+    turn: Mutex<()>,
+}
+
+/// Opens the socket of a run. The caller holds the run's journal, so a socket of that name belongs to a process that
+/// is gone, and is replaced.
+pub fn serve(path: &Path, post: Sender<Message>) -> io::Result<Server> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidFilename)?;
+    private_folder(folder)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    // Nobody else can enter the folder in between.
+    set_mode(path, 0o600)?;
+    let over = Arc::new(AtomicBool::new(false));
+    let server = Server { path: path.to_owned(), over: Arc::clone(&over) };
+    let desk = Arc::new(Desk { post, open: AtomicUsize::new(0), turn: Mutex::new(()) });
+    thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &desk, &over))?;
+    Ok(server)
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        let _ = UnixStream::connect(&self.path);
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn accept(listener: &UnixListener, desk: &Arc<Desk>, over: &AtomicBool) {
+    for stream in listener.incoming() {
+        if over.load(Ordering::SeqCst) {
+            return;
+        }
+        match stream {
+            Ok(stream) => receive(stream, desk),
+            // No more file descriptors, for example: it may get better.
+            Err(_) => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}
+
+fn receive(mut stream: UnixStream, desk: &Arc<Desk>) {
+    if desk.open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
+        desk.open.fetch_sub(1, Ordering::SeqCst);
+        let _ = stream.set_nonblocking(true);
+        let _ = stream.write(reply_line(&Err(Refusal::TooMany)).as_bytes());
+        return;
+    }
+    let shared = Arc::clone(desk);
+    let serve = move || {
+        // A client that hangs up or falls silent only ends its own connection.
+        let _ = converse(&mut stream, &shared);
+        shared.open.fetch_sub(1, Ordering::SeqCst);
+    };
+    if thread::Builder::new().name("steering".into()).spawn(serve).is_err() {
+        desk.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn converse(stream: &mut UnixStream, desk: &Desk) -> io::Result<()> {
+    stream.set_write_timeout(Some(WRITE))?;
+    if let Some(refusal) = may_not_steer(stream) {
+        return stream.write_all(reply_line(&Err(refusal)).as_bytes());
+    }
+    let mut rest = Vec::new();
+    for _ in 0..REQUESTS_PER_CONNECTION {
+        let reply = match read_line(stream, &mut rest)? {
+            NextLine::Line(line) => Request::parse(&line).and_then(|request| desk.ask(request)),
+            NextLine::TooLong => Err(Refusal::TooLong),
+            NextLine::End => return Ok(()),
+        };
+        stream.write_all(reply_line(&reply).as_bytes())?;
+        if reply == Err(Refusal::TooLong) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn may_not_steer(stream: &UnixStream) -> Option<Refusal> {
+    let Ok(peer) = peer(stream) else { return Some(Refusal::OtherUser) };
+    refusal(&peer, crate::platform::process::acting_user(), proc::is_descendant)
+}
+
+pub(super) fn refusal(peer: &SocketPeer, us: u32, is_inside: impl Fn(i32) -> bool) -> Option<Refusal> {
+    if peer.user != us {
+        return Some(Refusal::OtherUser);
+    }
+    peer.process.is_some_and(is_inside).then_some(Refusal::FromInside)
+}
+
+impl Desk {
+    fn ask(&self, request: Request) -> Result<Value, Refusal> {
+        let _turn = self.turn.lock();
+        let (reply, replies) = sync_channel(1);
+        self.post.send(Message::Steer(Steering { request, reply })).map_err(|_| Refusal::Ended)?;
+        let reply = replies.recv_timeout(REPLY).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout => Err(Refusal::NoReply),
+            RecvTimeoutError::Disconnected => Err(Refusal::Ended),
+        });
+        thread::sleep(BETWEEN);
+        reply
+    }
+}
+
+enum NextLine {
+    Line(Vec<u8>),
+    TooLong,
+    End,
+}
+
+/// The next line, without its break. `rest` keeps what came after it.
+fn read_line(stream: &mut UnixStream, rest: &mut Vec<u8>) -> io::Result<NextLine> {
+    let until = Instant::now() + LINE;
+    let mut searched = 0;
+    loop {
+        if let Some(at) = rest.iter().skip(searched).position(|byte| *byte == b'\n') {
+            let mut line: Vec<u8> = rest.drain(..=searched + at).collect();
+            line.pop();
+            return Ok(NextLine::Line(line));
+        }
+        searched = rest.len();
+        if searched >= LONGEST_LINE {
+            return Ok(NextLine::TooLong);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        let mut buffer = [0; 4096];
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(NextLine::End),
+            Ok(count) => rest.extend_from_slice(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

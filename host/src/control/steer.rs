@@ -1,0 +1,56 @@
+//! What a request comes to where the run is now.
+
+use archeflow_core::event::{Event, QuestionAnswered, RunPaused, RunResumed};
+use archeflow_core::run::Run;
+use serde_json::{Value, json};
+
+use super::{BY, Refusal, Request};
+
+pub(crate) enum Effect {
+    /// A line for the journal.
+    Write(Event),
+    Stop,
+    /// Nothing changes; this is the reply.
+    Reply(Value),
+}
+
+pub(crate) fn effect(run: &Run, run_id: &str, request: &Request) -> Result<Effect, Refusal> {
+    let by = BY.to_owned();
+    if run.outcome.is_some() && *request != Request::Status {
+        return Err(Refusal::Ended);
+    }
+    match request {
+        Request::Answer { text, question } => {
+            let (start_seq, _) = run.question().ok_or(Refusal::NothingAsked)?;
+            if question.is_some_and(|meant| meant != start_seq) {
+                return Err(Refusal::OtherQuestion);
+            }
+            Ok(Effect::Write(QuestionAnswered { start_seq, text: text.clone(), by }.into()))
+        }
+        Request::Stop => Ok(Effect::Stop),
+        Request::Pause if run.paused.is_some() => Err(Refusal::AlreadyPaused),
+        Request::Pause => Ok(Effect::Write(RunPaused { by }.into())),
+        Request::Resume if run.paused.is_none() => Err(Refusal::NotPaused),
+        Request::Resume => Ok(Effect::Write(RunResumed { by }.into())),
+        Request::Status => Ok(Effect::Reply(status(run, run_id))),
+    }
+}
+
+fn status(run: &Run, run_id: &str) -> Value {
+    let question = run.question().map(|(seq, asked)| {
+        json!({
+            "seq": seq, "kind": asked.kind, "archetype": asked.archetype, "question": asked.question,
+            "details": asked.details,
+        })
+    });
+    let agents: Vec<&str> = run.open_agents().map(|(_, start)| start.archetype.as_str()).collect();
+    json!({
+        "run_id": run_id,
+        "pid": std::process::id(),
+        "paused": run.paused.is_some(),
+        "question": question,
+        "cycle": run.number(),
+        "phase": run.cycle().map(|cycle| cycle.phase.name()),
+        "agents": agents,
+    })
+}

@@ -1,0 +1,172 @@
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use super::client::{self, Error};
+use super::{Refusal, Request, Server, private_folder, serve, server, socket};
+use crate::executors::Message;
+use crate::platform::socket::{SocketPeer, UnixStream};
+
+/// A server whose driver says yes to everything.
+fn served(dir: &Path) -> (Server, PathBuf, Receiver<Request>) {
+    let path = dir.join("control").join("x.sock");
+    let (post, inbox) = channel();
+    let server = serve(&path, post).expect("the socket opens");
+    let (seen, requests) = channel();
+    std::thread::spawn(move || {
+        for message in inbox {
+            if let Message::Steer(steering) = message {
+                let _ = seen.send(steering.request.clone());
+                steering.reply(Ok(json!({})));
+            }
+        }
+    });
+    (server, path, requests)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn said(stream: &UnixStream) -> Value {
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).expect("a reply");
+    serde_json::from_str(&line).expect("a JSON object")
+}
+
+#[test]
+fn every_request_arrives_as_it_was_sent() {
+    let dir = folder();
+    let (_server, path, requests) = served(dir.path());
+    let answer = Request::Answer { text: "yes, \"do\"\nit".to_owned(), question: Some(7) };
+    for request in [answer, Request::Stop, Request::Pause, Request::Resume, Request::Status] {
+        client::send(&path, &request).expect("an ok");
+        assert_eq!(requests.recv().expect("the request"), request);
+    }
+}
+
+#[test]
+fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_heard() {
+    let dir = folder();
+    let (_server, path, requests) = served(dir.path());
+    let rows: [(&[u8], &str); 10] = [
+        (b"{", "malformed"),
+        (b"", "malformed"),
+        (b"\xff\xfe\x00", "malformed"),
+        (b"[1,2]", "malformed"),
+        (b"{\"request\":7}", "malformed"),
+        (b"{\"request\":\"answer\"}", "malformed"),
+        (b"{\"request\":\"answer\",\"text\":\"y\",\"question\":\"x\"}", "malformed"),
+        (b"{\"request\":\"answer\",\"text\":\"  \"}", "empty_answer"),
+        (b"{\"request\":\"merge\"}", "unknown_request"),
+        (b"{\"request\":\"Stop\"}", "unknown_request"),
+    ];
+    let mut stream = UnixStream::connect(&path).expect("connects");
+    for (line, reason) in rows {
+        stream.write_all(line).and_then(|()| stream.write_all(b"\n")).expect("sent");
+        let reply = said(&stream);
+        assert_eq!((&reply["ok"], &reply["reason"]), (&json!(false), &json!(reason)), "{line:?}: {reply}");
+        assert!(reply["message"].as_str().is_some_and(|message| !message.is_empty()), "{reply}");
+    }
+    stream.write_all(b"{\"request\":\"pause\"}\n").expect("sent");
+    assert_eq!(said(&stream)["ok"], json!(true));
+    assert_eq!(requests.recv().expect("the request"), Request::Pause);
+}
+
+#[test]
+fn a_line_without_end_is_cut_off() {
+    let dir = folder();
+    let (_server, path, requests) = served(dir.path());
+    let mut stream = UnixStream::connect(&path).expect("connects");
+    // The other side may hang up before it has taken everything.
+    let _ = stream.write_all(&vec![b'x'; super::LONGEST_LINE]);
+    assert_eq!(said(&stream)["reason"], json!("too_long"));
+    assert!(requests.try_recv().is_err());
+}
+
+#[test]
+fn a_flood_of_connections_is_refused_and_ends() {
+    let dir = folder();
+    let (_server, path, _requests) = served(dir.path());
+    let idle: Vec<UnixStream> = (0..8).map(|_| UnixStream::connect(&path).expect("connects")).collect();
+    let refused = (0..20).filter(|_| {
+        matches!(client::send(&path, &Request::Status), Err(Error::Refused { reason, .. }) if reason == "too_many_connections")
+    });
+    assert_eq!(refused.count(), 20);
+    drop(idle);
+    // The slots are free as soon as the other side has seen the ends.
+    while let Err(error) = client::send(&path, &Request::Status) {
+        assert!(matches!(error, Error::Refused { .. }), "{error}");
+    }
+}
+
+#[test]
+fn the_socket_is_private_replaces_a_stale_one_and_goes_away() {
+    let dir = folder();
+    let (server, path, _requests) = served(dir.path());
+    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().expect("a folder")), 0o700);
+    std::mem::forget(server);
+    let (again, path, _requests) = served(dir.path());
+    client::send(&path, &Request::Status).expect("the new one listens");
+    drop(again);
+    assert!(!path.exists());
+    assert!(matches!(client::send(&path, &Request::Status), Err(Error::Unreachable(_))));
+}
+
+#[test]
+fn a_folder_that_others_may_enter_is_refused() {
+    let dir = folder();
+    let open = dir.path().join("open");
+    std::fs::create_dir(&open).expect("made");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).expect("opened");
+    assert!(private_folder(&open).is_err());
+    let link = dir.path().join("link");
+    symlink(dir.path(), &link).expect("linked");
+    assert!(private_folder(&link).is_err());
+}
+
+#[test]
+fn a_driver_that_is_gone_is_said_to_have_ended() {
+    let dir = folder();
+    let path = dir.path().join("control").join("x.sock");
+    let (post, inbox) = channel();
+    let _server = serve(&path, post).expect("the socket opens");
+    drop(inbox);
+    let refused = client::send(&path, &Request::Stop);
+    assert!(matches!(refused, Err(Error::Refused { reason, .. }) if reason == Refusal::Ended.reason()));
+}
+
+#[test]
+fn a_path_fits_into_a_socket_address() {
+    let (events, run) = (Path::new("/repo/.archeflow/events"), "2026-01-01-a");
+    let short = socket(Path::new("/home/u/.local/state/archeflow"), None, events, run).expect("fits");
+    assert!(short.starts_with("/home/u/.local/state/archeflow/control"));
+    let long = PathBuf::from(format!("/{}", "x".repeat(120)));
+    assert!(socket(&long, None, events, run).is_err());
+    let runtime = socket(&long, Some(Path::new("/run/user/1000")), events, run).expect("fits");
+    assert!(runtime.starts_with("/run/user/1000/archeflow"));
+    let other = socket(Path::new("/h"), None, events, "other").expect("fits");
+    assert_ne!(short.file_name(), other.file_name());
+}
+
+#[test]
+fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
+    let peer = |user, process| SocketPeer { user, process };
+    let inside = |pid| pid == 42;
+    for (who, refused) in [
+        (peer(1000, Some(7)), None),
+        (peer(1000, None), None),
+        (peer(1000, Some(42)), Some(Refusal::FromInside)),
+        (peer(1001, Some(7)), Some(Refusal::OtherUser)),
+        (peer(0, Some(7)), Some(Refusal::OtherUser)),
+    ] {
+        assert_eq!(server::refusal(&who, 1000, inside), refused);
+    }
+    let us = i32::try_from(std::process::id()).expect("a number");
+    assert!(!crate::proc::is_descendant(us) && !crate::proc::is_descendant(1));
+}

@@ -1,0 +1,150 @@
+//! Runs that exist: replayed from their journal and ready to be driven on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use archeflow_core::event::{Event, SessionStart};
+use archeflow_core::model::{Money, Strategy};
+use archeflow_core::run::Run;
+
+use super::agents::accounts;
+use super::{Error, Project};
+use crate::config;
+use crate::drive::Driver;
+use crate::git::ObjectId;
+use crate::store::journal::{self, Journal};
+use crate::store::names;
+use crate::{failpoint, log, memory, proc, projections, review};
+
+impl Project {
+    /// A run that exists, folded from its log and ready to be driven on. Leftovers of its last driver are ended.
+    pub fn existing(self, id: &str, file: Option<&Path>) -> Result<(Driver, Option<journal::Repair>), Error> {
+        self.existing_with(id, file, &config::Flags::default())
+    }
+
+    /// The same, with agents named anew. What is frozen in the log can't be changed.
+    pub(crate) fn existing_with(
+        self,
+        id: &str,
+        file: Option<&Path>,
+        flags: &config::Flags,
+    ) -> Result<(Driver, Option<journal::Repair>), Error> {
+        if !names::valid_name(id) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        if self.came_with_the_repository(id)? {
+            return Err(Error::Foreign { id: id.to_owned() });
+        }
+        let opened = match Journal::open(&self.places.events(), id) {
+            Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
+            other => other?,
+        };
+        let mut fixes = Vec::new();
+        let run = log::fold_seeing(&opened.lines, |run, entry| {
+            fixes.extend(projections::fix_line(id, run, entry));
+        })?;
+        let unopened = match run.strategy() {
+            Strategy::Review => run.review.is_none(),
+            Strategy::Loop => run.agent_loop.is_none(),
+            Strategy::Pdca | Strategy::Pipeline => false,
+        };
+        if run.request.is_none() || unopened {
+            return Err(Error::NeverBegan { id: id.to_owned() });
+        }
+        if let Some(session) = &run.session {
+            proc::kill_leftovers(&format!("{}.", session.tag));
+        }
+        failpoint::pass("swept");
+        let mut project = self.at_base_of(&run)?;
+        if run.review.is_some() {
+            project.repo = review::with_review_objects(&project.repo, &project.state, id)?;
+        }
+        let settings = project.settings(&config::Flags::default(), file)?;
+        let agents = project.renamed_agents(&run, flags, &settings)?;
+        let (_, personas) = project.personas()?;
+        let mut driver = project.driver(opened.journal, run, personas, &settings);
+        driver.agents = agents;
+        projections::catch_up(&driver.world, &driver.run)?;
+        projections::catch_up_fixes(&driver.world, &fixes)?;
+        projections::catch_up_index(&driver.world, &driver.run);
+        let _ = memory::ended(&driver.world, &driver.run);
+        let _ = review::ended(&driver.world, &driver.run);
+        Ok((driver, opened.repaired))
+    }
+
+    /// R4: the repository's files as they were when the run began. What was committed since does not judge it.
+    fn at_base_of(mut self, run: &Run) -> Result<Project, Error> {
+        let base =
+            run.request.as_ref().and_then(|request| ObjectId::parse(request.base.commit.as_bytes()).ok());
+        if let Some(base) = base
+            && self.repo.has_commit(&base)?
+        {
+            let repo = self.repo.clone();
+            self.read_configuration_from(&repo, &base)?;
+        }
+        Ok(self)
+    }
+
+    /// D-08: a log freezes what the user allowed when the run began. One that a commit brings was allowed by nobody.
+    fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
+        let Some(commit) = self.repo.resolve("HEAD")? else { return Ok(false) };
+        let log = format!(".archeflow/events/{id}.jsonl");
+        Ok(!self.repo.list_dir(&commit, log.as_bytes())?.is_empty())
+    }
+
+    fn renamed_agents(
+        &self,
+        run: &Run,
+        flags: &config::Flags,
+        settings: &config::Settings,
+    ) -> Result<BTreeMap<String, String>, Error> {
+        let policy = run.policy();
+        let differs = |flag: &Option<String>, was: &str| flag.as_deref().is_some_and(|flag| flag != was);
+        let tests = policy.test_command.clone().unwrap_or_else(|| "none".to_owned());
+        if differs(&flags.test_command, &tests) {
+            return Err(Error::Frozen { flag: "--test-command", was: tests });
+        }
+        let workflow = run.request.as_ref().map(|request| request.workflow.name()).unwrap_or_default();
+        if differs(&flags.workflow, workflow) && differs(&flags.workflow, &run.overlay().workflow) {
+            return Err(Error::Frozen { flag: "--workflow", was: workflow.to_owned() });
+        }
+        let budget = policy.costs.budget_usd.map_or_else(|| "none".to_owned(), Money::shown);
+        if flags.budget.as_deref().is_some_and(|flag| Money::parse(flag) != policy.costs.budget_usd) {
+            return Err(Error::Frozen { flag: "--budget", was: budget });
+        }
+        let lenses = run.request.as_ref().map(|request| request.lenses.join(",")).unwrap_or_default();
+        for (flag, given, was) in
+            [("--team", &flags.team, run.overlay().team.clone()), ("--lens", &flags.lens, lenses)]
+        {
+            if differs(given, &was) {
+                let was = if was.is_empty() { "none".to_owned() } else { was };
+                return Err(Error::Frozen { flag, was });
+            }
+        }
+        let resolve = |spec: &str| self.checked(spec, settings);
+        let mut agents = BTreeMap::new();
+        if let Some(spec) = &flags.agent {
+            agents.insert(String::new(), resolve(spec)?);
+        }
+        for (archetype, spec) in &flags.agent_for {
+            agents.insert(archetype.clone(), resolve(spec)?);
+        }
+        Ok(agents)
+    }
+}
+
+/// The report that a process now drives the run.
+pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Event {
+    let fence = driver.run.session.as_ref().map_or(0, |session| session.fence) + 1;
+    SessionStart {
+        fence,
+        why: why.to_owned(),
+        attended,
+        auto_merge,
+        version: version.to_owned(),
+        tag: driver.world.tag.clone(),
+        agents: driver.agents.clone(),
+        accounts: accounts(driver.agents.values()),
+    }
+    .into()
+}

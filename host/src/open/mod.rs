@@ -1,0 +1,257 @@
+//! The one opener: new runs, reviews and loops, runs that exist, and runs re-entered at a phase.
+//!
+//! Everything is checked here before anything is started or spent. What differs between strategies is beside them
+//! ([`crate::review`], [`crate::agent_loop::open`]); they use the steps in [`new`].
+
+mod agents;
+mod existing;
+mod new;
+mod reenter;
+pub(crate) mod team;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use archeflow_core::event::Event;
+use archeflow_core::model::{ARCHETYPES, Persona};
+
+use crate::config::{self, Faults, Part, personas, trust};
+use crate::drive::Driver;
+use crate::git::{self, ObjectId, Repo, runner};
+use crate::probe::Choice;
+use crate::store::{files, journal, places};
+use crate::{backends, log};
+
+pub use existing::session;
+pub(crate) use new::RunName;
+
+/// The digest of each persona's text, by archetype.
+type Digests = BTreeMap<String, String>;
+
+/// Where the program stands: the user's environment, taken once.
+#[derive(Debug, Clone)]
+pub struct ProcessEnv {
+    pub cwd: PathBuf,
+    pub me: PathBuf,
+    pub variables: Vec<(OsString, OsString)>,
+    pub version: &'static str,
+}
+
+impl ProcessEnv {
+    /// What the environment says about places.
+    pub fn places(&self) -> places::Env {
+        let variable = |name: &str| {
+            let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+            found.map(|(_, value)| value.clone())
+        };
+        places::Env {
+            home: variable("HOME"),
+            xdg_state_home: variable("XDG_STATE_HOME"),
+            xdg_config_home: variable("XDG_CONFIG_HOME"),
+        }
+    }
+}
+
+/// A repository with everything that is configured for it.
+pub struct Project {
+    pub ground: ProcessEnv,
+    pub repo: Repo,
+    pub places: places::Places,
+    pub state: PathBuf,
+    pub target: Option<git::Target>,
+    /// The files below `.archeflow/` as the base commit has them.
+    pub offer: trust::Offer,
+    pub approved: bool,
+    pub user: Vec<Part>,
+    /// Looked for once.
+    default_client: OnceLock<Option<Choice>>,
+}
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct RunRequest {
+    pub task: String,
+    pub flags: config::Flags,
+    pub config_file: Option<PathBuf>,
+    pub dry_run: bool,
+    pub attended: bool,
+    /// The name the run must have; made from the task if not given.
+    pub id: Option<String>,
+}
+
+/// A run ready to be driven, with what it is to be told before and after its session begins.
+pub struct OpenedRun {
+    pub driver: Driver,
+    pub before: Vec<Event>,
+    pub after: Vec<Event>,
+    /// The client that was chosen because none was named.
+    pub default_agent: Option<Choice>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Repo(#[from] git::repo::Error),
+    #[error(transparent)]
+    Git(#[from] runner::Error),
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    #[error(transparent)]
+    Config(#[from] Faults),
+    #[error(transparent)]
+    Trust(#[from] trust::TrustError),
+    #[error(transparent)]
+    Backend(#[from] backends::Error),
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    #[error(transparent)]
+    Log(#[from] log::Error),
+    #[error("the repository's own configuration names commands nobody approved: {what}")]
+    Untrusted { what: String },
+    #[error("this needs the working tree of a repository; {place} has none")]
+    Bare { place: String },
+    #[error("there is no run '{id}' here")]
+    NoRun { id: String },
+    #[error("the run '{id}' never began: the program ended before its first line was written")]
+    NeverBegan { id: String },
+    #[error(
+        "the log of '{id}' is committed in this repository: it may have come with it, and it names commands to run"
+    )]
+    Foreign { id: String },
+    #[error("'{id}' can't be the name of a run")]
+    BadId { id: String },
+    #[error("no agent was named")]
+    NoAgent,
+    #[error("the agent '{spec}' can't be started: there is no program '{program}'")]
+    AgentMissing { program: String, spec: String },
+    #[error("what the review '{id}' is about is no longer kept; begin it anew")]
+    SubjectGone { id: String },
+    #[error("the task is empty")]
+    NoTask,
+    #[error("to start from {phase}, {path} is needed and is not there")]
+    NoArtifact { path: String, phase: &'static str },
+    #[error("{id} was merged already")]
+    Merged { id: String },
+    #[error("{path} can't be used: {why}")]
+    BadArtifact { path: String, why: String },
+    #[error("{flag} can't be changed for a run that exists; it was frozen when the run began ({was})")]
+    Frozen { flag: &'static str, was: String },
+}
+
+impl Project {
+    /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
+    pub fn open(
+        ground: ProcessEnv,
+        dir: &Path,
+        branch: Option<&str>,
+        needs_target: bool,
+    ) -> Result<Project, Error> {
+        let env = ground.places();
+        let git_env = git::GitEnv::new(ground.variables.clone());
+        let root = git::repo::work_tree_of(dir, &git_env)?;
+        let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
+        let places = places::Places::at(&root)?;
+        let state = places.state_dir(&env)?;
+        let repo = Repo::open(&root, &state, &git_env)?;
+        let target = match repo.target(branch) {
+            Ok(target) => Some(target),
+            Err(_) if !needs_target => None,
+            Err(error) => return Err(error.into()),
+        };
+        let files = target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid))?;
+        let offer = trust::Offer { root: root.clone(), files };
+        let approved = trust::Trust::open(&state)?.approved(&offer);
+        let folder = config::user::folder(
+            env.xdg_config_home.as_deref().map(Path::new),
+            env.home.as_deref().map(Path::new),
+        );
+        let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
+        Ok(Project {
+            ground,
+            repo,
+            places,
+            state,
+            target,
+            offer,
+            approved,
+            user,
+            default_client: OnceLock::new(),
+        })
+    }
+
+    pub fn settings(&self, flags: &config::Flags, file: Option<&Path>) -> Result<config::Settings, Error> {
+        let file = file.map(config::user::read_named).transpose()?;
+        let flags = &self.with_environment(flags);
+        let inputs = config::Inputs {
+            repository: &self.offer.files,
+            approved: self.approved,
+            user: &self.user,
+            file: file.as_ref(),
+            flags,
+        };
+        Ok(config::Settings::resolve(&inputs)?)
+    }
+
+    /// What the user's environment says counts as typed, unless something else was.
+    fn with_environment(&self, flags: &config::Flags) -> config::Flags {
+        let said = |wanted: &str| {
+            let said = self.ground.variables.iter().find(|(name, _)| name == wanted);
+            said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+        };
+        config::Flags {
+            shadows: flags.shadows.clone().or_else(|| said(config::layers::SHADOWS)),
+            provider: flags.provider.clone().or_else(|| said(config::layers::PROVIDER)),
+            ..flags.clone()
+        }
+    }
+
+    pub fn persona(&self, name: &str) -> Result<personas::Found, Error> {
+        Ok(personas::find(name, &self.offer.files, self.approved, &self.user)?)
+    }
+
+    /// Takes the repository's configuration from this commit.
+    pub(crate) fn read_configuration_from(&mut self, repo: &Repo, commit: &ObjectId) -> Result<(), Error> {
+        self.offer.files = repository_files(repo, commit)?;
+        self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
+        Ok(())
+    }
+
+    /// Every archetype with the digest of the text in force.
+    fn personas(&self) -> Result<(Digests, BTreeMap<String, Persona>), Error> {
+        let mut digests = BTreeMap::new();
+        let mut personas = BTreeMap::new();
+        let brought = match self.approved {
+            true => personas::names(&self.offer.files, &self.user),
+            false => personas::names(&[], &self.user),
+        };
+        for name in ARCHETYPES.iter().map(|(name, _)| (*name).to_owned()).chain(brought) {
+            let found = self.persona(&name)?;
+            digests.insert(name.clone(), found.digest);
+            personas.insert(name, found.persona);
+        }
+        Ok((digests, personas))
+    }
+}
+
+/// Reads the configuration from the base commit, not from the working tree (R4).
+fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<Part>, Error> {
+    const AT_MOST: u64 = 1024 * 1024;
+    let mut files = Vec::new();
+    let mut wanted: Vec<String> =
+        vec![config::REPOSITORY_CONFIG.to_owned(), config::REPOSITORY_HOOKS.to_owned()];
+    for entry in repo.list_dir(commit, b".archeflow")? {
+        let name = String::from_utf8_lossy(&entry.path).into_owned();
+        let persona = name.starts_with(config::REPOSITORY_ARCHETYPES) && name.ends_with(".md");
+        if persona || config::shelf::in_repository(&name).is_some() {
+            wanted.push(name);
+        }
+    }
+    for path in wanted {
+        if let Some(bytes) = repo.read_blob(commit, path.as_bytes(), AT_MOST)? {
+            files.push((path, bytes));
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,221 @@
+//! New runs: the steps that every strategy shares before its first line can be written.
+//!
+//! [`Project::prepare`] reads what is configured and approved, [`Preparation::check_agents`] resolves the programs,
+//! [`team`] selects the participants, [`Project::claim`] takes a run id, [`Project::run_start`] makes the first line.
+//! A review and a loop replace the fields of that line that are theirs.
+
+use std::collections::BTreeMap;
+
+use archeflow_core::event::{Base, FORMAT, Past, RunStart};
+use archeflow_core::model::{Archetype, Participant, Persona, Policy, Role, Shadow};
+use archeflow_core::run::Run;
+
+use super::team::{self, SelectedTeam};
+use super::{Digests, Error, OpenedRun, Project, RunRequest};
+use crate::config::Settings;
+use crate::drive::Driver;
+use crate::git::{self, ObjectId, Repo};
+use crate::nonce::nonce;
+use crate::probe::Choice;
+use crate::store::journal::Journal;
+use crate::store::names;
+use crate::world::{World, allowed_env};
+use crate::{clock, costs, memory};
+
+/// What is configured for a new run, if all of it is approved.
+pub(crate) struct Preparation {
+    pub(crate) settings: Settings,
+    pub(crate) policy: Policy,
+    pub(crate) personas: BTreeMap<String, Persona>,
+    digests: Digests,
+    /// The client that was chosen because none was named.
+    pub(crate) default_agent: Option<Choice>,
+}
+
+/// Where the id of a new run comes from.
+pub(crate) enum RunName<'a> {
+    /// Its artifacts exist already, its journal does not.
+    Reentered(&'a str),
+    /// Given on the command line.
+    Given(&'a str),
+    /// Made from these words and today's date.
+    From(&'a str),
+}
+
+impl Preparation {
+    /// Checks the agents before anything is spent; without a named one the installed client is used.
+    pub(crate) fn check_agents(&mut self, project: &Project) -> Result<(), Error> {
+        let agents = &self.policy.agents;
+        if agents.default.is_empty() && agents.by_archetype.is_empty() {
+            self.default_agent = project.default_client().cloned();
+        }
+        self.policy.agents = project.resolved_agents(agents, &self.settings)?;
+        self.policy.costs.prices = self.settings.prices();
+        Ok(())
+    }
+
+    pub(crate) fn select_team(
+        &self,
+        request: &RunRequest,
+        tree: (&Repo, &ObjectId),
+    ) -> Result<SelectedTeam, Error> {
+        team::select(&self.settings, &request.flags, &request.task, &self.policy, &self.personas, tree)
+    }
+}
+
+impl Project {
+    /// A new run, claimed and ready to be told its request. Nothing has been started.
+    pub fn new_run(self, request: &RunRequest) -> Result<OpenedRun, Error> {
+        let name = request.id.as_deref().map_or(RunName::From(&request.task), RunName::Given);
+        self.begin(request, &name)
+    }
+
+    /// A new run under the id of artifacts that exist already.
+    pub(super) fn run_for_artifacts(self, request: &RunRequest, id: &str) -> Result<OpenedRun, Error> {
+        self.begin(request, &RunName::Reentered(id))
+    }
+
+    fn begin(self, request: &RunRequest, name: &RunName<'_>) -> Result<OpenedRun, Error> {
+        if request.task.trim().is_empty() {
+            return Err(Error::NoTask);
+        }
+        let mut prepared = self.prepare(request)?;
+        let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
+        prepared.check_agents(&self)?;
+        let team = prepared.select_team(request, (&self.repo, &target.oid))?;
+        let journal = self.claim(name)?;
+        let base = Base { target: target.branch.clone(), commit: target.oid.to_string() };
+        let branch = format!("{}{}", prepared.settings.branch_prefix(), journal.run_id());
+        let participants = team.participants().to_vec();
+        let mut start = RunStart {
+            branch,
+            dry_run: request.dry_run,
+            ..self.run_start(&prepared, team, &participants, &request.task, base)
+        };
+        memory::recall(&self.places, &self.state, &mut start);
+        Ok(self.opened(journal, prepared, start.into(), None))
+    }
+
+    /// Reads the settings, refuses what is not approved, and applies what lenses say about shadows.
+    pub(crate) fn prepare(&self, request: &RunRequest) -> Result<Preparation, Error> {
+        let mut settings = self.settings(&request.flags, request.config_file.as_deref())?;
+        if !settings.withheld().is_empty() {
+            let what: Vec<String> =
+                settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
+            return Err(Error::Untrusted { what: what.join(", ") });
+        }
+        let (digests, personas) = self.personas()?;
+        team::apply_shadow_overrides(&mut settings, &shadows(&personas))?;
+        let policy = settings.policy();
+        Ok(Preparation { settings, policy, personas, digests, default_agent: None })
+    }
+
+    /// The archetype that would be gatekeeper of a run that is not begun yet.
+    pub(super) fn gatekeeper(&self, request: &RunRequest) -> Result<Option<String>, Error> {
+        let prepared = self.prepare(request)?;
+        let target = self.target.as_ref().ok_or(git::repo::Error::Detached)?;
+        let team = prepared.select_team(request, (&self.repo, &target.oid))?;
+        let seat = team.participants().iter().find(|seat| seat.role == Role::Gatekeeper);
+        Ok(seat.map(|seat| seat.archetype.clone()))
+    }
+
+    pub(crate) fn claim(&self, name: &RunName<'_>) -> Result<Journal, Error> {
+        self.places.make()?;
+        let (events, artifacts) = (self.places.events(), self.places.artifacts());
+        Ok(match name {
+            RunName::Reentered(id) => Journal::create(&events, id)?,
+            RunName::Given(id) => names::this_run_id(&events, &artifacts, id)?,
+            RunName::From(words) => {
+                names::free_run_id(&events, &artifacts, &clock::date(clock::now()), words)?
+            }
+        })
+    }
+
+    /// The first line of a run: everything a replay needs.
+    pub(crate) fn run_start(
+        &self,
+        prepared: &Preparation,
+        team: SelectedTeam,
+        participants: &[Participant],
+        task: &str,
+        base: Base,
+    ) -> RunStart {
+        RunStart {
+            task: task.to_owned(),
+            workflow: team.workflow,
+            max_cycles: team.max_cycles,
+            strategy: team.strategy,
+            domain: team.domain,
+            team: participants.iter().map(|seat| seat.archetype.clone()).collect(),
+            seats: team.seats,
+            tiers: team.tiers,
+            personas: prepared.digests.clone(),
+            shadows: shadows(&prepared.personas),
+            lenses: team.lenses,
+            categories: team.categories,
+            overlay: team.overlay,
+            past: self.past(),
+            config: prepared.policy.clone(),
+            config_hash: prepared.settings.hash().to_owned(),
+            base,
+            branch: String::new(),
+            dry_run: false,
+            chosen: team.chosen,
+            format: FORMAT,
+            version: self.ground.version.to_owned(),
+        }
+    }
+
+    /// What earlier runs cost today, read once.
+    fn past(&self) -> Past {
+        let today = clock::date(clock::now());
+        Past { spent_today_usd: costs::spent_on(self.places.root(), &today), ..Past::default() }
+    }
+
+    /// The claimed run with its first reports: the request before the session, what belongs to a strategy after it.
+    pub(crate) fn opened(
+        self,
+        journal: Journal,
+        prepared: Preparation,
+        start: archeflow_core::event::Event,
+        after: Option<archeflow_core::event::Event>,
+    ) -> OpenedRun {
+        let driver = self.driver(journal, Run::default(), prepared.personas, &prepared.settings);
+        OpenedRun {
+            driver,
+            before: vec![start],
+            after: after.into_iter().collect(),
+            default_agent: prepared.default_agent,
+        }
+    }
+
+    pub(super) fn driver(
+        self,
+        journal: Journal,
+        run: Run,
+        personas: BTreeMap<String, Persona>,
+        settings: &Settings,
+    ) -> Driver {
+        let run_id = journal.run_id().to_owned();
+        let extra = settings.variables();
+        let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
+        let tag = format!("{run_id}.{}", nonce());
+        let world =
+            World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
+        Driver::new(world, run, journal)
+    }
+}
+
+/// The shadow an archetype names, else the one its role is prone to.
+fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
+    let of = |archetype: &Archetype| {
+        Shadow::parse(&archetype.shadow).or(match archetype.role {
+            Role::Explorer => Some(Shadow::RabbitHole),
+            Role::Creator => Some(Shadow::OverArchitect),
+            Role::Maker => Some(Shadow::Rogue),
+            Role::Gatekeeper => Some(Shadow::Paranoid),
+            Role::Reviewer => None,
+        })
+    };
+    personas.iter().filter_map(|(name, persona)| Some((name.clone(), of(&persona.archetype)?))).collect()
+}

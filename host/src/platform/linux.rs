@@ -1,0 +1,198 @@
+//! Linux: `/proc`, pidfds, subreapers and the death signal of a parent.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{RawMode, Stat};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use super::Errno;
+use super::table::Process;
+
+pub(super) const ADOPTS_ORPHANS: bool = true;
+pub(super) const IGNORES_CASE: bool = false;
+
+/// The kernel's flag of a task that is exiting.
+const EXITING: u64 = 0x4;
+
+pub(super) fn numbers() -> Vec<Pid> {
+    let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
+    let names = listing.filter_map(|item| item.ok()?.file_name().to_str()?.parse().ok());
+    names.filter_map(Pid::from_raw).collect()
+}
+
+/// Not every kernel is built with the short lists of children.
+pub(super) fn child_numbers() -> Option<Vec<Pid>> {
+    static HAS_LISTS: OnceLock<bool> = OnceLock::new();
+    if !*HAS_LISTS.get_or_init(|| Path::new("/proc/thread-self/children").exists()) {
+        return None;
+    }
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return Some(Vec::new()) };
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    Some(lists.flat_map(|list| parse_numbers(&list)).collect())
+}
+
+fn parse_numbers(list: &str) -> Vec<Pid> {
+    list.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)).collect()
+}
+
+pub(super) fn process(pid: Pid) -> Option<Process> {
+    let mut stat = [0; 1024];
+    let length = File::open(proc_file(pid, "stat")).ok()?.read(&mut stat).ok()?;
+    parse_stat(pid, stat.get(..length)?)
+}
+
+/// The name of the program is in parentheses and may hold anything, also parentheses.
+fn parse_stat(pid: Pid, stat: &[u8]) -> Option<Process> {
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    let fields = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse().ok();
+    Some(Process {
+        pid,
+        start: fields.get(19)?.parse().ok()?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        dead: matches!(*fields.first()?, "Z" | "X" | "x"),
+        dying: fields.get(6)?.parse::<u64>().ok()? & EXITING != 0,
+    })
+}
+
+pub(super) fn environment(pid: Pid) -> Option<Vec<u8>> {
+    fs::read(proc_file(pid, "environ")).ok()
+}
+
+pub(super) fn owner(pid: Pid) -> Option<u32> {
+    fs::metadata(proc_file(pid, "")).ok().map(|meta| meta.uid())
+}
+
+pub(super) fn program(pid: Pid) -> Option<PathBuf> {
+    fs::read_link(proc_file(pid, "exe")).ok()
+}
+
+pub(super) fn program_file(pid: Pid) -> Option<(u64, u64)> {
+    fs::metadata(proc_file(pid, "exe")).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn proc_file(pid: Pid, name: &str) -> String {
+    format!("/proc/{}/{name}", pid.as_raw_nonzero())
+}
+
+/// The handle is taken first, then compared, so no later process of the same number is meant.
+pub(super) fn signal(process: &Process, signal: Signal) {
+    let Ok(handle) = pidfd_open(process.pid, PidfdFlags::empty()) else { return };
+    if Process::read(process.pid).is_some_and(|now| now.start == process.start) {
+        let _ = pidfd_send_signal(&handle, signal);
+    }
+}
+
+pub(super) fn adopt_orphans() -> bool {
+    rustix::process::set_child_subreaper(Some(getpid())).is_ok() && process(getpid()).is_some()
+}
+
+pub(super) fn die_with_parent() -> Result<(), Errno> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+}
+
+pub(super) fn exit_notice(pid: Pid) -> io::Result<OwnedFd> {
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+pub(super) fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
+}
+
+pub(super) fn has_open(file: &Path) -> Option<i32> {
+    let holds = |pid: &Pid| {
+        let Ok(open) = fs::read_dir(proc_file(*pid, "fd")) else { return false };
+        open.flatten().filter_map(|fd| fs::read_link(fd.path()).ok()).any(|link| link == file)
+    };
+    numbers().into_iter().find(holds).map(|pid| pid.as_raw_nonzero().get())
+}
+
+pub(super) fn raw_mode(mode: u32) -> RawMode {
+    mode
+}
+
+pub(super) fn owner_and_mode(stat: &Stat) -> (u32, u32) {
+    (stat.st_uid, stat.st_mode)
+}
+
+pub(super) fn sync(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::fs::fsync(file)
+}
+
+pub(super) fn sync_file_system(directory: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::fs::syncfs(directory)
+}
+
+pub(super) fn random(into: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        filled += rustix::io::retry_on_intr(|| getrandom(&mut *rest, GetRandomFlags::empty()))?;
+    }
+    Ok(())
+}
+
+pub(super) fn load() -> Option<u64> {
+    hundredths(fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?)
+}
+
+pub(super) fn available_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// `1.25` as 125.
+fn hundredths(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.')?;
+    Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_cannot_forge_the_line() {
+        let line = b"7 (a) Z 9 9 9) S 3 5 6 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 100 2 3";
+        let process = parse_stat(getpid(), line);
+        let facts = process.map(|p| (p.parent, p.group, p.session, p.start, p.dead, p.dying));
+        assert_eq!(facts, Some((3, 5, 6, 4711, false, false)));
+        assert_eq!(parse_stat(getpid(), b"7 (a) S 3 5"), None);
+        assert_eq!(parse_stat(getpid(), b""), None);
+    }
+
+    #[test]
+    fn the_list_of_children_is_numbers() {
+        let found: Vec<i32> =
+            parse_numbers("12 345 6 ").iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+        assert_eq!(found, [12, 345, 6]);
+        assert!(parse_numbers("").is_empty());
+    }
+
+    #[test]
+    fn load_is_read_in_hundredths() {
+        assert_eq!(
+            [hundredths("1.25"), hundredths("0.07"), hundredths("12"), hundredths("x.yz")],
+            [Some(125), Some(7), None, None]
+        );
+    }
+}
+
+/// The user and the process at the other end of a socket.
+pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result<(u32, Option<i32>)> {
+    // SO_PEERCRED says 0 for a process that this namespace can't see; the wrapper has no number for that.
+    let credentials = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok((credentials.uid.as_raw(), Some(credentials.pid.as_raw_nonzero().get())))
+}
