@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use archeflow_core::event::{Entry, Event, Verb};
+use archeflow_core::event::{Decision, Entry, Event, Order, Report, Verb};
 use archeflow_core::model::Role;
 use archeflow_core::run::Run;
 
@@ -222,7 +222,9 @@ fn m_a3_killed_while_an_agent_works() {
         let entries = audit::journal(&scene.journal()).unwrap();
         let lost: Vec<_> = entries
             .iter()
-            .filter_map(|entry| if let Event::AgentLost(lost) = &entry.event { Some(lost) } else { None })
+            .filter_map(|entry| {
+                if let Event::Report(Report::AgentLost(lost)) = &entry.event { Some(lost) } else { None }
+            })
             .collect();
         assert_eq!(lost.len(), 1);
         assert!(lost[0].kept_as.is_some(), "the log says where the work is kept ({again:?})");
@@ -233,7 +235,7 @@ fn m_a3_killed_while_an_agent_works() {
 }
 
 fn questions(entries: &[Entry]) -> Vec<u64> {
-    let asked = entries.iter().filter(|entry| matches!(entry.event, Event::QuestionAsked(_)));
+    let asked = entries.iter().filter(|entry| matches!(entry.event, Event::Order(Order::QuestionAsked(_))));
     asked.map(|entry| entry.seq).collect()
 }
 
@@ -375,13 +377,14 @@ fn i3_every_prefix_leads_to_the_same_lines() {
         // A remark whose batch was torn may be made once more; nothing follows from it.
         let since = entries[..cut].iter().rev().take_while(|entry| entry.event.verb() != Verb::Reported);
         let said: Vec<&Event> = since.map(|entry| &entry.event).collect();
-        let again = |event: &Event| matches!(event, Event::DecisionPoint(_)) && said.contains(&event);
+        let again = |event: &Event| {
+            matches!(event, Event::Decision(Decision::DecisionPoint(_))) && said.contains(&event)
+        };
         let drawn: Vec<&Event> =
             drawn.iter().map(|entry| &entry.event).filter(|event| !again(event)).collect();
         let expected: Vec<&Event> = rest.map(|entry| &entry.event).collect();
         // Of reviewers that were to go out together, some may go when the others are back; a torn tail shows that.
-        let together =
-            |event: &&&Event| matches!(event, Event::AgentStart(start) if start.role == Role::Reviewer);
+        let together = |event: &&&Event| matches!(event, Event::Order(Order::AgentStart(start)) if start.role == Role::Reviewer);
         if drawn.is_empty()
             && run.open_agents().next().is_some()
             && expected.iter().all(|event| together(&event))
@@ -539,7 +542,8 @@ fn m_f16_a_commit_in_the_last_moment_stays() {
     audit::tested_is_landed(&scene.repo(), &entries).unwrap();
     audit::users_work(&scene.repo(), &before, 2).unwrap();
     assert_eq!(scene.git(&["rev-parse", "main^1"]).trim(), mine, "the user's commit is lost");
-    let tested = entries.iter().filter(|entry| matches!(entry.event, Event::TestsDone(_))).count();
+    let tested =
+        entries.iter().filter(|entry| matches!(entry.event, Event::Report(Report::TestsDone(_)))).count();
     assert_eq!(tested, 2, "what lands on another base is tested again");
 }
 

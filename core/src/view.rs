@@ -5,8 +5,8 @@ mod agent_loop;
 pub use agent_loop::{battery, came_out, next_steps as next_steps_of_loop, why_part};
 
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, Entry, Event, MergeBuilt, NextAction, QuestionKind,
-    ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, Decision, Entry, Event, MergeBuilt, NextAction, Order,
+    QuestionKind, Report, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
@@ -121,43 +121,39 @@ pub fn doing(start: &AgentStart) -> String {
 }
 
 /// The line an entry is worth, if any. `run` has taken the entry in already.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "most lines of the log are not worth a line on the screen"
-)]
 pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<ProgressLine> {
     let phase = entry.phase;
     let act = |doing: &str, outcome: String, tone: Tone| {
         Some(ProgressLine { tag: tag(run, phase, ""), doing: doing.to_owned(), outcome, tone })
     };
     match &entry.event {
-        Event::AgentComplete(complete) => {
+        Event::Report(Report::AgentComplete(complete)) => {
             let start = start?;
             let (outcome, tone) = answered(run.cycle()?, start, complete);
             Some(ProgressLine { tag: tag(run, phase, &start.archetype), doing: doing(start), outcome, tone })
         }
-        Event::ReviewVerdict(verdict) if verdict.same_model => Some(ProgressLine {
+        Event::Decision(Decision::ReviewVerdict(verdict)) if verdict.same_model => Some(ProgressLine {
             tag: tag(run, phase, &verdict.archetype),
             doing: format!("{}'s review", capital(&verdict.archetype)),
             outcome: SAME_MODEL.to_owned(),
             tone: Tone::Caution,
         }),
-        Event::DecisionPoint(point) if point.rule == "C6" => Some(ProgressLine {
+        Event::Decision(Decision::DecisionPoint(point)) if point.rule == "C6" => Some(ProgressLine {
             tag: tag(run, phase, &point.archetype),
             doing: format!("{}'s agent", capital(&point.archetype)),
             outcome: one_line(&point.decision),
             tone: Tone::Caution,
         }),
-        Event::AgentFailed(failed) => agent_failed(run, phase, start?, &failed.reason),
-        Event::AgentTimeout(failed) => agent_failed(run, phase, start?, &failed.0.reason),
-        Event::AgentLost(lost) => agent_failed(run, phase, start?, &lost.reason),
-        Event::AgentSkipped(skipped) => Some(ProgressLine {
+        Event::Report(Report::AgentFailed(failed)) => agent_failed(run, phase, start?, &failed.reason),
+        Event::Report(Report::AgentTimeout(failed)) => agent_failed(run, phase, start?, &failed.0.reason),
+        Event::Report(Report::AgentLost(lost)) => agent_failed(run, phase, start?, &lost.reason),
+        Event::Decision(Decision::AgentSkipped(skipped)) => Some(ProgressLine {
             tag: tag(run, phase, &skipped.archetype),
             doing: format!("{} skipped", capital(&skipped.archetype)),
             outcome: skipped.reason.clone(),
             tone: if skipped.failed { Tone::Caution } else { Tone::Plain },
         }),
-        Event::EvidenceDowngrade(downgrade) => Some(ProgressLine {
+        Event::Decision(Decision::EvidenceDowngrade(downgrade)) => Some(ProgressLine {
             tag: tag(run, phase, &downgrade.archetype),
             doing: format!("Evidence of the {}", capital(&downgrade.archetype)),
             outcome: format!(
@@ -168,13 +164,13 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             ),
             tone: Tone::Caution,
         }),
-        Event::RunPaused(_) => act(
+        Event::Report(Report::RunPaused(_)) => act(
             "Paused",
             "running agents finish, nothing new starts until the run is resumed".to_owned(),
             Tone::Caution,
         ),
-        Event::RunResumed(_) => act("Resumed", "the pause is over".to_owned(), Tone::Plain),
-        Event::ReviewOpened(opened) => {
+        Event::Report(Report::RunResumed(_)) => act("Resumed", "the pause is over".to_owned(), Tone::Plain),
+        Event::Report(Report::ReviewOpened(opened)) => {
             let change = &opened.change;
             let files =
                 u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
@@ -186,13 +182,13 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                 tone: Tone::Plain,
             })
         }
-        Event::EvidenceStart(start) => Some(ProgressLine {
+        Event::Order(Order::EvidenceStart(start)) => Some(ProgressLine {
             tag: tag(run, phase, &start.archetype),
             doing: format!("Trying what the {} says", capital(&start.archetype)),
             outcome: format!("$ {}", one_line(&start.reproduction.command)),
             tone: Tone::Plain,
         }),
-        Event::EvidenceDone(done) => {
+        Event::Report(Report::EvidenceDone(done)) => {
             // The base is looked at only where it decides.
             let (trial, why) = trial::judge(done.base.is_some(), done);
             Some(ProgressLine {
@@ -202,20 +198,20 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                 tone: if trial == ReproductionResult::Confirmed { Tone::Caution } else { Tone::Plain },
             })
         }
-        Event::FindingRaised(raised) => Some(ProgressLine {
+        Event::Decision(Decision::FindingRaised(raised)) => Some(ProgressLine {
             tag: tag(run, phase, "program"),
             doing: "The program itself".to_owned(),
             outcome: format!("{} {}", raised.finding.severity.name(), one_line(&raised.finding.description)),
             tone: Tone::Bad,
         }),
-        Event::WorkflowEscalated(escalated) => act(
+        Event::Decision(Decision::WorkflowEscalated(escalated)) => act(
             "Workflow",
             format!("{} becomes {} ({})", escalated.from.name(), escalated.to.name(), escalated.rule),
             Tone::Caution,
         ),
         // What a step of a loop came to is told by its turns.
-        Event::CycleBoundary(_) if run.agent_loop.is_some() => None,
-        Event::CycleBoundary(boundary) => {
+        Event::Decision(Decision::CycleBoundary(_)) if run.agent_loop.is_some() => None,
+        Event::Decision(Decision::CycleBoundary(boundary)) => {
             let counts = format!(
                 "{} CRITICAL, {} WARNING, {} INFO{}{}",
                 boundary.critical,
@@ -236,7 +232,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                 NextAction::Stop => act("Stop", counts, Tone::Bad),
             }
         }
-        Event::MergeBuilt(built) => match &built.built {
+        Event::Report(Report::MergeBuilt(built)) => match &built.built {
             Built::Candidate { commit, .. } => act(
                 "Building the merge off to the side...",
                 format!("candidate {}{}", short(commit), taken_along(built)),
@@ -249,7 +245,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             Built::BaseGone { .. } => act("Building the merge...", "the base is gone".to_owned(), Tone::Bad),
             Built::Fault { what } => act("Building the merge...", one_line(what), Tone::Bad),
         },
-        Event::TestsDone(done) => {
+        Event::Report(Report::TestsDone(done)) => {
             let took = seconds(done.duration_ms);
             match done.result {
                 Tested::Passed => act("Testing exactly that tree...", format!("passed ({took})"), Tone::Good),
@@ -262,34 +258,75 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                 }
             }
         }
-        Event::HookDone(done) => {
+        Event::Report(Report::HookDone(done)) => {
             let tone = if done.ok { Tone::Plain } else { Tone::Bad };
             act(&format!("Hook {}...", done.point.name()), one_line(&done.reason), tone)
         }
-        Event::RunMerged(merged) => {
+        Event::Report(Report::RunMerged(merged)) => {
             let target = merged.base.strip_prefix("refs/heads/").unwrap_or(&merged.base);
             act("Landing...", format!("merged to {target} ({})", short(&merged.commit)), Tone::Good)
         }
-        Event::MergeRefused(refused) => act("Landing...", one_line(&refused.detail), Tone::Bad),
-        Event::RunReverted(reverted) => {
+        Event::Report(Report::MergeRefused(refused)) => {
+            act("Landing...", one_line(&refused.detail), Tone::Bad)
+        }
+        Event::Report(Report::RunReverted(reverted)) => {
             act("Taking the merge back...", short(&reverted.commit).to_owned(), Tone::Bad)
         }
-        Event::RevertRefused(refused) => {
+        Event::Report(Report::RevertRefused(refused)) => {
             act("Taking the merge back...", one_line(&refused.detail), Tone::Bad)
         }
-        Event::ShadowDetected(seen) => Some(shadow(run, phase, seen)),
-        Event::BudgetStep(step) => {
+        Event::Decision(Decision::ShadowDetected(seen)) => Some(shadow(run, phase, seen)),
+        Event::Decision(Decision::BudgetStep(step)) => {
             let tone = if step.effect < BudgetEffect::FinishThenStop { Tone::Caution } else { Tone::Bad };
             act("Budget", budget_step(step), tone)
         }
-        Event::PolicyCheckpoint(checkpoint) => {
+        Event::Decision(Decision::PolicyCheckpoint(checkpoint)) => {
             let stops = checkpoint.stops.as_ref().map(|stop| format!("; {}", stop.detail));
             let tone = if stops.is_some() { Tone::Bad } else { Tone::Plain };
             let number = checkpoint.number;
             act("Checkpoint", format!("{number}: {}{}", checkpoint.why, stops.unwrap_or_default()), tone)
         }
-        Event::WiggumBreak(wiggum) => act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad),
-        other => agent_loop::line(other, &tag(run, phase, "")),
+        Event::Decision(Decision::WiggumBreak(wiggum)) => {
+            act("Wiggum Break", one_line(&wiggum.detail), Tone::Bad)
+        }
+        other @ (Event::Decision(
+            Decision::PhaseTransition(_)
+            | Decision::DecisionPoint(_)
+            | Decision::ReviewVerdict(_)
+            | Decision::FixApplied(_)
+            | Decision::LoopTurn(_)
+            | Decision::LoopAlert(_)
+            | Decision::RunComplete(_),
+        )
+        | Event::Order(
+            Order::AgentStart(_)
+            | Order::LoopAppend(_)
+            | Order::BatteryStart(_)
+            | Order::LoopArchive(_)
+            | Order::MergeStart(_)
+            | Order::TestsStart(_)
+            | Order::HookStart(_)
+            | Order::MergeIntent(_)
+            | Order::RevertIntent(_)
+            | Order::QuestionAsked(_),
+        )
+        | Event::Report(
+            Report::RunStart(_)
+            | Report::SessionStart(_)
+            | Report::SessionEnd(_)
+            | Report::RunReentered(_)
+            | Report::LoopOpened(_)
+            | Report::LoopHeard(_)
+            | Report::RunContinued(_)
+            | Report::RunDiscarded(_)
+            | Report::MergeRequested(_)
+            | Report::LoopAppended(_)
+            | Report::LoopEdited(_)
+            | Report::BatteryDone(_)
+            | Report::LoopArchived(_)
+            | Report::QuestionAnswered(_)
+            | Report::QuestionDeferred(_),
+        )) => agent_loop::line(other, &tag(run, phase, "")),
     }
 }
 
@@ -419,19 +456,19 @@ pub struct Why {
 
 /// The reason a line gives, if it is a choice: what it looked at, and what was decided.
 pub fn why(entry: &Entry) -> Option<Why> {
-    why_of(&entry.event)
+    let Event::Decision(decision) = &entry.event else { return None };
+    why_of(decision)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "only choices have reasons")]
-pub(crate) fn why_of(event: &Event) -> Option<Why> {
+pub(crate) fn why_of(decision: &Decision) -> Option<Why> {
     let why = |rule: &str, who: &str, input: String, decision: String| {
         Some(Why { rule: rule.to_owned(), who: who.to_owned(), input, decision })
     };
-    match event {
-        Event::DecisionPoint(point) => {
+    match decision {
+        Decision::DecisionPoint(point) => {
             why(&point.rule, &point.archetype, point.input.clone(), point.decision.clone())
         }
-        Event::ShadowDetected(seen) => {
+        Decision::ShadowDetected(seen) => {
             let told: Vec<String> = seen
                 .sightings
                 .iter()
@@ -447,18 +484,28 @@ pub(crate) fn why_of(event: &Event) -> Option<Why> {
             let asked = seen.detail.trim().rsplit("\n\n").next().unwrap_or_default();
             why(rule, &seen.archetype, input, format!("{}: {}", seen.action.name(), one_line(asked)))
         }
-        Event::BudgetStep(step) => {
+        Decision::BudgetStep(step) => {
             why("AF-151", "program", format!("limit of the {}", step.limit), budget_step(step))
         }
-        Event::PolicyCheckpoint(checkpoint) => {
+        Decision::PolicyCheckpoint(checkpoint) => {
             let decision = checkpoint.stops.as_ref().map_or("go on", |stop| stop.detail.as_str());
             why("AF-150", "program", checkpoint.why.clone(), decision.to_owned())
         }
-        Event::WiggumBreak(broke) => {
+        Decision::WiggumBreak(broke) => {
             let kind = if broke.hard { "hard" } else { "soft" };
             why("AF-155", "program", broke.detail.clone(), format!("{kind} break ({})", broke.trigger.name()))
         }
-        _ => None,
+        Decision::PhaseTransition(_)
+        | Decision::WorkflowEscalated(_)
+        | Decision::AgentSkipped(_)
+        | Decision::ReviewVerdict(_)
+        | Decision::EvidenceDowngrade(_)
+        | Decision::FindingRaised(_)
+        | Decision::FixApplied(_)
+        | Decision::CycleBoundary(_)
+        | Decision::LoopTurn(_)
+        | Decision::LoopAlert(_)
+        | Decision::RunComplete(_) => None,
     }
 }
 
@@ -466,7 +513,7 @@ pub(crate) fn why_of(event: &Event) -> Option<Why> {
 pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
     let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
-    let merge = || (format!("archeflow merge {run_id}"), "land it is");
+    let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");

@@ -11,7 +11,7 @@ mod game;
 
 use archeflow_core::agent_loop::{Material, brief, documents, shown};
 use archeflow_core::cyclefile::Ending;
-use archeflow_core::event::{Event, QuestionKind};
+use archeflow_core::event::{Event, Order, QuestionKind, Report};
 use archeflow_core::model::{Alert, Approval, CheckEnd, LimitMode, LoopState, Reason, RunStatus, Speaker};
 use archeflow_core::projections::handoff;
 use archeflow_core::projections::story::Story;
@@ -436,8 +436,8 @@ fn pj_44_the_battery_is_run_before_the_judge_speaks() {
     let mut ran = None;
     for entry in &game.log {
         match &entry.event {
-            Event::BatteryDone(done) => ran = Some((done.commit.clone(), done.tests.end)),
-            Event::AgentStart(start) if start.archetype == "judge" => {
+            Event::Report(Report::BatteryDone(done)) => ran = Some((done.commit.clone(), done.tests.end)),
+            Event::Order(Order::AgentStart(start)) if start.archetype == "judge" => {
                 assert_eq!(ran, Some((start.at.clone(), CheckEnd::Passed)));
             }
             _ => {}

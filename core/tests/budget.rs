@@ -21,7 +21,9 @@ mod sim {
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{AgentLost, AgentStart, BudgetEffect, Entry, Event, RunContinued, Tokens, Verb};
+use archeflow_core::event::{
+    AgentLost, AgentStart, BudgetEffect, Decision, Entry, Event, Order, Report, RunContinued, Tokens, Verb,
+};
 use archeflow_core::model::{Costs, Money, Reason, Role, Seq, Tier};
 use archeflow_core::rules::ledger::{self, Stated, Usage};
 use archeflow_core::rules::prices;
@@ -122,7 +124,7 @@ fn named(effect: BudgetEffect) -> &'static str {
 
 fn steps(log: &[Entry]) -> String {
     let of = |entry: &Entry| match &entry.event {
-        Event::BudgetStep(step) => Some(step.step.to_string()),
+        Event::Decision(Decision::BudgetStep(step)) => Some(step.step.to_string()),
         _ => None,
     };
     log.iter().filter_map(of).collect::<Vec<_>>().join(" ")
@@ -130,7 +132,7 @@ fn steps(log: &[Entry]) -> String {
 
 fn starts(log: &[Entry]) -> impl Iterator<Item = &AgentStart> {
     log.iter().filter_map(|entry| match &entry.event {
-        Event::AgentStart(start) => Some(&**start),
+        Event::Order(Order::AgentStart(start)) => Some(&**start),
         _ => None,
     })
 }
@@ -224,7 +226,7 @@ fn live(seed: u64, seen: &mut Seen) -> Result<(), String> {
         checked(&log, before, &costs, seen)?;
         for entry in &log[before..] {
             // An agent is charged for from the moment it may have begun.
-            if let Event::AgentStart(start) = &entry.event {
+            if let Event::Order(Order::AgentStart(start)) = &entry.event {
                 provider.charged.insert(entry.seq, part(&mut chance, start.reserved_usd));
             }
             assert_ne!(entry.event.verb(), Verb::Reported);
@@ -257,26 +259,26 @@ fn live(seed: u64, seen: &mut Seen) -> Result<(), String> {
             continue;
         }
         let called_in = run.broke.is_some() && run.open_agents().next().is_some();
-        let open: Vec<(Seq, Event)> = run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
+        let open: Vec<(Seq, Order)> = run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         if open.is_empty() {
             return Err("neither ends nor waits".to_owned());
         }
         let (seq, order) = chance.pick(&open);
         let report = match &order {
-            Event::AgentStart(start) if called_in => {
+            Order::AgentStart(start) if called_in => {
                 seen.called_in += 1;
                 let (archetype, reason) = (start.archetype.clone(), "called in".to_owned());
                 AgentLost { archetype, start_seq: seq, reason, kept_as: None, estimated_cost_usd: None }
                     .into()
             }
-            Event::AgentStart(start) => {
+            Order::AgentStart(start) => {
                 let (usage, truth) = says(&mut chance, &costs, start, provider.charged[&seq], seen);
                 provider.charged.insert(seq, truth);
                 let cost =
                     ledger::cost(&usage, &costs, start.model, start.reserved_usd).map(|(cost, _)| cost);
                 costing(world.answer(&facts, seq, &order), cost)
             }
-            Event::QuestionAsked(question) => match world.reply(&facts, seq, question) {
+            Order::QuestionAsked(question) => match world.reply(&facts, seq, question) {
                 sim::world::Reply::Says(report) => report,
                 sim::world::Reply::LeavesItOpen => return Ok(()),
             },
@@ -344,19 +346,19 @@ fn says(
     }
 }
 
-fn costing(report: Event, cost: Option<Money>) -> Event {
+fn costing(report: Report, cost: Option<Money>) -> Report {
     match report {
-        Event::AgentComplete(mut complete) => {
+        Report::AgentComplete(mut complete) => {
             complete.estimated_cost_usd = cost;
-            Event::AgentComplete(complete)
+            Report::AgentComplete(complete)
         }
-        Event::AgentFailed(mut failed) => {
+        Report::AgentFailed(mut failed) => {
             failed.estimated_cost_usd = cost;
-            Event::AgentFailed(failed)
+            Report::AgentFailed(failed)
         }
-        Event::AgentTimeout(mut failed) => {
+        Report::AgentTimeout(mut failed) => {
             failed.0.estimated_cost_usd = cost;
-            Event::AgentTimeout(failed)
+            Report::AgentTimeout(failed)
         }
         report => report,
     }
@@ -374,7 +376,7 @@ fn checked(log: &[Entry], from: usize, costs: &Costs, seen: &mut Seen) -> Result
     let mut broken = false;
     for (at, entry) in log.iter().enumerate() {
         match &entry.event {
-            Event::AgentStart(start) => {
+            Event::Order(Order::AgentStart(start)) => {
                 let held = spent.plus(out.values().copied().sum()).plus(start.reserved_usd);
                 let cap = [costs.budget_usd, costs.daily_usd].into_iter().flatten().min().unwrap();
                 if held > cap {
@@ -385,7 +387,7 @@ fn checked(log: &[Entry], from: usize, costs: &Costs, seen: &mut Seen) -> Result
                 }
                 out.insert(entry.seq, start.reserved_usd);
             }
-            Event::BudgetStep(step) => {
+            Event::Decision(Decision::BudgetStep(step)) => {
                 let key = (step.limit.clone(), step.step);
                 let again = told.contains(&key);
                 let below = told.iter().any(|(limit, earlier)| *limit == step.limit && *earlier > step.step);
@@ -397,19 +399,21 @@ fn checked(log: &[Entry], from: usize, costs: &Costs, seen: &mut Seen) -> Result
                 }
                 told.push(key);
             }
-            Event::WiggumBreak(broke) => {
+            Event::Decision(Decision::WiggumBreak(broke)) => {
                 broken |= broke.hard;
                 if at >= from && broke.trigger == Reason::Budget && !broke.hard && !out.is_empty() {
                     return Err("a soft break cuts nobody short".to_owned());
                 }
                 seen.refused += u32::from(at >= from && !broke.hard && broke.trigger == Reason::Budget);
             }
-            Event::AgentComplete(_)
-            | Event::AgentFailed(_)
-            | Event::AgentTimeout(_)
-            | Event::AgentLost(_) => {
-                let reserved = out.remove(&entry.event.answers().unwrap()).unwrap();
-                spent = spent.plus(counted(&entry.event).unwrap_or(reserved));
+            Event::Report(
+                report @ (Report::AgentComplete(_)
+                | Report::AgentFailed(_)
+                | Report::AgentTimeout(_)
+                | Report::AgentLost(_)),
+            ) => {
+                let reserved = out.remove(&report.answers().unwrap()).unwrap();
+                spent = spent.plus(counted(report).unwrap_or(reserved));
             }
             _ => {}
         }
@@ -417,11 +421,11 @@ fn checked(log: &[Entry], from: usize, costs: &Costs, seen: &mut Seen) -> Result
     Ok(())
 }
 
-fn counted(report: &Event) -> Option<Money> {
+fn counted(report: &Report) -> Option<Money> {
     match report {
-        Event::AgentComplete(complete) => complete.estimated_cost_usd,
-        Event::AgentFailed(failed) => failed.estimated_cost_usd,
-        Event::AgentTimeout(failed) => failed.0.estimated_cost_usd,
+        Report::AgentComplete(complete) => complete.estimated_cost_usd,
+        Report::AgentFailed(failed) => failed.estimated_cost_usd,
+        Report::AgentTimeout(failed) => failed.0.estimated_cost_usd,
         _ => None,
     }
 }

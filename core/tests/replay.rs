@@ -15,7 +15,7 @@ mod common {
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{Entry, Event, ReviewVerdict, RunStart};
+use archeflow_core::event::{Entry, Event, Report, ReviewVerdict, RunStart};
 use archeflow_core::model::{Phase, Verdict, Workflow};
 use archeflow_core::projections::replay::rulebook::{self, RULES};
 use archeflow_core::projections::replay::weights::{self, Trouble, Weight};
@@ -83,7 +83,9 @@ fn given(row: &Row) -> BTreeMap<String, Weight> {
 
 fn other_policy(row: &Row) {
     let log = World::script(row.get("run"), row.get("reviews"), row.get("world")).play().log;
-    let Event::RunStart(start) = &log[0].event else { row.fail("a log begins with its request") };
+    let Event::Report(Report::RunStart(start)) = &log[0].event else {
+        row.fail("a log begins with its request")
+    };
     let start = altered(row, start);
     let result = refold(&log, &Change { start, auto_merge: None });
     let first = result.differences.first();

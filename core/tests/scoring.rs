@@ -7,7 +7,7 @@ mod common {
     pub(crate) mod world;
 }
 
-use archeflow_core::event::{Entry, Event, Unfounded};
+use archeflow_core::event::{Decision, Entry, Event, Report, Unfounded};
 use archeflow_core::model::{Disposition, Millionths, Money, Prior, Tier};
 use archeflow_core::rules::scoring::{self, Record, Score};
 
@@ -77,10 +77,12 @@ fn says(row: &Row, log: &mut [Entry]) {
     let words: Vec<&str> = row.get("says").split_whitespace().collect();
     for entry in log {
         match (&mut entry.event, words.as_slice()) {
-            (Event::EvidenceDowngrade(down), ["citation", "missing"]) => {
+            (Event::Decision(Decision::EvidenceDowngrade(down)), ["citation", "missing"]) => {
                 down.reason = Unfounded::CitationNotFound;
             }
-            (Event::AgentComplete(complete), [who, how, of]) if complete.archetype == *who => {
+            (Event::Report(Report::AgentComplete(complete)), [who, how, of])
+                if complete.archetype == *who =>
+            {
                 let disposition = match *how {
                     "accepted" => Disposition::Accepted,
                     "disputed" => Disposition::Disputed,

@@ -97,7 +97,7 @@ mod sim;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use archeflow_core::event::{Entry, Event, Failure, QuestionKind};
+use archeflow_core::event::{Decision, Entry, Event, Failure, Order, QuestionKind, Report};
 use archeflow_core::model::{Purpose, Reason, SYSTEM, ShadowAction};
 
 use sim::chance::{Chance, word};
@@ -265,11 +265,15 @@ fn told(log: &[Entry]) -> String {
     let mut text = String::new();
     for entry in log {
         let line = match &entry.event {
-            Event::AgentStart(start) => {
+            Event::Order(Order::AgentStart(start)) => {
                 format!("{} {:?}, cycle {}", start.archetype, start.purpose, start.cycle)
             }
-            Event::AgentComplete(complete) => format!("{} {:?}", complete.archetype, complete.answer.status),
-            Event::DecisionPoint(point) => format!("{} {}: {}", point.archetype, point.rule, point.decision),
+            Event::Report(Report::AgentComplete(complete)) => {
+                format!("{} {:?}", complete.archetype, complete.answer.status)
+            }
+            Event::Decision(Decision::DecisionPoint(point)) => {
+                format!("{} {}: {}", point.archetype, point.rule, point.decision)
+            }
             event => format!("{event:?}").chars().take(220).collect(),
         };
         text.push_str(&format!("{:4} {:?} {} {line}\n", entry.seq, entry.parent, entry.event.name()));
@@ -285,38 +289,49 @@ impl Seen {
     fn read(&mut self, log: &[Entry]) {
         for entry in log {
             let what = match &entry.event {
-                Event::RunComplete(complete) if complete.reopens_at.is_some() => "end parked".to_owned(),
-                Event::RunComplete(complete) => {
+                Event::Decision(Decision::RunComplete(complete)) if complete.reopens_at.is_some() => {
+                    "end parked".to_owned()
+                }
+                Event::Decision(Decision::RunComplete(complete)) => {
                     format!("end {} {}", complete.reason.name(), complete.status.name())
                 }
-                Event::AgentFailed(failed) => format!("failure {:?}", failed.kind),
-                Event::AgentTimeout(failed) => format!("failure {:?}", failed.0.kind),
-                Event::AgentStart(start) => format!("purpose {:?}", start.purpose),
-                Event::AgentSkipped(skipped) if skipped.failed => "given up".to_owned(),
-                Event::AgentSkipped(_) => "spared".to_owned(),
-                Event::QuestionAsked(question) => format!("question {:?}", question.kind),
-                Event::WorkflowEscalated(escalated) => format!("escalated {}", escalated.rule),
-                Event::MergeBuilt(_) | Event::TestsDone(_) | Event::HookDone(_) | Event::MergeRefused(_) => {
+                Event::Report(Report::AgentFailed(failed)) => format!("failure {:?}", failed.kind),
+                Event::Report(Report::AgentTimeout(failed)) => format!("failure {:?}", failed.0.kind),
+                Event::Order(Order::AgentStart(start)) => format!("purpose {:?}", start.purpose),
+                Event::Decision(Decision::AgentSkipped(skipped)) if skipped.failed => "given up".to_owned(),
+                Event::Decision(Decision::AgentSkipped(_)) => "spared".to_owned(),
+                Event::Order(Order::QuestionAsked(question)) => format!("question {:?}", question.kind),
+                Event::Decision(Decision::WorkflowEscalated(escalated)) => {
+                    format!("escalated {}", escalated.rule)
+                }
+                Event::Report(Report::MergeBuilt(_) | Report::TestsDone(_))
+                | Event::Report(Report::HookDone(_) | Report::MergeRefused(_)) => {
                     continue;
                 }
-                Event::RunReverted(_)
-                | Event::RevertRefused(_)
-                | Event::RunReentered(_)
-                | Event::FixApplied(_) => entry.event.name().to_owned(),
-                Event::ShadowDetected(seen) if seen.archetype == SYSTEM => {
+                Event::Report(
+                    Report::RunReverted(_) | Report::RevertRefused(_) | Report::RunReentered(_),
+                )
+                | Event::Decision(Decision::FixApplied(_)) => entry.event.name().to_owned(),
+                Event::Decision(Decision::ShadowDetected(seen)) if seen.archetype == SYSTEM => {
                     format!("system shadow {:?}", seen.action)
                 }
-                Event::ShadowDetected(seen) => format!("shadow {:?}", seen.action),
-                Event::PolicyCheckpoint(checkpoint) if checkpoint.stops.is_some() => {
+                Event::Decision(Decision::ShadowDetected(seen)) => format!("shadow {:?}", seen.action),
+                Event::Decision(Decision::PolicyCheckpoint(checkpoint)) if checkpoint.stops.is_some() => {
                     "checkpoint that stops".to_owned()
                 }
-                Event::PolicyCheckpoint(_) => "checkpoint that goes on".to_owned(),
-                Event::DecisionPoint(point) if point.rule == "AF-138" => "restored".to_owned(),
-                Event::DecisionPoint(point) if point.rule == "C6" => "taken over".to_owned(),
-                Event::RunContinued(continued) if !continued.accept.is_empty() => "accepted".to_owned(),
-                Event::RunContinued(_) | Event::MergeRequested(_) | Event::QuestionDeferred(_) => {
-                    entry.event.name().to_owned()
+                Event::Decision(Decision::PolicyCheckpoint(_)) => "checkpoint that goes on".to_owned(),
+                Event::Decision(Decision::DecisionPoint(point)) if point.rule == "AF-138" => {
+                    "restored".to_owned()
                 }
+                Event::Decision(Decision::DecisionPoint(point)) if point.rule == "C6" => {
+                    "taken over".to_owned()
+                }
+                Event::Report(Report::RunContinued(continued)) if !continued.accept.is_empty() => {
+                    "accepted".to_owned()
+                }
+                Event::Report(
+                    Report::RunContinued(_) | Report::MergeRequested(_) | Report::QuestionDeferred(_),
+                ) => entry.event.name().to_owned(),
                 _ => continue,
             };
             *self.0.entry(what).or_default() += 1;

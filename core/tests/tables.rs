@@ -10,7 +10,9 @@ mod common {
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::event::{Entry, Event, EvidenceDone, Ran, Tracked, Trend, Unfounded, Verb};
+use archeflow_core::event::{
+    Decision, Entry, Event, EvidenceDone, Order, Ran, Tracked, Trend, Unfounded, Verb,
+};
 use archeflow_core::model::{
     ARCHETYPES, Boundaries, CATEGORIES, Change, Citation, Convergence, Counted, Destination, Domain,
     FileStatus, Finding, Flaw, Models, Outcome, Overlap, PROGRAM, Participant, Phase, Proposal, Raised,
@@ -689,7 +691,9 @@ fn af_040_af_041_d_02_status() {
             let log = world.play_until(|log| log.iter().any(answered)).log;
             let after = log.iter().position(answered).map_or(&[][..], |at| &log[at..]);
             let rule = after.iter().find_map(|entry| match &entry.event {
-                Event::DecisionPoint(point) if ["AF-040", "D-02"].contains(&point.rule.as_str()) => {
+                Event::Decision(Decision::DecisionPoint(point))
+                    if ["AF-040", "D-02"].contains(&point.rule.as_str()) =>
+                {
                     Some(point.rule.as_str())
                 }
                 _ => None,
@@ -704,10 +708,12 @@ fn af_040_af_041_d_02_status() {
 /// What is ordered next, or how the run ends.
 fn next_steps(entries: &[Entry]) -> String {
     let step = |entry: &Entry| match &entry.event {
-        Event::AgentStart(start) => Some(start.archetype.clone()),
-        Event::QuestionAsked(_) => Some("question".to_owned()),
-        Event::MergeStart(_) => Some("merge".to_owned()),
-        Event::RunComplete(end) => Some(format!("{} {}", end.status.name(), end.reason.name())),
+        Event::Order(Order::AgentStart(start)) => Some(start.archetype.clone()),
+        Event::Order(Order::QuestionAsked(_)) => Some("question".to_owned()),
+        Event::Order(Order::MergeStart(_)) => Some("merge".to_owned()),
+        Event::Decision(Decision::RunComplete(end)) => {
+            Some(format!("{} {}", end.status.name(), end.reason.name()))
+        }
         _ => None,
     };
     entries.iter().filter_map(step).collect::<Vec<_>>().join(", ")

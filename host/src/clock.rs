@@ -20,6 +20,16 @@ pub fn written(ms: u64) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", date(ms))
 }
 
+/// The millisecond within the second that [`written`] names.
+pub fn millisecond(ms: u64) -> u16 {
+    u16::try_from(ms % 1_000).unwrap_or_default()
+}
+
+/// The inverse of [`written`] and [`millisecond`]. Lines of old journals have no millisecond.
+pub fn exact(text: &str, millisecond: Option<u16>) -> u64 {
+    read(text).saturating_add(millisecond.map_or(0, u64::from))
+}
+
 /// `YYYY-MM-DD` in UTC.
 pub fn date(ms: u64) -> String {
     let (year, month, day) = civil(ms / 86_400_000);
@@ -63,7 +73,7 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{date, read, written};
+    use super::{date, exact, millisecond, read, written};
 
     #[test]
     fn dates_survive_the_round_trip() {
@@ -75,6 +85,10 @@ mod tests {
         ] {
             assert_eq!((written(ms).as_str(), read(text)), (text, ms));
         }
+        for ms in [0, 951_782_400_001, 1_775_606_400_999] {
+            assert_eq!(exact(&written(ms), Some(millisecond(ms))), ms);
+        }
+        assert_eq!(exact("1970-01-01T00:00:02Z", None), 2_000);
         assert_eq!(date(1_775_606_400_000), "2026-04-08");
         assert_eq!([read(""), read("yesterday"), read("2026-13-01T00:00:00Z")], [0, 0, 0]);
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use archeflow_core::event::{
-    AgentStart, Entry, Event, QuestionAnswered, QuestionAsked, QuestionDeferred, SessionEnd, Verb,
+    AgentStart, Entry, Event, Order, QuestionAnswered, QuestionAsked, QuestionDeferred, Report, SessionEnd,
 };
 use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
@@ -120,7 +120,7 @@ impl Driver {
     }
 
     /// Takes in reports from outside the loop: the request, a session, a person's word.
-    pub fn tell(&mut self, face: &mut dyn Face, reports: Vec<Event>) -> Result<(), Error> {
+    pub fn tell(&mut self, face: &mut dyn Face, reports: Vec<Report>) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.run.hear(now, report)).collect();
         self.record(face, entries).map(drop)
@@ -144,7 +144,7 @@ impl Driver {
     fn go(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
         projections::catch_up(&self.world, &self.run)?;
         failpoint::pass("caught_up");
-        let left_open: Vec<(Seq, Event)> =
+        let left_open: Vec<(Seq, Order)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         for (seq, order) in left_open {
             executors::perform(&self.world, &self.run, seq, &order, true, &self.post)?;
@@ -194,7 +194,7 @@ impl Driver {
                         self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
                     }
                     Asked::Answer(text) => {
-                        Event::from(QuestionAnswered { start_seq: seq, text, by: String::new() })
+                        Report::from(QuestionAnswered { start_seq: seq, text, by: String::new() })
                     }
                     Asked::Left => QuestionDeferred { start_seq: seq }.into(),
                     Asked::Interrupted => {
@@ -208,7 +208,6 @@ impl Driver {
             }
             match self.wait(face)? {
                 Woken::Report(order, report) => {
-                    debug_assert_eq!(report.verb(), Verb::Reported);
                     if self.run.open.contains_key(&order) {
                         heard.push(self.run.hear(clock::now(), report));
                     }
@@ -242,9 +241,9 @@ impl Driver {
     }
 
     /// What a person wrote into the cycle file of a loop that waits for one.
-    fn written(&self, face: &mut dyn Face) -> Option<Event> {
+    fn written(&self, face: &mut dyn Face) -> Option<Report> {
         match agent_loop::hear::from_file(&self.world, &self.run) {
-            Ok(heard) => heard.map(Event::from),
+            Ok(heard) => heard.map(Report::from),
             Err(error) => {
                 face.warn(&error.to_string());
                 None
@@ -253,7 +252,7 @@ impl Driver {
     }
 
     /// On disk first, then everything that follows from it.
-    fn record(&mut self, face: &mut dyn Face, entries: Vec<Entry>) -> Result<Vec<(Seq, Event)>, Error> {
+    fn record(&mut self, face: &mut dyn Face, entries: Vec<Entry>) -> Result<Vec<(Seq, Order)>, Error> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -271,8 +270,11 @@ impl Driver {
             face.warn(&warning);
         }
         failpoint::pass("observed");
-        let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
-        Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
+        let orders = entries.into_iter().filter_map(|entry| match entry.event {
+            Event::Order(order) => Some((entry.seq, order)),
+            Event::Decision(_) | Event::Report(_) => None,
+        });
+        Ok(orders.collect())
     }
 
     fn wait(&mut self, face: &mut dyn Face) -> Result<Woken, Error> {
@@ -329,7 +331,7 @@ impl Driver {
 
     /// M-H8: a branch and its checkout are on the move; that is finished whatever happens.
     fn is_landing(&self) -> bool {
-        self.run.open.values().any(|order| matches!(order, Event::MergeIntent(_) | Event::RevertIntent(_)))
+        self.run.open.values().any(|order| matches!(order, Order::MergeIntent(_) | Order::RevertIntent(_)))
     }
 
     /// Ends every agent that is out, waiting for their hands to finish.
@@ -350,7 +352,7 @@ impl Driver {
 }
 
 enum Woken {
-    Report(Seq, Event),
+    Report(Seq, Report),
     Signal(i32),
     Steered(Steering),
 }

@@ -1,6 +1,6 @@
 //! Files for whoever takes over: the page of a break, and how things stand at a checkpoint.
 
-use archeflow_core::event::{Entry, Event};
+use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
 
@@ -17,8 +17,9 @@ const CONTROL_CENTER: &str = "control-center.md";
 
 /// Writes what these entries make necessary; says what went wrong.
 pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
-    let ends = entries.iter().any(|entry| matches!(entry.event, Event::RunComplete(_)));
-    let pauses = entries.iter().any(|entry| matches!(entry.event, Event::PolicyCheckpoint(_)));
+    let ends = entries.iter().any(|entry| matches!(entry.event, Event::Decision(Decision::RunComplete(_))));
+    let pauses =
+        entries.iter().any(|entry| matches!(entry.event, Event::Decision(Decision::PolicyCheckpoint(_))));
     if !ends && !pauses {
         return Vec::new();
     }

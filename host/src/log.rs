@@ -1,6 +1,8 @@
 //! Between the core's entries and the journal's lines.
 
-use archeflow_core::event::{DecisionPoint, Entry, Event, FORMAT, PhaseTransition, ReviewVerdict, Share};
+use archeflow_core::event::{
+    DecisionPoint, Entry, Event, FORMAT, PhaseTransition, Report, ReviewVerdict, Share,
+};
 use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::run::Run;
 use serde::{Deserialize, Deserializer};
@@ -40,6 +42,7 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
         .zip(&bodies)
         .map(|(entry, (ts, data))| Line {
             ts,
+            ms: Some(clock::millisecond(entry.at)),
             run_id: &run_id,
             seq: entry.seq,
             parent: &entry.parent,
@@ -131,7 +134,7 @@ fn each(text: &Text, decode: Decode, mut take: impl FnMut(&mut Vec<Entry>)) -> R
 pub fn decode(line: &Read<'_>) -> Result<Entry, Error> {
     let event = read_event(line, |json| Event::read(line.kind, json))?;
     let (parent, agent) = (line.parents().collect(), line.agent.map(str::to_owned));
-    Ok(Entry { seq: line.seq, at: clock::read(line.ts), parent, phase: phase(line)?, agent, event })
+    Ok(Entry { seq: line.seq, at: clock::exact(line.ts, line.ms), parent, phase: phase(line)?, agent, event })
 }
 
 /// Only what the fold keeps: it looks at neither parents nor agent, nor at the words of most decisions.
@@ -139,7 +142,7 @@ fn decode_for_fold(line: &Read<'_>) -> Result<Entry, Error> {
     let event = read_event(line, |json| Light::read(line.kind, json))?;
     Ok(Entry {
         seq: line.seq,
-        at: clock::read(line.ts),
+        at: clock::exact(line.ts, line.ms),
         parent: Vec::new(),
         phase: phase(line)?,
         agent: None,
@@ -157,7 +160,7 @@ fn read_event<'a>(
         || Error::Newer { run_id: line.run_id.to_owned(), line: line.seq, kind: line.kind.to_owned() };
     let mut json = serde_json::Deserializer::from_str(line.data);
     let event = read(&mut json).ok_or_else(newer)?.map_err(|error| unreadable(line, error.to_string()))?;
-    if let Event::RunStart(start) = &event
+    if let Event::Report(Report::RunStart(start)) = &event
         && start.format > FORMAT
     {
         return Err(newer());

@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use archeflow_core::event::{CycleBoundary, Entry, Event, NextAction, PhaseTransition};
+use archeflow_core::event::{
+    CycleBoundary, Decision, Entry, Event, NextAction, Order, PhaseTransition, Report,
+};
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Reason, RunStatus};
 use archeflow_core::run::Run;
@@ -19,18 +21,18 @@ use crate::world::World;
 use crate::{clock, costs, memory, repositories, review, scores};
 
 /// Writes what these entries make necessary.
-#[expect(clippy::wildcard_enum_match_arm, reason = "few lines have a file of their own")]
 pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Result<(), files::Error> {
     let folder = world.artifacts();
     let mut fixes = Vec::new();
     for entry in entries {
-        match &entry.event {
-            Event::CycleBoundary(boundary) => boundary_files(&folder, boundary)?,
-            Event::FixApplied(_) => fixes.extend(fix_line(&world.run_id, run, entry)),
-            Event::PhaseTransition(transition) if begins_a_cycle(transition) => {
-                archive(&folder, transition.cycle - 1)?;
-            }
-            _ => {}
+        if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+            boundary_files(&folder, boundary)?;
+        }
+        fixes.extend(fix_line(&world.run_id, run, entry));
+        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
+            && begins_a_cycle(transition)
+        {
+            archive(&folder, transition.cycle - 1)?;
         }
     }
     for fix in fixes {
@@ -49,7 +51,7 @@ const FIXES: &str = "act-fixes.jsonl";
 
 /// The line of `act-fixes.jsonl` an entry makes, if it does.
 pub(crate) fn fix_line(run_id: &str, run: &Run, entry: &Entry) -> Option<String> {
-    let Event::FixApplied(fix) = &entry.event else { return None };
+    let Event::Decision(Decision::FixApplied(fix)) = &entry.event else { return None };
     let line = json!({
         "ts": clock::written(entry.at), "run_id": run_id, "cycle": run.number(), "source": fix.source,
         "finding": fix.finding, "file": fix.file, "line": fix.line,
@@ -60,8 +62,8 @@ pub(crate) fn fix_line(run_id: &str, run: &Run, entry: &Entry) -> Option<String>
 /// Observers: warnings, never a stop.
 pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let ends = entries.iter().any(|entry| matches!(entry.event, Event::RunComplete(_)));
-    let starts = entries.iter().any(|entry| matches!(entry.event, Event::SessionStart(_)));
+    let ends = entries.iter().any(|entry| matches!(entry.event, Event::Decision(Decision::RunComplete(_))));
+    let starts = entries.iter().any(|entry| matches!(entry.event, Event::Report(Report::SessionStart(_))));
     if (ends || starts)
         && let Err(error) = list(world, run)
     {
@@ -70,7 +72,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     if starts && let Err(error) = repositories::remember(&world.state, world.places.root()) {
         warnings.push(format!("the list of repositories was not written: {error}"));
     }
-    let pauses = entries.iter().any(|entry| matches!(entry.event, Event::SessionEnd(_)));
+    let pauses = entries.iter().any(|entry| matches!(entry.event, Event::Report(Report::SessionEnd(_))));
     if (ends || pauses)
         && let Err(error) = costs::write(world.places.root(), &world.run_id, run)
     {
@@ -85,7 +87,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     {
         warnings.push(format!("{} was not written: {error}", progress.display()));
     }
-    if entries.iter().any(|entry| matches!(entry.event, Event::RunStart(_))) {
+    if entries.iter().any(|entry| matches!(entry.event, Event::Report(Report::RunStart(_)))) {
         warnings.extend(memory::begun(world, run));
     }
     warnings.extend(memory::sent(world, run, entries.iter().filter_map(sent)));
@@ -107,7 +109,7 @@ fn score(world: &World, run: &Run) -> Result<(), scores::Error> {
 
 /// The archetype an entry sends.
 fn sent(entry: &Entry) -> Option<&str> {
-    let Event::AgentStart(start) = &entry.event else { return None };
+    let Event::Order(Order::AgentStart(start)) = &entry.event else { return None };
     Some(&start.archetype)
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use archeflow_core::event::{Event, EvidenceDone, EvidenceStart};
+use archeflow_core::event::{EvidenceDone, EvidenceStart, Order, Report};
 use archeflow_core::model::{Reproduction, Scratch};
 use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
@@ -79,14 +79,14 @@ impl Scene {
 
     fn message(&self, start: &EvidenceStart) -> Message {
         let (post, inbox) = channel();
-        let order = Event::from(start.clone());
+        let order = Order::from(start.clone());
         executors::perform(&self.world, &Run::default(), 7, &order, false, &post).unwrap();
         inbox.recv_timeout(Duration::from_secs(600)).unwrap()
     }
 
     fn run_within(&self, reproduction: Reproduction, total_ms: u64) -> EvidenceDone {
         match self.message(&self.start(reproduction, total_ms)) {
-            Message::Report { order: 7, report: Event::EvidenceDone(done) } => *done,
+            Message::Report { order: 7, report: Report::EvidenceDone(done) } => *done,
             other => panic!("{other:?}"),
         }
     }
@@ -324,7 +324,7 @@ fn d_05_a_commit_that_is_not_there_is_said() {
     let mut start = scene.start(reproduction("true", &[], false), LONG);
     start.change = "f".repeat(40);
     match scene.message(&start) {
-        Message::Report { report: Event::EvidenceDone(done), .. } => {
+        Message::Report { report: Report::EvidenceDone(done), .. } => {
             assert!(done.change.why.starts_with("no scratch copy"), "{done:?}");
         }
         other => panic!("{other:?}"),

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use archeflow_core::cyclefile::Ending;
 use archeflow_core::model::{CheckEnd, LoopPolicy, Speaker};
-use archeflow_host::agent_loop::battery::{self, Report, Wanted};
+use archeflow_host::agent_loop::battery::{self, BatteryResults, Wanted};
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
 use archeflow_host::agent_loop::{archive, diet};
 use archeflow_host::children;
@@ -265,7 +265,7 @@ impl Scene {
         Scene { _dir: dir, world, base, commit }
     }
 
-    fn run(&self, tests: Option<&str>, policy: &LoopPolicy) -> Report {
+    fn run(&self, tests: Option<&str>, policy: &LoopPolicy) -> BatteryResults {
         let wanted =
             Wanted { seq: 7, base: &self.base, commit: &self.commit, tests, limit_ms: 120_000, policy };
         battery::run(&self.world, wanted).unwrap()

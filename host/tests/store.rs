@@ -72,6 +72,7 @@ fn add_as(journal: &mut Journal, run_id: &str, data: &str) -> Result<(), Error> 
     let parent = if seq == 1 { vec![] } else { vec![seq - 1, 1] };
     let line = Line {
         ts: "2026-04-08T10:00:00Z",
+        ms: Some(7),
         run_id,
         seq,
         parent: &parent,
@@ -148,6 +149,7 @@ fn i3_a_batch_is_chained() {
     let data = raw("{}");
     let line = |seq| Line {
         ts: "2026-04-08T10:00:00Z",
+        ms: Some(7),
         run_id: RUN,
         seq,
         parent: &[],
@@ -397,6 +399,7 @@ fn ms24_forged_records_inside_strings_stay_strings() {
     assert_eq!(text.get(0).unwrap().data, data);
     let line = Line {
         ts: "2026-04-08T10:00:00Z",
+        ms: Some(7),
         run_id: RUN,
         seq: 2,
         parent: &[],
@@ -463,6 +466,7 @@ fn i3_large_journals_are_judged_alike() {
         let lines: Vec<Line<'_>> = (1..=600)
             .map(|n| Line {
                 ts: "2026-04-08T10:00:00Z",
+                ms: Some(7),
                 run_id: RUN,
                 seq: batch * 600 + n,
                 parent: &[],
@@ -972,6 +976,7 @@ fn measure() {
         let lines: Vec<Line<'_>> = (1..=10_000)
             .map(|n| Line {
                 ts: "2026-04-08T10:00:00Z",
+                ms: Some(7),
                 run_id: RUN,
                 seq: batch * 10_000 + n,
                 parent: &[1],

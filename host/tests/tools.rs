@@ -199,7 +199,7 @@ fn issue_4_a_command_ends_with_its_time_and_says_no_more_than_its_share() -> Res
     let began = Instant::now();
     let (failed, said) =
         scene.use_tool(true, "run", &json!({"command": "echo before; sleep 3000", "seconds": 5}));
-    assert!(failed && said.contains("ended after 5 s") && said.contains("before"), "{said}");
+    assert!(failed && said.contains("stopped after 5 s") && said.contains("before"), "{said}");
     assert!(began.elapsed() < Duration::from_secs(600));
     let (_, said) =
         scene.use_tool(true, "run", &json!({"command": "yes 0123456789 | head -c 3000000; echo end"}));

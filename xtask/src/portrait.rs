@@ -27,7 +27,7 @@ fn report(root: &Path) -> Result<(), String> {
     let folder =
         tempfile::Builder::new().prefix("archeflow-").tempdir().map_err(|error| error.to_string())?;
     let demo = folder.path().join("demo");
-    let program = test::built(root, "archeflow");
+    let program = test::built(root, "release", "archeflow");
     let run = output(&program, &["demo", "--quick", "--json", "--dir", &text(&demo)])?;
     let run: serde_json::Value = serde_json::from_str(&run).map_err(|error| error.to_string())?;
     let id = run["run_id"].as_str().ok_or("the demo named no run")?;
@@ -45,7 +45,7 @@ fn report(root: &Path) -> Result<(), String> {
 
 /// The release is there: the report was made with it.
 fn live(root: &Path) -> Result<(), String> {
-    live::take(&test::built(root, "archeflow"), &root.join("docs/pictures/tui.svg"))
+    live::take(&test::built(root, "release", "archeflow"), &root.join("docs/pictures/tui.svg"))
 }
 
 fn shoot(page: &Path, picture: &Path, folder: &Path) -> Result<(), String> {

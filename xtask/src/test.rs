@@ -333,7 +333,7 @@ fn demo(root: &Path, _: &mut Count) -> Result<Done, String> {
     through(root, &["cargo", "build", "--release", "--package", "archeflow"], &[])?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let place = folder.path().join("demo").display().to_string();
-    let program = built(root, "archeflow");
+    let program = built(root, "release", "archeflow");
     through(root, &[&program, "demo", "--quick", "--dir", &place], &[])
 }
 
@@ -356,10 +356,10 @@ fn deny(root: &Path, _: &mut Count) -> Result<Done, String> {
     through(root, &["cargo", "deny", "--offline", "check", "licenses", "bans", "sources"], &[])
 }
 
-/// Where a release build puts a program.
-pub(crate) fn built(root: &Path, program: &str) -> String {
+/// Where a build with this profile puts a program.
+pub(crate) fn built(root: &Path, profile: &str, program: &str) -> String {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
-    target.join("release").join(program).display().to_string()
+    target.join(profile).join(program).display().to_string()
 }
 
 /// Runs a command with its output going straight through.

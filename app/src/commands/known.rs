@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use archeflow_core::event::{Event, MergeRequested, QuestionAnswered, RunContinued};
+use archeflow_core::event::{MergeRequested, QuestionAnswered, Report, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
 use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
@@ -205,7 +205,7 @@ fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Fail
     Ok(driver)
 }
 
-fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Event>) -> Result<CommandOutput, Failure> {
+fn go_on(driver: Driver, why: &str, session: &Session, after: Vec<Report>) -> Result<CommandOutput, Failure> {
     let before = driver.run.session.as_ref();
     // What the user allowed when the run began still holds; `--auto-merge` can add to it.
     let auto_merge = session.auto_merge || before.is_some_and(|session| session.auto_merge);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use archeflow_core::event::{Event, RunResumed};
+use archeflow_core::event::{Report, RunResumed};
 use archeflow_host::control::{self, Server};
 use archeflow_host::drive::{Driver, Ended, Face};
 use archeflow_host::executors::Message;
@@ -36,8 +36,8 @@ pub(crate) fn drive(
     why: &str,
     session: &Session,
     auto_merge: bool,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<CommandOutput, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
@@ -66,8 +66,8 @@ pub(crate) fn go(
     why: &str,
     session: &Session,
     auto_merge: bool,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<Ended, Failure> {
     proc::become_subreaper();
     let interrupted = Arc::new(AtomicBool::new(false));

@@ -71,15 +71,15 @@ pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<CommandO
 /// One request to the process that drives the run.
 pub(super) fn send(project: &Project, id: &str, request: &Request) -> Result<Value, Failure> {
     list::known(project, id)?;
-    if !is_driven(project, id) {
-        let hint = format!("See where it is: archeflow status {id}");
+    let hint = format!("See where it is: archeflow status {id}");
+    let Some(holder) = Journal::driver(&project.places.events(), id) else {
         return Err(Failure::usage(format!("no process drives {id}"), hint));
-    }
+    };
     let path = control::socket(&project.state, runtime().as_deref(), &project.places.events(), id)
         .map_err(|error| unreachable(&error.to_string()))?;
     client::send(&path, request).map_err(|error| match error {
         client::Error::Refused { message, .. } => {
-            Failure::usage(format!("{id}: {message}"), format!("See where it is: archeflow status {id}"))
+            Failure::new(21, "refused", format!("{id}: {message} (the run is driven by {holder})"), hint)
         }
         error @ (client::Error::Unreachable(_)
         | client::Error::OtherUser

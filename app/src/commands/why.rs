@@ -1,7 +1,7 @@
 //! `archeflow show <id> --why`: every decision, or one of them in full (AF-196).
 
 use archeflow_core::event::{Entry, Verb};
-use archeflow_core::projections::replay::decision::{self, Decision};
+use archeflow_core::projections::replay::decision::{self, ExplainedDecision};
 use archeflow_core::projections::replay::{rulebook, timeline};
 use archeflow_core::view;
 use archeflow_host::clock;
@@ -33,7 +33,7 @@ pub(crate) fn list(entries: &[Entry]) -> String {
 /// The decisions a line number, a rule, an archetype or a topic names, each in full.
 pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<String, Failure> {
     let decisions = timeline::of(entries);
-    let named: Vec<&Decision> = match what.trim_start_matches('#').parse::<u64>() {
+    let named: Vec<&ExplainedDecision> = match what.trim_start_matches('#').parse::<u64>() {
         Ok(seq) => decisions.iter().filter(|decision| decision.seq == seq).collect(),
         Err(_) => decisions.iter().filter(|decision| is_about(decision, what)).collect(),
     };
@@ -50,7 +50,7 @@ pub(crate) fn explain(id: &str, entries: &[Entry], what: &str) -> Result<String,
     Ok(out)
 }
 
-fn is_about(decision: &Decision, what: &str) -> bool {
+fn is_about(decision: &ExplainedDecision, what: &str) -> bool {
     let topic = rulebook::find(&decision.rule).map_or("", |rule| rule.topic);
     decision.rule.eq_ignore_ascii_case(what)
         || decision.who.eq_ignore_ascii_case(what)
@@ -58,7 +58,7 @@ fn is_about(decision: &Decision, what: &str) -> bool {
 }
 
 /// What there is instead.
-fn nothing(id: &str, entries: &[Entry], decisions: &[Decision], what: &str) -> Failure {
+fn nothing(id: &str, entries: &[Entry], decisions: &[ExplainedDecision], what: &str) -> Failure {
     let seqs: Vec<String> = decisions.iter().map(|decision| decision.seq.to_string()).collect();
     let mut topics: Vec<&str> = decisions
         .iter()
@@ -77,7 +77,7 @@ fn nothing(id: &str, entries: &[Entry], decisions: &[Decision], what: &str) -> F
     Failure::usage(message, hint)
 }
 
-fn print(out: &mut String, decision: &Decision, entries: &[Entry]) {
+fn print(out: &mut String, decision: &ExplainedDecision, entries: &[Entry]) {
     let rule = rulebook::find(&decision.rule);
     let topic = rule.map_or_else(String::new, |rule| format!(", {}", rule.topic));
     let place = match decision.cycle {
@@ -112,7 +112,7 @@ fn named(entry: &Entry) -> String {
 }
 
 /// The lines that caused it (AF-161).
-fn causes(decision: &Decision, entries: &[Entry]) -> String {
+fn causes(decision: &ExplainedDecision, entries: &[Entry]) -> String {
     let own = entries.iter().find(|entry| entry.seq == decision.seq);
     let parents = own.map(|entry| entry.parent.as_slice()).unwrap_or_default();
     let told = entries.iter().filter(|entry| parents.contains(&entry.seq)).map(named);
@@ -120,7 +120,7 @@ fn causes(decision: &Decision, entries: &[Entry]) -> String {
 }
 
 /// What was ordered or ended before anybody reported again.
-fn effects(decision: &Decision, entries: &[Entry]) -> String {
+fn effects(decision: &ExplainedDecision, entries: &[Entry]) -> String {
     let after = entries.iter().skip_while(|entry| entry.seq <= decision.seq);
     let until = after.take_while(|entry| entry.event.verb() != Verb::Reported);
     let told: Vec<String> = until

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use archeflow_core::event::{AgentStart, Entry, Event, QuestionAsked};
+use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionAsked, Report};
 use archeflow_core::model::{Phase, Seq, Strategy};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, ProgressLine};
@@ -158,66 +158,55 @@ impl Lines {
 }
 
 impl Face for Lines {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "most lines of the log are not worth a line on the screen"
-    )]
     fn wrote(&mut self, run: &Run, entry: &Entry) {
         if !self.begun && run.request.is_some() && run.session.is_some() {
             self.begun = true;
             self.header(run);
         }
-        let start = match &entry.event {
-            Event::AgentStart(start) => {
-                let tag = view::tag(run, entry.phase, &start.archetype);
-                let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
-                self.out.insert(entry.seq, out);
-                None
-            }
-            event => event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start),
-        };
-        match &entry.event {
-            Event::PhaseTransition(transition) if transition.cycle > 1 && transition.cycle != self.cycle => {
-                self.cycle = transition.cycle;
-                let (number, all) = (transition.cycle, run.max_cycles);
-                let text = match run.strategy() {
-                    Strategy::Loop => format!("\nStep {number}"),
-                    Strategy::Review => format!("\nPart {number} of {all}"),
-                    Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
-                };
-                let text = self.paint.bold(&text);
-                self.say(&text);
-            }
-            _ => {}
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            let tag = view::tag(run, entry.phase, &start.archetype);
+            let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
+            self.out.insert(entry.seq, out);
+        }
+        let start = entry.event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start);
+        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
+            && transition.cycle > 1
+            && transition.cycle != self.cycle
+        {
+            self.cycle = transition.cycle;
+            let (number, all) = (transition.cycle, run.max_cycles);
+            let text = match run.strategy() {
+                Strategy::Loop => format!("\nStep {number}"),
+                Strategy::Review => format!("\nPart {number} of {all}"),
+                Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
+            };
+            let text = self.paint.bold(&text);
+            self.say(&text);
         }
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
         }
-        match &entry.event {
-            Event::AgentComplete(complete) => {
-                for note in &complete.notes {
-                    let text = self.paint.dim(&format!("         {}", safe_line(note)));
-                    self.say(&text);
-                }
+        if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+            for note in &complete.notes {
+                let text = self.paint.dim(&format!("         {}", safe_line(note)));
+                self.say(&text);
             }
-            Event::ReviewVerdict(verdict) => {
-                for finding in verdict.findings.iter().take(5) {
-                    let text = format!(
-                        "         {} {} {}: {}",
-                        finding.severity.name(),
-                        safe_line(&finding.location),
-                        safe_line(&finding.category),
-                        cut(&safe_line(&finding.description), 90)
-                    );
-                    let text = self.paint.dim(&text);
-                    self.say(&text);
-                }
-                if verdict.findings.len() > 5 {
-                    let text = self.paint.dim(&format!("         … and {} more", verdict.findings.len() - 5));
-                    self.say(&text);
-                }
+        } else if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
+            for finding in verdict.findings.iter().take(5) {
+                let text = format!(
+                    "         {} {} {}: {}",
+                    finding.severity.name(),
+                    safe_line(&finding.location),
+                    safe_line(&finding.category),
+                    cut(&safe_line(&finding.description), 90)
+                );
+                let text = self.paint.dim(&text);
+                self.say(&text);
             }
-            _ => {}
+            if verdict.findings.len() > 5 {
+                let text = self.paint.dim(&format!("         … and {} more", verdict.findings.len() - 5));
+                self.say(&text);
+            }
         }
         self.draw();
     }

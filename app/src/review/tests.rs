@@ -75,7 +75,7 @@ fn part() -> ReviewPart {
 /// All standings, all trials, and every kind of place.
 fn findings() -> Vec<Listed> {
     use Severity::{Critical, Info, Warning};
-    let query = "The query is put together from what the caller sent: `{name}` goes into it is, so that a name with a quote in it \
+    let query = "The query is put together from what the caller sent: `{name}` goes into it as it is, so that a name with a quote in it \
                  becomes part of the command.";
     vec![
         Listed {

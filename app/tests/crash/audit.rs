@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Entry, Event, Verb};
+use archeflow_core::event::{Decision, Entry, Event, Order, Report, Verb};
 use archeflow_core::run::Run;
 use archeflow_host::log;
 use archeflow_host::store::{index, journal::Journal};
@@ -164,7 +164,7 @@ fn orders_answered_once(entries: &[Entry]) -> Found {
         if entry.event.verb() == Verb::Ordered {
             open.push(entry.seq);
         }
-        if matches!(entry.event, Event::QuestionDeferred(_)) {
+        if matches!(entry.event, Event::Report(Report::QuestionDeferred(_))) {
             continue;
         }
         if let Some(order) = entry.event.answers() {
@@ -253,7 +253,7 @@ pub(crate) fn no_process(entries: &[Entry]) -> Found {
 #[expect(clippy::wildcard_enum_match_arm, reason = "only one kind of line has a tag")]
 fn tag(event: &Event) -> Option<String> {
     match event {
-        Event::SessionStart(session) => Some(session.tag.clone()),
+        Event::Report(Report::SessionStart(session)) => Some(session.tag.clone()),
         _ => None,
     }
 }
@@ -333,12 +333,12 @@ pub(crate) fn same_artifacts(golden: &BTreeMap<PathBuf, String>, found: &BTreeMa
 pub(crate) fn tested_is_landed(repo: &Path, entries: &[Entry]) -> Found {
     let mut tested = Vec::new();
     for entry in entries {
-        if let Event::TestsDone(done) = &entry.event
+        if let Event::Report(Report::TestsDone(done)) = &entry.event
             && done.result == archeflow_core::event::Tested::Passed
         {
             tested.push(done.tree.clone());
         }
-        if let Event::RunMerged(merged) = &entry.event {
+        if let Event::Report(Report::RunMerged(merged)) = &entry.event {
             let tree = git(repo, &["rev-parse", &format!("{}^{{tree}}", merged.commit)]).trim().to_owned();
             let first = git(repo, &["rev-parse", &format!("{}^1", merged.commit)]).trim().to_owned();
             if !tested.contains(&tree) || tree != merged.tree || first != merged.old {
@@ -350,7 +350,7 @@ pub(crate) fn tested_is_landed(repo: &Path, entries: &[Entry]) -> Found {
 }
 
 pub(crate) fn sent(entries: &[Entry]) -> usize {
-    entries.iter().filter(|entry| matches!(entry.event, Event::AgentStart(_))).count()
+    entries.iter().filter(|entry| matches!(entry.event, Event::Order(Order::AgentStart(_)))).count()
 }
 
 /// M-A2: what was done before a crash is not done again.
@@ -361,6 +361,9 @@ pub(crate) fn sent_as_often(entries: &[Entry], times: usize) -> Found {
 
 /// How often the run ended.
 pub(crate) fn ends(entries: &[Entry], times: usize) -> Found {
-    let found = entries.iter().filter(|entry| matches!(entry.event, Event::RunComplete(_))).count();
+    let found = entries
+        .iter()
+        .filter(|entry| matches!(entry.event, Event::Decision(Decision::RunComplete(_))))
+        .count();
     if found == times { Ok(()) } else { Err(format!("the run ended {found} times, not {times}")) }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::{Event, Report};
 
 use super::audit::{self, TARGET, Users};
 use super::proof::{self, golden};
@@ -137,7 +137,11 @@ fn an_orphan_is_noticed() {
     let entries = audit::journal(&finished().scene.journal()).unwrap();
     audit::no_process(&entries).unwrap();
     let tag = entries.iter().find_map(|entry| {
-        if let Event::SessionStart(session) = &entry.event { Some(session.tag.clone()) } else { None }
+        if let Event::Report(Report::SessionStart(session)) = &entry.event {
+            Some(session.tag.clone())
+        } else {
+            None
+        }
     });
     let mut orphan = std::process::Command::new("sleep")
         .arg("60")
@@ -185,7 +189,9 @@ fn an_untested_landing_is_noticed() {
     let Spoilt { scene, .. } = finished();
     let entries = audit::journal(&scene.journal()).unwrap();
     audit::tested_is_landed(&scene.repo(), &entries).unwrap();
-    let untested: Vec<_> =
-        entries.into_iter().filter(|entry| !matches!(entry.event, Event::TestsDone(_))).collect();
+    let untested: Vec<_> = entries
+        .into_iter()
+        .filter(|entry| !matches!(entry.event, Event::Report(Report::TestsDone(_))))
+        .collect();
     told(audit::tested_is_landed(&scene.repo(), &untested), "nobody tested");
 }

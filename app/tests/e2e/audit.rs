@@ -133,7 +133,7 @@ pub(crate) fn history(id: &str, old: &[u8], new: &[u8]) -> Vec<String> {
         if line["run_id"] != id {
             faults.push(format!("I3: line {expected} of {id} belongs to {}", line["run_id"]));
         }
-        for key in ["ts", "run_id", "seq", "parent", "type", "phase", "agent", "data"] {
+        for key in ["ts", "ms", "run_id", "seq", "parent", "type", "phase", "agent", "data"] {
             if line.get(key).is_none() {
                 faults.push(format!("SCHEMAS 1: line {expected} of {id} has no {key}"));
             }

@@ -55,13 +55,13 @@ fn a_paused_run_orders_nothing_and_continues_when_it_is_resumed() {
     let (mut child, id) = driver(&test);
     let paused = test.beside(&["pause", &id]);
     assert_eq!((paused.code, &paused.json["reason"]), (0, &json!("paused")), "{paused}");
-    for (arguments, why) in [
-        (vec!["pause", &id], "the run is already paused"),
-        (vec!["answer", &id, "yes"], "nothing is being asked"),
-        (vec!["pause", "no-such-run"], "there is no run"),
+    for (arguments, code, why) in [
+        (vec!["pause", &id], 21, "the run is already paused"),
+        (vec!["answer", &id, "yes"], 21, "nothing is being asked"),
+        (vec!["pause", "no-such-run"], 2, "there is no run"),
     ] {
         let refused = test.beside(&arguments);
-        assert_eq!(refused.code, 2, "{refused}");
+        assert_eq!(refused.code, code, "{refused}");
         assert!(refused.stderr.contains(why), "{why}: {refused}");
     }
     go(&test);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Entry, Event};
+use archeflow_core::event::{Entry, Event, Report};
 use archeflow_core::projections::replay::whatif::{Change, refold};
 use archeflow_core::projections::replay::{compare, timeline};
 use archeflow_host::log;
@@ -16,7 +16,7 @@ use crate::harness::{Test, review};
 /// What the auditor asks of every journal: folded again under its own policy, nothing differs (AF-180).
 pub(crate) fn differs_unchanged(journal: &Path) -> Option<String> {
     let entries = log::entries(&Journal::read(journal).ok()?).ok()?;
-    let Event::RunStart(start) = &entries.first()?.event else { return None };
+    let Event::Report(Report::RunStart(start)) = &entries.first()?.event else { return None };
     let same = refold(&entries, &Change { start: (**start).clone(), auto_merge: None });
     let first = same.differences.first()?;
     Some(format!("AF-180: folded again, {} differs at {first:?}", journal.display()))

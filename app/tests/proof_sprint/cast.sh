@@ -27,7 +27,8 @@ until_there() {
 }
 
 case "$item" in
-hang-*-"$ARCHEFLOW_ROLE") : > "$stage/overdue"; sleep 10000 ;;
+# Somebody else who is overdue takes the mark away, so it is made again and again.
+hang-*-"$ARCHEFLOW_ROLE") while :; do : > "$stage/overdue"; sleep 0.2; done ;;
 esac
 
 case "$ARCHEFLOW_ROLE" in
@@ -69,7 +70,7 @@ maker)
         until_there "$stage/$item.moved"
         ;;
     red-*) : > src/red ;;
-    slow-*) echo ": > '$stage/overdue'; sleep 10000" > "tests/${item}_test.sh" ;;
+    slow-*) echo "while :; do : > '$stage/overdue'; sleep 0.2; done" > "tests/${item}_test.sh" ;;
     dear-*) echo '{"input_tokens": 10, "output_tokens": 10, "cost_usd": 50}' > "$ARCHEFLOW_USAGE_FILE" ;;
     esac
     case "$item" in

@@ -129,7 +129,8 @@ impl World {
     }
 
     pub(crate) fn git(&self, project: &str, arguments: &[&str]) -> String {
-        let output = self.own("git").args(["-C", project]).args(arguments).output().unwrap();
+        let who = ["-c", "user.name=Jo", "-c", "user.email=jo@example.org"];
+        let output = self.own("git").args(["-C", project]).args(who).args(arguments).output().unwrap();
         assert!(output.status.success(), "{project}: git {arguments:?}: {}", printed(&output));
         String::from_utf8(output.stdout).unwrap()
     }

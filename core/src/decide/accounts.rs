@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{AgentFailed, Event, Failure};
+use crate::event::{AgentFailed, Conclusion, Failure, Order};
 use crate::model::Participant;
 use crate::rules::breaker::{self, AccountRefusal, BreakerAction};
 use crate::run::{Breaker, Cycle, Run};
@@ -14,14 +14,14 @@ use super::point;
 use super::settle::park_until;
 
 /// The gate before every start: who goes to a limited account waits, and goes alone.
-pub(super) fn admit(run: &Run, events: Vec<Event>) -> Vec<Event> {
+pub(super) fn admit(run: &Run, events: Vec<Conclusion>) -> Vec<Conclusion> {
     if run.accounts.open.is_empty() {
         return events;
     }
     let mut taken: BTreeSet<String> = run.open_agents().map(|(_, start)| run.billed(start)).collect();
     let (mut kept, mut started, mut refused) = (Vec::new(), false, None);
     for mut event in events {
-        let Event::AgentStart(start) = &mut event else {
+        let Conclusion::Order(Order::AgentStart(start)) = &mut event else {
             kept.push(event);
             continue;
         };
@@ -123,7 +123,7 @@ pub(super) fn is_replaced(run: &Run, archetype: &str) -> bool {
 }
 
 /// The next in line takes over, for the rest of the run and from everybody on the same account.
-pub(super) fn hand_over(run: &Run, archetype: &str, why: &str) -> Option<Event> {
+pub(super) fn hand_over(run: &Run, archetype: &str, why: &str) -> Option<Conclusion> {
     let from = run.agent_for(archetype);
     let account = run.account_of(&from);
     let others = run.line_of(archetype);
@@ -135,7 +135,7 @@ pub(super) fn hand_over(run: &Run, archetype: &str, why: &str) -> Option<Event> 
     Some(point(archetype, "C6", why.to_owned(), decision))
 }
 
-pub(super) fn park(run: &Run, account: &str, detail: String, after_ms: Option<u64>) -> Vec<Event> {
+pub(super) fn park(run: &Run, account: &str, detail: String, after_ms: Option<u64>) -> Vec<Conclusion> {
     let Some(after_ms) = after_ms else { return park_until(run, detail, None) };
     let since = run.accounts.open.get(account).map_or(run.last, |breaker| breaker.at);
     let detail = format!("{detail}; {account} serves again {} later", seconds(after_ms));

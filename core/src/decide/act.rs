@@ -1,7 +1,7 @@
 //! Act: tally, escalate (A1), compare with the cycles before, then land, go round again, or stop.
 
 use crate::event::{
-    CycleBoundary, Event, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
+    Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
     WorkflowEscalated, fitting,
 };
 use crate::model::{
@@ -16,7 +16,7 @@ use super::land::land;
 use super::{boundary, budget, check, system};
 use super::{enter, onward, point, send, stop};
 
-pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
         (NextAction::Merge, _) => land(run, cycle),
@@ -30,7 +30,7 @@ pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// The end of a cycle: its counts, its trend, and what follows.
-fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
+fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let seats = run.seats();
     if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
         return onward(run, cycle, Phase::Check);
@@ -110,7 +110,7 @@ fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
 }
 
 /// AF-121: findings an earlier run of this project had resolved are marked as such.
-fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Event> {
+fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
     let past = &run.request.as_ref()?.past.resolved;
     memory::mark(open, past, &run.policy().memory);
     let back: Vec<String> = open
@@ -125,7 +125,7 @@ fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Event> {
 }
 
 /// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).
-fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     if run.strategy() == Strategy::Pipeline {
         return None;
     }
@@ -235,7 +235,7 @@ fn weighed_count(run: &Run, cycle: &Cycle) -> u32 {
 }
 
 /// AF-191: exactly one targeted fix, then everything is reviewed and tested again.
-fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> Option<Vec<Event>> {
+fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> Option<Vec<Conclusion>> {
     if approved || cycle.fix_asked {
         return None;
     }
@@ -255,7 +255,7 @@ fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> O
 }
 
 /// The Maker of a targeted fix, where a crash came between the way back to Do and sending it.
-pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Event> {
+pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     if run.strategy() != Strategy::Pipeline || cycle.reviewers().is_empty() {
         return None;
     }
@@ -266,7 +266,7 @@ pub(super) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Event> {
 }
 
 /// CL-34: a finding that is gone and that somebody says was fixed.
-fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Event> {
+fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Conclusion> {
     let said: Vec<&str> = cycle
         .answers
         .values()

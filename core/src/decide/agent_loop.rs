@@ -5,7 +5,7 @@
 
 use crate::cyclefile::Ending;
 use crate::event::{
-    BatteryStart, CycleBoundary, Event, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
+    BatteryStart, Conclusion, CycleBoundary, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
 };
 use crate::model::{
     Alert, CheckEnd, FileStatus, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker,
@@ -26,7 +26,7 @@ use super::{
 };
 
 /// Before the first step: what is wanted, and how it goes.
-pub(super) fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let policy = &run.policy().looping;
     let how =
         if agent_loop.opened.upfront { "all loops are planned and approved first" } else { "step by step" };
@@ -43,7 +43,7 @@ pub(super) fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// What follows when nothing is out.
-pub(super) fn next(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn next(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let over = matches!(agent_loop.place.state, LoopState::Failed | LoopState::Archived | LoopState::Stopped);
     let alerts = alerts(run, agent_loop);
     if !alerts.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn next(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Even
     in_state(run, cycle, agent_loop)
 }
 
-fn in_state(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Event> {
+fn in_state(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     match agent_loop.place.state {
         LoopState::Idle => idle(run, agent_loop),
         LoopState::Align if cycle.boundary.is_some() => next_step(run, cycle),
@@ -102,7 +102,7 @@ fn in_state(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// PJ-01: a goal that says something begins a loop; another one is asked about. One that was begun and cleared is over.
-fn idle(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+fn idle(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     if agent_loop.begun {
         let detail = "the loop was given up; its file can be cleared".to_owned();
         return finish(run, RunStatus::Stopped, Reason::LoopStopped, detail);
@@ -122,7 +122,7 @@ fn idle(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// Sends whoever's turn it is; before that, whatever failed before and what is asked about between steps.
-fn seat(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop, role: Role) -> Vec<Event> {
+fn seat(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop, role: Role) -> Vec<Conclusion> {
     if let Some(events) = settle::failures(run, cycle) {
         return events;
     }
@@ -159,20 +159,20 @@ fn seat(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop, role: Role) -> Vec<Eve
 }
 
 /// The next step, unless something says that this was the last one.
-fn next_step(run: &Run, cycle: &Cycle) -> Vec<Event> {
+fn next_step(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     match run.corrections.winding_down.clone().or_else(|| budget::last_cycle(run)) {
         Some(why) => stop(run, &why),
         None => vec![enter(run, cycle.phase.name(), cycle.number + 1, Phase::Plan)],
     }
 }
 
-fn in_phase(run: &Run, cycle: &Cycle, phase: Phase) -> Option<Vec<Event>> {
+fn in_phase(run: &Run, cycle: &Cycle, phase: Phase) -> Option<Vec<Conclusion>> {
     (cycle.phase < phase).then(|| onward(run, cycle, phase))
 }
 
 /// PJ-44: before the Judge speaks, everything that can be run is. Tests that crash are run once more, and then only those
 /// that the change touches, where that can be told (PJ-50). What lands is tested with all of them in any case.
-fn battery(run: &Run, agent_loop: &AgentLoop) -> Option<Vec<Event>> {
+fn battery(run: &Run, agent_loop: &AgentLoop) -> Option<Vec<Conclusion>> {
     let crashed = agent_loop.battery.as_ref().is_some_and(|done| done.tests.end == CheckEnd::Crashed);
     let again = crashed
         && remedy(LoopFault::TestCrash, agent_loop.batteries.saturating_sub(1), &run.policy().looping)
@@ -201,7 +201,7 @@ fn touched(run: &Run) -> Vec<&str> {
 }
 
 /// PJ-10, PJ-56, PJ-71: the snapshot, a soft break, and the question.
-fn paused(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+fn paused(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     if let Some(order) = archive(agent_loop, Ending::Incomplete) {
         return order;
     }
@@ -212,13 +212,18 @@ fn paused(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
     asks::paused(agent_loop, detail)
 }
 
-fn archive(agent_loop: &AgentLoop, ending: Ending) -> Option<Vec<Event>> {
+fn archive(agent_loop: &AgentLoop, ending: Ending) -> Option<Vec<Conclusion>> {
     let blockers = if ending == Ending::Success { Vec::new() } else { agent_loop.blockers.clone() };
     agent_loop.archived.is_none().then(|| vec![LoopArchive { ending, blockers }.into()])
 }
 
 /// PJ-11: what came of a landing, told by the program itself.
-pub(super) fn landing_ended(run: &Run, agent_loop: &AgentLoop, heard: TurnEvent, why: String) -> Vec<Event> {
+pub(super) fn landing_ended(
+    run: &Run,
+    agent_loop: &AgentLoop,
+    heard: TurnEvent,
+    why: String,
+) -> Vec<Conclusion> {
     let place = states::after(agent_loop.place, heard, run.policy().looping.pause_after);
     let why = if why.is_empty() { Vec::new() } else { vec![why] };
     let turn = LoopTurn {
@@ -263,7 +268,7 @@ fn untaken<'a>(cycle: &'a Cycle, agent_loop: &AgentLoop) -> Option<(Speaker, &'a
 
 /// PJ-60..PJ-63: each is told once until a person has spoken. Time is the time agents and checks took, as the log has it,
 /// so that a replay tells the same.
-fn alerts(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+fn alerts(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let plan = agent_loop.plan.as_ref().filter(|_| agent_loop.place.state == LoopState::Gate);
     let moment = LoopSnapshot {
         rounds_alone: agent_loop.rounds_alone,
@@ -289,7 +294,7 @@ fn detail(alert: Alert, agent_loop: &AgentLoop) -> String {
 }
 
 /// The end of a step. What is held against it is in the turns; findings of reviewers there are none.
-fn concluded(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Event {
+fn concluded(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Conclusion {
     let state = agent_loop.place.state;
     let met = matches!(state, LoopState::Approval);
     let next_action = match state {

@@ -1,19 +1,19 @@
 //! The questions of a loop (PJ-17): what is asked, what to look at first, and how the loop rests where nobody answers.
 
-use crate::event::{Event, LoopEdited, QuestionAsked, QuestionKind};
+use crate::event::{Conclusion, LoopEdited, QuestionAsked, QuestionKind};
 use crate::model::{Outcome, Reason, Role, RunStatus, counted};
 use crate::run::{AgentLoop, Run};
 use crate::view::{battery, why_part};
 
 /// PJ-01: nobody begins on a goal that says nothing.
-pub(super) fn vague(agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn vague(agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let question =
         format!("The goal says too little to begin with: \"{}\". What is wanted?", agent_loop.goal);
     asked(QuestionKind::GoalQuestions, String::new(), question, Vec::new(), RunStatus::AwaitingAnswer)
 }
 
 /// PJ-02: the Planner asks, or a verdict can't be told.
-pub(super) fn waiting(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn waiting(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let (who, question) = if agent_loop.step_over {
         (Role::Gatekeeper, "The Judge's verdict can't be told. What should the Planner know?")
     } else {
@@ -27,7 +27,7 @@ pub(super) fn waiting(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// PJ-51: the same agent was asked again and still can't be read.
-pub(super) fn unread(agent_loop: &AgentLoop, archetype: &str) -> Vec<Event> {
+pub(super) fn unread(agent_loop: &AgentLoop, archetype: &str) -> Vec<Conclusion> {
     let question = format!(
         "The {archetype} was asked again, and its answer still can't be used. What should it be told? (stop ends the loop)"
     );
@@ -36,7 +36,7 @@ pub(super) fn unread(agent_loop: &AgentLoop, archetype: &str) -> Vec<Event> {
 }
 
 /// Steps that neither pass nor come before a person would go on for ever.
-pub(super) fn alone(agent_loop: &AgentLoop, archetype: &str) -> Vec<Event> {
+pub(super) fn alone(agent_loop: &AgentLoop, archetype: &str) -> Vec<Conclusion> {
     let rounds = agent_loop.rounds_alone;
     let question =
         format!("{rounds} rounds without a person. What should the {archetype} know? (stop ends the loop)");
@@ -45,7 +45,7 @@ pub(super) fn alone(agent_loop: &AgentLoop, archetype: &str) -> Vec<Event> {
 }
 
 /// MX-02, MX-06.
-pub(super) fn gate(agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn gate(agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let mut details = Vec::new();
     if let Some(plan) = &agent_loop.plan {
         details.push(format!("plan: {}", plan.summary));
@@ -59,7 +59,7 @@ pub(super) fn gate(agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// PJ-08, PJ-11: the one way into the branch.
-pub(super) fn approval(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
+pub(super) fn approval(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let mut details = last_words(agent_loop);
     if let Some(work) = &run.work {
         let lines: u64 = work.files.iter().map(|file| u64::from(file.added) + u64::from(file.deleted)).sum();
@@ -81,7 +81,7 @@ pub(super) fn approval(run: &Run, agent_loop: &AgentLoop) -> Vec<Event> {
 }
 
 /// PJ-10, PJ-13.
-pub(super) fn paused(agent_loop: &AgentLoop, detail: String) -> Vec<Event> {
+pub(super) fn paused(agent_loop: &AgentLoop, detail: String) -> Vec<Conclusion> {
     let question =
         "The loop is paused. Say what should be done differently and it starts again, or say stop.";
     let details = with_refusal(
@@ -92,7 +92,7 @@ pub(super) fn paused(agent_loop: &AgentLoop, detail: String) -> Vec<Event> {
 }
 
 /// PJ-32: nothing is written over somebody's edit, and nothing goes on beside it.
-pub(super) fn about_the_file(agent_loop: &AgentLoop, edited: &LoopEdited) -> Vec<Event> {
+pub(super) fn about_the_file(agent_loop: &AgentLoop, edited: &LoopEdited) -> Vec<Conclusion> {
     let place = match (edited.first, edited.last) {
         (0, _) => agent_loop.opened.path.clone(),
         (first, last) => format!("{}, lines {first} to {last}", agent_loop.opened.path),
@@ -122,7 +122,7 @@ fn asked(
     question: String,
     details: Vec<String>,
     status: RunStatus,
-) -> Vec<Event> {
+) -> Vec<Conclusion> {
     let reason = match kind {
         QuestionKind::StepApproval => Reason::Approved,
         QuestionKind::LoopPaused => Reason::LoopPaused,

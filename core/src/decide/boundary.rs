@@ -1,6 +1,6 @@
 //! Boundaries of policy that are asked about between steps: checkpoints, and findings that only grow (AF-150, CL-26).
 
-use crate::event::{Event, Hardness, PolicyCheckpoint, Stop};
+use crate::event::{Conclusion, Hardness, PolicyCheckpoint, Stop};
 use crate::model::{Reason, counted};
 use crate::run::Run;
 use crate::view::seconds;
@@ -9,7 +9,7 @@ use crate::view::seconds;
 const SPENT_PERCENT: u32 = 80;
 
 /// AF-150. Time is the time agents worked, as the log has it: a replay comes to the same (D-13).
-pub(super) fn checkpoint(run: &Run) -> Option<Event> {
+pub(super) fn checkpoint(run: &Run) -> Option<Conclusion> {
     let policy = &run.policy().boundaries;
     let corrections = &run.corrections;
     let finished = run.finished_cycles().saturating_sub(corrections.cycles_at_checkpoint);

@@ -1,6 +1,6 @@
 //! The budget (AF-151, CL-13, I4): steps of the ladder as they are passed, the gate before every start, and the stop.
 
-use crate::event::{BudgetEffect, BudgetStep, Event, Hardness, Stop};
+use crate::event::{BudgetEffect, BudgetStep, Conclusion, Hardness, Order, Stop};
 use crate::model::{Money, PROGRAM, Reason, Role, RunStatus, Tier};
 use crate::rules::ledger;
 use crate::run::{Limit, Run};
@@ -10,7 +10,7 @@ use super::{finish, point};
 
 /// What spending so far makes necessary before anything else is decided. `Some` of nothing means: wait until everybody
 /// is home.
-pub(super) fn watch(run: &Run) -> Option<Vec<Event>> {
+pub(super) fn watch(run: &Run) -> Option<Vec<Conclusion>> {
     let steps = passed(run);
     if !steps.is_empty() {
         return Some(steps);
@@ -30,12 +30,12 @@ pub(super) fn watch(run: &Run) -> Option<Vec<Event>> {
 /// Landing costs nothing, and is not broken off half-way.
 fn is_landing(run: &Run) -> bool {
     let landing = &run.landing;
-    let ordered = run.open.values().any(|order| !matches!(order, Event::AgentStart(_)));
+    let ordered = run.open.values().any(|order| !matches!(order, Order::AgentStart(_)));
     landing.agreed || landing.merged.is_some() || ordered
 }
 
 /// Steps that are reached and not written down yet, each once.
-fn passed(run: &Run) -> Vec<Event> {
+fn passed(run: &Run) -> Vec<Conclusion> {
     let costs = &run.policy().costs;
     let mut events = Vec::new();
     for limit in run.limits() {
@@ -66,15 +66,17 @@ fn follows(effect: BudgetEffect) -> &'static str {
 
 /// I4: no agent starts when what is spent and set aside, with its own share, is more than a limit. Where others are out,
 /// what they leave over is waited for; where nobody is, the run ends, and nothing is cut short.
-pub(super) fn admit(run: &Run, events: Vec<Event>) -> Vec<Event> {
+pub(super) fn admit(run: &Run, events: Vec<Conclusion>) -> Vec<Conclusion> {
     let limits = run.limits();
-    if limits.is_empty() || !events.iter().any(|event| matches!(event, Event::AgentStart(_))) {
+    if limits.is_empty()
+        || !events.iter().any(|event| matches!(event, Conclusion::Order(Order::AgentStart(_))))
+    {
         return events;
     }
     let mut set_aside = run.set_aside();
     let (mut kept, mut started, mut refused) = (Vec::new(), 0_u32, None);
     for event in events {
-        let Event::AgentStart(start) = &event else {
+        let Conclusion::Order(Order::AgentStart(start)) = &event else {
             kept.push(event);
             continue;
         };

@@ -1,6 +1,6 @@
 //! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
 
-use crate::event::{Event, EvidenceDowngrade, FindingRaised};
+use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised};
 use crate::model::{
     Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Strategy, Verdict,
 };
@@ -10,7 +10,7 @@ use crate::run::{Cycle, Run};
 
 use super::{onward, point, send, skip, system};
 
-pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let raised = raise(run, cycle);
     if !raised.is_empty() {
         return raised;
@@ -40,14 +40,14 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// What a cycle is never concluded without, also where it was entered after Check.
-pub(super) fn owed(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn owed(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = raise(run, cycle);
     events.extend(weigh(run, cycle));
     events
 }
 
 /// D-07: what the program holds against the change, each once.
-pub(super) fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn raise(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(work) = &run.work else { return vec![] };
     raised::findings(&work.signs, &run.policy().raised)
         .into_iter()
@@ -57,7 +57,7 @@ pub(super) fn raise(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// A2, then everybody at once.
-fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Event> {
+fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
     let facts = clearance(run, cycle, gatekeeper);
     match gates::fast_path(facts) {
         Ok(()) => {
@@ -84,7 +84,7 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant
 }
 
 /// AF-190: the Skeptic only when the Guardian has findings, then the Sage.
-fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Event> {
+fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
     let clean =
         cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
     match waiting.first() {
@@ -134,7 +134,7 @@ fn described(facts: Clearance) -> String {
 }
 
 /// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO. The artifacts stay as they are.
-pub(super) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();
     let required = &run.overlay().evidence;
     for (name, review) in cycle.reviewers() {

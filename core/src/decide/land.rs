@@ -1,8 +1,8 @@
 //! Landing (D-03): build off to the side, test exactly that, ask, write the intent, move the branch, look again.
 
 use crate::event::{
-    Built, Event, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal, RevertIntent,
-    Tested, TestsStart,
+    Built, Conclusion, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal,
+    RevertIntent, Tested, TestsStart,
 };
 use crate::model::{
     Counted, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
@@ -14,7 +14,7 @@ use crate::run::{Cycle, Merged, Run};
 use super::agent_loop::landing_ended;
 use super::settle::{self, hook};
 
-pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let landing = &run.landing;
     if let Some(merged) = &landing.merged {
         return landed(run, cycle, merged);
@@ -66,7 +66,7 @@ pub(super) fn land(run: &Run, cycle: &Cycle) -> Vec<Event> {
     vec![MergeIntent { target, old, new, tree, strategy: run.policy().git.merge_strategy }.into()]
 }
 
-fn build(run: &Run, attempt: u32) -> Vec<Event> {
+fn build(run: &Run, attempt: u32) -> Vec<Conclusion> {
     let (Some(request), Some(work)) = (&run.request, &run.work) else {
         return ends(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
     };
@@ -84,18 +84,18 @@ fn build(run: &Run, attempt: u32) -> Vec<Event> {
 
 /// Approved as before, and not landed: what speaks against it concerns several runs, and whoever put them together
 /// takes them apart.
-fn wait(run: &Run, why: &str) -> Vec<Event> {
+fn wait(run: &Run, why: &str) -> Vec<Conclusion> {
     let others: Vec<&str> = run.landing.chain.iter().map(|link| link.run_id.as_str()).collect();
     let detail = format!("not landed together with {}: {why}", others.join(", "));
     settle::finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
 }
 
-fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Event {
+fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Conclusion {
     let (commit, tree, command) = (commit.clone(), tree.clone(), command.to_owned());
     TestsStart { commit, tree, command, limit_ms: run.policy().limits.tests_ms, post_merge }.into()
 }
 
-fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
+fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
     match why {
         Refusal::Moved if run.landing.attempts < run.policy().retries.moved_base => {
             build(run, run.landing.attempts + 1)
@@ -112,7 +112,7 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Event> {
 
 /// A red test command is a finding of the program (D-07); the cycle is concluded anew with it. A person who asked
 /// for the merge is told instead.
-fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Event> {
+fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Conclusion> {
     let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
     if !run.landing.chain.is_empty() {
         return wait(run, &detail);
@@ -123,7 +123,7 @@ fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Even
     raise_tests(run, cycle, detail)
 }
 
-fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
+fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
         return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
@@ -134,7 +134,7 @@ fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Event> {
 }
 
 /// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
-fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Event>> {
+fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclusion>> {
     let landing = &run.landing;
     if agreed(run) {
         return None;
@@ -196,7 +196,7 @@ fn doubtful(cycle: &Cycle) -> Vec<String> {
 }
 
 /// After the branch has moved: the hook, the second net, the end.
-fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
+fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Conclusion> {
     if let Some(events) = hook(run, HookPoint::PostMerge) {
         return events;
     }
@@ -210,7 +210,7 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Event> {
 }
 
 /// The end of a run whose change is in its branch.
-pub(super) fn landed_for_good(run: &Run) -> Vec<Event> {
+pub(super) fn landed_for_good(run: &Run) -> Vec<Conclusion> {
     let mut detail = run.landing.merged.as_ref().map_or(String::new(), |merged| {
         let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
         format!("landed on {target} as {}", short(&merged.commit))
@@ -227,7 +227,7 @@ fn agreed(run: &Run) -> bool {
 }
 
 /// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
-fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
+fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Conclusion> {
     match &run.agent_loop {
         Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::NotLanded, detail),
         None => settle::finish(run, status, reason, detail),
@@ -236,7 +236,7 @@ fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Eve
 
 /// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
 /// halts, or goes round once more when a person is there.
-fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Event>> {
+fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusion>> {
     let command = run.policy().test_command.as_ref().filter(|_| run.policy().git.post_merge_test)?;
     let landing = &run.landing;
     let Some(Built::Candidate { tree, .. }) = &landing.built else { return None };

@@ -1,6 +1,6 @@
 //! Do: the Maker alone in its own working copy, then the test-first gate.
 
-use crate::event::Event;
+use crate::event::Conclusion;
 use crate::model::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 use crate::rules::gates::{self, TestFirst};
 use crate::run::{Cycle, Run};
@@ -8,7 +8,7 @@ use crate::run::{Cycle, Run};
 use super::act::unsent_fix;
 use super::{finish, onward, point, send, system};
 
-pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn make(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let seats = run.seats();
     let Some(maker) = seats.iter().find(|seat| seat.role == Role::Maker) else {
         return finish(run, RunStatus::Failed, Reason::AgentFailures, "the team has no Maker".to_owned());

@@ -19,7 +19,9 @@ mod shadows;
 mod system;
 mod turns;
 
-use crate::event::{AgentSkipped, DecisionPoint, Entry, Event, PhaseTransition, ReviewVerdict, Share, Verb};
+use crate::event::{
+    AgentSkipped, Conclusion, DecisionPoint, Entry, Order, PhaseTransition, ReviewVerdict, Share,
+};
 use crate::model::{HookPoint, PROGRAM, Phase, Severity, Status, Strategy, Verdict, counted};
 use crate::rules::{memory, players};
 use crate::run::{Cycle, Run};
@@ -30,9 +32,9 @@ use settle::{asks, finish, hook, line, stop};
 /// What follows from the facts so far, in the order it should be written down.
 ///
 /// An empty answer means: wait for the world. Never contains a report.
-pub fn decide(run: &Run) -> Vec<Event> {
-    let events = budget::admit(run, accounts::admit(run, follows(run)));
-    if run.paused.is_some() && !may_be_ordered_while_paused(&events) { vec![] } else { events }
+pub fn decide(run: &Run) -> Vec<Conclusion> {
+    let conclusions = budget::admit(run, accounts::admit(run, follows(run)));
+    if run.paused.is_some() && !may_be_ordered_while_paused(&conclusions) { vec![] } else { conclusions }
 }
 
 /// A paused run still draws conclusions, such as a verdict or a break, but orders nothing. The only exception is the
@@ -40,18 +42,17 @@ pub fn decide(run: &Run) -> Vec<Event> {
 /// branch holds a merge that nobody has tested.
 ///
 /// A batch with an order in it waits as a whole: the same one follows once the run is resumed.
-#[expect(clippy::wildcard_enum_match_arm, reason = "two orders are the exception, whatever orders there are")]
-fn may_be_ordered_while_paused(events: &[Event]) -> bool {
-    events.iter().filter(|event| event.verb() == Verb::Ordered).all(|order| match order {
-        Event::TestsStart(tests) => tests.post_merge,
-        Event::RevertIntent(_) => true,
-        _ => false,
+fn may_be_ordered_while_paused(conclusions: &[Conclusion]) -> bool {
+    conclusions.iter().all(|conclusion| match conclusion {
+        Conclusion::Decision(_) => true,
+        Conclusion::Order(Order::TestsStart(tests)) => tests.post_merge,
+        Conclusion::Order(order) => matches!(order, Order::RevertIntent(_)),
     })
 }
 
-fn follows(run: &Run) -> Vec<Event> {
+fn follows(run: &Run) -> Vec<Conclusion> {
     let (Some(_), Some(_), None) = (&run.request, &run.session, &run.outcome) else { return vec![] };
-    if run.open.values().any(|order| matches!(order, Event::HookStart(_))) {
+    if run.open.values().any(|order| matches!(order, Order::HookStart(_))) {
         return vec![];
     }
     if run.discarded {
@@ -137,7 +138,7 @@ impl Run {
 }
 
 /// Before the first cycle: the hook, then why this strategy and this workflow.
-fn begin(run: &Run) -> Vec<Event> {
+fn begin(run: &Run) -> Vec<Conclusion> {
     if !run.open.is_empty() {
         return vec![];
     }
@@ -182,7 +183,7 @@ fn begin(run: &Run) -> Vec<Event> {
 }
 
 /// Says what came of every answer not looked at yet: its shadow, the verdict of a review, concerns, a missing token.
-fn judge(run: &Run, cycle: &Cycle) -> Vec<Event> {
+fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();
     for (name, answered) in &cycle.answers {
         if let Some(seen) = shadows::look(run, cycle, name, answered) {
@@ -222,25 +223,25 @@ fn judge(run: &Run, cycle: &Cycle) -> Vec<Event> {
     events
 }
 
-fn enter(run: &Run, from: &str, cycle: u32, to: Phase) -> Event {
+fn enter(run: &Run, from: &str, cycle: u32, to: Phase) -> Conclusion {
     PhaseTransition { from: from.to_owned(), to, cycle, artifacts_so_far: run.artifacts() }.into()
 }
 
 /// On to the next phase of the same cycle.
-fn onward(run: &Run, cycle: &Cycle, to: Phase) -> Vec<Event> {
+fn onward(run: &Run, cycle: &Cycle, to: Phase) -> Vec<Conclusion> {
     vec![enter(run, cycle.phase.name(), cycle.number, to)]
 }
 
 /// A choice of the program, written down with its rule and what it looked at (AF-180).
-fn point(archetype: &str, rule: &str, input: String, decision: String) -> Event {
+fn point(archetype: &str, rule: &str, input: String, decision: String) -> Conclusion {
     sure_point(archetype, rule, input, decision, Share::ONE)
 }
 
-fn sure_point(archetype: &str, rule: &str, input: String, decision: String, confidence: Share) -> Event {
+fn sure_point(archetype: &str, rule: &str, input: String, decision: String, confidence: Share) -> Conclusion {
     DecisionPoint { archetype: archetype.to_owned(), rule: rule.to_owned(), input, decision, confidence }
         .into()
 }
 
-fn skip(archetype: &str, reason: &str, failed: bool) -> Event {
+fn skip(archetype: &str, reason: &str, failed: bool) -> Conclusion {
     AgentSkipped { archetype: archetype.to_owned(), reason: reason.to_owned(), failed }.into()
 }

@@ -1,6 +1,6 @@
 //! Plan: Explorer, Creator, then the confidence gate (A3).
 
-use crate::event::{Event, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
+use crate::event::{Conclusion, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
 use crate::model::{
     Confidence, Millionths, Outcome, Participant, Phase, Purpose, Reason, Role, RunStatus, Strategy, Workflow,
 };
@@ -9,7 +9,7 @@ use crate::run::{Cycle, Run};
 
 use super::{asks, finish, onward, point, send, skip, sure_point};
 
-pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let seats = run.seats();
     let waiting = seats
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn plan(run: &Run, cycle: &Cycle) -> Vec<Event> {
     onward(run, cycle, Phase::Do)
 }
 
-fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate) -> Event {
+fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate) -> Conclusion {
     let mut outcomes = Vec::new();
     if gate.upgrade && !cycle.upgraded && run.strategy() == Strategy::Pdca {
         outcomes.push("fast becomes standard");
@@ -83,7 +83,7 @@ fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate
     sure_point(&run.sitting(Role::Creator), "A3", scores(table), outcomes.join(", "), Share(lowest))
 }
 
-fn ask(run: &Run, table: Confidence) -> Vec<Event> {
+fn ask(run: &Run, table: Confidence) -> Vec<Conclusion> {
     let score = written(table.task_understanding);
     let detail = format!("the Creator's task understanding is {score}, below the floor");
     let unanswered =
@@ -101,7 +101,7 @@ fn ask(run: &Run, table: Confidence) -> Vec<Event> {
     asks(run, question, RunStatus::Stopped, Reason::LowConfidence)
 }
 
-fn research(run: &Run, cycle: &Cycle) -> Vec<Event> {
+fn research(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let seat = Participant { archetype: run.sitting(Role::Explorer), role: Role::Explorer };
     if cycle.last_failure.contains_key(&seat.archetype) {
         return vec![
@@ -120,7 +120,7 @@ fn research(run: &Run, cycle: &Cycle) -> Vec<Event> {
 }
 
 /// AF-185: show the plan, ask, go on at Do.
-fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Event> {
+fn dry_run(run: &Run, cycle: &Cycle, table: Confidence) -> Vec<Conclusion> {
     if run.questions.get(&QuestionKind::DryRun).copied().unwrap_or(0) > 0 {
         return finish(run, RunStatus::DryRun, Reason::DryRun, "planned only, as asked".to_owned());
     }

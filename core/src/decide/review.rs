@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::event::{CycleBoundary, Event, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
+use crate::event::{Conclusion, CycleBoundary, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
 use crate::model::{
     Finding, PROGRAM, Participant, Phase, Purpose, Reason, Role, RunStatus, Severity, Sign, counted,
 };
@@ -14,7 +14,7 @@ use crate::run::{Cycle, Run};
 use super::{budget, check, enter, finish, point, send, stop, system};
 
 /// Before the first part: what is reviewed, by whom, in how many parts.
-pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Event> {
+pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Conclusion> {
     let change = &opened.change;
     let files = u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
     let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
@@ -31,7 +31,7 @@ pub(super) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Event> {
     ]
 }
 
-pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     // What the program sees concerns the whole change, not this part of its diff.
     if cycle.number == 1 {
         let raised = check::raise(run, cycle);
@@ -62,7 +62,7 @@ pub(super) fn check(run: &Run, cycle: &Cycle) -> Vec<Event> {
 
 /// The next reproduction to run, one after the other: they may well use the same ports and files. The gravest findings
 /// come first, whoever made them and in whatever order they were written (D-13): there may be more than are run.
-fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
+fn prove(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     let opened = run.review.as_ref().filter(|opened| opened.verify)?;
     let policy = &run.policy().review;
     let tried = u32::try_from(cycle.trials.len()).unwrap_or(u32::MAX);
@@ -91,7 +91,7 @@ fn prove(run: &Run, cycle: &Cycle) -> Option<Event> {
     Some(order.into())
 }
 
-pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Event> {
+pub(super) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
         (NextAction::CycleBack, _) if cycle.number < parts(run) => {
@@ -127,7 +127,7 @@ fn unfinished(run: &Run, cycle: &Cycle, why: &Stop) -> Stop {
 }
 
 /// The end of a part. Findings of parts are not compared with each other: they are about different code.
-fn conclude(run: &Run, cycle: &Cycle) -> Vec<Event> {
+fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let standing = standing(run, cycle);
     let policy = &run.policy().convergence;
     let (open, _) = convergence::follow(convergence::merge(&standing, policy), &[], policy);

@@ -1,13 +1,19 @@
 //! Sending an agent out: the order with everything its performer needs.
 
-use crate::event::{AgentStart, Artifact, Event, Session};
+use crate::event::{AgentStart, Artifact, Conclusion, Session};
 use crate::model::{Participant, Purpose, Role, ShadowAction, Tier};
 use crate::rules::tiers;
 use crate::run::{Cycle, Run};
 
 use super::budget;
 
-pub(super) fn send(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose, note: String) -> Event {
+pub(super) fn send(
+    run: &Run,
+    cycle: &Cycle,
+    seat: &Participant,
+    purpose: Purpose,
+    note: String,
+) -> Conclusion {
     let policy = run.policy();
     let name = seat.archetype.as_str();
     let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentFailed, Event, Failure, FindingLine, Hardness, HookStart, QuestionAsked, QuestionKind, RunComplete,
-    Stop, WiggumBreak, fitting,
+    AgentFailed, Conclusion, Failure, FindingLine, Hardness, HookStart, Order, QuestionAsked, QuestionKind,
+    RunComplete, Stop, WiggumBreak, fitting,
 };
 use crate::model::{
     FailAction, Finding, HookPoint, Outcome, PROGRAM, Participant, Purpose, Reason, Role, RunStatus, Seq,
@@ -18,7 +18,7 @@ use super::agent_loop::landing_ended;
 use super::{accounts, point, review, send, skip};
 
 /// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
-pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     if let Some(handed_over) = hand_over(run, cycle) {
         return Some(vec![handed_over]);
     }
@@ -50,7 +50,9 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
                 let note = retry_note(cycle, seat, failed);
                 let tried = cycle.failures.get(name).copied().unwrap_or(0);
                 let mut start = send(run, cycle, seat, Purpose::Retry, note);
-                if let (Event::AgentStart(start), Some(ms)) = (&mut start, pause_for(run, failed, tried)) {
+                if let (Conclusion::Order(Order::AgentStart(start)), Some(ms)) =
+                    (&mut start, pause_for(run, failed, tried))
+                {
                     start.wait_ms = ms;
                 }
                 starts.push(start);
@@ -79,7 +81,7 @@ pub(super) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// What a crash took away is sent as it was.
-pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Event {
+pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Conclusion {
     let Some(failed) = cycle.last_failure.get(&seat.archetype) else {
         return send(run, cycle, seat, Purpose::Work, String::new());
     };
@@ -87,7 +89,7 @@ pub(super) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Event 
 }
 
 /// C6: where an account can't serve and somebody else is there to take over, they do.
-fn hand_over(run: &Run, cycle: &Cycle) -> Option<Event> {
+fn hand_over(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     run.seats().iter().filter(|seat| owes(cycle, seat)).find_map(|seat| {
         let failed = cycle.last_failure.get(&seat.archetype)?;
         let out_of_reach = match verdict_on(run, cycle, seat, failed) {
@@ -212,7 +214,7 @@ fn pause_for(run: &Run, failed: &AgentFailed, tried: u32) -> Option<u64> {
 }
 
 /// AF-040: an agent that needs something from a person, or can't go on.
-pub(super) fn statuses(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn statuses(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     for (name, answered) in &cycle.answers {
         match answered.answer.status {
             Status::Blocked => {
@@ -246,7 +248,7 @@ fn or_unsaid(remark: &str) -> &str {
 }
 
 /// Asks, unless the same has been asked too often already.
-pub(super) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason: Reason) -> Vec<Event> {
+pub(super) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason: Reason) -> Vec<Conclusion> {
     let times = run.questions.get(&question.kind).copied().unwrap_or(0);
     if times >= run.policy().retries.questions {
         let detail = format!("asked {times} times and still open: {}", question.question);
@@ -256,39 +258,39 @@ pub(super) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason
 }
 
 /// Nobody is there: the question stays open and the run ends with it.
-pub(super) fn park(run: &Run, seq: Seq, question: &QuestionAsked) -> Vec<Event> {
+pub(super) fn park(run: &Run, seq: Seq, question: &QuestionAsked) -> Vec<Conclusion> {
     let mut complete = completed(run, question.unanswered.clone());
     complete.question = Some(seq);
     with_last_hook(run, complete)
 }
 
 /// The account is out of reach: the run ends here, and can go on once it serves again.
-pub(super) fn park_until(run: &Run, detail: String, reopens_at: Option<u64>) -> Vec<Event> {
+pub(super) fn park_until(run: &Run, detail: String, reopens_at: Option<u64>) -> Vec<Conclusion> {
     let outcome = Outcome { status: RunStatus::Stopped, reason: Reason::ProviderBusy, detail };
     let mut complete = completed(run, outcome);
     complete.reopens_at = reopens_at;
     with_last_hook(run, complete)
 }
 
-pub(super) fn discard(run: &Run) -> Vec<Event> {
+pub(super) fn discard(run: &Run) -> Vec<Conclusion> {
     let detail = "discarded; the work stays under the keep refs".to_owned();
     finish(run, RunStatus::Stopped, Reason::Discarded, detail)
 }
 
 /// Stops for a reason found at the end of a cycle, with a Wiggum Break where it is one.
-pub(super) fn stop(run: &Run, why: &Stop) -> Vec<Event> {
+pub(super) fn stop(run: &Run, why: &Stop) -> Vec<Conclusion> {
     match why.breaks {
         None => finish(run, RunStatus::Stopped, why.reason, why.detail.clone()),
         Some(hardness) => wiggum(run, why.reason, why.detail.clone(), hardness),
     }
 }
 
-pub(super) fn break_off(run: &Run, reason: Reason, detail: String) -> Vec<Event> {
+pub(super) fn break_off(run: &Run, reason: Reason, detail: String) -> Vec<Conclusion> {
     wiggum(run, reason, detail, Hardness::Hard)
 }
 
 /// AF-155: the break is written before the end.
-fn wiggum(run: &Run, trigger: Reason, detail: String, hardness: Hardness) -> Vec<Event> {
+fn wiggum(run: &Run, trigger: Reason, detail: String, hardness: Hardness) -> Vec<Conclusion> {
     if run.broke.is_some() {
         return finish(run, RunStatus::WiggumBreak, trigger, detail);
     }
@@ -323,7 +325,7 @@ fn layer(trigger: Reason) -> &'static str {
     }
 }
 
-pub(super) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Event> {
+pub(super) fn finish(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Conclusion> {
     with_last_hook(run, completed(run, Outcome { status, reason, detail }))
 }
 
@@ -347,7 +349,7 @@ fn completed(run: &Run, outcome: Outcome) -> RunComplete {
     }
 }
 
-fn with_last_hook(run: &Run, complete: RunComplete) -> Vec<Event> {
+fn with_last_hook(run: &Run, complete: RunComplete) -> Vec<Conclusion> {
     match order_hook(run, HookPoint::RunComplete, Some(&complete)) {
         Some(order) => vec![order],
         None => vec![complete.into()],
@@ -355,7 +357,7 @@ fn with_last_hook(run: &Run, complete: RunComplete) -> Vec<Event> {
 }
 
 /// A hook that has not run yet, or the end because it failed and may abort.
-pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
+pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Conclusion>> {
     if let Some(order) = order_hook(run, at, None) {
         return Some(vec![order]);
     }
@@ -376,7 +378,7 @@ pub(super) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Event>> {
     Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
 }
 
-fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Option<Event> {
+fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Option<Conclusion> {
     let hook = run.policy().hooks.iter().find(|hook| hook.point == at)?;
     if run.hooks.contains_key(&at) {
         return None;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{Event, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
+use crate::event::{Conclusion, Hardness, QuestionAsked, QuestionKind, ShadowDetected, Stop};
 use crate::model::{
     AnswerBody, Outcome, PROGRAM, Reason, Role, RunStatus, SYSTEM, Shadow, ShadowAction, Sighting, Status,
     Verdict, counted,
@@ -18,7 +18,7 @@ use super::settle::{send_again, stop};
 use super::{asks, point};
 
 /// The shadow of an answer that nobody has looked at yet (AF-158: after each agent).
-pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Event>> {
+pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Conclusion>> {
     let policy = &run.policy().shadows;
     if phase(answered.role) < cycle.phase {
         return None;
@@ -60,7 +60,7 @@ fn strike(
     shadow: Shadow,
     answered: &Answered,
     sightings: Vec<Sighting>,
-) -> Vec<Event> {
+) -> Vec<Conclusion> {
     let key: Key = (name.to_owned(), shadow.name().to_owned());
     let (count, count_in_cycle, in_a_row) = run.struck_once_more(&key);
     let action = step(run, &key);
@@ -143,7 +143,7 @@ fn step(run: &Run, key: &Key) -> ShadowAction {
 }
 
 /// Several archetypes in their shadows at once say something about the task, not about them.
-fn many(run: &Run, cycle: &Cycle, key: &Key) -> Option<Event> {
+fn many(run: &Run, cycle: &Cycle, key: &Key) -> Option<Conclusion> {
     let policy = &run.policy().shadows;
     let known: BTreeSet<&Key> = cycle.strikes.keys().filter(|(archetype, _)| archetype != SYSTEM).collect();
     let before = u32::try_from(known.len()).unwrap_or(u32::MAX);
@@ -156,7 +156,7 @@ fn many(run: &Run, cycle: &Cycle, key: &Key) -> Option<Event> {
 }
 
 /// So many different shadows in one cycle, where the configuration makes that a break.
-pub(super) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let policy = &run.policy().shadows;
     let known = cycle.strikes.keys().filter(|(archetype, _)| archetype != SYSTEM).count();
     if !policy.distinct_breaks
@@ -170,7 +170,7 @@ pub(super) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 
 /// What a strike leads to, once the reviewers beside it have been heard: they are one step, and in which order they
 /// come back decides nothing (D-13).
-pub(super) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let corrections = &run.corrections;
     if corrections.due.is_empty() && corrections.escalated.is_empty() {
         return None;
@@ -186,7 +186,7 @@ pub(super) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// The third step: a person decides. Where nobody is, the run stops softly with the question open.
-fn escalate(run: &Run, (archetype, _): &Key, detail: &str) -> Vec<Event> {
+fn escalate(run: &Run, (archetype, _): &Key, detail: &str) -> Vec<Conclusion> {
     let system = archetype == SYSTEM;
     let reviewer = run.seats().iter().any(|seat| seat.archetype == *archetype && seat.role == Role::Reviewer);
     let reason = if system { Reason::SystemShadow } else { Reason::ShadowStrikes };

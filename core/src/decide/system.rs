@@ -1,6 +1,6 @@
 //! Shadows of the process, at the boundaries between phases (AF-140..AF-147), each with something that is really done.
 
-use crate::event::{Event, Hardness, ShadowDetected, Stop};
+use crate::event::{Conclusion, Hardness, ShadowDetected, Stop};
 use crate::model::{
     Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
     Workflow,
@@ -9,7 +9,7 @@ use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
 
 /// Scope creep, gold plating, analysis paralysis.
-pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     if !run.policy().shadows.enabled {
         return None;
     }
@@ -20,7 +20,7 @@ pub(super) fn after_do(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// Tunnel vision, echo chamber, cargo cult.
-pub(super) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
+pub(super) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     if !run.policy().shadows.enabled {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Event>> {
 }
 
 /// Broken window: what runs leave undone, one after another. Nothing of this run can mend it.
-pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Event> {
+pub(super) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Conclusion> {
     if !run.policy().shadows.enabled {
         return vec![];
     }
@@ -86,7 +86,7 @@ fn seat(run: &Run, role: Role) -> String {
 }
 
 /// Each shadow at most once a cycle: what is done about it needs time to work.
-fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Option<Vec<Event>> {
+fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Option<Vec<Conclusion>> {
     let (shadow, sighting) = seen.into_iter().find(|(shadow, sighting)| {
         !cycle.system.contains(shadow.name()) && !is_settled(run, *shadow, sighting)
     })?;
@@ -155,7 +155,7 @@ fn detected(
     sighting: Sighting,
     action: ShadowAction,
     target: String,
-) -> Event {
+) -> Conclusion {
     let key: Key = (SYSTEM.to_owned(), shadow.name().to_owned());
     let (count, count_in_cycle, _) = run.struck_once_more(&key);
     let name = shadow.name().replace('_', " ");

@@ -1,7 +1,7 @@
 //! From words to a turn of a loop: what somebody said, weighed with what the program knows, and the block that the cycle
 //! file gets for it.
 
-use crate::event::{Event, LoopAppend, LoopTurn};
+use crate::event::{Conclusion, LoopAppend, LoopTurn};
 use crate::model::{
     Approval, CheckEnd, LoopState, Risk, Speaker, StepSize, Token, TurnEvent, TurnSignal, Word, counted,
 };
@@ -16,7 +16,7 @@ use crate::text::one_line;
 use super::agent_loop::{plan_risk, turn_to};
 
 /// What a person's words mean is a matter of what they were asked.
-pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Event {
+pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Conclusion {
     let state = agent_loop.place.state;
     let to_an_agent = state.whose().filter(|whose| *whose != Speaker::Human);
     let meant = match (said.word, to_an_agent) {
@@ -96,7 +96,7 @@ fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<TurnEven
 }
 
 /// What an agent's answer comes to (PJ-22): its block, and what the program knows about it.
-pub(super) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answered: &Answered) -> Event {
+pub(super) fn agents_turn(run: &Run, agent_loop: &AgentLoop, by: Speaker, answered: &Answered) -> Conclusion {
     let empty = TurnSignal { fault: "no block".to_owned(), ..TurnSignal::default() };
     let spoken = answered.answer.spoken.as_deref().unwrap_or(&empty);
     let (facts, mut why) = facts(run, agent_loop, by, spoken);
@@ -242,7 +242,7 @@ fn of_verdict(run: &Run, agent_loop: &AgentLoop) -> (TurnFacts, Vec<String>) {
 
 /// The block the file gets: an agent's own text, and below it what it amounts to where that is something else; a person's
 /// words with a block in their name.
-pub(super) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Event {
+pub(super) fn append(run: &Run, agent_loop: &AgentLoop, owed: &Owed) -> Conclusion {
     let text = match owed.turn.by {
         None => owed.text.clone(),
         Some(Speaker::Human) => format!("{}\n\n{}", owed.text.trim(), block(run, agent_loop, owed)),

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::event::{Entry, Event, Hardness, Money, PolicyCheckpoint, ReviewVerdict, Tracked, WiggumBreak};
+use crate::event::{
+    Decision, Entry, Event, Hardness, Money, PolicyCheckpoint, Report, ReviewVerdict, Tracked, WiggumBreak,
+};
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 use crate::rules::convergence;
 use crate::run::Run;
@@ -59,25 +61,22 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
     text
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of line")]
 fn checkpoints(log: &[Entry]) -> Vec<&PolicyCheckpoint> {
-    log.iter()
-        .filter_map(|entry| match &entry.event {
-            Event::PolicyCheckpoint(checkpoint) => Some(&**checkpoint),
-            _ => None,
-        })
-        .collect()
+    let checkpoints = log.iter().filter_map(|entry| {
+        let Event::Decision(Decision::PolicyCheckpoint(checkpoint)) = &entry.event else { return None };
+        Some(&**checkpoint)
+    });
+    checkpoints.collect()
 }
 
 /// The break this run ended with.
-#[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of line")]
 fn last_break<'a>(run: &Run, log: &'a [Entry]) -> Option<&'a WiggumBreak> {
     if run.outcome.as_ref().map(|outcome| outcome.status) != Some(RunStatus::WiggumBreak) {
         return None;
     }
-    log.iter().rev().find_map(|entry| match &entry.event {
-        Event::WiggumBreak(broke) => Some(&**broke),
-        _ => None,
+    log.iter().rev().find_map(|entry| {
+        let Event::Decision(Decision::WiggumBreak(broke)) = &entry.event else { return None };
+        Some(&**broke)
     })
 }
 
@@ -320,75 +319,63 @@ fn found_line(location: &str) -> u32 {
 }
 
 /// Every verdict with the number of its cycle.
-#[expect(clippy::wildcard_enum_match_arm, reason = "looks for two kinds of line")]
 fn verdicts(log: &[Entry]) -> Vec<(u32, &ReviewVerdict)> {
     let mut cycle = 1;
     let mut found = Vec::new();
     for entry in log {
-        match &entry.event {
-            Event::PhaseTransition(transition) => cycle = transition.cycle,
-            Event::ReviewVerdict(verdict) => found.push((cycle, &**verdict)),
-            _ => {}
+        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event {
+            cycle = transition.cycle;
+        }
+        if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
+            found.push((cycle, &**verdict));
         }
     }
     found
 }
 
 /// Cycle by cycle: what was planned and made, and what had to be corrected.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most lines are not about trying something")]
 fn tried_section(text: &mut String, log: &[Entry]) {
     text.push_str("\n## What was tried\n\n");
     let mut cycle = 0;
     for entry in log {
-        match &entry.event {
-            Event::PhaseTransition(transition) if transition.cycle != cycle => {
-                cycle = transition.cycle;
-                let _ = writeln!(text, "**Cycle {cycle}**\n");
+        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
+            && transition.cycle != cycle
+        {
+            cycle = transition.cycle;
+            let _ = writeln!(text, "**Cycle {cycle}**\n");
+        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event
+            && (complete.change.is_some() || complete.artifacts.iter().any(|name| name.contains("creator")))
+        {
+            let said =
+                format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
+            if !text.ends_with(&said) {
+                text.push_str(&said);
             }
-            Event::AgentComplete(complete)
-                if complete.change.is_some()
-                    || complete.artifacts.iter().any(|name| name.contains("creator")) =>
-            {
-                let said =
-                    format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
-                if !text.ends_with(&said) {
-                    text.push_str(&said);
-                }
-            }
-            Event::ShadowDetected(seen) if seen.action != ShadowAction::Note => {
-                let who =
-                    if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
-                let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
-                let _ = writeln!(
-                    text,
-                    "- Shadow of the {who}, {}: {} ({})",
-                    seen.shadow.replace('_', " "),
-                    one_line(&what.join("; ")),
-                    follows(seen.action)
-                );
-            }
-            Event::AgentFailed(failed) => {
-                let _ =
-                    writeln!(text, "- {} failed: {}", capital(&failed.archetype), one_line(&failed.reason));
-            }
-            Event::AgentTimeout(failed) => {
-                let _ = writeln!(
-                    text,
-                    "- {} failed: {}",
-                    capital(&failed.0.archetype),
-                    one_line(&failed.0.reason)
-                );
-            }
-            Event::CycleBoundary(boundary) => {
-                let trend = boundary.convergence.as_ref();
-                let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
-                let _ = writeln!(
-                    text,
-                    "- Came to {} CRITICAL, {} WARNING{trend}\n",
-                    boundary.critical, boundary.warning
-                );
-            }
-            _ => {}
+        } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event
+            && seen.action != ShadowAction::Note
+        {
+            let who = if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
+            let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
+            let _ = writeln!(
+                text,
+                "- Shadow of the {who}, {}: {} ({})",
+                seen.shadow.replace('_', " "),
+                one_line(&what.join("; ")),
+                follows(seen.action)
+            );
+        } else if let Event::Report(Report::AgentFailed(failed)) = &entry.event {
+            let _ = writeln!(text, "- {} failed: {}", capital(&failed.archetype), one_line(&failed.reason));
+        } else if let Event::Report(Report::AgentTimeout(failed)) = &entry.event {
+            let _ =
+                writeln!(text, "- {} failed: {}", capital(&failed.0.archetype), one_line(&failed.0.reason));
+        } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+            let trend = boundary.convergence.as_ref();
+            let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "- Came to {} CRITICAL, {} WARNING{trend}\n",
+                boundary.critical, boundary.warning
+            );
         }
     }
 }
@@ -402,15 +389,18 @@ struct Sum {
 }
 
 /// What each archetype took. Attempts without a known cost are said, not guessed.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only what agents report has a cost")]
 fn cost_section(text: &mut String, log: &[Entry]) {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for entry in log {
-        let (name, took, cost) = match &entry.event {
-            Event::AgentComplete(body) => (&body.archetype, body.duration_ms, body.estimated_cost_usd),
-            Event::AgentFailed(body) => (&body.archetype, body.duration_ms, body.estimated_cost_usd),
-            Event::AgentTimeout(body) => (&body.0.archetype, body.0.duration_ms, body.0.estimated_cost_usd),
-            _ => continue,
+        let Event::Report(report) = &entry.event else { continue };
+        let (name, took, cost) = if let Report::AgentComplete(done) = report {
+            (&done.archetype, done.duration_ms, done.estimated_cost_usd)
+        } else if let Report::AgentFailed(failed) = report {
+            (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
+        } else if let Report::AgentTimeout(failed) = report {
+            (&failed.0.archetype, failed.0.duration_ms, failed.0.estimated_cost_usd)
+        } else {
+            continue;
         };
         let sum = sums.entry(name).or_default();
         sum.attempts += 1;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 
 use crate::event::{
-    AgentComplete, AgentStart, CycleBoundary, Entry, Event, EvidenceDowngrade, FindingLine, ReviewVerdict,
-    Tokens,
+    AgentComplete, AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDowngrade, FindingLine, Order,
+    Report, ReviewVerdict, Tokens,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
 use crate::run::Run;
@@ -126,23 +126,20 @@ impl LiveRun {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about agents")]
     fn note_agent(&mut self, entry: &Entry) {
-        match &entry.event {
-            Event::AgentStart(start) => self.agent_started(entry, start),
-            Event::AgentSkipped(skipped) => {
-                let tone = if skipped.failed { Tone::Caution } else { Tone::Plain };
-                let mut agent = self.agent(entry, &skipped.archetype);
-                agent.doing = view::capital(&bounded(&skipped.archetype));
-                agent.ended = Some((tone, format!("skipped: {}", bounded(&skipped.reason))));
-                self.agents.push(agent);
-            }
-            event => {
-                let Some(order) = event.answers() else { return };
-                let Some(start) = self.starts.remove(&order) else { return };
-                self.agent_ended(entry, order, &start);
-            }
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            self.agent_started(entry, start);
         }
+        if let Event::Decision(Decision::AgentSkipped(skipped)) = &entry.event {
+            let tone = if skipped.failed { Tone::Caution } else { Tone::Plain };
+            let mut agent = self.agent(entry, &skipped.archetype);
+            agent.doing = view::capital(&bounded(&skipped.archetype));
+            agent.ended = Some((tone, format!("skipped: {}", bounded(&skipped.reason))));
+            self.agents.push(agent);
+        }
+        let Some(order) = entry.event.answers() else { return };
+        let Some(start) = self.starts.remove(&order) else { return };
+        self.agent_ended(entry, order, &start);
     }
 
     fn agent(&self, entry: &Entry, archetype: &str) -> LiveAgent {
@@ -174,7 +171,7 @@ impl LiveRun {
         let Some(agent) = self.running.remove(&order).and_then(|at| self.agents.get_mut(at)) else { return };
         agent.ended =
             Some(line.map_or((Tone::Plain, String::new()), |line| (line.tone, bounded(&line.outcome))));
-        if let Event::AgentComplete(complete) = &entry.event {
+        if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
             let AgentComplete { tokens, estimated_cost_usd, artifacts, .. } = &**complete;
             agent.tokens = *tokens;
             agent.cost = *estimated_cost_usd;
@@ -182,14 +179,16 @@ impl LiveRun {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about findings")]
     fn note_review(&mut self, entry: &Entry) {
-        match &entry.event {
-            Event::ReviewVerdict(verdict) => self.reviewed(verdict),
-            Event::EvidenceDowngrade(downgrade) => self.downgraded(downgrade),
-            Event::FindingRaised(raised) => self.raised(&raised.finding),
-            Event::CycleBoundary(boundary) => self.cycle_ended(boundary),
-            _ => {}
+        let Event::Decision(decision) = &entry.event else { return };
+        if let Decision::ReviewVerdict(verdict) = decision {
+            self.reviewed(verdict);
+        } else if let Decision::EvidenceDowngrade(downgrade) = decision {
+            self.downgraded(downgrade);
+        } else if let Decision::FindingRaised(raised) = decision {
+            self.raised(&raised.finding);
+        } else if let Decision::CycleBoundary(boundary) = decision {
+            self.cycle_ended(boundary);
         }
     }
 
@@ -277,7 +276,9 @@ impl LiveRun {
             LiveDecision { seq, phase, rule: bounded(&why.rule), text, tone: Tone::Plain }
         } else if matches!(
             entry.event,
-            Event::EvidenceDowngrade(_) | Event::FindingRaised(_) | Event::AgentSkipped(_)
+            Event::Decision(
+                Decision::EvidenceDowngrade(_) | Decision::FindingRaised(_) | Decision::AgentSkipped(_)
+            )
         ) {
             return;
         } else if let Some(line) = view::line(&self.run, entry, None) {

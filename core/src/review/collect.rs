@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Entry, Event, ReviewOpened};
+use crate::event::{Decision, Entry, Event, Order, Report, ReviewOpened};
 use crate::model::{Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
@@ -40,29 +40,26 @@ struct Gathered {
 }
 
 impl Gathering {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other lines are in the fold")]
     fn take(&mut self, entry: &Entry) {
         self.run.apply(entry);
-        match &entry.event {
-            Event::ReviewOpened(opened) => self.opened = Some(opened.clone()),
-            Event::AgentStart(start) => {
-                let agent = start.agent.clone();
-                let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::nobody() };
-                self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
+        if let Event::Report(Report::ReviewOpened(opened)) = &entry.event {
+            self.opened = Some(opened.clone());
+        } else if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            let agent = start.agent.clone();
+            let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::nobody() };
+            self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
+        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+            let Some(reviewer) = self.reviewers.get_mut(&complete.archetype) else { return };
+            if let Some(tokens) = complete.tokens {
+                reviewer.tokens.input += tokens.input;
+                reviewer.tokens.output += tokens.output;
+                reviewer.tokens.cache_read += tokens.cache_read;
+                reviewer.tokens.cache_write += tokens.cache_write;
             }
-            Event::AgentComplete(complete) => {
-                let Some(reviewer) = self.reviewers.get_mut(&complete.archetype) else { return };
-                if let Some(tokens) = complete.tokens {
-                    reviewer.tokens.input += tokens.input;
-                    reviewer.tokens.output += tokens.output;
-                    reviewer.tokens.cache_read += tokens.cache_read;
-                    reviewer.tokens.cache_write += tokens.cache_write;
-                }
-                reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
-                reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
-            }
-            Event::CycleBoundary(_) | Event::RunComplete(_) => self.gather(),
-            _ => {}
+            reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
+            reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
+        } else if let Event::Decision(Decision::CycleBoundary(_) | Decision::RunComplete(_)) = &entry.event {
+            self.gather();
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{AgentComplete, CycleBoundary, Entry, Event, Tracked, Unfounded};
+use crate::event::{AgentComplete, CycleBoundary, Decision, Entry, Event, Order, Report, Tracked, Unfounded};
 use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
@@ -149,27 +149,24 @@ impl Facts {
         let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "few lines are about reviews")]
-            match &entry.event {
-                Event::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
-                Event::AgentComplete(complete) => {
-                    let Some(role) = roles.remove(&complete.start_seq) else { continue };
-                    delivered += u32::from(role == Role::Maker);
-                    facts.answer(complete, delivered);
+            if let Event::Order(Order::AgentStart(start)) = &entry.event {
+                roles.insert(entry.seq, start.role);
+            } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+                let Some(role) = roles.remove(&complete.start_seq) else { continue };
+                delivered += u32::from(role == Role::Maker);
+                facts.answer(complete, delivered);
+            } else if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
+                if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
+                    review.approved = verdict.verdict == Verdict::Approved;
                 }
-                Event::ReviewVerdict(verdict) => {
-                    if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
-                        review.approved = verdict.verdict == Verdict::Approved;
-                    }
+            } else if let Event::Decision(Decision::EvidenceDowngrade(down)) = &entry.event {
+                if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
+                    review.downgraded.insert(down.index, down.reason);
                 }
-                Event::EvidenceDowngrade(down) => {
-                    if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
-                        review.downgraded.insert(down.index, down.reason);
-                    }
-                }
-                Event::CycleBoundary(boundary) => facts.boundaries.push((**boundary).clone()),
-                Event::RunContinued(continued) => facts.accepted.extend(continued.accept.iter().cloned()),
-                _ => {}
+            } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+                facts.boundaries.push((**boundary).clone());
+            } else if let Event::Report(Report::RunContinued(continued)) = &entry.event {
+                facts.accepted.extend(continued.accept.iter().cloned());
             }
         }
         facts

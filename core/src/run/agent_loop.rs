@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::event::{
-    Artifact, BatteryDone, Event, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
-    LoopTurn, QuestionAsked,
+    Artifact, BatteryDone, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
+    LoopTurn, Order, QuestionAsked,
 };
 use crate::model::{
     Alert, Change, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
@@ -211,7 +211,7 @@ impl Run {
             let text = "archeflow merge".to_owned();
             agent_loop.said =
                 Some(Said { line, word: Some(Word::Approve), spoken: None, text, in_file: false });
-            self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+            self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
         }
         if !self.loop_is_over() {
             self.reopen();
@@ -261,17 +261,17 @@ impl Run {
     /// The answer to a question of a loop, in free words.
     pub(super) fn hear_answer(&mut self, line: Seq, question: &QuestionAsked, text: &str) {
         let said = Said { line, word: None, spoken: None, text: text.to_owned(), in_file: false };
-        let question = Event::from(question.clone());
+        let question = Order::from(question.clone());
         self.take_words(Some(&question), said);
     }
 
-    fn take_words(&mut self, question: Option<&Event>, said: Said) {
+    fn take_words(&mut self, question: Option<&Order>, said: Said) {
         self.reopen();
         let stops = said.word == Some(Word::Stop) || (said.word.is_none() && is_stop(&said.text));
         if stops {
             self.call_in();
         }
-        let edited = matches!(question, Some(Event::QuestionAsked(asked))
+        let edited = matches!(question, Some(Order::QuestionAsked(asked))
             if asked.kind == crate::event::QuestionKind::LoopEdited);
         let Some(agent_loop) = &mut self.agent_loop else { return };
         agent_loop.edited = None;
@@ -295,11 +295,11 @@ impl Run {
         self.open.retain(|_, order| {
             matches!(
                 order,
-                Event::LoopAppend(_)
-                    | Event::LoopArchive(_)
-                    | Event::HookStart(_)
-                    | Event::MergeIntent(_)
-                    | Event::RevertIntent(_)
+                Order::LoopAppend(_)
+                    | Order::LoopArchive(_)
+                    | Order::HookStart(_)
+                    | Order::MergeIntent(_)
+                    | Order::RevertIntent(_)
             )
         });
     }
@@ -338,7 +338,7 @@ impl Run {
         let order = self.open.remove(&edited.start_seq);
         let Some(agent_loop) = &mut self.agent_loop else { return };
         agent_loop.edited = Some(edited.clone());
-        let Some(Event::LoopAppend(append)) = order else { return };
+        let Some(Order::LoopAppend(append)) = order else { return };
         let LoopAppend { speaker, artifact, text, .. } = *append;
         let turn = quiet_turn(agent_loop.place);
         agent_loop.owed = Some(Owed { speaker, artifact, turn, text });

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Entry, Event, Verb};
-use crate::model::{Phase, Seq};
+use crate::event::{Decision, Entry, Event, Order, Report};
+use crate::model::{PROGRAM, Phase, SYSTEM, Seq};
 
 use super::Run;
 
@@ -17,74 +17,152 @@ pub(super) struct Causes {
 }
 
 impl Run {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only a few kinds of line cause others")]
     pub(super) fn remember_causes(&mut self, entry: &Entry) {
-        match &entry.event {
-            Event::RunStart(_) | Event::PhaseTransition(_) | Event::CycleBoundary(_) => {
-                self.causes.anchor = entry.seq;
-                self.causes.trigger = entry.seq;
-                self.causes.completed.clear();
-            }
-            Event::AgentStart(start) => {
-                self.causes.starts.insert(start.archetype.clone(), entry.seq);
-            }
-            Event::AgentComplete(_) => {
-                self.causes.completed.push(entry.seq);
-                self.causes.trigger = entry.seq;
-            }
-            event if event.verb() == Verb::Reported => self.causes.trigger = entry.seq,
-            _ => {}
+        let anchors = matches!(
+            entry.event,
+            Event::Decision(Decision::PhaseTransition(_) | Decision::CycleBoundary(_))
+                | Event::Report(Report::RunStart(_))
+        );
+        if anchors {
+            self.causes.anchor = entry.seq;
+            self.causes.completed.clear();
+        }
+        if anchors || matches!(entry.event, Event::Report(_)) {
+            self.causes.trigger = entry.seq;
+        }
+        if let Event::Report(Report::AgentComplete(_)) = &entry.event {
+            self.causes.completed.push(entry.seq);
+        }
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            self.causes.starts.insert(start.archetype.clone(), entry.seq);
         }
     }
 
     /// AF-161 and the automatic rules of the event schema.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "what has no rule of its own follows from the trigger"
-    )]
     pub(super) fn parents(&self, event: &Event, agent: Option<&str>) -> Vec<Seq> {
         if self.lines == 0 {
             return Vec::new();
         }
-        let of_agent = || agent.and_then(|name| self.causes.starts.get(name)).copied();
         let parent = match event {
-            Event::PhaseTransition(_) if !self.causes.completed.is_empty() => {
+            Event::Decision(Decision::PhaseTransition(_)) if !self.causes.completed.is_empty() => {
                 return self.causes.completed.clone();
             }
-            Event::ReviewVerdict(_)
-            | Event::EvidenceDowngrade(_)
-            | Event::DecisionPoint(_)
-            | Event::ShadowDetected(_) => of_agent().unwrap_or(self.causes.anchor),
-            Event::CycleBoundary(_) | Event::FixApplied(_) | Event::FindingRaised(_) => self.causes.anchor,
-            _ => event.answers().unwrap_or(self.causes.trigger),
+            Event::Decision(decision) => self.parent_of(decision, agent),
+            Event::Order(_) => self.causes.trigger,
+            Event::Report(report) => report.answers().unwrap_or(self.causes.trigger),
         };
         vec![parent.max(1)]
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only a transition is in the phase it leads to")]
-    pub(super) fn phase_of(&self, event: &Event) -> Phase {
-        match event {
-            Event::PhaseTransition(transition) => transition.to,
-            _ => self.cycles.last().map_or(Phase::Plan, |cycle| cycle.phase),
+    fn parent_of(&self, decision: &Decision, agent: Option<&str>) -> Seq {
+        let of_agent = || agent.and_then(|name| self.causes.starts.get(name)).copied();
+        match decision {
+            Decision::ReviewVerdict(_)
+            | Decision::EvidenceDowngrade(_)
+            | Decision::DecisionPoint(_)
+            | Decision::ShadowDetected(_) => of_agent().unwrap_or(self.causes.anchor),
+            Decision::CycleBoundary(_) | Decision::FixApplied(_) | Decision::FindingRaised(_) => {
+                self.causes.anchor
+            }
+            Decision::PhaseTransition(_)
+            | Decision::WorkflowEscalated(_)
+            | Decision::AgentSkipped(_)
+            | Decision::BudgetStep(_)
+            | Decision::PolicyCheckpoint(_)
+            | Decision::LoopTurn(_)
+            | Decision::LoopAlert(_)
+            | Decision::WiggumBreak(_)
+            | Decision::RunComplete(_) => self.causes.trigger,
         }
+    }
+
+    /// A transition is in the phase it leads to, everything else in the phase under way.
+    pub(super) fn phase_of(&self, event: &Event) -> Phase {
+        if let Event::Decision(Decision::PhaseTransition(transition)) = event {
+            return transition.to;
+        }
+        self.cycles.last().map_or(Phase::Plan, |cycle| cycle.phase)
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "events that concern no agent")]
+/// The agent a line is about, if it is about one.
 pub(super) fn agent_of(event: &Event) -> Option<String> {
     let name = match event {
-        Event::AgentStart(body) => &body.archetype,
-        Event::AgentComplete(body) => &body.archetype,
-        Event::AgentFailed(body) => &body.archetype,
-        Event::AgentTimeout(body) => &body.0.archetype,
-        Event::AgentLost(body) => &body.archetype,
-        Event::AgentSkipped(body) => &body.archetype,
-        Event::ReviewVerdict(body) => &body.archetype,
-        Event::EvidenceDowngrade(body) => &body.archetype,
-        Event::ShadowDetected(body) if body.archetype != crate::model::SYSTEM => &body.archetype,
-        Event::DecisionPoint(body) if body.archetype != crate::model::PROGRAM => &body.archetype,
-        Event::QuestionAsked(body) if !body.archetype.is_empty() => &body.archetype,
-        _ => return None,
+        Event::Decision(decision) => decision_about(decision)?,
+        Event::Order(order) => order_about(order)?,
+        Event::Report(report) => report_about(report)?,
     };
-    Some(name.clone())
+    Some(name.to_owned())
+}
+
+fn decision_about(decision: &Decision) -> Option<&str> {
+    match decision {
+        Decision::AgentSkipped(body) => Some(&body.archetype),
+        Decision::ReviewVerdict(body) => Some(&body.archetype),
+        Decision::EvidenceDowngrade(body) => Some(&body.archetype),
+        Decision::ShadowDetected(body) => Some(body.archetype.as_str()).filter(|name| *name != SYSTEM),
+        Decision::DecisionPoint(body) => Some(body.archetype.as_str()).filter(|name| *name != PROGRAM),
+        Decision::PhaseTransition(_)
+        | Decision::WorkflowEscalated(_)
+        | Decision::FindingRaised(_)
+        | Decision::FixApplied(_)
+        | Decision::CycleBoundary(_)
+        | Decision::BudgetStep(_)
+        | Decision::PolicyCheckpoint(_)
+        | Decision::LoopTurn(_)
+        | Decision::LoopAlert(_)
+        | Decision::WiggumBreak(_)
+        | Decision::RunComplete(_) => None,
+    }
+}
+
+fn order_about(order: &Order) -> Option<&str> {
+    match order {
+        Order::AgentStart(body) => Some(&body.archetype),
+        Order::QuestionAsked(body) => Some(body.archetype.as_str()).filter(|name| !name.is_empty()),
+        Order::EvidenceStart(_)
+        | Order::LoopAppend(_)
+        | Order::BatteryStart(_)
+        | Order::LoopArchive(_)
+        | Order::MergeStart(_)
+        | Order::TestsStart(_)
+        | Order::HookStart(_)
+        | Order::MergeIntent(_)
+        | Order::RevertIntent(_) => None,
+    }
+}
+
+fn report_about(report: &Report) -> Option<&str> {
+    match report {
+        Report::AgentComplete(body) => Some(&body.archetype),
+        Report::AgentFailed(body) => Some(&body.archetype),
+        Report::AgentTimeout(body) => Some(&body.0.archetype),
+        Report::AgentLost(body) => Some(&body.archetype),
+        Report::RunStart(_)
+        | Report::SessionStart(_)
+        | Report::SessionEnd(_)
+        | Report::RunPaused(_)
+        | Report::RunResumed(_)
+        | Report::RunReentered(_)
+        | Report::ReviewOpened(_)
+        | Report::LoopOpened(_)
+        | Report::LoopHeard(_)
+        | Report::RunContinued(_)
+        | Report::RunDiscarded(_)
+        | Report::MergeRequested(_)
+        | Report::EvidenceDone(_)
+        | Report::LoopAppended(_)
+        | Report::LoopEdited(_)
+        | Report::BatteryDone(_)
+        | Report::LoopArchived(_)
+        | Report::MergeBuilt(_)
+        | Report::TestsDone(_)
+        | Report::HookDone(_)
+        | Report::RunMerged(_)
+        | Report::MergeRefused(_)
+        | Report::RunReverted(_)
+        | Report::RevertRefused(_)
+        | Report::QuestionAnswered(_)
+        | Report::QuestionDeferred(_) => None,
+    }
 }

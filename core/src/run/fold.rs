@@ -1,8 +1,8 @@
 //! Taking in the lines of the log, one by one. Only remembers.
 
 use crate::event::{
-    AgentComplete, AgentFailed, Artifact, Entry, Event, Failure, Imported, NextAction, QuestionAsked,
-    QuestionKind, RunReentered, Verb,
+    AgentComplete, AgentFailed, Artifact, Decision, Entry, Event, Failure, Imported, NextAction, Order,
+    QuestionAsked, QuestionKind, Report, RunReentered,
 };
 use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
@@ -25,22 +25,19 @@ impl Run {
             return;
         }
         self.remember_causes(&entry);
-        match (entry.event.verb(), entry.event) {
-            (_, Event::AgentComplete(complete)) => self.apply_answer(entry.seq, *complete),
-            (_, Event::CycleBoundary(boundary)) => self.cycle_mut().boundary = Some(boundary),
-            (Verb::Ordered, order) => {
+        match entry.event {
+            Event::Decision(decision) => self.apply_decision(entry.seq, decision),
+            Event::Order(order) => {
                 self.apply_order(entry.at, &order);
                 self.open.insert(entry.seq, order);
             }
-            (Verb::Decided, decision) => self.apply_decision(entry.seq, &decision),
-            (Verb::Reported, report) => self.apply_report(entry.seq, entry.at, &report),
+            Event::Report(report) => self.apply_report(entry.seq, entry.at, report),
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_order(&mut self, at: u64, order: &Event) {
+    fn apply_order(&mut self, at: u64, order: &Order) {
         match order {
-            Event::AgentStart(start) => {
+            Order::AgentStart(start) => {
                 self.agents_total += 1;
                 self.note_account(start);
                 if self.begins_a_step(&start.archetype) {
@@ -69,12 +66,12 @@ impl Run {
                     | Purpose::Research => {}
                 }
             }
-            Event::MergeIntent(intent) => {
+            Order::MergeIntent(intent) => {
                 self.landing.intent = Some((**intent).clone());
                 self.landing.since = at;
             }
-            Event::RevertIntent(_) => self.landing.since = at,
-            Event::MergeStart(start) => {
+            Order::RevertIntent(_) => self.landing.since = at,
+            Order::MergeStart(start) => {
                 let (agreed, answer, asked) = (self.landing.agreed, self.landing.answer, self.landing.asked);
                 let (before, with) = (start.before.clone(), start.with.clone());
                 self.landing = Landing {
@@ -88,26 +85,25 @@ impl Run {
                 };
                 self.hooks.remove(&HookPoint::PreMerge);
             }
-            Event::LoopAppend(_) => self.order_append(),
-            Event::BatteryStart(start) => {
+            Order::LoopAppend(_) => self.order_append(),
+            Order::BatteryStart(start) => {
                 if let Some(agent_loop) = &mut self.agent_loop {
                     agent_loop.batteries = start.attempt;
                 }
             }
-            Event::QuestionAsked(question) => {
+            Order::QuestionAsked(question) => {
                 *self.questions.entry(question.kind).or_default() += 1;
                 if question.kind == QuestionKind::Merge {
                     self.landing.asked = true;
                 }
             }
-            _ => {}
+            Order::EvidenceStart(_) | Order::LoopArchive(_) | Order::TestsStart(_) | Order::HookStart(_) => {}
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_decision(&mut self, seq: Seq, decision: &Event) {
+    fn apply_decision(&mut self, seq: Seq, decision: Decision) {
         match decision {
-            Event::PhaseTransition(transition) => match transition.to {
+            Decision::PhaseTransition(transition) => match transition.to {
                 Phase::Plan => {
                     self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
@@ -120,7 +116,7 @@ impl Run {
                 }
                 Phase::Do | Phase::Check | Phase::Act => self.cycle_mut().phase = transition.to,
             },
-            Event::WorkflowEscalated(escalated) => {
+            Decision::WorkflowEscalated(escalated) => {
                 self.workflow = Some(escalated.to);
                 self.escalated = true;
                 self.max_cycles = self.max_cycles.max(escalated.max_cycles);
@@ -131,7 +127,7 @@ impl Run {
                     cycle.gate_noted = false;
                 }
             }
-            Event::DecisionPoint(point) => match point.rule.as_str() {
+            Decision::DecisionPoint(point) => match point.rule.as_str() {
                 "AF-063" => {
                     let cycle = self.cycle_mut();
                     cycle.tests_warned = true;
@@ -156,7 +152,7 @@ impl Run {
                 }
                 _ => {}
             },
-            Event::AgentSkipped(skipped) => {
+            Decision::AgentSkipped(skipped) => {
                 let cycle = self.cycle_mut();
                 if skipped.archetype == "mini-explorer" {
                     cycle.mini_explorer_gone = true;
@@ -164,7 +160,7 @@ impl Run {
                     cycle.absent.insert(skipped.archetype.clone(), skipped.reason.clone());
                 }
             }
-            Event::ReviewVerdict(verdict) => {
+            Decision::ReviewVerdict(verdict) => {
                 // The parts of one review are one change, looked at once.
                 if self.review.is_none() {
                     let reviews =
@@ -174,11 +170,11 @@ impl Run {
                 }
                 self.cycle_mut().verdicts.insert(verdict.archetype.clone(), verdict.verdict);
             }
-            Event::EvidenceDowngrade(downgrade) => {
+            Decision::EvidenceDowngrade(downgrade) => {
                 let key = (downgrade.archetype.clone(), downgrade.index);
                 self.cycle_mut().downgrades.insert(key, downgrade.reason);
             }
-            Event::FindingRaised(raised) => {
+            Decision::FindingRaised(raised) => {
                 let pair = (raised.sign, raised.finding.clone());
                 let cycle = self.cycle_mut();
                 cycle.raised.push(pair);
@@ -189,12 +185,12 @@ impl Run {
                     self.hooks.remove(&HookPoint::PostMerge);
                 }
             }
-            Event::FixApplied(fix) => {
+            Decision::FixApplied(fix) => {
                 self.fixes_total += 1;
                 self.cycle_mut().fixed.insert(fix.finding.clone());
             }
-            Event::ShadowDetected(seen) => self.apply_shadow(seen),
-            Event::PolicyCheckpoint(checkpoint) => {
+            Decision::ShadowDetected(seen) => self.apply_shadow(&seen),
+            Decision::PolicyCheckpoint(checkpoint) => {
                 self.corrections.checkpoints = checkpoint.number;
                 self.corrections.worked_ms = 0;
                 self.corrections.cycles_at_checkpoint = self.finished_cycles();
@@ -202,70 +198,70 @@ impl Run {
                     self.corrections.winding_down = Some(stop.clone());
                 }
             }
-            Event::BudgetStep(step) => self.note_step(step),
-            Event::LoopTurn(turn) => self.apply_turn(turn),
-            Event::LoopAlert(alert) => {
+            Decision::BudgetStep(step) => self.note_step(&step),
+            Decision::LoopTurn(turn) => self.apply_turn(&turn),
+            Decision::LoopAlert(alert) => {
                 if let Some(agent_loop) = &mut self.agent_loop {
                     agent_loop.told.insert(alert.alert);
                 }
             }
-            Event::WiggumBreak(_) => self.broke = Some(seq),
-            Event::RunComplete(complete) => {
+            Decision::WiggumBreak(_) => self.broke = Some(seq),
+            Decision::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
                 self.note_end(complete.reason);
-                self.complete = Some(complete.clone());
+                self.complete = Some(complete);
             }
-            _ => {}
+            Decision::CycleBoundary(boundary) => self.cycle_mut().boundary = Some(boundary),
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other verbs have functions of their own")]
-    fn apply_report(&mut self, seq: Seq, at: u64, report: &Event) {
+    fn apply_report(&mut self, seq: Seq, at: u64, report: Report) {
         match report {
-            Event::RunStart(start) => {
+            Report::AgentComplete(complete) => self.apply_answer(seq, *complete),
+            Report::RunStart(start) => {
                 self.workflow = Some(start.workflow);
                 self.max_cycles = start.max_cycles;
-                self.request = Some(start.clone());
+                self.request = Some(start);
             }
-            Event::SessionStart(session) => self.session = Some(session.clone()),
-            Event::RunPaused(paused) => self.paused = Some(paused.by.clone()),
-            Event::RunResumed(_) => self.paused = None,
+            Report::SessionStart(session) => self.session = Some(session),
+            Report::RunPaused(paused) => self.paused = Some(paused.by),
+            Report::RunResumed(_) => self.paused = None,
             // A review has one phase and nothing that could land: it ends again as it ended.
-            Event::RunReentered(_) | Event::MergeRequested(_) if self.review.is_some() => self.reopen(),
+            Report::RunReentered(_) | Report::MergeRequested(_) if self.review.is_some() => self.reopen(),
             // What lands of a loop has passed and was approved, and its steps go on where they were.
-            Event::MergeRequested(_) if self.agent_loop.is_some() => self.asked_to_land(seq),
-            Event::RunContinued(_) | Event::RunReentered(_) if self.loop_is_over() => {}
-            Event::RunReentered(_) if self.agent_loop.is_some() => self.reopen(),
-            Event::LoopOpened(opened) => self.open_loop(seq, opened),
-            Event::LoopHeard(heard) => self.hear_person(seq, heard),
-            Event::LoopAppended(appended) => self.apply_appended(seq, appended),
-            Event::LoopEdited(edited) => self.apply_edited(edited),
-            Event::BatteryDone(done) => {
+            Report::MergeRequested(_) if self.agent_loop.is_some() => self.asked_to_land(seq),
+            Report::RunContinued(_) | Report::RunReentered(_) if self.loop_is_over() => {}
+            Report::RunReentered(_) if self.agent_loop.is_some() => self.reopen(),
+            Report::LoopOpened(opened) => self.open_loop(seq, &opened),
+            Report::LoopHeard(heard) => self.hear_person(seq, &heard),
+            Report::LoopAppended(appended) => self.apply_appended(seq, &appended),
+            Report::LoopEdited(edited) => self.apply_edited(&edited),
+            Report::BatteryDone(done) => {
                 self.open.remove(&done.start_seq);
                 self.worked_alone(done.duration_ms);
                 if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.battery = Some((**done).clone());
+                    agent_loop.battery = Some(*done);
                 }
             }
-            Event::LoopArchived(archived) => {
+            Report::LoopArchived(archived) => {
                 self.open.remove(&archived.start_seq);
                 if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.archived = Some((**archived).clone());
+                    agent_loop.archived = Some(*archived);
                 }
             }
-            Event::RunReentered(reentered) => self.reenter(seq, reentered),
-            Event::ReviewOpened(opened) => {
+            Report::RunReentered(reentered) => self.reenter(seq, &reentered),
+            Report::ReviewOpened(opened) => {
                 self.work = Some(opened.change.clone());
                 self.max_cycles = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX).max(1);
-                self.review = Some(opened.clone());
+                self.review = Some(opened);
             }
-            Event::EvidenceDone(done) => {
-                let Some(Event::EvidenceStart(start)) = self.open.remove(&done.start_seq) else { return };
-                let (trial, detail) = crate::rules::trial::judge(start.reproduction.regression, done);
+            Report::EvidenceDone(done) => {
+                let Some(Order::EvidenceStart(start)) = self.open.remove(&done.start_seq) else { return };
+                let (trial, detail) = crate::rules::trial::judge(start.reproduction.regression, &done);
                 let key = (start.archetype.clone(), start.index);
                 self.cycle_mut().trials.insert(key, (trial, detail, done.change.tail.clone()));
             }
-            Event::RunContinued(continued) => {
+            Report::RunContinued(continued) => {
                 self.reopen();
                 self.allow(continued.budget_usd);
                 self.accounts.given_up.clear();
@@ -274,11 +270,11 @@ impl Run {
                 self.max_cycles = self.max_cycles.max(self.number()) + cycles;
                 self.failures_in_a_row = 0;
                 self.ended.clear();
-                self.apply_ruling(continued);
+                self.apply_ruling(&continued);
                 self.questions.clear();
                 self.hooks.retain(|_, done| done.ok);
                 self.landing = Landing::default();
-                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+                self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
                 let (again, is_review) = (cycles > 0, self.review.is_some());
                 let Some(cycle) = self.cycles.last_mut() else { return };
                 cycle.failures.clear();
@@ -304,36 +300,36 @@ impl Run {
                     boundary.stop = None;
                 }
             }
-            Event::RunDiscarded(_) => {
+            Report::RunDiscarded(_) => {
                 self.reopen();
                 self.discarded = true;
                 self.settle_open();
                 self.open.clear();
             }
-            Event::MergeRequested(requested) => {
+            Report::MergeRequested(requested) => {
                 self.reopen();
                 self.overrule();
                 let (before, with) = (requested.before.clone(), requested.with.clone());
                 self.landing = Landing { agreed: true, before, with, ..Landing::default() };
-                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+                self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
             }
-            Event::AgentFailed(failed) => self.apply_failure(seq, at, failed),
-            Event::AgentTimeout(failed) => self.apply_failure(seq, at, &failed.0),
-            Event::AgentLost(lost) => {
-                if let Some(Event::AgentStart(start)) = self.open.remove(&lost.start_seq) {
+            Report::AgentFailed(failed) => self.apply_failure(seq, at, &failed),
+            Report::AgentTimeout(failed) => self.apply_failure(seq, at, &failed.0),
+            Report::AgentLost(lost) => {
+                if let Some(Order::AgentStart(start)) = self.open.remove(&lost.start_seq) {
                     let at_least = Some(start.reserved_usd).filter(|money| *money > Money::ZERO);
                     self.settle_cost(&start, lost.estimated_cost_usd.max(at_least), None);
                 }
                 self.cycle_mut().lost.insert(lost.archetype.clone());
             }
-            Event::MergeBuilt(built) => {
+            Report::MergeBuilt(built) => {
                 self.open.remove(&built.start_seq);
                 self.landing.built = Some(built.built.clone());
                 self.landing.chain.clone_from(&built.chain);
                 self.landing.left_out.clone_from(&built.left_out);
             }
-            Event::TestsDone(done) => {
-                if let Some(Event::TestsStart(start)) = self.open.remove(&done.start_seq) {
+            Report::TestsDone(done) => {
+                if let Some(Order::TestsStart(start)) = self.open.remove(&done.start_seq) {
                     let result = Some((done.result, done.tail.clone()));
                     if start.post_merge {
                         self.landing.retested = result;
@@ -342,45 +338,45 @@ impl Run {
                     }
                 }
             }
-            Event::HookDone(done) => {
+            Report::HookDone(done) => {
                 self.open.remove(&done.start_seq);
-                self.hooks.insert(done.point, (**done).clone());
+                self.hooks.insert(done.point, *done);
             }
-            Event::RunMerged(merged) => {
+            Report::RunMerged(merged) => {
                 self.open.remove(&merged.start_seq);
                 let (old, commit, target) = (merged.old.clone(), merged.commit.clone(), merged.base.clone());
                 self.landing.merged = Some(Merged { old, commit, target, moved: merged.moved });
             }
-            Event::MergeRefused(refused) => {
+            Report::MergeRefused(refused) => {
                 self.open.remove(&refused.start_seq);
                 self.landing.refused = Some((refused.why, refused.detail.clone()));
             }
-            Event::RunReverted(reverted) => {
+            Report::RunReverted(reverted) => {
                 self.open.remove(&reverted.start_seq);
                 self.landing.reverted = Some(reverted.commit.clone());
                 self.reverts += 1;
             }
-            Event::RevertRefused(refused) => {
+            Report::RevertRefused(refused) => {
                 self.open.remove(&refused.start_seq);
                 self.landing.revert_refused = Some(refused.detail.clone());
             }
-            Event::QuestionAnswered(answered) => {
-                if let Some(Event::QuestionAsked(question)) = self.open.remove(&answered.start_seq) {
+            Report::QuestionAnswered(answered) => {
+                if let Some(Order::QuestionAsked(question)) = self.open.remove(&answered.start_seq) {
                     self.reopen();
                     self.apply_words(seq, &question, &answered.text);
                 }
             }
-            Event::QuestionDeferred(_) => {
+            Report::QuestionDeferred(_) => {
                 if let Some(session) = &mut self.session {
                     session.attended = false;
                 }
             }
-            _ => {}
+            Report::SessionEnd(_) => {}
         }
     }
 
     fn apply_answer(&mut self, seq: Seq, complete: AgentComplete) {
-        let Some(Event::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
+        let Some(Order::AgentStart(start)) = self.open.remove(&complete.start_seq) else { return };
         self.ended.insert(complete.archetype.clone(), true);
         *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
         self.worked(complete.duration_ms);
@@ -434,7 +430,7 @@ impl Run {
     }
 
     fn apply_failure(&mut self, seq: Seq, at: u64, failed: &AgentFailed) {
-        let Some(Event::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
+        let Some(Order::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
         self.settle_cost(&start, failed.estimated_cost_usd, None);
         self.worked(failed.duration_ms);
         self.note_failure(&start);

@@ -11,9 +11,9 @@ mod ledger;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentStart, Built, Companion, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money, QuestionAsked,
-    QuestionKind, Refusal, ReviewOpened, RunComplete, RunStart, SessionStart, Tested, Together, Tracked,
-    Trend, Verb,
+    AgentStart, Built, Companion, Entry, Event, HookDone, LeftOut, Link, MergeIntent, Money, Order,
+    QuestionAsked, QuestionKind, Refusal, Report, ReviewOpened, RunComplete, RunStart, SessionStart, Tested,
+    Together, Tracked, Trend,
 };
 use crate::model::{
     Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
@@ -50,7 +50,7 @@ pub struct Run {
     pub max_cycles: u32,
     pub cycles: Vec<Cycle>,
     /// Ordered, not yet reported.
-    pub open: BTreeMap<Seq, Event>,
+    pub open: BTreeMap<Seq, Order>,
     pub landing: Landing,
     /// The Maker's latest accepted work.
     pub work: Option<Change>,
@@ -140,13 +140,12 @@ impl Run {
     }
 
     /// Takes in one report. The entry is the caller's to write down.
-    pub fn hear(&mut self, at: u64, report: impl Into<Event>) -> Entry {
-        let event = report.into();
-        debug_assert_eq!(event.verb(), Verb::Reported);
-        self.write(at, event)
+    pub fn hear(&mut self, at: u64, report: impl Into<Report>) -> Entry {
+        self.write(at, report.into())
     }
 
-    pub(crate) fn write(&mut self, at: u64, event: Event) -> Entry {
+    pub(crate) fn write(&mut self, at: u64, event: impl Into<Event>) -> Entry {
+        let event = event.into();
         let (phase, agent) = (self.phase_of(&event), agent_of(&event));
         let parent = self.parents(&event, agent.as_deref());
         let entry = Entry { seq: self.lines + 1, at, parent, phase, agent, event };
@@ -321,19 +320,17 @@ impl Run {
     }
 
     /// The question waiting for a person, if any.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of order")]
     pub fn question(&self) -> Option<(Seq, &QuestionAsked)> {
-        self.open.iter().find_map(|(seq, order)| match order {
-            Event::QuestionAsked(question) => Some((*seq, &**question)),
-            _ => None,
+        self.open.iter().find_map(|(seq, order)| {
+            let Order::QuestionAsked(question) = order else { return None };
+            Some((*seq, &**question))
         })
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "looks for one kind of order")]
     pub fn open_agents(&self) -> impl Iterator<Item = (Seq, &AgentStart)> {
-        self.open.iter().filter_map(|(seq, order)| match order {
-            Event::AgentStart(start) => Some((*seq, &**start)),
-            _ => None,
+        self.open.iter().filter_map(|(seq, order)| {
+            let Order::AgentStart(start) = order else { return None };
+            Some((*seq, &**start))
         })
     }
 

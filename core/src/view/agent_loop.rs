@@ -1,41 +1,47 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
 use super::{ProgressLine, Tone};
-use crate::event::{BatteryDone, Checked, Event, LoopTurn, QuestionKind};
+use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, QuestionKind, Report};
 use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
 use crate::run::Run;
 use crate::text::one_line;
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most lines of a log are not shown")]
 pub(super) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     let say = |doing: &str, outcome: String, tone: Tone| {
         Some(ProgressLine { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
     };
-    match event {
-        Event::LoopTurn(turn) => Some(turned(turn, tag)),
-        Event::BatteryDone(done) => {
-            let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
-            say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good })
-        }
-        Event::LoopAlert(alert) => say("Alert", alert.detail.clone(), Tone::Caution),
-        Event::LoopAppended(appended) if !appended.theirs.is_empty() => {
-            let told = format!("told to whoever is next: {}", appended.theirs);
-            say("You wrote meanwhile", told, Tone::Plain)
-        }
-        Event::LoopEdited(edited) if edited.first == 0 => {
-            say("The cycle file", edited.what.clone(), Tone::Bad)
-        }
-        Event::LoopEdited(edited) => {
-            let place = format!("lines {} to {}: {}", edited.first, edited.last, edited.what);
-            say("The cycle file was edited", place, Tone::Bad)
-        }
-        Event::LoopArchived(archived) if archived.trouble.is_empty() => {
-            say("Keeping the cycle...", archived.path.clone(), Tone::Plain)
-        }
-        Event::LoopArchived(archived) => say("Keeping the cycle...", archived.trouble.clone(), Tone::Bad),
-        _ => None,
+    if let Event::Decision(Decision::LoopTurn(turn)) = event {
+        return Some(turned(turn, tag));
     }
+    if let Event::Decision(Decision::LoopAlert(alert)) = event {
+        return say("Alert", alert.detail.clone(), Tone::Caution);
+    }
+    let Event::Report(report) = event else { return None };
+    if let Report::BatteryDone(done) = report {
+        let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
+        return say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good });
+    }
+    if let Report::LoopAppended(appended) = report
+        && !appended.theirs.is_empty()
+    {
+        let told = format!("told to whoever is next: {}", appended.theirs);
+        return say("You wrote meanwhile", told, Tone::Plain);
+    }
+    if let Report::LoopEdited(edited) = report {
+        if edited.first == 0 {
+            return say("The cycle file", edited.what.clone(), Tone::Bad);
+        }
+        let place = format!("lines {} to {}: {}", edited.first, edited.last, edited.what);
+        return say("The cycle file was edited", place, Tone::Bad);
+    }
+    if let Report::LoopArchived(archived) = report {
+        return match archived.trouble.as_str() {
+            "" => say("Keeping the cycle...", archived.path.clone(), Tone::Plain),
+            trouble => say("Keeping the cycle...", trouble.to_owned(), Tone::Bad),
+        };
+    }
+    None
 }
 
 fn turned(turn: &LoopTurn, tag: &str) -> ProgressLine {

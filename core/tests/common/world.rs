@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Entry, Event,
-    FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Past, QuestionAnswered,
-    QuestionKind, Refusal, RunContinued, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Decision, Entry,
+    Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Order, Past,
+    QuestionAnswered, QuestionKind, Refusal, Report, RunContinued, RunMerged, RunReverted, RunStart,
+    SessionStart, Tested, TestsDone,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
@@ -193,7 +194,7 @@ impl World {
             if run.outcome.is_some() || enough(&log) {
                 return Played { run, log };
             }
-            let orders: Vec<(Seq, Event)> =
+            let orders: Vec<(Seq, Order)> =
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
             assert!(!orders.is_empty(), "the run waits for nothing; its last line: {:?}", log.last());
             for (seq, order) in orders {
@@ -257,14 +258,14 @@ impl World {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are answered")]
-    fn answer(&mut self, seq: Seq, order: &Event) -> Event {
+    fn answer(&mut self, seq: Seq, order: &Order) -> Report {
         match order {
-            Event::AgentStart(start) => self.agent(seq, start),
-            Event::MergeStart(_) => {
+            Order::AgentStart(start) => self.agent(seq, start),
+            Order::MergeStart(_) => {
                 MergeBuilt { start_seq: seq, built: self.build(), chain: Vec::new(), left_out: Vec::new() }
                     .into()
             }
-            Event::TestsStart(tests) => TestsDone {
+            Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
                 result: self.test(),
@@ -274,12 +275,12 @@ impl World {
                 tail: "2 of 40 cases fail".to_owned(),
             }
             .into(),
-            Event::MergeIntent(intent) => self.land(seq, intent),
-            Event::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
-            Event::HookStart(hook) => {
+            Order::MergeIntent(intent) => self.land(seq, intent),
+            Order::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
+            Order::HookStart(hook) => {
                 HookDone { start_seq: seq, point: hook.point, ok: true, reason: String::new() }.into()
             }
-            Event::QuestionAsked(question) => {
+            Order::QuestionAsked(question) => {
                 let text = match question.kind {
                     QuestionKind::Merge => self.says.clone(),
                     QuestionKind::Shadow => self.shadow_says.clone(),
@@ -316,7 +317,7 @@ impl World {
         }
     }
 
-    fn land(&mut self, seq: Seq, intent: &MergeIntent) -> Event {
+    fn land(&mut self, seq: Seq, intent: &MergeIntent) -> Report {
         let why = match next(&mut self.landings).as_deref() {
             None | Some("landed") => {
                 return RunMerged {
@@ -339,7 +340,7 @@ impl World {
         MergeRefused { start_seq: seq, why, detail: "refused".to_owned() }.into()
     }
 
-    fn agent(&mut self, seq: Seq, start: &AgentStart) -> Event {
+    fn agent(&mut self, seq: Seq, start: &AgentStart) -> Report {
         self.for_tests |= matches!(start.purpose, Purpose::Tests | Purpose::Correct | Purpose::Replace)
             && start.role == Role::Maker;
         let exactly = called(start);
@@ -606,7 +607,7 @@ impl Played {
     /// Everybody who was sent, with the agent where it is not the usual one, and the seconds waited before.
     pub(crate) fn ways(&self) -> String {
         let way = |entry: &Entry| {
-            let Event::AgentStart(start) = &entry.event else { return None };
+            let Event::Order(Order::AgentStart(start)) = &entry.event else { return None };
             let agent = if start.agent.is_empty() { String::new() } else { format!("={}", start.agent) };
             let wait = if start.wait_ms == 0 { String::new() } else { format!("+{}", start.wait_ms / 1_000) };
             Some(format!("{}{agent}{wait}", start.archetype))
@@ -635,7 +636,7 @@ impl Played {
     /// `soft`, `hard` or nothing.
     pub(crate) fn broke(&self) -> &'static str {
         let of = |entry: &Entry| match &entry.event {
-            Event::WiggumBreak(broke) => Some(broke.hardness),
+            Event::Decision(Decision::WiggumBreak(broke)) => Some(broke.hardness),
             _ => None,
         };
         match self.log.iter().find_map(of) {
@@ -648,7 +649,9 @@ impl Played {
     /// Shadows as they were seen, in order: whose, and what was done.
     pub(crate) fn actions(&self) -> String {
         let of = |entry: &Entry| match &entry.event {
-            Event::ShadowDetected(seen) => Some(format!("{} {}", seen.archetype, seen.action.name())),
+            Event::Decision(Decision::ShadowDetected(seen)) => {
+                Some(format!("{} {}", seen.archetype, seen.action.name()))
+            }
             _ => None,
         };
         self.log.iter().filter_map(of).collect::<Vec<_>>().join(", ")
@@ -657,7 +660,7 @@ impl Played {
     /// Everybody who was sent, in order.
     pub(crate) fn agents(&self) -> String {
         let of = |entry: &Entry| match &entry.event {
-            Event::AgentStart(start) => Some(called(start)),
+            Event::Order(Order::AgentStart(start)) => Some(called(start)),
             _ => None,
         };
         self.log.iter().filter_map(of).collect::<Vec<_>>().join(" ")
@@ -666,7 +669,7 @@ impl Played {
     /// What an agent was told beyond its ordinary brief when it was sent last.
     pub(crate) fn last_note(&self, agent: &str) -> String {
         let of = |entry: &Entry| match &entry.event {
-            Event::AgentStart(start) if called(start) == agent => Some(start.note.clone()),
+            Event::Order(Order::AgentStart(start)) if called(start) == agent => Some(start.note.clone()),
             _ => None,
         };
         self.log.iter().rev().find_map(of).unwrap_or_else(|| panic!("{agent} was never sent"))

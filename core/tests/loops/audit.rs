@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{AgentStart, BatteryDone, Entry, Event, LoopTurn, RunStart};
+use archeflow_core::event::{
+    AgentStart, BatteryDone, Decision, Entry, Event, LoopTurn, Order, Report, RunStart,
+};
 use archeflow_core::model::{
     Approval, CheckEnd, LoopState, Reason, Risk, Seq, Speaker, TurnEvent, TurnSignal,
 };
@@ -53,10 +55,10 @@ struct Auditor<'a> {
 impl<'a> Auditor<'a> {
     fn line(&mut self, entry: &'a Entry) -> Kept {
         if let Some(seq) = entry.event.answers()
-            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !matches!(entry.event, Event::Report(Report::QuestionDeferred(_)))
         {
             let Some(order) = self.open.remove(&seq) else { return Ok(()) };
-            if let Event::LoopHeard(heard) = &entry.event
+            if let Event::Report(Report::LoopHeard(heard)) = &entry.event
                 && heard.spoken.is_some()
             {
                 self.in_file = entry.seq;
@@ -64,50 +66,54 @@ impl<'a> Auditor<'a> {
             return self.answered(order, &entry.event);
         }
         match &entry.event {
-            Event::RunStart(start) => {
+            Event::Report(Report::RunStart(start)) => {
                 self.request = Some(start);
                 self.tip = start.base.commit.clone();
                 self.place = Some(LoopPosition { state: LoopState::Idle, insufficient: 0 });
             }
-            Event::PhaseTransition(transition) if transition.cycle > self.steps => {
+            Event::Decision(Decision::PhaseTransition(transition)) if transition.cycle > self.steps => {
                 self.steps = transition.cycle;
                 self.before = self.tip.clone();
                 self.battery = None;
             }
-            Event::AgentStart(start) => {
+            Event::Order(Order::AgentStart(start)) => {
                 self.open.insert(entry.seq, &entry.event);
                 return self.sent(start);
             }
-            Event::LoopOpened(opened) => {
+            Event::Report(Report::LoopOpened(opened)) => {
                 self.goal = (entry.seq, opened.in_file);
                 self.unapproved = opened.upfront;
             }
-            Event::LoopTurn(turn) => return self.turn(turn),
-            Event::LoopAppend(append) => {
+            Event::Decision(Decision::LoopTurn(turn)) => return self.turn(turn),
+            Event::Order(Order::LoopAppend(append)) => {
                 self.open.insert(entry.seq, &entry.event);
                 self.appended += 1;
                 holds(append.number == self.blocks + 1, "blocks are numbered one by one")?;
                 return holds(self.appended <= self.owed, "every block is ordered once");
             }
-            Event::MergeIntent(_) => {
+            Event::Order(Order::MergeIntent(_)) => {
                 self.open.insert(entry.seq, &entry.event);
                 holds(self.passed.as_ref() == Some(&self.tip), "what lands has passed, as it is")?;
                 return holds(self.yes, "nothing lands without a person's yes");
             }
-            Event::QuestionAsked(_) => {
+            Event::Order(Order::QuestionAsked(_)) => {
                 holds(self.agents_out() == 0, "nobody is out while a person is asked")?;
                 self.open.insert(entry.seq, &entry.event);
             }
-            Event::LoopHeard(_) => {
+            Event::Report(Report::LoopHeard(_)) => {
                 // A stop that nobody asked for: whoever is out is forgotten.
-                self.open.retain(|_, order| !matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_)));
+                self.open.retain(|_, order| {
+                    !matches!(order, Event::Order(Order::AgentStart(_) | Order::QuestionAsked(_)))
+                });
             }
-            Event::RunContinued(_) => self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_))),
-            Event::MergeRequested(_) if self.state() == LoopState::Approval => {
-                self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+            Event::Report(Report::RunContinued(_)) => {
+                self.open.retain(|_, order| !matches!(order, Event::Order(Order::QuestionAsked(_))));
             }
-            Event::RunDiscarded(_) => self.open.clear(),
-            Event::RunComplete(complete) => {
+            Event::Report(Report::MergeRequested(_)) if self.state() == LoopState::Approval => {
+                self.open.retain(|_, order| !matches!(order, Event::Order(Order::QuestionAsked(_))));
+            }
+            Event::Report(Report::RunDiscarded(_)) => self.open.clear(),
+            Event::Decision(Decision::RunComplete(complete)) => {
                 holds(self.agents_out() == 0, "nobody is out at the end")?;
                 let landed = complete.merged_oid.is_some();
                 let broken = complete.reason == Reason::PostMergeTests;
@@ -126,11 +132,11 @@ impl<'a> Auditor<'a> {
     }
 
     fn agents_out(&self) -> usize {
-        self.open.values().filter(|order| matches!(order, Event::AgentStart(_))).count()
+        self.open.values().filter(|order| matches!(order, Event::Order(Order::AgentStart(_)))).count()
     }
 
     fn sent(&mut self, start: &AgentStart) -> Kept {
-        let asks = self.open.values().any(|order| matches!(order, Event::QuestionAsked(_)));
+        let asks = self.open.values().any(|order| matches!(order, Event::Order(Order::QuestionAsked(_))));
         holds(!asks, "nobody runs while a question is open")?;
         let whose = match start.archetype.as_str() {
             "planner" => LoopState::Align,
@@ -143,7 +149,7 @@ impl<'a> Auditor<'a> {
         holds(start.at == self.tip, "everybody sees what the loop stands on, and nothing that failed")?;
         let judged = start.archetype != "judge" || self.battery.is_some_and(|done| done.commit == start.at);
         holds(judged, "the battery has run on what the Judge sees")?;
-        let unwritten = self.open.values().any(|order| matches!(order, Event::LoopAppend(_)));
+        let unwritten = self.open.values().any(|order| matches!(order, Event::Order(Order::LoopAppend(_))));
         holds(
             !unwritten && self.owed == self.appended,
             "what was said stands in the file before the next one speaks",
@@ -152,20 +158,22 @@ impl<'a> Auditor<'a> {
 
     fn answered(&mut self, order: &'a Event, report: &'a Event) -> Kept {
         match (order, report) {
-            (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+            (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentComplete(complete))) => {
                 let spoken = complete.answer.spoken.as_deref();
                 self.spoken = spoken.map(|spoken| (start.archetype.as_str(), spoken));
                 if let Some(change) = &complete.change {
                     self.tip = change.commit.clone();
                 }
             }
-            (Event::BatteryStart(start), Event::BatteryDone(done)) => {
+            (Event::Order(Order::BatteryStart(start)), Event::Report(Report::BatteryDone(done))) => {
                 holds(start.commit == self.tip, "the battery runs on the step")?;
                 self.battery = Some(done);
             }
-            (Event::LoopAppend(_), Event::LoopAppended(appended)) => self.blocks = appended.blocks,
+            (Event::Order(Order::LoopAppend(_)), Event::Report(Report::LoopAppended(appended))) => {
+                self.blocks = appended.blocks;
+            }
             // It is owed again.
-            (Event::LoopAppend(_), Event::LoopEdited(_)) => self.appended -= 1,
+            (Event::Order(Order::LoopAppend(_)), Event::Report(Report::LoopEdited(_))) => self.appended -= 1,
             _ => {}
         }
         Ok(())

@@ -5,9 +5,10 @@ pub(crate) mod audit;
 
 use archeflow_core::cyclefile::{Ending, append, grown, parse};
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, Base, BatteryDone, Built, Checked, Entry, Event, Failure,
-    LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened, MergeBuilt, MergeRequested,
-    QuestionAnswered, QuestionDeferred, QuestionKind, RunMerged, RunStart, SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentStart, Base, BatteryDone, Built, Checked, Decision, Entry, Event,
+    Failure, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened, MergeBuilt, MergeRequested,
+    Order, QuestionAnswered, QuestionDeferred, QuestionKind, Report, RunMerged, RunStart, SessionStart,
+    Tested, TestsDone,
 };
 use archeflow_core::model::{
     Alert, Change, ChangedFile, CheckEnd, FileStatus, LoopPolicy, Policy, Role, Seq, Signs, Speaker,
@@ -115,7 +116,7 @@ impl Game {
         });
     }
 
-    fn hear(&mut self, report: impl Into<Event>) {
+    fn hear(&mut self, report: impl Into<Report>) {
         let entry = self.run.hear(1_000, report);
         self.log.push(entry);
         self.log.extend(self.run.settle(1_000));
@@ -291,7 +292,7 @@ impl Game {
     /// Everything the host does without an agent or a person.
     fn machines(&mut self) {
         while let Some((seq, order)) = self.run.open.iter().find_map(|(seq, order)| {
-            let waits = matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_));
+            let waits = matches!(order, Order::AgentStart(_) | Order::QuestionAsked(_));
             (!waits).then(|| (*seq, order.clone()))
         }) {
             let report = self.perform(seq, &order);
@@ -299,9 +300,9 @@ impl Game {
         }
     }
 
-    fn perform(&mut self, start_seq: Seq, order: &Event) -> Event {
+    fn perform(&mut self, start_seq: Seq, order: &Order) -> Report {
         match order {
-            Event::LoopAppend(order) => {
+            Order::LoopAppend(order) => {
                 let body =
                     order.artifact.as_ref().map(|artifact| artifact.digest.clone()).unwrap_or_default();
                 let body = format!("{body}\n{}", order.text);
@@ -324,7 +325,7 @@ impl Game {
                 let theirs = String::new();
                 LoopAppended { start_seq, seal: past.seal, blocks: past.blocks, theirs }.into()
             }
-            Event::BatteryStart(start) => {
+            Order::BatteryStart(start) => {
                 let once = self.crash_once && start.attempt == 1;
                 let ends =
                     if once { [CheckEnd::Crashed, CheckEnd::Passed, CheckEnd::Passed] } else { self.checks };
@@ -336,23 +337,23 @@ impl Game {
                 BatteryDone { start_seq, commit, tests, linter, security, duration_ms: 1_000, artifact }
                     .into()
             }
-            Event::LoopArchive(_) => LoopArchived {
+            Order::LoopArchive(_) => LoopArchived {
                 start_seq,
                 path: "docs/context/archive/x.md".to_owned(),
                 trouble: String::new(),
             }
             .into(),
-            Event::MergeStart(_) if self.conflict => {
+            Order::MergeStart(_) if self.conflict => {
                 let built = Built::Conflict { paths: vec!["till.rs".to_owned()] };
                 MergeBuilt { start_seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
-            Event::MergeStart(start) => {
+            Order::MergeStart(start) => {
                 let (old, tree) = ("base".to_owned(), "tree".to_owned());
                 let commit = format!("merge of {}", start.work);
                 let built = Built::Candidate { old, commit, tree };
                 MergeBuilt { start_seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
-            Event::TestsStart(start) => TestsDone {
+            Order::TestsStart(start) => TestsDone {
                 start_seq,
                 tree: start.tree.clone(),
                 result: Tested::Passed,
@@ -362,7 +363,7 @@ impl Game {
                 tail: String::new(),
             }
             .into(),
-            Event::MergeIntent(intent) => RunMerged {
+            Order::MergeIntent(intent) => RunMerged {
                 start_seq,
                 base: intent.target.clone(),
                 strategy: intent.strategy,
@@ -390,7 +391,7 @@ impl Game {
 
     pub(crate) fn alerts(&self) -> Vec<Alert> {
         let alert = |entry: &Entry| match &entry.event {
-            Event::LoopAlert(alert) => Some(alert.alert),
+            Event::Decision(Decision::LoopAlert(alert)) => Some(alert.alert),
             _ => None,
         };
         self.log.iter().filter_map(alert).collect()
@@ -399,7 +400,7 @@ impl Game {
     /// How each snapshot was taken, and how many blockers it tells.
     pub(crate) fn archives(&self) -> Vec<(Ending, usize)> {
         let archive = |entry: &Entry| match &entry.event {
-            Event::LoopArchive(archive) => Some((archive.ending, archive.blockers.len())),
+            Event::Order(Order::LoopArchive(archive)) => Some((archive.ending, archive.blockers.len())),
             _ => None,
         };
         self.log.iter().filter_map(archive).collect()

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    AgentStart, Entry, Event, Hardness, NextAction, QuestionKind, RunStart, ShadowDetected, Verb, WiggumBreak,
+    AgentStart, Decision, Entry, Event, Hardness, NextAction, Order, QuestionKind, Report, RunStart,
+    ShadowDetected, Verb, WiggumBreak,
 };
 use archeflow_core::model::{Phase, Purpose, Reason, Role, RunStatus, SYSTEM, ShadowAction};
 
@@ -54,7 +55,7 @@ struct Auditor<'a> {
 impl<'a> Auditor<'a> {
     fn line(&mut self, entry: &'a Entry) -> Kept {
         if let Some(order) = entry.event.answers()
-            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !matches!(entry.event, Event::Report(Report::QuestionDeferred(_)))
             && !self.open.remove(&order)
         {
             return Ok(());
@@ -63,10 +64,10 @@ impl<'a> Auditor<'a> {
             self.open.insert(entry.seq);
         }
         match &entry.event {
-            Event::RunStart(start) => self.request = Some(start),
-            Event::SessionStart(session) => self.attended = session.attended,
-            Event::QuestionDeferred(_) => self.attended = false,
-            Event::PhaseTransition(transition) => {
+            Event::Report(Report::RunStart(start)) => self.request = Some(start),
+            Event::Report(Report::SessionStart(session)) => self.attended = session.attended,
+            Event::Report(Report::QuestionDeferred(_)) => self.attended = false,
+            Event::Decision(Decision::PhaseTransition(transition)) => {
                 self.onward()?;
                 if transition.to != Phase::Plan {
                     return Ok(());
@@ -76,39 +77,41 @@ impl<'a> Auditor<'a> {
                 self.due.clear();
                 self.sent.clear();
             }
-            Event::AgentStart(start) => return self.sent(start),
-            Event::AgentFailed(failed) => self.worked_ms += failed.duration_ms,
-            Event::AgentTimeout(failed) => self.worked_ms += failed.0.duration_ms,
-            Event::AgentComplete(complete) => {
+            Event::Order(Order::AgentStart(start)) => return self.sent(start),
+            Event::Report(Report::AgentFailed(failed)) => self.worked_ms += failed.duration_ms,
+            Event::Report(Report::AgentTimeout(failed)) => self.worked_ms += failed.0.duration_ms,
+            Event::Report(Report::AgentComplete(complete)) => {
                 self.worked_ms += complete.duration_ms;
                 *self.answers.entry(&complete.archetype).or_default() += 1;
                 self.due.remove(complete.archetype.as_str());
             }
-            Event::AgentSkipped(skipped) => drop(self.due.remove(skipped.archetype.as_str())),
-            Event::DecisionPoint(point) if point.rule == "AF-138" => {
+            Event::Decision(Decision::AgentSkipped(skipped)) => {
+                self.due.remove(skipped.archetype.as_str());
+            }
+            Event::Decision(Decision::DecisionPoint(point)) if point.rule == "AF-138" => {
                 holds(
                     self.due.remove(point.archetype.as_str()).is_some(),
                     "only what was set aside comes back",
                 )?;
             }
-            Event::ShadowDetected(seen) => return self.struck(seen),
-            Event::QuestionAsked(question) if question.kind == QuestionKind::Shadow => {
+            Event::Decision(Decision::ShadowDetected(seen)) => return self.struck(seen),
+            Event::Order(Order::QuestionAsked(question)) if question.kind == QuestionKind::Shadow => {
                 holds(!self.escalated.is_empty(), "a person is asked after an escalation")?;
                 self.asked.insert(entry.seq);
             }
-            Event::QuestionAnswered(answered) if self.asked.contains(&answered.start_seq) => {
+            Event::Report(Report::QuestionAnswered(answered)) if self.asked.contains(&answered.start_seq) => {
                 self.answered(&answered.text);
             }
-            Event::RunContinued(_) => {
+            Event::Report(Report::RunContinued(_)) => {
                 for key in std::mem::take(&mut self.escalated) {
                     self.tolerated.insert(key);
                     self.due.remove(key.0);
                 }
                 self.overruled();
             }
-            Event::MergeRequested(_) => self.overruled(),
-            Event::RunDiscarded(_) => self.open.clear(),
-            Event::RunReentered(_) => {
+            Event::Report(Report::MergeRequested(_)) => self.overruled(),
+            Event::Report(Report::RunDiscarded(_)) => self.open.clear(),
+            Event::Report(Report::RunReentered(_)) => {
                 self.imported = true;
                 self.open.clear();
                 self.overruled();
@@ -117,14 +120,14 @@ impl<'a> Auditor<'a> {
                 self.in_cycle.clear();
                 self.seen_in_cycle.clear();
             }
-            Event::PolicyCheckpoint(checkpoint) => {
+            Event::Decision(Decision::PolicyCheckpoint(checkpoint)) => {
                 self.checkpoints += 1;
                 holds(checkpoint.number == self.checkpoints, "checkpoints are counted")?;
                 holds(checkpoint.worked_ms == self.worked_ms, "a checkpoint counts the work since the last")?;
                 self.worked_ms = 0;
                 self.winding_down |= checkpoint.stops.is_some();
             }
-            Event::CycleBoundary(boundary) => {
+            Event::Decision(Decision::CycleBoundary(boundary)) => {
                 let again = boundary.next_action == NextAction::CycleBack;
                 holds(!(self.winding_down && again), "no cycle begins after a checkpoint that says stop")?;
                 let why = boundary.stop.as_ref().map(|stop| stop.reason);
@@ -133,8 +136,8 @@ impl<'a> Auditor<'a> {
                 holds(self.due.is_empty(), "no cycle is concluded while somebody has to answer anew")?;
                 return self.onward();
             }
-            Event::WiggumBreak(stop) => return self.broke(stop),
-            Event::RunComplete(complete) => {
+            Event::Decision(Decision::WiggumBreak(stop)) => return self.broke(stop),
+            Event::Decision(Decision::RunComplete(complete)) => {
                 let ends = !matches!(complete.status, RunStatus::Merged | RunStatus::AwaitingAnswer);
                 holds(!self.broken || ends, "a strike that breaks is the end")?;
                 let waits = complete.question.is_some_and(|question| self.asked.contains(&question));

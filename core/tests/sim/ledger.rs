@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archeflow_core::event::{Entry, Event, QuestionKind, Verb};
+use archeflow_core::event::{Decision, Entry, Event, Order, QuestionKind, Report, Verb};
 use archeflow_core::model::{Oid, Seq};
 
 #[derive(Debug, Clone, Default)]
@@ -38,48 +38,45 @@ impl Ledger {
 
     pub(crate) fn read(&mut self, entry: &Entry) {
         if let Some(order) = entry.event.answers()
-            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !matches!(entry.event, Event::Report(Report::QuestionDeferred(_)))
             && !self.answered.insert(order)
         {
             return;
         }
         match &entry.event {
-            Event::AgentStart(start) => {
+            Event::Order(Order::AgentStart(start)) => {
                 self.orders.insert(entry.seq, (start.cycle, start.archetype.clone()));
                 self.cycle = start.cycle;
             }
-            Event::AgentComplete(_) | Event::AgentFailed(_) | Event::AgentTimeout(_) => {
+            Event::Report(Report::AgentComplete(_) | Report::AgentFailed(_) | Report::AgentTimeout(_)) => {
                 let order = entry.event.answers().unwrap_or_default();
                 if let Some(key) = self.orders.get(&order) {
                     *self.attempts.entry(key.clone()).or_default() += 1;
                 }
             }
-            Event::QuestionAsked(question) => {
+            Event::Order(Order::QuestionAsked(question)) => {
                 *self.asked.entry(question.kind).or_default() += 1;
                 self.last_asked = Some(question.kind);
             }
-            Event::SessionStart(session) => self.fence = session.fence,
-            Event::RunComplete(_) => self.ended = true,
-            Event::LoopHeard(heard) if heard.start_seq.is_none() => self.stopped = true,
-            Event::RunContinued(_)
-            | Event::RunDiscarded(_)
-            | Event::MergeRequested(_)
-            | Event::RunReentered(_)
-            | Event::LoopHeard(_)
-            | Event::QuestionAnswered(_) => {
+            Event::Report(Report::SessionStart(session)) => self.fence = session.fence,
+            Event::Decision(Decision::RunComplete(_)) => self.ended = true,
+            Event::Report(Report::LoopHeard(heard)) if heard.start_seq.is_none() => self.stopped = true,
+            Event::Report(Report::RunContinued(_) | Report::RunDiscarded(_))
+            | Event::Report(Report::MergeRequested(_) | Report::RunReentered(_))
+            | Event::Report(Report::LoopHeard(_) | Report::QuestionAnswered(_)) => {
                 self.acts += u64::from(std::mem::take(&mut self.ended));
-                if matches!(entry.event, Event::RunReentered(_)) {
+                if matches!(entry.event, Event::Report(Report::RunReentered(_))) {
                     self.open.clear();
                 }
             }
-            Event::FindingRaised(_) => self.open.clear(),
-            Event::RunMerged(merged) => self.landed = Some(merged.commit.clone()),
-            Event::RunReverted(_) => self.landed = None,
-            Event::PhaseTransition(transition) => {
+            Event::Decision(Decision::FindingRaised(_)) => self.open.clear(),
+            Event::Report(Report::RunMerged(merged)) => self.landed = Some(merged.commit.clone()),
+            Event::Report(Report::RunReverted(_)) => self.landed = None,
+            Event::Decision(Decision::PhaseTransition(transition)) => {
                 self.cycle = transition.cycle;
                 self.open.clear();
             }
-            Event::CycleBoundary(boundary) => {
+            Event::Decision(Decision::CycleBoundary(boundary)) => {
                 self.open = boundary.open.iter().map(|found| found.id.clone()).collect();
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentFailed, AgentLost, Entry, Event, Failure, RunPaused, RunResumed, SessionEnd, Verb,
+    AgentFailed, AgentLost, Entry, Event, Failure, Order, Report, RunPaused, RunResumed, SessionEnd, Verb,
 };
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
@@ -112,7 +112,7 @@ impl Life {
             }
             let (seq, order) = self.choose();
             let report = match &order {
-                Event::QuestionAsked(question) => {
+                Order::QuestionAsked(question) => {
                     if !self.run.attended() {
                         return Err("unattended sessions never wait on a question".to_owned());
                     }
@@ -128,11 +128,11 @@ impl Life {
     }
 
     /// One batch: reports, and everything that follows from them.
-    fn hear(&mut self, reports: Vec<Event>) -> Result<(), String> {
+    fn hear(&mut self, reports: Vec<Report>) -> Result<(), String> {
         self.hear_at(later(&self.ledger), reports)
     }
 
-    fn hear_at(&mut self, at: u64, reports: Vec<Event>) -> Result<(), String> {
+    fn hear_at(&mut self, at: u64, reports: Vec<Report>) -> Result<(), String> {
         self.batch = self.log.len();
         for report in reports {
             let entry = self.run.hear(at, report);
@@ -173,7 +173,7 @@ impl Life {
     }
 
     /// A paused run that waits for nobody waits for the person who paused it.
-    fn pause_or_resume(&mut self) -> Option<Event> {
+    fn pause_or_resume(&mut self) -> Option<Report> {
         let chance = self.pauses.as_mut()?;
         let by = "control".to_owned();
         match (self.run.paused.is_some(), self.run.open.is_empty()) {
@@ -187,11 +187,11 @@ impl Life {
         }
     }
 
-    fn choose(&mut self) -> (Seq, Event) {
-        let mut open: Vec<(Seq, Event)> =
+    fn choose(&mut self) -> (Seq, Order) {
+        let mut open: Vec<(Seq, Order)> =
             self.run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
         if open.len() > 1 && !self.run.attended() {
-            open.retain(|(_, order)| !matches!(order, Event::QuestionAsked(_)));
+            open.retain(|(_, order)| !matches!(order, Order::QuestionAsked(_)));
         }
         match &mut self.schedule {
             Schedule::Calm => open[0].clone(),
@@ -200,7 +200,7 @@ impl Life {
     }
 
     /// A report to an order that has had its report already.
-    fn late(&mut self) -> Option<Event> {
+    fn late(&mut self) -> Option<Report> {
         let (Schedule::AnyOrder(chance) | Schedule::Crashing(chance)) = &mut self.schedule else {
             return None;
         };
@@ -209,14 +209,16 @@ impl Life {
         }
         let answered: Vec<Seq> = self.ledger.answered.iter().copied().collect();
         let seq = *answered.get(chance.index(answered.len().max(1)))?;
-        let order = &self.log.get(usize::try_from(seq).unwrap() - 1)?.event;
+        let Event::Order(order) = &self.log.get(usize::try_from(seq).unwrap() - 1)?.event else {
+            return None;
+        };
         *self.mishaps.entry("late report").or_default() += 1;
         Some(match order {
-            Event::QuestionAsked(question) => match self.world.reply(&self.ledger, seq, question) {
-                Reply::Says(report @ Event::QuestionAnswered(_)) => report,
+            Order::QuestionAsked(question) => match self.world.reply(&self.ledger, seq, question) {
+                Reply::Says(report @ Report::QuestionAnswered(_)) => report,
                 Reply::Says(_) | Reply::LeavesItOpen => return None,
             },
-            Event::AgentStart(start) if chance.percent(50) => {
+            Order::AgentStart(start) if chance.percent(50) => {
                 let (archetype, reason) = (start.archetype.clone(), "too late".to_owned());
                 let kind = Failure::Exit;
                 let failed = AgentFailed {
@@ -233,12 +235,12 @@ impl Life {
                 };
                 failed.into()
             }
-            Event::AgentStart(start) => self.world.agent(seq, start, chance.below(50)),
+            Order::AgentStart(start) => self.world.agent(seq, start, chance.below(50)),
             order => self.world.answer(&self.ledger, seq, order),
         })
     }
 
-    fn hear_late(&mut self, late: Event) -> Result<(), String> {
+    fn hear_late(&mut self, late: Report) -> Result<(), String> {
         let mut before = self.run.clone();
         let name = late.name();
         let lines = self.log.len();
@@ -255,7 +257,7 @@ impl Life {
     /// both happened.
     pub(crate) fn went_apart(&self) -> bool {
         let busy = |entry: &Entry| match &entry.event {
-            Event::AgentFailed(failed) => failed.kind.is_busy(),
+            Event::Report(Report::AgentFailed(failed)) => failed.kind.is_busy(),
             _ => false,
         };
         self.parted || (self.crashes > 0 && self.log.iter().any(busy))

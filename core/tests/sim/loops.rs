@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::AgentStart;
 use archeflow_core::event::{
-    BatteryDone, Checked, Entry, Event, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
-    QuestionKind,
+    BatteryDone, Checked, Decision, Entry, Event, LoopAppended, LoopArchived, LoopEdited, LoopHeard,
+    LoopOpened, Order, QuestionKind, Report,
 };
 use archeflow_core::model::{
     Answer, Approval, CheckEnd, LimitMode, Risk, Role, Seq, Speaker, Status, StepSize, Strategy, Token,
@@ -162,9 +162,9 @@ fn forbidden(world: &World, chance: &mut Chance) -> Option<String> {
 }
 
 /// What comes of an order that only loops have.
-pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &Event) -> Event {
+pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &Order) -> Report {
     match order {
-        Event::LoopAppend(append) => {
+        Order::LoopAppend(append) => {
             let tries = ledger.count("loop.appended") + ledger.count("loop.edited");
             if world.chance("append", &[tries]).percent(world.likely("edits", &[0, 0, 5])) {
                 let what = "block 1, of the Human, was edited".to_owned();
@@ -179,7 +179,7 @@ pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &
             };
             LoopAppended { start_seq, seal, blocks: append.number, theirs }.into()
         }
-        Event::BatteryStart(start) => {
+        Order::BatteryStart(start) => {
             let mut chance = world.chance("battery", &[ledger.count("battery.done")]);
             let red = world.likely("red", &[0, 10, 40]);
             let mut ran = |ends: &[CheckEnd]| {
@@ -197,7 +197,7 @@ pub(crate) fn performed(world: &World, ledger: &Ledger, start_seq: Seq, order: &
 }
 
 /// A person at the cycle file, or with a command.
-pub(crate) fn heard(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
+pub(crate) fn heard(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Report {
     let fitting = match kind {
         QuestionKind::PlanApproval | QuestionKind::StepApproval => {
             [Word::Approve, Word::Approve, Word::Reject]
@@ -227,7 +227,7 @@ pub(crate) fn heard(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event 
 }
 
 /// After so many answers of agents, whatever is under way.
-pub(crate) fn stop(world: &World, ledger: &Ledger) -> Option<Event> {
+pub(crate) fn stop(world: &World, ledger: &Ledger) -> Option<Report> {
     let after = world.likely("stop after", &[0, 0, 0, 0, 1, 2, 4, 7]);
     let now = after > 0 && ledger.count("agent.complete") == after && !ledger.stopped;
     now.then(|| LoopHeard { word: Some(Word::Stop), ..LoopHeard::default() }.into())
@@ -238,13 +238,13 @@ pub(crate) fn read(log: &[Entry], seen: &mut BTreeMap<String, u32>) {
     let mut note = |what: String| *seen.entry(what).or_default() += 1;
     for entry in log {
         match &entry.event {
-            Event::LoopTurn(turn) => match turn.heard {
+            Event::Decision(Decision::LoopTurn(turn)) => match turn.heard {
                 Some(heard) => note(format!("turn {}", heard.name())),
                 None => note(format!("refused words of the {}", turn.by.map_or("-", Speaker::name))),
             },
-            Event::LoopAlert(alert) => note(format!("alert {}", alert.alert.name())),
-            Event::BatteryStart(start) if start.attempt > 1 => note("battery again".to_owned()),
-            Event::LoopEdited(_) => note("loop.edited".to_owned()),
+            Event::Decision(Decision::LoopAlert(alert)) => note(format!("alert {}", alert.alert.name())),
+            Event::Order(Order::BatteryStart(start)) if start.attempt > 1 => note("battery again".to_owned()),
+            Event::Report(Report::LoopEdited(_)) => note("loop.edited".to_owned()),
             _ => {}
         }
     }

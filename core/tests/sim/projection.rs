@@ -3,7 +3,7 @@
 //! Within a stretch between two marks (a boundary, a person's act, an end) the order of decisions about different
 //! agents is the order they came back in, and is not compared.
 
-use archeflow_core::event::{Entry, Event, FindingLine};
+use archeflow_core::event::{Decision, Entry, Event, FindingLine, Order, Report};
 
 pub(crate) fn decisions(log: &[Entry]) -> Vec<String> {
     let mut decisions = Vec::new();
@@ -35,36 +35,38 @@ pub(crate) fn difference(one: &[String], other: &[String]) -> Option<String> {
 
 fn decision(event: &Event) -> Option<(String, bool)> {
     let line = match event {
-        Event::ReviewVerdict(body) => {
+        Event::Decision(Decision::ReviewVerdict(body)) => {
             format!("verdict {} {:?} {}", body.archetype, body.verdict, sorted(&body.findings))
         }
-        Event::EvidenceDowngrade(body) => format!(
+        Event::Decision(Decision::EvidenceDowngrade(body)) => format!(
             "downgrade {} {:?} {:?} {}:{} {} {}",
             body.archetype, body.from, body.reason, body.file, body.line, body.category, body.description
         ),
-        Event::FindingRaised(body) => format!("raised {:?} {:?}", body.sign, body.finding),
-        Event::WorkflowEscalated(body) => format!("{body:?}"),
-        Event::AgentSkipped(body) => format!("{body:?}"),
-        Event::FixApplied(body) => format!("{body:?}"),
-        Event::MergeIntent(body) => format!("{body:?}"),
-        Event::LoopTurn(body) => format!(
+        Event::Decision(Decision::FindingRaised(body)) => {
+            format!("raised {:?} {:?}", body.sign, body.finding)
+        }
+        Event::Decision(Decision::WorkflowEscalated(body)) => format!("{body:?}"),
+        Event::Decision(Decision::AgentSkipped(body)) => format!("{body:?}"),
+        Event::Decision(Decision::FixApplied(body)) => format!("{body:?}"),
+        Event::Order(Order::MergeIntent(body)) => format!("{body:?}"),
+        Event::Decision(Decision::LoopTurn(body)) => format!(
             "turn {:?} {:?} {:?} to {:?} {} {:?} {:?} {}",
             body.by, body.heard, body.from, body.to, body.insufficient, body.risk, body.why, body.summary
         ),
-        Event::LoopAlert(body) => format!("{body:?}"),
-        Event::LoopAppend(body) => format!("{body:?}"),
-        Event::LoopArchive(body) => format!("{body:?}"),
-        Event::BatteryStart(body) => format!("{body:?}"),
-        Event::RevertIntent(body) => format!("{body:?}"),
-        Event::QuestionAsked(body) => {
+        Event::Decision(Decision::LoopAlert(body)) => format!("{body:?}"),
+        Event::Order(Order::LoopAppend(body)) => format!("{body:?}"),
+        Event::Order(Order::LoopArchive(body)) => format!("{body:?}"),
+        Event::Order(Order::BatteryStart(body)) => format!("{body:?}"),
+        Event::Order(Order::RevertIntent(body)) => format!("{body:?}"),
+        Event::Order(Order::QuestionAsked(body)) => {
             let mut details = body.details.clone();
             details.sort();
             format!("{:?} {} {details:?}", body.kind, body.question)
         }
-        Event::WiggumBreak(body) => {
+        Event::Decision(Decision::WiggumBreak(body)) => {
             format!("break {:?} {:?} {}", body.trigger, body.hardness, sorted(&body.unresolved_findings))
         }
-        Event::ShadowDetected(body) => format!(
+        Event::Decision(Decision::ShadowDetected(body)) => format!(
             "shadow {} {} {:?} {} {} {} of {}: {}",
             body.archetype,
             body.shadow,
@@ -75,9 +77,9 @@ fn decision(event: &Event) -> Option<(String, bool)> {
             body.count,
             body.detail
         ),
-        Event::PolicyCheckpoint(body) => format!("{body:?}"),
-        Event::CycleBoundary(body) => return Some((format!("{body:?}"), true)),
-        Event::RunComplete(body) => {
+        Event::Decision(Decision::PolicyCheckpoint(body)) => format!("{body:?}"),
+        Event::Decision(Decision::CycleBoundary(body)) => return Some((format!("{body:?}"), true)),
+        Event::Decision(Decision::RunComplete(body)) => {
             return Some((
                 format!(
                     "complete {:?} {:?} {} {} cycles {} fixes {} {:?} {} {}",
@@ -94,10 +96,8 @@ fn decision(event: &Event) -> Option<(String, bool)> {
                 true,
             ));
         }
-        Event::RunContinued(_)
-        | Event::MergeRequested(_)
-        | Event::RunDiscarded(_)
-        | Event::RunReentered(_) => {
+        Event::Report(Report::RunContinued(_) | Report::MergeRequested(_))
+        | Event::Report(Report::RunDiscarded(_) | Report::RunReentered(_)) => {
             return Some((event.name().to_owned(), true));
         }
         _ => return None,

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    AgentFailed, AgentStart, Built, CycleBoundary, Entry, Event, Failure, Hardness, MergeIntent, NextAction,
-    QuestionAsked, QuestionKind, RunComplete, RunStart, SessionStart, Tested, Tracked, Verb,
+    AgentFailed, AgentStart, Built, CycleBoundary, Decision, Entry, Event, Failure, Hardness, MergeIntent,
+    NextAction, Order, QuestionAsked, QuestionKind, Report, RunComplete, RunStart, SessionStart, Tested,
+    Tracked, Verb,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, Domain, FailAction, Finding, HookPoint, Oid, Overlap, Phase, Proposal,
@@ -26,8 +27,8 @@ pub(crate) fn audit(log: &[Entry]) -> Kept {
 /// The target branch has moved: what it holds now is tested, and taken back if the tests fail.
 fn finishes_a_landing(order: &Event) -> bool {
     match order {
-        Event::TestsStart(tests) => tests.post_merge,
-        Event::RevertIntent(_) => true,
+        Event::Order(Order::TestsStart(tests)) => tests.post_merge,
+        Event::Order(Order::RevertIntent(_)) => true,
         _ => false,
     }
 }
@@ -153,7 +154,7 @@ impl<'a> Auditor<'a> {
         holds(entry.seq == self.lines, "lines are numbered densely")?;
         let first = entry.seq == 1;
         holds(
-            first == matches!(entry.event, Event::RunStart(_)),
+            first == matches!(entry.event, Event::Report(Report::RunStart(_))),
             "run.start is the first line and only that",
         )?;
         holds(first == entry.parent.is_empty(), "only the first line has no parent")?;
@@ -192,42 +193,47 @@ impl<'a> Auditor<'a> {
 
     fn agents_out(&self) -> impl Iterator<Item = &'a AgentStart> {
         self.open.values().filter_map(|order| match order {
-            Event::AgentStart(start) => Some(&**start),
+            Event::Order(Order::AgentStart(start)) => Some(&**start),
             _ => None,
         })
     }
 
     fn question(&self) -> Option<Seq> {
-        self.open.iter().find(|(_, order)| matches!(order, Event::QuestionAsked(_))).map(|(seq, _)| *seq)
+        self.open
+            .iter()
+            .find(|(_, order)| matches!(order, Event::Order(Order::QuestionAsked(_))))
+            .map(|(seq, _)| *seq)
     }
 
     // ---- reports
 
     fn reported(&mut self, entry: &'a Entry) -> Kept {
         self.paused = match entry.event {
-            Event::RunPaused(_) => true,
-            Event::RunResumed(_) => false,
+            Event::Report(Report::RunPaused(_)) => true,
+            Event::Report(Report::RunResumed(_)) => false,
             _ => self.paused,
         };
         if let Some(order) = entry.event.answers()
-            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !matches!(entry.event, Event::Report(Report::QuestionDeferred(_)))
         {
             let order = self.open.remove(&order).ok_or("open")?;
             match (order, &entry.event) {
-                (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+                (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentComplete(complete))) => {
                     self.completed.push(entry.seq);
                     self.served(start, complete.start_seq);
                     self.complete(start, &complete.answer, complete.change.as_ref());
                 }
-                (Event::AgentStart(start), Event::AgentFailed(failed)) => self.failed(entry, start, failed),
-                (Event::AgentStart(start), Event::AgentTimeout(failed)) => {
+                (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentFailed(failed))) => {
+                    self.failed(entry, start, failed);
+                }
+                (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentTimeout(failed))) => {
                     self.failed(entry, start, &failed.0);
                 }
-                (Event::AgentStart(start), Event::AgentLost(_)) => {
+                (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentLost(_))) => {
                     self.cycle.for_tests -= u32::from(start.purpose == Purpose::Tests);
                     self.cycle.for_fix -= u32::from(start.purpose == Purpose::Fix);
                 }
-                (Event::TestsStart(start), Event::TestsDone(done)) => {
+                (Event::Order(Order::TestsStart(start)), Event::Report(Report::TestsDone(done))) => {
                     holds(start.tree == done.tree, "what was tested is what was to be tested")?;
                     match (start.post_merge, done.result) {
                         (false, Tested::Passed) => self.landing.passed = Some(&done.tree),
@@ -237,30 +243,33 @@ impl<'a> Auditor<'a> {
                         }
                     }
                 }
-                (_, Event::HookDone(done)) => {
+                (_, Event::Report(Report::HookDone(done))) => {
                     self.hooks.insert(done.point, done.ok);
                 }
-                (_, Event::MergeBuilt(built)) => {
+                (_, Event::Report(Report::MergeBuilt(built))) => {
                     self.landing.candidate = match &built.built {
                         Built::Candidate { old, commit, tree } => Some((old, commit, tree)),
                         _ => None,
                     };
                     self.landing.together = !built.chain.is_empty();
                 }
-                (Event::MergeStart(start), Event::RunMerged(merged)) => {
+                (Event::Order(Order::MergeStart(start)), Event::Report(Report::RunMerged(merged))) => {
                     let with = start.with.as_ref().ok_or("a run lands by an intent, or with another run")?;
                     holds(with.commit == merged.commit, "run.merged has the commit of the other's landing")?;
                     holds(self.landed.is_none(), "never two merges without a revert between")?;
                     self.landed = Some(&merged.commit);
                 }
-                (Event::MergeIntent(intent), Event::RunMerged(merged)) => {
+                (Event::Order(Order::MergeIntent(intent)), Event::Report(Report::RunMerged(merged))) => {
                     holds(intent.new == merged.commit, "run.merged has the commit of its intent")?;
                     holds(self.landed.is_none(), "never two merges without a revert between")?;
                     self.landed = Some(&merged.commit);
                 }
-                (_, Event::RunReverted(_)) => self.landed = None,
-                (_, Event::RevertRefused(_)) => self.revert_refused = true,
-                (Event::QuestionAsked(question), Event::QuestionAnswered(answered)) => {
+                (_, Event::Report(Report::RunReverted(_))) => self.landed = None,
+                (_, Event::Report(Report::RevertRefused(_))) => self.revert_refused = true,
+                (
+                    Event::Order(Order::QuestionAsked(question)),
+                    Event::Report(Report::QuestionAnswered(answered)),
+                ) => {
                     self.reopened(false);
                     self.words(question, &answered.text);
                 }
@@ -268,19 +277,19 @@ impl<'a> Auditor<'a> {
             }
         }
         match &entry.event {
-            Event::RunStart(start) => {
+            Event::Report(Report::RunStart(start)) => {
                 self.request = Some(start);
                 self.workflow = Some(start.workflow);
                 self.max_cycles = start.max_cycles;
                 self.anchor = entry.seq;
             }
-            Event::SessionStart(session) => {
+            Event::Report(Report::SessionStart(session)) => {
                 holds(session.fence > self.session.map_or(0, |before| before.fence), "fences rise")?;
                 self.session = Some(session);
                 self.attended = session.attended;
             }
-            Event::QuestionDeferred(_) => self.attended = false,
-            Event::RunContinued(continued) => {
+            Event::Report(Report::QuestionDeferred(_)) => self.attended = false,
+            Event::Report(Report::RunContinued(continued)) => {
                 self.reopened(true);
                 self.max_cycles = self.max_cycles.max(self.cycle.number) + continued.cycles;
                 self.alone_and_failing = 0;
@@ -310,17 +319,17 @@ impl<'a> Auditor<'a> {
                 }
                 self.landing = Landing::default();
             }
-            Event::MergeRequested(_) => {
+            Event::Report(Report::MergeRequested(_)) => {
                 self.reopened(true);
                 self.landing = Landing { requested: true, ..Landing::default() };
                 self.wish = self.work.is_some();
             }
-            Event::RunDiscarded(_) => {
+            Event::Report(Report::RunDiscarded(_)) => {
                 self.reopened(true);
                 self.open.clear();
                 self.discarded = true;
             }
-            Event::RunReentered(reentered) => {
+            Event::Report(Report::RunReentered(reentered)) => {
                 self.reopened(true);
                 self.open.clear();
                 self.alone_and_failing = 0;
@@ -352,7 +361,7 @@ impl<'a> Auditor<'a> {
         // Whoever comes back gets one more chance for each time a person says so.
         self.limited.values_mut().for_each(|limited| limited.again.clear());
         if withdraws {
-            self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+            self.open.retain(|_, order| !matches!(order, Event::Order(Order::QuestionAsked(_))));
         }
     }
 
@@ -461,27 +470,28 @@ impl<'a> Auditor<'a> {
 
     fn ordered(&mut self, entry: &'a Entry) -> Kept {
         holds(self.ended.is_none(), "nothing is ordered after the end without a person's act")?;
-        let last_hook =
-            matches!(&entry.event, Event::HookStart(hook) if hook.point == HookPoint::RunComplete);
+        let last_hook = matches!(&entry.event, Event::Order(Order::HookStart(hook)) if hook.point == HookPoint::RunComplete);
         holds(!self.discarded || last_hook, "nothing is ordered for what was thrown away")?;
         holds(self.broke.is_none() || last_hook, "nothing is ordered after a break")?;
         holds(self.question().is_none() || last_hook, "nothing is ordered while a question is open")?;
         holds(
-            self.open.values().all(|order| matches!(order, Event::AgentStart(_) | Event::QuestionAsked(_))),
+            self.open
+                .values()
+                .all(|order| matches!(order, Event::Order(Order::AgentStart(_) | Order::QuestionAsked(_)))),
             "one thing at a time",
         )?;
         match &entry.event {
-            Event::AgentStart(start) => {
+            Event::Order(Order::AgentStart(start)) => {
                 holds(self.broke.is_none(), "nobody is sent after a break")?;
                 self.sent(entry, start)
             }
-            Event::QuestionAsked(question) => self.asked(question),
-            Event::HookStart(hook) => {
+            Event::Order(Order::QuestionAsked(question)) => self.asked(question),
+            Event::Order(Order::HookStart(hook)) => {
                 let asked = self.request()?.config.hooks.iter().any(|wanted| wanted.point == hook.point);
                 holds(asked, "hooks are configured")?;
                 holds(!self.hooks.contains_key(&hook.point), "a hook runs once")
             }
-            Event::MergeStart(start) => {
+            Event::Order(Order::MergeStart(start)) => {
                 self.wish = false;
                 let agreed = self.landing.requested || self.landing.yes;
                 holds(agreed || self.cycle.boundary == Some(NextAction::Merge), "landing needs an approval")?;
@@ -497,13 +507,13 @@ impl<'a> Auditor<'a> {
                 self.hooks.remove(&HookPoint::PreMerge);
                 Ok(())
             }
-            Event::TestsStart(start) => {
+            Event::Order(Order::TestsStart(start)) => {
                 let tree = self.landing.candidate.map(|(_, _, tree)| tree);
                 holds(tree == Some(&start.tree), "the merged tree is tested, nothing else")?;
                 holds(start.post_merge == self.landed.is_some(), "the second net is after the landing")
             }
-            Event::MergeIntent(intent) => self.intent(intent),
-            Event::RevertIntent(intent) => {
+            Event::Order(Order::MergeIntent(intent)) => self.intent(intent),
+            Event::Order(Order::RevertIntent(intent)) => {
                 holds(self.landed == Some(&intent.landed), "only our own merge is taken back")?;
                 holds(self.landing.red_after, "a merge is taken back for red tests only")
             }
@@ -767,7 +777,7 @@ impl<'a> Auditor<'a> {
     fn decided(&mut self, entry: &'a Entry) -> Kept {
         holds(self.ended.is_none(), "nothing is decided after the end without a person's act")?;
         match &entry.event {
-            Event::PhaseTransition(transition) => {
+            Event::Decision(Decision::PhaseTransition(transition)) => {
                 if !self.completed.is_empty() {
                     holds(entry.parent == self.completed, "a transition fans in what was completed")?;
                 }
@@ -786,7 +796,7 @@ impl<'a> Auditor<'a> {
                 self.landing = Landing::default();
                 Ok(())
             }
-            Event::WorkflowEscalated(escalated) => {
+            Event::Decision(Decision::WorkflowEscalated(escalated)) => {
                 let from_to = (escalated.from, escalated.to) == (Workflow::Fast, Workflow::Standard);
                 holds(
                     from_to && self.workflow == Some(Workflow::Fast),
@@ -813,7 +823,7 @@ impl<'a> Auditor<'a> {
                 self.max_cycles = self.max_cycles.max(escalated.max_cycles);
                 Ok(())
             }
-            Event::AgentSkipped(skipped) => {
+            Event::Decision(Decision::AgentSkipped(skipped)) => {
                 let name = skipped.archetype.as_str();
                 if name == "mini-explorer" {
                     let failed = self.cycle.last_failure.contains_key("explorer");
@@ -830,7 +840,7 @@ impl<'a> Auditor<'a> {
                 }
                 self.spared()
             }
-            Event::ReviewVerdict(verdict) => {
+            Event::Decision(Decision::ReviewVerdict(verdict)) => {
                 let name = verdict.archetype.as_str();
                 let review = self.review(name).ok_or("a verdict follows a review")?;
                 let critical = review.findings.iter().any(|finding| finding.severity == Severity::Critical);
@@ -842,7 +852,7 @@ impl<'a> Auditor<'a> {
                     "one verdict for one review",
                 )
             }
-            Event::EvidenceDowngrade(down) => {
+            Event::Decision(Decision::EvidenceDowngrade(down)) => {
                 let name = down.archetype.as_str();
                 let review = self.review(name).ok_or("a downgrade follows a review")?;
                 let finding =
@@ -850,7 +860,7 @@ impl<'a> Auditor<'a> {
                 holds(finding.severity == down.from && !founded(finding), "what has evidence counts")?;
                 holds(self.cycle.downgraded.insert((name, down.index)), "one downgrade for one finding")
             }
-            Event::FindingRaised(raised) => {
+            Event::Decision(Decision::FindingRaised(raised)) => {
                 let seen =
                     self.work.is_some_and(|work| work.signs.seen.iter().any(|seen| seen.sign == raised.sign));
                 let red = raised.sign == Sign::TestsFailing
@@ -878,16 +888,16 @@ impl<'a> Auditor<'a> {
                 }
                 Ok(())
             }
-            Event::FixApplied(fix) => {
+            Event::Decision(Decision::FixApplied(fix)) => {
                 self.fixes += 1;
                 holds(self.cycle.fixed.insert(&fix.finding), "a fix is counted once")
             }
-            Event::CycleBoundary(boundary) => {
+            Event::Decision(Decision::CycleBoundary(boundary)) => {
                 (self.anchor, self.completed) = (entry.seq, Vec::new());
                 self.together = None;
                 self.boundary(boundary)
             }
-            Event::ShadowDetected(seen) => {
+            Event::Decision(Decision::ShadowDetected(seen)) => {
                 let who = if seen.archetype == SYSTEM { &seen.target } else { &seen.archetype };
                 let anew = matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace)
                     || (seen.action == ShadowAction::Escalate && seen.archetype != SYSTEM);
@@ -900,8 +910,10 @@ impl<'a> Auditor<'a> {
                 self.research_over |= seen.shadow == "analysis_paralysis";
                 Ok(())
             }
-            Event::PolicyCheckpoint(_) => holds(self.open.is_empty(), "a checkpoint is between steps"),
-            Event::WiggumBreak(stop) => {
+            Event::Decision(Decision::PolicyCheckpoint(_)) => {
+                holds(self.open.is_empty(), "a checkpoint is between steps")
+            }
+            Event::Decision(Decision::WiggumBreak(stop)) => {
                 holds(self.broke.is_none(), "one break for one end")?;
                 self.broke = Some((stop.trigger, stop.hardness));
                 // A checkpoint lies between a boundary and the cycle it asks for, and may say that there is none.
@@ -910,8 +922,8 @@ impl<'a> Auditor<'a> {
                 }
                 Ok(())
             }
-            Event::RunComplete(complete) => self.completed_run(complete),
-            Event::DecisionPoint(point) => {
+            Event::Decision(Decision::RunComplete(complete)) => self.completed_run(complete),
+            Event::Decision(Decision::DecisionPoint(point)) => {
                 if point.rule == "C6" {
                     holds(
                         !self.request()?.config.agents.fallback.is_empty(),
@@ -1063,7 +1075,7 @@ impl<'a> Auditor<'a> {
         )?;
         holds(complete.question.is_none() || !self.attended, "a person who is there is waited for")?;
         holds(
-            self.open.values().all(|order| matches!(order, Event::QuestionAsked(_))),
+            self.open.values().all(|order| matches!(order, Event::Order(Order::QuestionAsked(_)))),
             "nobody is out at the end",
         )?;
         let hook = request.config.hooks.iter().any(|hook| hook.point == HookPoint::RunComplete);
@@ -1128,20 +1140,20 @@ fn founded(finding: &Finding) -> bool {
 fn fits(order: &Event, report: &Event) -> bool {
     matches!(
         (order, report),
-        (Event::AgentStart(_), Event::AgentComplete(_))
-            | (Event::AgentStart(_), Event::AgentFailed(_))
-            | (Event::AgentStart(_), Event::AgentTimeout(_))
-            | (Event::AgentStart(_), Event::AgentLost(_))
-            | (Event::MergeStart(_), Event::MergeBuilt(_))
-            | (Event::MergeStart(_), Event::RunMerged(_))
-            | (Event::TestsStart(_), Event::TestsDone(_))
-            | (Event::HookStart(_), Event::HookDone(_))
-            | (Event::MergeIntent(_), Event::RunMerged(_))
-            | (Event::MergeIntent(_), Event::MergeRefused(_))
-            | (Event::RevertIntent(_), Event::RunReverted(_))
-            | (Event::RevertIntent(_), Event::RevertRefused(_))
-            | (Event::QuestionAsked(_), Event::QuestionAnswered(_))
-            | (Event::QuestionAsked(_), Event::QuestionDeferred(_))
+        (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentComplete(_)))
+            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentFailed(_)))
+            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentTimeout(_)))
+            | (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentLost(_)))
+            | (Event::Order(Order::MergeStart(_)), Event::Report(Report::MergeBuilt(_)))
+            | (Event::Order(Order::MergeStart(_)), Event::Report(Report::RunMerged(_)))
+            | (Event::Order(Order::TestsStart(_)), Event::Report(Report::TestsDone(_)))
+            | (Event::Order(Order::HookStart(_)), Event::Report(Report::HookDone(_)))
+            | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::RunMerged(_)))
+            | (Event::Order(Order::MergeIntent(_)), Event::Report(Report::MergeRefused(_)))
+            | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RunReverted(_)))
+            | (Event::Order(Order::RevertIntent(_)), Event::Report(Report::RevertRefused(_)))
+            | (Event::Order(Order::QuestionAsked(_)), Event::Report(Report::QuestionAnswered(_)))
+            | (Event::Order(Order::QuestionAsked(_)), Event::Report(Report::QuestionDeferred(_)))
     )
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archeflow_core::event::{
-    AgentStart, CycleBoundary, Entry, Event, EvidenceDone, EvidenceStart, NextAction, ReviewOpened,
-    RunComplete, RunStart, ShadowDetected,
+    AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDone, EvidenceStart, NextAction, Order,
+    Report, ReviewOpened, RunComplete, RunStart, ShadowDetected,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Finding, Phase, Reason, Role, RunStatus, Seq, Severity, ShadowAction, Sign, Status,
@@ -45,13 +45,15 @@ pub(crate) fn read(log: &[Entry], seen: &mut BTreeMap<String, u32>) {
     let mut note = |what: &str| *seen.entry(what.to_owned()).or_default() += 1;
     for entry in log {
         match &entry.event {
-            Event::EvidenceDone(done) => {
+            Event::Report(Report::EvidenceDone(done)) => {
                 note(if done.change.exit == Some(0) { "tried and refuted" } else { "tried and fails" });
                 if done.base.is_some() {
                     note("tried on the base");
                 }
             }
-            Event::PhaseTransition(transition) if transition.cycle > 1 => note("several parts"),
+            Event::Decision(Decision::PhaseTransition(transition)) if transition.cycle > 1 => {
+                note("several parts");
+            }
             _ => {}
         }
     }
@@ -93,53 +95,54 @@ struct Part<'a> {
 impl<'a> Auditor<'a> {
     fn line(&mut self, entry: &'a Entry) -> Kept {
         if let Some(order) = entry.event.answers()
-            && !matches!(entry.event, Event::QuestionDeferred(_))
+            && !matches!(entry.event, Event::Report(Report::QuestionDeferred(_)))
         {
             let Some(order) = self.open.remove(&order) else { return Ok(()) };
             return self.answered(order, &entry.event);
         }
         match &entry.event {
-            Event::RunStart(start) => self.request = Some(start),
-            Event::ReviewOpened(opened) => self.opened = Some(opened),
-            Event::AgentStart(start) => {
+            Event::Report(Report::RunStart(start)) => self.request = Some(start),
+            Event::Report(Report::ReviewOpened(opened)) => self.opened = Some(opened),
+            Event::Order(Order::AgentStart(start)) => {
                 self.open.insert(entry.seq, &entry.event);
                 return self.sent(start);
             }
-            Event::EvidenceStart(start) => {
+            Event::Order(Order::EvidenceStart(start)) => {
                 self.open.insert(entry.seq, &entry.event);
                 return self.tries(start);
             }
-            Event::HookStart(_) | Event::QuestionAsked(_) => {
-                self.quiet &= matches!(entry.event, Event::HookStart(_));
+            Event::Order(Order::HookStart(_) | Order::QuestionAsked(_)) => {
+                self.quiet &= matches!(entry.event, Event::Order(Order::HookStart(_)));
                 self.open.insert(entry.seq, &entry.event);
             }
-            Event::MergeStart(_)
-            | Event::MergeIntent(_)
-            | Event::RevertIntent(_)
-            | Event::TestsStart(_)
-            | Event::FixApplied(_)
-            | Event::WorkflowEscalated(_) => {
+            Event::Order(Order::MergeStart(_) | Order::MergeIntent(_))
+            | Event::Order(Order::RevertIntent(_) | Order::TestsStart(_))
+            | Event::Decision(Decision::FixApplied(_) | Decision::WorkflowEscalated(_)) => {
                 return Err("a review lands nothing and makes nothing".to_owned());
             }
-            Event::PhaseTransition(transition) => return self.enters(transition.to, transition.cycle),
-            Event::AgentSkipped(skipped) => {
+            Event::Decision(Decision::PhaseTransition(transition)) => {
+                return self.enters(transition.to, transition.cycle);
+            }
+            Event::Decision(Decision::AgentSkipped(skipped)) => {
                 self.quiet = false;
                 self.part.skipped.insert(&skipped.archetype);
                 self.missed.insert(&skipped.archetype);
             }
-            Event::EvidenceDowngrade(down) => {
+            Event::Decision(Decision::EvidenceDowngrade(down)) => {
                 self.part.downgraded.insert((&down.archetype, down.index));
             }
-            Event::FindingRaised(raised) => self.part.raised.push((raised.sign, &raised.finding)),
-            Event::ShadowDetected(seen) => self.shadow(seen),
-            Event::DecisionPoint(point) if point.rule == "AF-138" => {
+            Event::Decision(Decision::FindingRaised(raised)) => {
+                self.part.raised.push((raised.sign, &raised.finding));
+            }
+            Event::Decision(Decision::ShadowDetected(seen)) => self.shadow(seen),
+            Event::Decision(Decision::DecisionPoint(point)) if point.rule == "AF-138" => {
                 if let Some(answer) = self.part.set_aside.remove(point.archetype.as_str()) {
                     self.part.answers.insert(&point.archetype, answer);
                 }
             }
-            Event::CycleBoundary(boundary) => return self.concludes(boundary),
-            Event::RunComplete(complete) => return self.ends(complete),
-            Event::RunContinued(_) => {
+            Event::Decision(Decision::CycleBoundary(boundary)) => return self.concludes(boundary),
+            Event::Decision(Decision::RunComplete(complete)) => return self.ends(complete),
+            Event::Report(Report::RunContinued(_)) => {
                 self.meddled();
                 self.part.answers.retain(|_, answer| asks_nothing(answer));
                 for (name, answer) in std::mem::take(&mut self.part.set_aside) {
@@ -147,8 +150,10 @@ impl<'a> Auditor<'a> {
                 }
             }
             // Neither means anything to a review.
-            Event::MergeRequested(_) | Event::RunReentered(_) => (self.quiet, self.ended) = (false, false),
-            Event::RunDiscarded(_) => {
+            Event::Report(Report::MergeRequested(_) | Report::RunReentered(_)) => {
+                (self.quiet, self.ended) = (false, false);
+            }
+            Event::Report(Report::RunDiscarded(_)) => {
                 self.meddled();
                 self.open.clear();
             }
@@ -159,7 +164,7 @@ impl<'a> Auditor<'a> {
 
     fn meddled(&mut self) {
         (self.quiet, self.ended) = (false, false);
-        self.open.retain(|_, order| !matches!(order, Event::QuestionAsked(_)));
+        self.open.retain(|_, order| !matches!(order, Event::Order(Order::QuestionAsked(_))));
     }
 
     fn shadow(&mut self, seen: &'a ShadowDetected) {
@@ -228,17 +233,20 @@ impl<'a> Auditor<'a> {
 
     fn answered(&mut self, order: &'a Event, report: &'a Event) -> Kept {
         match (order, report) {
-            (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+            (Event::Order(Order::AgentStart(start)), Event::Report(Report::AgentComplete(complete))) => {
                 self.quiet &= asks_nothing(&complete.answer);
                 self.forget(&start.archetype);
                 self.part.set_aside.remove(start.archetype.as_str());
                 self.part.answers.insert(&start.archetype, &complete.answer);
             }
-            (Event::AgentStart(_), Event::AgentLost(_)) => {}
-            (Event::EvidenceStart(start), Event::EvidenceDone(done)) => {
+            (Event::Order(Order::AgentStart(_)), Event::Report(Report::AgentLost(_))) => {}
+            (Event::Order(Order::EvidenceStart(start)), Event::Report(Report::EvidenceDone(done))) => {
                 self.part.tried.insert((&start.archetype, start.index), done);
             }
-            (Event::QuestionAsked(question), Event::QuestionAnswered(answered)) => {
+            (
+                Event::Order(Order::QuestionAsked(question)),
+                Event::Report(Report::QuestionAnswered(answered)),
+            ) => {
                 self.ended = false;
                 let name = question.archetype.as_str();
                 let text = answered.text.trim().to_lowercase();
@@ -261,7 +269,7 @@ impl<'a> Auditor<'a> {
                     }
                 }
             }
-            _ => self.quiet &= matches!(report, Event::HookDone(done) if done.ok),
+            _ => self.quiet &= matches!(report, Event::Report(Report::HookDone(done)) if done.ok),
         }
         Ok(())
     }

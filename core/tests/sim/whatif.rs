@@ -1,7 +1,7 @@
 //! What-if over simulated runs: without a change nothing differs, with a change that does not matter nothing differs
 //! either, and what is said to be known is what happens when the same world is lived through under the other policy.
 
-use archeflow_core::event::{Entry, Event, RunStart};
+use archeflow_core::event::{Decision, Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Severity, Workflow, ZeroPolicy};
 use archeflow_core::projections::replay::whatif::{Change, End, WhatIf, refold};
 use archeflow_core::projections::replay::{rulebook, timeline};
@@ -15,7 +15,7 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 250 } else { 5_000 };
 
 fn started(log: &[Entry]) -> RunStart {
     match &log[0].event {
-        Event::RunStart(start) => (**start).clone(),
+        Event::Report(Report::RunStart(start)) => (**start).clone(),
         other => unreachable!("a log begins with its request, not with {}", other.name()),
     }
 }
@@ -62,7 +62,8 @@ fn af_180_a_change_that_does_not_matter_changes_nothing() {
             start.config.costs.warn_at_percent += 1;
             start.config_hash.push('x');
         });
-        let timed_out = life.log.iter().any(|entry| matches!(entry.event, Event::AgentTimeout(_)));
+        let timed_out =
+            life.log.iter().any(|entry| matches!(entry.event, Event::Report(Report::AgentTimeout(_))));
         if !timed_out {
             assert_eq!(same.differences, [], "seed {seed}");
             assert_eq!(same.used, same.facts, "seed {seed}");
@@ -83,7 +84,7 @@ fn af_196_every_decision_has_a_rule_that_is_written_somewhere() {
 /// The first end of a run.
 fn first_end(log: &[Entry]) -> Option<Outcome> {
     log.iter().find_map(|entry| match &entry.event {
-        Event::RunComplete(complete) => Some(complete.outcome()),
+        Event::Decision(Decision::RunComplete(complete)) => Some(complete.outcome()),
         _ => None,
     })
 }
@@ -107,7 +108,10 @@ fn af_180_what_is_said_to_be_known_is_what_happens() {
         for seed in 0..SEEDS {
             let recorded = Life::live(World::new(seed), Schedule::Calm).0;
             // What people do when a run has ended depends on how it did.
-            let ended = recorded.log.iter().position(|entry| matches!(entry.event, Event::RunComplete(_)));
+            let ended = recorded
+                .log
+                .iter()
+                .position(|entry| matches!(entry.event, Event::Decision(Decision::RunComplete(_))));
             let log = &recorded.log[..ended.map_or(recorded.log.len(), |at| at + 1)];
             let result = what_if(log, alter);
             let mut world = World::new(seed);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Companion, Event,
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Artifact, Base, Built, Chosen, Companion,
     EvidenceDone, EvidenceStart, Failure, HookDone, Imported, LeftOut, Link, LoopOpened, MergeBuilt,
-    MergeRefused, MergeRequested, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind, Ran,
-    Refusal, RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged, RunReentered,
-    RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
+    MergeRefused, MergeRequested, Order, QuestionAnswered, QuestionAsked, QuestionDeferred, QuestionKind,
+    Ran, Refusal, Report, RevertRefused, ReviewOpened, RunComplete, RunContinued, RunDiscarded, RunMerged,
+    RunReentered, RunReverted, RunStart, Session, SessionStart, Tested, TestsDone, Together,
 };
 use archeflow_core::model::{
     AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
@@ -53,7 +53,7 @@ struct Mood {
 
 /// What a person does with an open question.
 pub(crate) enum Reply {
-    Says(Event),
+    Says(Report),
     LeavesItOpen,
 }
 
@@ -142,13 +142,13 @@ impl World {
     }
 
     /// What is reported once, after the first session began.
-    pub(crate) fn opening(&self) -> Option<Event> {
-        let review = self.opened.clone().map(Event::from);
-        review.or_else(|| self.agent_loop.clone().map(Event::from))
+    pub(crate) fn opening(&self) -> Option<Report> {
+        let review = self.opened.clone().map(Report::from);
+        review.or_else(|| self.agent_loop.clone().map(Report::from))
     }
 
     /// Some people stop a loop in the midst of it.
-    pub(crate) fn stop(&self, ledger: &Ledger) -> Option<Event> {
+    pub(crate) fn stop(&self, ledger: &Ledger) -> Option<Report> {
         self.agent_loop.as_ref()?;
         super::loops::stop(self, ledger)
     }
@@ -173,9 +173,9 @@ impl World {
     }
 
     /// What comes of an order that is not a question.
-    pub(crate) fn answer(&self, ledger: &Ledger, seq: Seq, order: &Event) -> Event {
+    pub(crate) fn answer(&self, ledger: &Ledger, seq: Seq, order: &Order) -> Report {
         match order {
-            Event::AgentStart(start) => {
+            Order::AgentStart(start) => {
                 let nth = ledger.attempts.get(&(start.cycle, start.archetype.clone())).copied().unwrap_or(0);
                 self.agent(seq, start, nth)
             }
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    pub(crate) fn agent(&self, seq: Seq, start: &AgentStart, nth: u64) -> Event {
+    pub(crate) fn agent(&self, seq: Seq, start: &AgentStart, nth: u64) -> Report {
         let key = [u64::from(start.cycle), word(&start.archetype), nth];
         let provider = &mut self.chance("provider", &key);
         if provider.percent(self.mood.provider) {
@@ -366,10 +366,10 @@ impl World {
         }
     }
 
-    fn machine(&self, ledger: &Ledger, seq: Seq, order: &Event) -> Event {
+    fn machine(&self, ledger: &Ledger, seq: Seq, order: &Order) -> Report {
         let at = |name: &'static str| self.chance(name, &[ledger.count(name)]);
         match order {
-            Event::MergeStart(start) => {
+            Order::MergeStart(start) => {
                 let chance =
                     &mut self.chance("merge.built", &[ledger.count("merge.built"), word(&start.work)]);
                 let fails = chance.percent(self.mood.git);
@@ -402,7 +402,7 @@ impl World {
                 let (chain, left_out) = taken_along(chance, &start.before);
                 MergeBuilt { start_seq: seq, built, chain, left_out }.into()
             }
-            Event::TestsStart(start) => {
+            Order::TestsStart(start) => {
                 let mut chance = at("tests.done");
                 let result = match chance.percent(self.mood.red) {
                     true => chance.pick(&[Tested::Failed, Tested::Failed, Tested::TimedOut, Tested::Broken]),
@@ -419,15 +419,15 @@ impl World {
                 }
                 .into()
             }
-            Event::LoopAppend(_) | Event::BatteryStart(_) | Event::LoopArchive(_) => {
+            Order::LoopAppend(_) | Order::BatteryStart(_) | Order::LoopArchive(_) => {
                 super::loops::performed(self, ledger, seq, order)
             }
-            Event::EvidenceStart(start) => tried(self.seed, seq, start).into(),
-            Event::HookStart(start) => {
+            Order::EvidenceStart(start) => tried(self.seed, seq, start).into(),
+            Order::HookStart(start) => {
                 let ok = !at("hook.done").percent(25);
                 HookDone { start_seq: seq, point: start.point, ok, reason: "exit 1".to_owned() }.into()
             }
-            Event::MergeIntent(intent) => {
+            Order::MergeIntent(intent) => {
                 let tries = ledger.count("run.merged") + ledger.count("merge.refused");
                 let mut chance = self.chance("landing", &[tries]);
                 if chance.percent(self.mood.git) {
@@ -452,7 +452,7 @@ impl World {
                 }
                 .into()
             }
-            Event::RevertIntent(_) => {
+            Order::RevertIntent(_) => {
                 let mut chance = at("run.reverted");
                 match chance.percent(80) {
                     true => RunReverted { start_seq: seq, commit: format!("r{:x}", chance.next()) }.into(),
@@ -479,7 +479,7 @@ impl World {
     }
 
     /// What a person does with a run that has ended. Nobody touches what has landed or was thrown away.
-    pub(crate) fn person(&self, ledger: &Ledger, complete: &RunComplete, worked: bool) -> Option<Event> {
+    pub(crate) fn person(&self, ledger: &Ledger, complete: &RunComplete, worked: bool) -> Option<Report> {
         let mut chance = self.chance("person", &[ledger.acts]);
         if ledger.acts >= 8 || ledger.landed.is_some() || complete.reason == Reason::Discarded {
             return None;
@@ -581,7 +581,7 @@ fn continued(chance: &mut Chance, ledger: &Ledger, cycles: u32) -> RunContinued 
     RunContinued { cycles, accept, ..RunContinued::default() }
 }
 
-fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Event {
+fn answered(chance: &mut Chance, seq: Seq, kind: QuestionKind) -> Report {
     let text = match kind {
         QuestionKind::Merge | QuestionKind::DryRun => chance.pick(&["yes", "Y", "ok", "no", "what?", ""]),
         QuestionKind::LowConfidence => chance.pick(&["proceed", " Proceed ", "it is about logging", "yes"]),
@@ -669,7 +669,7 @@ fn accounts(chance: &mut Chance, policy: &mut Policy) {
     policy.retries.jitter_percent = chance.pick(&[0, 20, 100]);
 }
 
-fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Event {
+fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Report {
     let mut kinds = vec![
         Failure::Exit,
         Failure::Exit,

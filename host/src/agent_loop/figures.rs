@@ -1,6 +1,6 @@
 //! Figures over all loops of a repository (PJ-64..PJ-68), from their logs. What they should be is decided in the core.
 
-use archeflow_core::event::{Entry, Event};
+use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::model::{LoopState, TurnEvent};
 use archeflow_core::rules::agent_loop::metrics::Tally;
 
@@ -36,7 +36,7 @@ impl Figures {
         let mut tally = self.tally;
         let (mut state, mut paused, mut passed_at) = (LoopState::Idle, false, None);
         for entry in entries {
-            let Event::LoopTurn(turn) = &entry.event else { continue };
+            let Event::Decision(Decision::LoopTurn(turn)) = &entry.event else { continue };
             let Some(heard) = turn.heard else { continue };
             state = turn.to;
             paused |= state == LoopState::Paused;

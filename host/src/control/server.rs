@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,20 +26,29 @@ const WRITE: Duration = Duration::from_secs(5);
 const REPLY: Duration = Duration::from_secs(30);
 /// Between two requests that reach the driver: a flood must not fill the journal.
 const BETWEEN: Duration = Duration::from_millis(20);
+/// How often a connection that waits for a reply looks whether the run is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// At the end of a run, replies that are on their way have this long to be written.
+const LAST_REPLIES: Duration = Duration::from_secs(2);
 
 /// Listens until dropped.
 #[derive(Debug)]
 pub struct Server {
     path: PathBuf,
-    over: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 }
 
 /// What all connections share.
-struct Desk {
+#[derive(Debug)]
+struct Shared {
     post: Sender<Message>,
     open: AtomicUsize,
-    /// One request at a time reaches the driver.
-    turn: Mutex<()>,
+    /// Requests whose reply is not written yet.
+    unanswered: AtomicUsize,
+    /// One request at a time reaches the driver; this is when the last one did.
+    turn: Mutex<Option<Instant>>,
+    /// The run is driven no longer.
+    over: AtomicBool,
 }
 
 /// Opens the socket of a run. The caller holds the run's journal, so a socket of that name belongs to a process that
@@ -54,66 +63,80 @@ pub fn serve(path: &Path, post: Sender<Message>) -> io::Result<Server> {
     let listener = UnixListener::bind(path)?;
     // Nobody else can enter the folder in between.
     set_mode(path, 0o600)?;
-    let over = Arc::new(AtomicBool::new(false));
-    let server = Server { path: path.to_owned(), over: Arc::clone(&over) };
-    let desk = Arc::new(Desk { post, open: AtomicUsize::new(0), turn: Mutex::new(()) });
-    thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &desk, &over))?;
+    let shared = Arc::new(Shared {
+        post,
+        open: AtomicUsize::new(0),
+        unanswered: AtomicUsize::new(0),
+        turn: Mutex::new(None),
+        over: AtomicBool::new(false),
+    });
+    let server = Server { path: path.to_owned(), shared: Arc::clone(&shared) };
+    thread::Builder::new().name("control".into()).spawn(move || accept(&listener, &shared))?;
     Ok(server)
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.shared.over.store(true, Ordering::SeqCst);
         // Wakes the thread that accepts.
         let _ = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
+        // The program may end now, and with it the threads: whoever asked for the stop should hear that it was heard.
+        let until = Instant::now() + LAST_REPLIES;
+        while self.shared.unanswered.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
-fn accept(listener: &UnixListener, desk: &Arc<Desk>, over: &AtomicBool) {
+fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
-        if over.load(Ordering::SeqCst) {
+        if shared.over.load(Ordering::SeqCst) {
             return;
         }
         match stream {
-            Ok(stream) => receive(stream, desk),
+            Ok(stream) => receive(stream, shared),
             // No more file descriptors, for example: it may get better.
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
 }
 
-fn receive(mut stream: UnixStream, desk: &Arc<Desk>) {
-    if desk.open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
-        desk.open.fetch_sub(1, Ordering::SeqCst);
+fn receive(mut stream: UnixStream, shared: &Arc<Shared>) {
+    if shared.open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
+        shared.open.fetch_sub(1, Ordering::SeqCst);
         let _ = stream.set_nonblocking(true);
         let _ = stream.write(reply_line(&Err(Refusal::TooMany)).as_bytes());
         return;
     }
-    let shared = Arc::clone(desk);
+    let own = Arc::clone(shared);
     let serve = move || {
         // A client that hangs up or falls silent only ends its own connection.
-        let _ = converse(&mut stream, &shared);
-        shared.open.fetch_sub(1, Ordering::SeqCst);
+        let _ = converse(&mut stream, &own);
+        own.open.fetch_sub(1, Ordering::SeqCst);
     };
     if thread::Builder::new().name("steering".into()).spawn(serve).is_err() {
-        desk.open.fetch_sub(1, Ordering::SeqCst);
+        shared.open.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn converse(stream: &mut UnixStream, desk: &Desk) -> io::Result<()> {
+fn converse(stream: &mut UnixStream, shared: &Shared) -> io::Result<()> {
     stream.set_write_timeout(Some(WRITE))?;
     if let Some(refusal) = may_not_steer(stream) {
         return stream.write_all(reply_line(&Err(refusal)).as_bytes());
     }
     let mut rest = Vec::new();
     for _ in 0..REQUESTS_PER_CONNECTION {
-        let reply = match read_line(stream, &mut rest)? {
-            NextLine::Line(line) => Request::parse(&line).and_then(|request| desk.ask(request)),
+        let line = match read_line(stream, &mut rest)? {
+            NextLine::Line(line) => Ok(line),
             NextLine::TooLong => Err(Refusal::TooLong),
             NextLine::End => return Ok(()),
         };
-        stream.write_all(reply_line(&reply).as_bytes())?;
+        shared.unanswered.fetch_add(1, Ordering::SeqCst);
+        let reply = line.and_then(|line| Request::parse(&line)).and_then(|request| shared.ask(request));
+        let written = stream.write_all(reply_line(&reply).as_bytes());
+        shared.unanswered.fetch_sub(1, Ordering::SeqCst);
+        written?;
         if reply == Err(Refusal::TooLong) {
             return Ok(());
         }
@@ -133,16 +156,26 @@ pub(super) fn refusal(peer: &SocketPeer, us: u32, is_inside: impl Fn(i32) -> boo
     peer.process.is_some_and(is_inside).then_some(Refusal::FromInside)
 }
 
-impl Desk {
+impl Shared {
     fn ask(&self, request: Request) -> Result<Value, Refusal> {
-        let _turn = self.turn.lock();
+        let mut last = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = last.map_or(Duration::ZERO, |last| BETWEEN.saturating_sub(last.elapsed()));
+        thread::sleep(rest);
         let (reply, replies) = sync_channel(1);
         self.post.send(Message::Steer(Steering { request, reply })).map_err(|_| Refusal::Ended)?;
-        let reply = replies.recv_timeout(REPLY).unwrap_or_else(|error| match error {
-            RecvTimeoutError::Timeout => Err(Refusal::NoReply),
-            RecvTimeoutError::Disconnected => Err(Refusal::Ended),
-        });
-        thread::sleep(BETWEEN);
+        let begun = Instant::now();
+        let reply = loop {
+            // Looked at first: what the driver replied before it ended still counts.
+            let over = self.over.load(Ordering::SeqCst);
+            match replies.recv_timeout(LOOK) {
+                Ok(reply) => break reply,
+                Err(RecvTimeoutError::Disconnected) => break Err(Refusal::Ended),
+                Err(RecvTimeoutError::Timeout) if over => break Err(Refusal::Ended),
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() >= REPLY => break Err(Refusal::NoReply),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        };
+        *last = Some(Instant::now());
         reply
     }
 }

@@ -1,6 +1,6 @@
 //! What a request comes to where the run is now.
 
-use archeflow_core::event::{Event, QuestionAnswered, RunPaused, RunResumed};
+use archeflow_core::event::{QuestionAnswered, Report, RunPaused, RunResumed};
 use archeflow_core::run::Run;
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{BY, Refusal, Request};
 
 pub(crate) enum Effect {
     /// A line for the journal.
-    Write(Event),
+    Write(Report),
     Stop,
     /// Nothing changes; this is the reply.
     Reply(Value),

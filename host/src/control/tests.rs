@@ -170,3 +170,21 @@ fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
     let us = i32::try_from(std::process::id()).expect("a number");
     assert!(!crate::proc::is_descendant(us) && !crate::proc::is_descendant(1));
 }
+
+#[test]
+fn a_reply_that_is_on_its_way_is_written_before_the_server_is_gone() {
+    let dir = folder();
+    let path = dir.path().join("control").join("x.sock");
+    for _ in 0..20 {
+        let (post, inbox) = channel();
+        let server = serve(&path, post).expect("the socket opens");
+        let mut stream = UnixStream::connect(&path).expect("connects");
+        stream.write_all(b"{\"request\":\"stop\"}\n").expect("sent");
+        let Ok(Message::Steer(steering)) = inbox.recv() else { panic!("a request comes") };
+        steering.reply(Ok(json!({})));
+        drop(server);
+        // The program could end here, and its threads with it.
+        stream.set_nonblocking(true).expect("set");
+        assert_eq!(said(&stream)["ok"], json!(true));
+    }
+}

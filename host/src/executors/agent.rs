@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use archeflow_core::accept;
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Event, Failure, Money,
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
 use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
 use archeflow_core::read;
@@ -87,7 +87,7 @@ enum Fault {
 }
 
 impl Attempt<'_> {
-    fn perform(&self, send: &Sender<Message>) -> Result<Event, Fault> {
+    fn perform(&self, send: &Sender<Message>) -> Result<Report, Fault> {
         if let Some(done) = self.read_done() {
             return self.conclude(&done, self.pending().as_mut());
         }
@@ -131,7 +131,7 @@ impl Attempt<'_> {
     }
 
     /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
-    fn shut_by_another(&self) -> Option<Event> {
+    fn shut_by_another(&self) -> Option<Report> {
         let account = self.errand.start.account.as_str();
         let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
@@ -236,7 +236,7 @@ impl Attempt<'_> {
     }
 
     /// From what is on disk to the report. Doing it twice gives the same twice.
-    fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Event, Fault> {
+    fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Report, Fault> {
         let spoken = self.seat.as_ref().map(Seat::spoken);
         let (said, left_out) = self.said(spoken.as_ref());
         let start = &self.errand.start;
@@ -258,7 +258,7 @@ impl Attempt<'_> {
             let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
             let never_began =
                 matches!(done.end, End::NotStarted(_)) || self.seat.as_ref().is_some_and(Seat::never_began);
-            if let (true, Event::AgentFailed(failed)) = (never_began, &mut failed) {
+            if let (true, Report::AgentFailed(failed)) = (never_began, &mut failed) {
                 // What never began has cost nothing (M-G13).
                 failed.estimated_cost_usd = Some(Money::ZERO);
             }
@@ -369,7 +369,7 @@ impl Attempt<'_> {
         said: &[u8],
         answer: Answer,
         change: Option<Change>,
-    ) -> Result<Event, Fault> {
+    ) -> Result<Report, Fault> {
         let start = &self.errand.start;
         let name = artifact_name(start);
         self.write_artifact(&name, said)?;
@@ -492,7 +492,7 @@ impl Attempt<'_> {
         Ok(made_something.then_some(keep))
     }
 
-    fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Event, Fault> {
+    fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Report, Fault> {
         let kept_as = match self.errand.start.role {
             Role::Maker => self.keep(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
@@ -507,7 +507,7 @@ impl Attempt<'_> {
         self.world.pool.pending(Some(&self.world.run_id)).into_iter().next()
     }
 
-    fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Event {
+    fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Report {
         let failed = self.failure_of(kind, reason, duration_ms, kept_as);
         if let Some(reopens_in_ms) = failed.reopens_in_ms {
             account::tell_others(self.world, &self.errand.start.account, reopens_in_ms);

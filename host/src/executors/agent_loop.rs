@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use archeflow_core::event::{
-    BatteryDone, BatteryStart, Checked, Event, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
-    LoopEdited,
+    BatteryDone, BatteryStart, Checked, LoopAppend, LoopAppended, LoopArchive, LoopArchived, LoopEdited,
+    Report,
 };
 use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 
 use super::context;
 use crate::agent_loop::archive;
-use crate::agent_loop::battery::{self, Ran, Report, Spotted, Wanted};
+use crate::agent_loop::battery::{self, BatteryResults, Ran, Spotted, Wanted};
 use crate::agent_loop::cycle::{CycleFile, Error};
 use crate::agent_loop::hear;
 use crate::store::files;
@@ -21,7 +21,7 @@ use crate::{clock, failpoint};
 const BODY_AT_MOST: usize = 200_000;
 
 /// `heard` is the digest of what was last heard from the file.
-pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Event {
+pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Report {
     let body = match body(world, order) {
         Ok(body) => body,
         Err(error) => return edited(seq, 0, 0, error.to_string()),
@@ -60,7 +60,7 @@ fn shortened(said: &str) -> String {
     format!("[{from} bytes are left out here; the whole answer is in the run's artifacts]\n{}", &said[from..])
 }
 
-fn edited(seq: Seq, first: usize, last: usize, what: String) -> Event {
+fn edited(seq: Seq, first: usize, last: usize, what: String) -> Report {
     let narrow = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
     LoopEdited { start_seq: seq, first: narrow(first), last: narrow(last), what }.into()
 }
@@ -112,7 +112,7 @@ pub(super) fn battery(
 }
 
 /// Several commands as one check: what failed is told first.
-fn checked(report: &Report, whats: &[&str]) -> Checked {
+fn checked(report: &BatteryResults, whats: &[&str]) -> Checked {
     let ran: Vec<&Ran> = report.ran.iter().filter(|ran| whats.contains(&ran.what)).collect();
     let end = report.end(whats);
     let told = ran.iter().filter(|ran| ran.end == end && (end != CheckEnd::Passed || whats.len() == 1));
@@ -137,7 +137,7 @@ fn said(ran: &Ran) -> String {
     }
 }
 
-fn scanned(report: &Report) -> Checked {
+fn scanned(report: &BatteryResults) -> Checked {
     let checked = |end, tail| Checked { end, tail, ..Checked::default() };
     match &report.scan {
         Ok(scan) if scan.spotted.is_empty() => checked(CheckEnd::Passed, String::new()),
@@ -158,7 +158,7 @@ fn line(found: &Spotted) -> String {
 }
 
 /// All of it, for people.
-fn page(report: &Report) -> String {
+fn page(report: &BatteryResults) -> String {
     let mut text = "# What was run\n".to_owned();
     for ran in &report.ran {
         let exit = ran.exit.map(|code| format!(", exit {code}")).unwrap_or_default();

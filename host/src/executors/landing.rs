@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use archeflow_core::event::{
-    Built, Event, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, RevertIntent,
+    Built, LeftOut, Link, MergeBuilt, MergeIntent, MergeRefused, MergeStart, Refusal, Report, RevertIntent,
     RevertRefused, RunMerged, RunReverted, Together,
 };
 use archeflow_core::model::{Change, MergeStrategy, Seq};
@@ -21,7 +21,7 @@ const WAIT: Duration = Duration::from_secs(120);
 
 /// D-03: a merge commit off to the side, on the target as it is now. Work of other runs that is to land in the same
 /// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
-pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Event {
+pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Report {
     let mut built =
         MergeBuilt { start_seq: seq, built: Built::Nothing, chain: Vec::new(), left_out: Vec::new() };
     let done = match &start.with {
@@ -127,8 +127,8 @@ pub(super) fn land(
     intent: &MergeIntent,
     (work, chain): (Option<&Change>, &[Link]),
     since: Option<SystemTime>,
-) -> Event {
-    let refused = |why, detail: String| Event::from(MergeRefused { start_seq: seq, why, detail });
+) -> Report {
+    let refused = |why, detail: String| Report::from(MergeRefused { start_seq: seq, why, detail });
     let step = match step(&intent.target, &intent.old, &intent.new) {
         Ok(step) => step,
         Err(what) => return refused(Refusal::Fault, what),
@@ -231,7 +231,7 @@ fn touched_by(world: &World, step: &Move, work: &ObjectId) -> Result<Vec<Vec<u8>
 }
 
 /// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
-pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Event {
+pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Report {
     match try_revert(world, intent, since) {
         Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
         Err(detail) => RevertRefused { start_seq: seq, detail }.into(),

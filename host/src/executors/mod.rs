@@ -19,7 +19,7 @@ mod usage;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use archeflow_core::event::{AgentStart, Event};
+use archeflow_core::event::{AgentStart, Order, Report};
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
@@ -38,7 +38,7 @@ pub use looking::change_of;
 pub enum Message {
     Report {
         order: Seq,
-        report: Event,
+        report: Report,
     },
     /// What an agent prints while it works; shown, never written down.
     Murmur {
@@ -67,41 +67,40 @@ pub enum Trouble {
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
 ///
 /// `left_open` says that an earlier session may have begun with it.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only orders are performed")]
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
     seq: Seq,
-    order: &Event,
+    order: &Order,
     left_open: bool,
     inbox: &Sender<Message>,
 ) -> Result<(), context::Error> {
     let since = recover_since(run, left_open);
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
-        Event::AgentStart(start) => {
+        Order::AgentStart(start) => {
             let errand = context::errand(&world, run, seq, start)?;
             spawn(inbox, seq, move || agent::perform(&world, &errand, &send));
         }
-        Event::MergeStart(start) => {
+        Order::MergeStart(start) => {
             let start = (**start).clone();
             spawn(inbox, seq, move || report(&send, seq, landing::build(&world, seq, &start)));
         }
-        Event::TestsStart(start) => {
+        Order::TestsStart(start) => {
             let start = (**start).clone();
             spawn(inbox, seq, move || report(&send, seq, checks::tests(&world, seq, &start)));
         }
-        Event::EvidenceStart(start) => {
+        Order::EvidenceStart(start) => {
             let start = (**start).clone();
             spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
         }
-        Event::LoopAppend(order) => {
+        Order::LoopAppend(order) => {
             let order = (**order).clone();
             let heard =
                 run.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default();
             spawn(inbox, seq, move || report(&send, seq, agent_loop::append(&world, seq, &order, &heard)));
         }
-        Event::BatteryStart(start) => {
+        Order::BatteryStart(start) => {
             let (start, policy) = ((**start).clone(), run.policy().looping.clone());
             spawn(inbox, seq, move || {
                 if let Some(done) = agent_loop::battery(&world, seq, &start, &policy) {
@@ -109,26 +108,26 @@ pub fn perform(
                 }
             });
         }
-        Event::LoopArchive(order) => {
+        Order::LoopArchive(order) => {
             let order = (**order).clone();
             spawn(inbox, seq, move || report(&send, seq, agent_loop::snapshot(&world, seq, &order)));
         }
-        Event::HookStart(start) => {
+        Order::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);
             spawn(inbox, seq, move || report(&send, seq, checks::hook(&world, seq, &start, limit_ms)));
         }
-        Event::MergeIntent(intent) => {
+        Order::MergeIntent(intent) => {
             let (intent, work, chain) = ((**intent).clone(), run.work.clone(), run.landing.chain.clone());
             spawn(inbox, seq, move || {
                 report(&send, seq, landing::land(&world, seq, &intent, (work.as_ref(), &chain), since));
             });
         }
-        Event::RevertIntent(intent) => {
+        Order::RevertIntent(intent) => {
             let intent = (**intent).clone();
             spawn(inbox, seq, move || report(&send, seq, landing::revert(&world, seq, &intent, since)));
         }
         // A question waits for a person; the driver puts it to them.
-        _ => {}
+        Order::QuestionAsked(_) => {}
     }
     Ok(())
 }
@@ -174,7 +173,7 @@ impl Drop for Hand {
     }
 }
 
-fn report(send: &Sender<Message>, order: Seq, report: impl Into<Event>) {
+fn report(send: &Sender<Message>, order: Seq, report: impl Into<Report>) {
     let _ = send.send(Message::Report { order, report: report.into() });
 }
 

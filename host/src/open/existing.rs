@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use archeflow_core::event::{Event, SessionStart};
+use archeflow_core::event::{Report, SessionStart};
 use archeflow_core::model::{Money, Strategy};
 use archeflow_core::run::Run;
 
@@ -134,7 +134,7 @@ impl Project {
 }
 
 /// The report that a process now drives the run.
-pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Event {
+pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Report {
     let fence = driver.run.session.as_ref().map_or(0, |session| session.fence) + 1;
     SessionStart {
         fence,

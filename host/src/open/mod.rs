@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::Report;
 use archeflow_core::model::{ARCHETYPES, Persona};
 
 use crate::config::{self, Faults, Part, personas, trust};
@@ -84,8 +84,8 @@ pub struct RunRequest {
 /// A run ready to be driven, with what it is to be told before and after its session begins.
 pub struct OpenedRun {
     pub driver: Driver,
-    pub before: Vec<Event>,
-    pub after: Vec<Event>,
+    pub before: Vec<Report>,
+    pub after: Vec<Report>,
     /// The client that was chosen because none was named.
     pub default_agent: Option<Choice>,
 }

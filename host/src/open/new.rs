@@ -177,8 +177,8 @@ impl Project {
         self,
         journal: Journal,
         prepared: Preparation,
-        start: archeflow_core::event::Event,
-        after: Option<archeflow_core::event::Event>,
+        start: archeflow_core::event::Report,
+        after: Option<archeflow_core::event::Report>,
     ) -> OpenedRun {
         let driver = self.driver(journal, Run::default(), prepared.personas, &prepared.settings);
         OpenedRun {

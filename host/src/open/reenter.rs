@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Artifact, Event, Imported, RunReentered};
+use archeflow_core::event::{Artifact, Imported, Report, RunReentered};
 use archeflow_core::model::{Answer, Phase, Role};
 use archeflow_core::read;
 
@@ -73,7 +73,7 @@ fn require(folder: &Path, phase: Phase, gatekeeper: Option<&str>) -> Result<(), 
     }
 }
 
-fn gather(driver: &Driver, before: &[Event], folder: &Path, phase: Phase) -> Result<RunReentered, Error> {
+fn gather(driver: &Driver, before: &[Report], folder: &Path, phase: Phase) -> Result<RunReentered, Error> {
     let mut report = RunReentered { phase, proposal: None, making: None, change: None, reviews: Vec::new() };
     let mut run = driver.run.clone();
     for event in before {

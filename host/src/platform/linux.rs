@@ -159,6 +159,13 @@ fn hundredths(text: &str) -> Option<u64> {
     Some(whole.parse::<u64>().ok()? * 100 + part.get(..2)?.parse::<u64>().ok()?)
 }
 
+/// The user and the process at the other end of a socket.
+pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result<(u32, Option<i32>)> {
+    // SO_PEERCRED says 0 for a process that this namespace can't see; the wrapper has no number for that.
+    let credentials = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok((credentials.uid.as_raw(), Some(credentials.pid.as_raw_nonzero().get())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,11 +195,4 @@ mod tests {
             [Some(125), Some(7), None, None]
         );
     }
-}
-
-/// The user and the process at the other end of a socket.
-pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result<(u32, Option<i32>)> {
-    // SO_PEERCRED says 0 for a process that this namespace can't see; the wrapper has no number for that.
-    let credentials = rustix::net::sockopt::socket_peercred(stream)?;
-    Ok((credentials.uid.as_raw(), Some(credentials.pid.as_raw_nonzero().get())))
 }

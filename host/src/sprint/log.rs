@@ -31,6 +31,7 @@ pub(super) fn append(journal: &mut Journal, entries: &[SprintEntry]) -> Result<(
         .zip(&bodies)
         .map(|(entry, (ts, parts, parent))| Line {
             ts,
+            ms: Some(clock::millisecond(entry.at)),
             run_id: &sprint_id,
             seq: entry.seq,
             parent,
@@ -61,5 +62,5 @@ pub(super) fn decode(line: &Read<'_>) -> Result<SprintEntry, Error> {
         kind: line.kind.to_owned(),
         why: error.to_string(),
     })?;
-    Ok(SprintEntry { seq: line.seq, at: clock::read(line.ts), event })
+    Ok(SprintEntry { seq: line.seq, at: clock::exact(line.ts, line.ms), event })
 }

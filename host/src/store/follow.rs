@@ -118,6 +118,7 @@ mod tests {
         let data = serde_json::value::RawValue::from_string(format!("{{\"n\":{seq}}}")).unwrap();
         let line = Line {
             ts: "2026-04-08T10:00:00Z",
+            ms: Some(7),
             run_id: "r",
             seq,
             parent: &[],

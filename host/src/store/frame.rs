@@ -1,10 +1,11 @@
 //! One line of a journal: how it is written and how it is read.
 //!
 //! ```text
-//! {"ts":"…","run_id":"…","seq":1,"parent":[],"type":"…","phase":"…","agent":null,"data":{…},"prev":"…","crc":"…"}
+//! {"ts":"…","ms":7,"run_id":"…","seq":1,"parent":[],"type":"…","phase":"…","agent":null,"data":{…},"prev":"…","crc":"…"}
 //! ```
 //!
-//! `crc` covers every byte before `,"crc"`; `prev` is the start of the hash of the whole line before this one. So a
+//! `ms` is the millisecond within the second of `ts`; older journals have none, and their
+//! lines are written again without it. `crc` covers every byte before `,"crc"`; `prev` is the start of the hash of the whole line before this one. So a
 //! line cannot change, move or vanish without the reader noticing. `data` is never parsed here.
 
 use std::fmt;
@@ -16,6 +17,8 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
     pub ts: &'a str,
+    /// 0 to 999; `None` writes a line as it was before there were milliseconds.
+    pub ms: Option<u16>,
     pub run_id: &'a str,
     pub seq: u64,
     pub parent: &'a [u64],
@@ -29,6 +32,8 @@ pub struct Line<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read<'a> {
     pub ts: &'a str,
+    /// 0 to 999; `None` in old journals.
+    pub ms: Option<u16>,
     pub run_id: &'a str,
     pub seq: u64,
     /// The numbers between the brackets as they stand; [`Read::parents`] reads them.
@@ -113,7 +118,15 @@ pub(crate) fn link(line: &[u8]) -> Link {
 pub(crate) fn encode(line: &Line<'_>, prev: &Link, into: &mut Vec<u8>) -> Result<Link, &'static str> {
     let start = into.len();
     word(into, "{\"ts\":\"", line.ts).ok_or("ts")?;
-    word(into, "\",\"run_id\":\"", line.run_id).ok_or("run_id")?;
+    into.push(b'"');
+    if let Some(ms) = line.ms {
+        if ms > LAST_MS {
+            return Err("ms");
+        }
+        into.extend_from_slice(b",\"ms\":");
+        into.extend_from_slice(ms.to_string().as_bytes());
+    }
+    word(into, ",\"run_id\":\"", line.run_id).ok_or("run_id")?;
     into.extend_from_slice(b"\",\"seq\":");
     into.extend_from_slice(line.seq.to_string().as_bytes());
     into.extend_from_slice(b",\"parent\":[");
@@ -143,6 +156,8 @@ pub(crate) fn encode(line: &Line<'_>, prev: &Link, into: &mut Vec<u8>) -> Result
     into.push(b'\n');
     Ok(link)
 }
+
+const LAST_MS: u16 = 999;
 
 fn word(into: &mut Vec<u8>, key: &str, value: &str) -> Option<()> {
     if value.bytes().any(|b| b < b' ' || b == b'"' || b == b'\\') {
@@ -244,7 +259,15 @@ fn exact(text: &str) -> Option<Frame<'_>> {
     }
 
     let (ts, rest) = up_to(head.strip_prefix("{\"ts\":\"")?, b'"')?;
-    let (run_id, rest) = up_to(rest.strip_prefix("\",\"run_id\":\"")?, b'"')?;
+    let rest = rest.strip_prefix('"')?;
+    let (ms, rest) = match rest.strip_prefix(",\"ms\":") {
+        Some(rest) => {
+            let (ms, rest) = up_to(rest, b',')?;
+            (Some(millisecond(ms)?), rest)
+        }
+        None => (None, rest),
+    };
+    let (run_id, rest) = up_to(rest.strip_prefix(",\"run_id\":\"")?, b'"')?;
     let (seq, rest) = up_to(rest.strip_prefix("\",\"seq\":")?, b',')?;
     let (parent, rest) = up_to(rest.strip_prefix(",\"parent\":[")?, b']')?;
     let (kind, rest) = up_to(rest.strip_prefix("],\"type\":\"")?, b'"')?;
@@ -260,7 +283,13 @@ fn exact(text: &str) -> Option<Frame<'_>> {
     let data = rest.strip_prefix(",\"data\":")?;
     let plain = numbers(parent) && data.starts_with('{') && data.ends_with('}');
     let seq = seq.parse().ok()?;
-    plain.then_some(Frame { read: Read { ts, run_id, seq, parent, kind, phase, agent, data }, prev })
+    plain.then_some(Frame { read: Read { ts, ms, run_id, seq, parent, kind, phase, agent, data }, prev })
+}
+
+/// A number from 0 to 999 as [`encode`] writes it: without leading zeros or a sign.
+fn millisecond(text: &str) -> Option<u16> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|ms| plain && *ms <= LAST_MS)
 }
 
 /// The text before the first `end`, and the rest with it. An escape is for the thorough reader.
@@ -278,6 +307,8 @@ fn numbers(list: &str) -> bool {
 #[derive(Deserialize)]
 struct Foreign<'a> {
     ts: &'a str,
+    #[serde(default)]
+    ms: Option<u16>,
     run_id: &'a str,
     seq: u64,
     #[serde(borrow)]
@@ -292,14 +323,17 @@ struct Foreign<'a> {
 }
 
 fn foreign(text: &str) -> Result<Frame<'_>, Why> {
-    let Foreign { ts, run_id, seq, parent, kind, phase, agent, data, prev } =
+    let Foreign { ts, ms, run_id, seq, parent, kind, phase, agent, data, prev } =
         serde_json::from_str(text).map_err(|e| Why::NotJson(e.to_string()))?;
     if serde_json::from_str::<Vec<u64>>(parent.get()).is_err() {
         return Err(Why::NotJson("`parent` is not a list of numbers".to_owned()));
+    }
+    if ms.is_some_and(|ms| ms > LAST_MS) {
+        return Err(Why::NotJson("`ms` is not a number from 0 to 999".to_owned()));
     }
     if !data.get().starts_with('{') {
         return Err(Why::NotJson("`data` is not an object".to_owned()));
     }
     let parent = parent.get().trim_start_matches('[').trim_end_matches(']');
-    Ok(Frame { read: Read { ts, run_id, seq, parent, kind, phase, agent, data: data.get() }, prev })
+    Ok(Frame { read: Read { ts, ms, run_id, seq, parent, kind, phase, agent, data: data.get() }, prev })
 }

@@ -344,6 +344,7 @@ mod tests {
     fn line<'a>(seq: u64, data: &'a serde_json::value::RawValue) -> Line<'a> {
         Line {
             ts: "2026-04-08T10:00:00Z",
+            ms: Some(7),
             run_id: "r",
             seq,
             parent: &[],

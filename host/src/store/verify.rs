@@ -313,6 +313,7 @@ mod tests {
             let (ts, kind, phase) = ("2026-04-08T10:00:00Z", "decision", "do");
             let line = frame::Line {
                 ts,
+                ms: Some(7),
                 run_id: "r",
                 seq,
                 parent: &[1],

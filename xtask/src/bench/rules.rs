@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use archeflow_core::event::{AgentComplete, AgentStart, Event, Past, RunStart};
+use archeflow_core::event::{AgentComplete, AgentStart, Decision, Event, Order, Past, Report, RunStart};
 use archeflow_core::model::{
     AnswerBody, Change, ChangedFile, FileStatus, Lesson, LessonKind, Money, Resolved, Role, Seq, Shadow,
 };
@@ -85,7 +85,7 @@ impl Step {
         run.hear(0, storage::session());
         loop {
             run.settle(0);
-            let orders: Vec<(Seq, Event)> =
+            let orders: Vec<(Seq, Order)> =
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
             if run.outcome.is_some() || orders.is_empty() {
                 return Err(format!("the made-up run ends too early: {:?}", run.outcome).into());
@@ -94,13 +94,13 @@ impl Step {
                 let Some(mut report) = made_up.answer(seq, &order) else { continue };
                 match (&order, &mut report) {
                     // The last of those who work side by side is the one to wait for.
-                    (Event::AgentStart(start), _)
+                    (Order::AgentStart(start), _)
                         if run.number() > CYCLES && start.role == Role::Reviewer && run.open.len() == 1 =>
                     {
                         let report = long(made_up.done(seq, start), start, text);
                         return Ok(Step { run, report });
                     }
-                    (Event::AgentStart(start), Event::AgentComplete(complete)) => {
+                    (Order::AgentStart(start), Report::AgentComplete(complete)) => {
                         complete.duration_ms = 40_000;
                         complete.change = complete.change.take().map(wide);
                         complete.estimated_cost_usd = Money::parse("0.05");
@@ -142,12 +142,11 @@ impl Step {
 }
 
 /// What a line says as far as rules may change it.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only shadows have something to tell")]
 fn told(event: &Event) -> String {
-    match event {
-        Event::ShadowDetected(seen) => format!("{}: {}", seen.archetype, seen.detail),
-        _ => event.name().to_owned(),
+    if let Event::Decision(Decision::ShadowDetected(seen)) = event {
+        return format!("{}: {}", seen.archetype, seen.detail);
     }
+    event.name().to_owned()
 }
 
 /// A plan that lists every file, and findings that show what they claim: nobody is in a shadow here.

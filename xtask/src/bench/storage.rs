@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentStart, Base, Built, Chosen, Entry, Event, FORMAT, Failure, HookDone,
-    MergeBuilt, QuestionDeferred, RunMerged, RunReverted, RunStart, SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentStart, Base, Built, Chosen, Entry, FORMAT, Failure, HookDone,
+    MergeBuilt, Order, QuestionDeferred, Report, RunMerged, RunReverted, RunStart, SessionStart, Tested,
+    TestsDone,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy,
@@ -103,7 +104,7 @@ impl MadeUp {
         wrote(run.hear(0, session()));
         loop {
             run.settle(0).into_iter().for_each(&mut wrote);
-            let orders: Vec<(Seq, Event)> =
+            let orders: Vec<(Seq, Order)> =
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
             if run.outcome.is_some() || orders.is_empty() || run.lines >= lines {
                 return run;
@@ -116,10 +117,9 @@ impl MadeUp {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only orders are answered")]
-    pub(super) fn answer(self, seq: Seq, order: &Event) -> Option<Event> {
+    pub(super) fn answer(self, seq: Seq, order: &Order) -> Option<Report> {
         Some(match order {
-            Event::AgentStart(start) if start.attempt <= self.failures => AgentFailed {
+            Order::AgentStart(start) if start.attempt <= self.failures => AgentFailed {
                 archetype: start.archetype.clone(),
                 start_seq: seq,
                 kind: Failure::Exit,
@@ -132,8 +132,8 @@ impl MadeUp {
                 brief_chars: 0,
             }
             .into(),
-            Event::AgentStart(start) => self.done(seq, start).into(),
-            Event::MergeStart(_) => {
+            Order::AgentStart(start) => self.done(seq, start).into(),
+            Order::MergeStart(_) => {
                 let built = Built::Candidate {
                     old: "base".to_owned(),
                     commit: "merge".to_owned(),
@@ -141,7 +141,7 @@ impl MadeUp {
                 };
                 MergeBuilt { start_seq: seq, built, chain: Vec::new(), left_out: Vec::new() }.into()
             }
-            Event::TestsStart(tests) => TestsDone {
+            Order::TestsStart(tests) => TestsDone {
                 start_seq: seq,
                 tree: tests.tree.clone(),
                 result: Tested::Passed,
@@ -151,7 +151,7 @@ impl MadeUp {
                 tail: String::new(),
             }
             .into(),
-            Event::MergeIntent(intent) => RunMerged {
+            Order::MergeIntent(intent) => RunMerged {
                 start_seq: seq,
                 base: intent.target.clone(),
                 strategy: intent.strategy,
@@ -161,12 +161,15 @@ impl MadeUp {
                 moved: 0,
             }
             .into(),
-            Event::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
-            Event::HookStart(hook) => {
+            Order::RevertIntent(_) => RunReverted { start_seq: seq, commit: "revert".to_owned() }.into(),
+            Order::HookStart(hook) => {
                 HookDone { start_seq: seq, point: hook.point, ok: true, reason: String::new() }.into()
             }
-            Event::QuestionAsked(_) => QuestionDeferred { start_seq: seq }.into(),
-            _ => return None,
+            Order::QuestionAsked(_) => QuestionDeferred { start_seq: seq }.into(),
+            Order::EvidenceStart(_)
+            | Order::LoopAppend(_)
+            | Order::BatteryStart(_)
+            | Order::LoopArchive(_) => return None,
         })
     }
 

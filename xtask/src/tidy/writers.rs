@@ -72,7 +72,8 @@ fn together<'a>(
 }
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
-const STARTERS: [(&str, &str); 7] = [
+const STARTERS: [(&str, &str); 8] = [
+    ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
     ("host/src/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
     ("host/src/proc/job.rs", "agents, tests and hooks"),
@@ -93,7 +94,7 @@ pub(super) fn printing(tree: &Tree) -> Vec<Complaint> {
 }
 
 /// What changes files, as it is written in Rust.
-const WRITES: [&str; 17] = [
+const WRITES: [&str; 22] = [
     "fs::write(",
     "fs::rename(",
     "fs::copy(",
@@ -103,18 +104,24 @@ const WRITES: [&str; 17] = [
     "fs::create_dir(",
     "fs::create_dir_all",
     "fs::hard_link(",
-    "fs::symlink(",
+    "symlink(",
     "fs::set_permissions(",
     "File::create",
     "File::options",
     "OpenOptions::new",
     "DirBuilder",
-    "fs::renameat(",
-    "fs::unlinkat(",
+    "renameat(",
+    "unlinkat(",
+    "linkat(",
+    "mkdirat(",
+    "set_mode(",
+    "set_mode_of(",
+    "private_directory(",
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 33] = [
+const WRITERS: [(&str, &str); 34] = [
+    ("host/src/platform/files.rs", "the steps that the others take"),
     ("host/src/failpoint.rs", "a trace for the crash tests, in debug builds only"),
     ("host/src/store/dir.rs", "the folder handle all state goes through"),
     ("host/src/store/files.rs", "small files in one step"),

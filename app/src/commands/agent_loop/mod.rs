@@ -7,7 +7,7 @@ mod start;
 
 pub(crate) use say::about_file;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::Report;
 use archeflow_core::model::Word;
 use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{Driver, Ended};
@@ -73,8 +73,8 @@ fn drive(
     driver: Driver,
     why: &str,
     session: &LoopSession,
-    before: Vec<Event>,
-    after: Vec<Event>,
+    before: Vec<Report>,
+    after: Vec<Report>,
 ) -> Result<CommandOutput, Failure> {
     crate::commands::session::drive(driver, why, &session.session(), false, before, after)
 }

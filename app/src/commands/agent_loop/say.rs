@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use archeflow_core::event::{Event, LoopHeard, QuestionKind};
+use archeflow_core::event::{LoopHeard, QuestionKind, Report};
 use archeflow_core::model::Word;
 use archeflow_core::run::Run;
 use archeflow_host::agent_loop::cycle::{self, CycleFile, PATH};
@@ -61,7 +61,7 @@ pub(super) fn word(
     drive(driver, &format!("loop {}", word.name()), session, Vec::new(), vec![heard])
 }
 
-fn said(start_seq: Option<u64>, word: Word, text: &str) -> Event {
+fn said(start_seq: Option<u64>, word: Word, text: &str) -> Report {
     LoopHeard { start_seq, word: Some(word), text: text.to_owned(), ..LoopHeard::default() }.into()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use archeflow_core::event::Event;
+use archeflow_core::event::Order;
 use archeflow_core::model::{LoopState, Speaker, counted};
 use archeflow_core::run::{AgentLoop, Run};
 use archeflow_core::view::{self, Tone};
@@ -222,7 +222,7 @@ pub(super) fn commands(id: &str, run: &Run, driven: bool) -> Vec<(String, &'stat
 fn about_file(root: &Path, state: &Path, run: &Run) -> Option<String> {
     let agent_loop = run.agent_loop.as_ref()?;
     // What is being appended at this moment is not in the log yet.
-    let appending = run.open.values().any(|order| matches!(order, Event::LoopAppend(_)));
+    let appending = run.open.values().any(|order| matches!(order, Order::LoopAppend(_)));
     if appending || !archeflow_host::agent_loop::open::is_open(run) {
         return None;
     }

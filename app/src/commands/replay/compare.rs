@@ -2,7 +2,7 @@
 
 use archeflow_core::model::Strategy;
 use archeflow_core::projections::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
-use archeflow_core::projections::replay::decision::{Decision, verdict};
+use archeflow_core::projections::replay::decision::{ExplainedDecision, verdict};
 use archeflow_core::projections::replay::timeline;
 use archeflow_core::view;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::{entries, outcome_json, paint, two_places};
 struct Column {
     id: String,
     side: Side,
-    decisions: Vec<Decision>,
+    decisions: Vec<ExplainedDecision>,
 }
 
 pub(super) fn run(args: &ReplayCompare) -> Result<CommandOutput, Failure> {
@@ -224,7 +224,7 @@ fn cycle_json(cycle: &CycleSide) -> Value {
 }
 
 fn parting_json((first, other, parting): &(&Column, &Column, Option<Parting<'_>>)) -> Value {
-    let told = |decision: Option<&Decision>| {
+    let told = |decision: Option<&ExplainedDecision>| {
         decision.map_or(Value::Null, |one| {
             json!({
                 "seq": one.seq, "cycle": one.cycle, "phase": one.phase.name(), "rule": one.rule,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{Entry, Event};
+use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::model::Phase;
-use archeflow_core::projections::replay::decision::Decision;
+use archeflow_core::projections::replay::decision::ExplainedDecision;
 use archeflow_core::projections::replay::timeline;
 use archeflow_core::run::Run;
 use archeflow_core::view;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ReplayTimeline) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(drawn(&args.id, &log, &decisions)))
 }
 
-fn shown(decision: &Decision) -> serde_json::Value {
+fn shown(decision: &ExplainedDecision) -> serde_json::Value {
     json!({
         "seq": decision.seq, "ts": clock::written(decision.at), "cycle": decision.cycle,
         "phase": decision.phase.name(), "rule": decision.rule, "archetype": decision.who,
@@ -39,7 +39,7 @@ fn shown(decision: &Decision) -> serde_json::Value {
 /// Where the words of a decision begin.
 const INDENT: usize = 43;
 
-fn drawn(id: &str, log: &[Entry], decisions: &[Decision]) -> String {
+fn drawn(id: &str, log: &[Entry], decisions: &[ExplainedDecision]) -> String {
     let (paint, run) = (paint(), Run::replay(log));
     let (title, second) = view::header(&run);
     let took = view::seconds(run.last.saturating_sub(run.began));
@@ -67,7 +67,7 @@ fn drawn(id: &str, log: &[Entry], decisions: &[Decision]) -> String {
 fn trends(log: &[Entry]) -> BTreeMap<u32, String> {
     let mut trends = BTreeMap::new();
     for entry in log {
-        if let Event::CycleBoundary(boundary) = &entry.event
+        if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event
             && let Some(trend) = &boundary.convergence
         {
             trends.insert(boundary.cycle, format!("{} {}", trend.status.name(), two_places(trend.score)));
@@ -76,7 +76,7 @@ fn trends(log: &[Entry]) -> BTreeMap<u32, String> {
     trends
 }
 
-fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
+fn heading(trends: &BTreeMap<u32, String>, decision: &ExplainedDecision) -> String {
     if decision.cycle == 0 {
         return "Before the first cycle".to_owned();
     }
@@ -85,7 +85,7 @@ fn heading(trends: &BTreeMap<u32, String>, decision: &Decision) -> String {
     format!("Cycle {}, {}{trend}", decision.cycle, view::capital(decision.phase.name()))
 }
 
-fn line(paint: Paint, decision: &Decision, lines: &mut Vec<String>) {
+fn line(paint: Paint, decision: &ExplainedDecision, lines: &mut Vec<String>) {
     let time = clock::written(decision.at);
     let time = time.get(11..19).unwrap_or_default();
     let sure = decision.confidence.map(two_places).unwrap_or_default();

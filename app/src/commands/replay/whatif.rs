@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{Entry, Event, RunStart};
+use archeflow_core::event::{Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Share};
 use archeflow_core::projections::replay::decision::{Told, verdict};
 use archeflow_core::projections::replay::weights::{self, Trouble, Weighed, Weight};
@@ -253,7 +253,7 @@ impl Policy {
         self.draw_changes(out, paint);
         match self.result.differences.as_slice() {
             [] => {
-                put!(out, "  No decision differs: {} recorded reports lead to the same.", self.result.facts)
+                put!(out, "  No decision differs: {} recorded reports lead to the same.", self.result.facts);
             }
             [first, more @ ..] => {
                 draw_difference(out, paint, "First difference", first);
@@ -300,7 +300,7 @@ impl Policy {
 /// The first line of a run.
 fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
     match log.first().map(|entry| &entry.event) {
-        Some(Event::RunStart(start)) => Ok((**start).clone()),
+        Some(Event::Report(Report::RunStart(start))) => Ok((**start).clone()),
         _ => Err(archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into()),
     }
 }

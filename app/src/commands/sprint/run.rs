@@ -198,7 +198,7 @@ impl SprintObserver for Lines {
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
             SprintEvent::Resume { item: id, run_id } => {
-                tell!("{} goes on with {}", item(id), safe_line(run_id))
+                tell!("{} goes on with {}", item(id), safe_line(run_id));
             }
             SprintEvent::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
@@ -219,7 +219,7 @@ impl SprintObserver for Lines {
                 tell!("{} are red together; taking them apart", names.join(", "));
             }
             SprintEvent::Overlap { a, b, files } if !files.is_empty() => {
-                tell!("{}", overlap(sprint, a, b, files))
+                tell!("{}", overlap(sprint, a, b, files));
             }
             SprintEvent::Settle { item: id, status, note, .. } => {
                 let word = self.paint.tone(tone(*status), status.name());

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{CycleBoundary, Entry, Event, Share, TrendStatus};
+use crate::event::{CycleBoundary, Decision, Entry, Event, Order, Share, TrendStatus};
 use crate::model::{Money, Outcome, Strategy, Verdict, Workflow};
 use crate::run::Run;
 
-use super::decision::Decision;
+use super::decision::ExplainedDecision;
 
 /// One run, as a column of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn side(log: &[Entry]) -> Side {
 fn agents(log: &[Entry]) -> BTreeMap<String, BTreeSet<(String, &'static str)>> {
     let mut agents: BTreeMap<String, BTreeSet<(String, &'static str)>> = BTreeMap::new();
     for entry in log {
-        if let Event::AgentStart(start) = &entry.event {
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
             let played = (start.agent.clone(), start.model.name());
             agents.entry(start.archetype.clone()).or_default().insert(played);
         }
@@ -82,27 +82,21 @@ fn agents(log: &[Entry]) -> BTreeMap<String, BTreeSet<(String, &'static str)>> {
     agents
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "most lines say nothing about a whole cycle")]
 fn cycles(log: &[Entry]) -> Vec<CycleSide> {
     let mut cycles: Vec<CycleSide> = Vec::new();
     for entry in log {
-        match &entry.event {
-            Event::PhaseTransition(transition)
-                if cycles.last().is_none_or(|last| last.number != transition.cycle) =>
-            {
-                cycles.push(CycleSide { number: transition.cycle, ..CycleSide::default() });
-            }
-            Event::ReviewVerdict(review) => {
-                if let Some(cycle) = cycles.last_mut() {
-                    cycle.verdicts.insert(review.archetype.clone(), review.verdict);
-                }
-            }
-            Event::CycleBoundary(boundary) => {
-                if let Some(cycle) = cycles.last_mut() {
-                    cycle.end = Some(end(boundary));
-                }
-            }
-            _ => {}
+        let Event::Decision(decision) = &entry.event else { continue };
+        if let Decision::PhaseTransition(transition) = decision
+            && cycles.last().is_none_or(|last| last.number != transition.cycle)
+        {
+            cycles.push(CycleSide { number: transition.cycle, ..CycleSide::default() });
+        }
+        let Some(cycle) = cycles.last_mut() else { continue };
+        if let Decision::ReviewVerdict(review) = decision {
+            cycle.verdicts.insert(review.archetype.clone(), review.verdict);
+        }
+        if let Decision::CycleBoundary(boundary) = decision {
+            cycle.end = Some(end(boundary));
         }
     }
     cycles
@@ -131,7 +125,7 @@ fn end(boundary: &CycleBoundary) -> CycleEnd {
 fn shadows(log: &[Entry]) -> Vec<(String, String, &'static str)> {
     let mut shadows = Vec::new();
     for entry in log {
-        if let Event::ShadowDetected(seen) = &entry.event {
+        if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event {
             shadows.push((seen.archetype.clone(), seen.shadow.clone(), seen.action.name()));
         }
     }
@@ -141,13 +135,13 @@ fn shadows(log: &[Entry]) -> Vec<(String, String, &'static str)> {
 /// The first decision that one run took and the other did not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parting<'a> {
-    pub one: Option<&'a Decision>,
-    pub other: Option<&'a Decision>,
+    pub one: Option<&'a ExplainedDecision>,
+    pub other: Option<&'a ExplainedDecision>,
 }
 
 /// Where two runs part. Reviewers come back in any order: within a phase the order of decisions says nothing.
-pub fn parting<'a>(one: &'a [Decision], other: &'a [Decision]) -> Option<Parting<'a>> {
-    let phases = |decisions: &'a [Decision]| -> Vec<&'a [Decision]> {
+pub fn parting<'a>(one: &'a [ExplainedDecision], other: &'a [ExplainedDecision]) -> Option<Parting<'a>> {
+    let phases = |decisions: &'a [ExplainedDecision]| -> Vec<&'a [ExplainedDecision]> {
         decisions.chunk_by(|a, b| (a.cycle, a.phase) == (b.cycle, b.phase)).collect()
     };
     let (mut ones, mut others) = (phases(one).into_iter(), phases(other).into_iter());
@@ -163,7 +157,10 @@ pub fn parting<'a>(one: &'a [Decision], other: &'a [Decision]) -> Option<Parting
     }
 }
 
-fn first_missing<'a>(some: &'a [Decision], others: &[Decision]) -> Option<&'a Decision> {
+fn first_missing<'a>(
+    some: &'a [ExplainedDecision],
+    others: &[ExplainedDecision],
+) -> Option<&'a ExplainedDecision> {
     let mut left: Vec<_> = others.iter().map(key).collect();
     some.iter().find(|decision| match left.iter().position(|other| *other == key(decision)) {
         Some(at) => {
@@ -174,6 +171,6 @@ fn first_missing<'a>(some: &'a [Decision], others: &[Decision]) -> Option<&'a De
     })
 }
 
-fn key(decision: &Decision) -> (u32, &str, &str, &str) {
+fn key(decision: &ExplainedDecision) -> (u32, &str, &str, &str) {
     (decision.cycle, &decision.rule, &decision.who, &decision.decision)
 }

@@ -1,12 +1,12 @@
 //! A line of the log in words: who decided or ordered what, by which rule, on what.
 
-use crate::event::{Entry, Event, FindingLine, QuestionKind, Share, Verb};
+use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, Share};
 use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
 use crate::view;
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct ExplainedDecision {
     pub seq: Seq,
     pub at: u64,
     /// 0 before the first cycle.
@@ -22,16 +22,18 @@ pub struct Decision {
 
 /// The decision a line holds, if it holds one. A step of the budget and the boundary of a cycle are told by the
 /// `decision.point` that is written with them, and a change of phase is a heading.
-pub fn of(entry: &Entry, cycle: u32) -> Option<Decision> {
-    let event = &entry.event;
-    let told_elsewhere =
-        matches!(event, Event::PhaseTransition(_) | Event::CycleBoundary(_) | Event::BudgetStep(_));
-    if event.verb() != Verb::Decided || told_elsewhere {
+pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
+    let Event::Decision(decision) = &entry.event else { return None };
+    let told_elsewhere = matches!(
+        decision,
+        Decision::PhaseTransition(_) | Decision::CycleBoundary(_) | Decision::BudgetStep(_)
+    );
+    if told_elsewhere {
         return None;
     }
-    let Told { rule, who, confidence, input, decision } = told(event);
+    let Told { rule, who, confidence, input, decision } = decided(decision);
     let (seq, at, phase) = (entry.seq, entry.at, entry.phase);
-    Some(Decision { seq, at, cycle, phase, rule, who, confidence, input, decision })
+    Some(ExplainedDecision { seq, at, cycle, phase, rule, who, confidence, input, decision })
 }
 
 /// What a line says, whatever it is.
@@ -45,14 +47,19 @@ pub struct Told {
     pub decision: String,
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a report decides nothing; some decisions have their words in `view`"
-)]
 pub fn told(event: &Event) -> Told {
-    if event.verb() == Verb::Ordered {
-        return Told { who: PROGRAM.to_owned(), decision: ordered(event), ..Told::default() };
+    match event {
+        Event::Decision(decision) => decided(decision),
+        Event::Order(order) => Told { decision: ordered(order), ..program() },
+        Event::Report(report) => Told { decision: report.name().to_owned(), ..program() },
     }
+}
+
+fn program() -> Told {
+    Told { who: PROGRAM.to_owned(), ..Told::default() }
+}
+
+fn decided(decision: &Decision) -> Told {
     let told = |rule: &str, who: &str, input: String, decision: String| Told {
         rule: rule.to_owned(),
         who: who.to_owned(),
@@ -60,18 +67,18 @@ pub fn told(event: &Event) -> Told {
         input,
         decision,
     };
-    match event {
-        Event::DecisionPoint(point) => {
+    match decision {
+        Decision::DecisionPoint(point) => {
             let told = told(&point.rule, &point.archetype, point.input.clone(), point.decision.clone());
             Told { confidence: Some(point.confidence), ..told }
         }
-        Event::PhaseTransition(transition) => told(
+        Decision::PhaseTransition(transition) => told(
             "",
             PROGRAM,
             format!("{} is settled", transition.from),
             format!("on to {} (cycle {})", view::capital(transition.to.name()), transition.cycle),
         ),
-        Event::WorkflowEscalated(escalated) => told(
+        Decision::WorkflowEscalated(escalated) => told(
             &escalated.rule,
             PROGRAM,
             format!("the workflow was {}", escalated.from.name()),
@@ -81,15 +88,15 @@ pub fn told(event: &Event) -> Told {
                 counted(escalated.max_cycles, "cycle")
             ),
         ),
-        Event::AgentSkipped(skipped) => {
+        Decision::AgentSkipped(skipped) => {
             let decision = if skipped.failed { "given up" } else { "spared" };
             let rule = if skipped.failed { "CL-12" } else { in_brackets(&skipped.reason) };
             told(rule, &skipped.archetype, skipped.reason.clone(), decision.to_owned())
         }
-        Event::ReviewVerdict(review) => {
+        Decision::ReviewVerdict(review) => {
             told("AF-080", &review.archetype, counts(&review.findings), verdict(review.verdict).to_owned())
         }
-        Event::EvidenceDowngrade(downgrade) => told(
+        Decision::EvidenceDowngrade(downgrade) => told(
             "AF-073",
             &downgrade.archetype,
             format!("{}: {}", place(&downgrade.file, downgrade.line), downgrade.description),
@@ -100,19 +107,19 @@ pub fn told(event: &Event) -> Told {
                 downgrade.reason.name().replace('_', " ")
             ),
         ),
-        Event::FindingRaised(raised) => told(
+        Decision::FindingRaised(raised) => told(
             "D-07",
             PROGRAM,
             raised.finding.description.clone(),
             format!("{} raised by the program ({})", raised.finding.severity.name(), raised.sign.name()),
         ),
-        Event::FixApplied(fix) => told(
+        Decision::FixApplied(fix) => told(
             "CL-34",
             PROGRAM,
             format!("{} is gone, and somebody said it was fixed", fix.finding),
             "counted as a fix".to_owned(),
         ),
-        Event::CycleBoundary(boundary) => told(
+        Decision::CycleBoundary(boundary) => told(
             "AF-109",
             PROGRAM,
             format!("{} CRITICAL, {} WARNING, {} INFO", boundary.critical, boundary.warning, boundary.info),
@@ -125,7 +132,7 @@ pub fn told(event: &Event) -> Told {
                 ),
             },
         ),
-        Event::RunComplete(complete) => told(
+        Decision::RunComplete(complete) => told(
             "D-16",
             PROGRAM,
             complete.detail.clone(),
@@ -136,19 +143,22 @@ pub fn told(event: &Event) -> Told {
                 complete.exit_code
             ),
         ),
-        Event::LoopTurn(turn) => {
+        Decision::LoopTurn(turn) => {
             let who = turn.by.map_or(PROGRAM, Speaker::name).to_lowercase();
             let said = std::iter::once(turn.summary.clone()).chain(turn.why.iter().cloned());
             let said: Vec<String> = said.filter(|text| !text.is_empty()).collect();
             let heard = turn.heard.map_or("not heard".to_owned(), |heard| heard.name().replace('_', " "));
             told(turn_rule(turn.heard), &who, said.join("; "), format!("{heard}: {}", turn.to.name()))
         }
-        Event::LoopAlert(alert) => {
+        Decision::LoopAlert(alert) => {
             told("PJ-60", PROGRAM, alert.detail.clone(), format!("alert: {}", alert.alert.name()))
         }
-        other => match view::why_of(other) {
+        Decision::ShadowDetected(_)
+        | Decision::BudgetStep(_)
+        | Decision::PolicyCheckpoint(_)
+        | Decision::WiggumBreak(_) => match view::why_of(decision) {
             Some(why) => told(&why.rule, &why.who, why.input, why.decision),
-            None => told("", PROGRAM, String::new(), other.name().to_owned()),
+            None => told("", PROGRAM, String::new(), decision.name().to_owned()),
         },
     }
 }
@@ -175,23 +185,22 @@ fn turn_rule(heard: Option<TurnEvent>) -> &'static str {
 }
 
 /// What is to be done, for whoever reads it.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only orders are to be done")]
-pub fn ordered(order: &Event) -> String {
+pub fn ordered(order: &Order) -> String {
     match order {
-        Event::AgentStart(start) => format!(
+        Order::AgentStart(start) => format!(
             "send the {} ({}, cycle {}, attempt {})",
             start.archetype,
             start.purpose.name(),
             start.cycle,
             start.attempt
         ),
-        Event::MergeStart(_) => "build the merge".to_owned(),
-        Event::TestsStart(start) if start.post_merge => format!("test after landing: {}", start.command),
-        Event::TestsStart(start) => format!("test exactly that tree: {}", start.command),
-        Event::HookStart(start) => format!("run the {} hook", start.point.name()),
-        Event::MergeIntent(intent) => format!("land on {}", branch(&intent.target)),
-        Event::RevertIntent(intent) => format!("take the merge on {} back", branch(&intent.target)),
-        Event::QuestionAsked(asked) => {
+        Order::MergeStart(_) => "build the merge".to_owned(),
+        Order::TestsStart(start) if start.post_merge => format!("test after landing: {}", start.command),
+        Order::TestsStart(start) => format!("test exactly that tree: {}", start.command),
+        Order::HookStart(start) => format!("run the {} hook", start.point.name()),
+        Order::MergeIntent(intent) => format!("land on {}", branch(&intent.target)),
+        Order::RevertIntent(intent) => format!("take the merge on {} back", branch(&intent.target)),
+        Order::QuestionAsked(asked) => {
             let about = match asked.kind {
                 QuestionKind::NeedsContext => "what an agent needs to know",
                 QuestionKind::LowConfidence => "whether the task is understood",
@@ -206,7 +215,9 @@ pub fn ordered(order: &Event) -> String {
             };
             format!("ask a person {about}")
         }
-        other => other.name().to_owned(),
+        Order::EvidenceStart(_) | Order::LoopAppend(_) | Order::BatteryStart(_) | Order::LoopArchive(_) => {
+            order.name().to_owned()
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Tested, Verb};
+use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Order, Report, Tested};
 use crate::feedback;
 use crate::model::{Destination, Purpose, Role, Seq};
 use crate::run::{Answered, Clarification, Run};
@@ -26,7 +26,7 @@ pub(super) struct Recorded {
 /// An order with everything its performer was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
-    pub(super) order: Event,
+    pub(super) order: Order,
     told: Option<Box<Told>>,
 }
 
@@ -47,12 +47,10 @@ struct Told {
 }
 
 impl Asked {
-    /// An order that `run` is about to write down; `None` for anything else.
-    pub(super) fn of(run: &Run, event: &Event) -> Option<Asked> {
-        (event.verb() == Verb::Ordered).then(|| {
-            let start = if let Event::AgentStart(start) = event { Some(start) } else { None };
-            Asked { order: event.clone(), told: start.map(|start| Box::new(Told::of(run, start))) }
-        })
+    /// An order that `run` is about to write down.
+    pub(super) fn of(run: &Run, order: &Order) -> Asked {
+        let start = if let Order::AgentStart(start) = order { Some(start) } else { None };
+        Asked { order: order.clone(), told: start.map(|start| Box::new(Told::of(run, start))) }
     }
 
     /// Whether whoever performs the two could not tell them apart.
@@ -63,27 +61,27 @@ impl Asked {
     /// What differs, in words; `None` when nothing does that matters.
     pub(super) fn differs_in(&self, other: &Asked) -> Option<&'static str> {
         match (&self.order, &other.order) {
-            (Event::AgentStart(one), Event::AgentStart(two)) => {
+            (Order::AgentStart(one), Order::AgentStart(two)) => {
                 agents_differ(one, two).or_else(|| match (&self.told, &other.told) {
                     (Some(told), Some(other)) => told.differs_in(other, one.role),
                     _ => None,
                 })
             }
-            (Event::TestsStart(one), Event::TestsStart(two)) => {
+            (Order::TestsStart(one), Order::TestsStart(two)) => {
                 let same = (&one.commit, &one.tree, &one.command, one.post_merge)
                     == (&two.commit, &two.tree, &two.command, two.post_merge);
                 (!same).then_some("other tests would have run, or on another tree")
             }
-            (Event::MergeStart(one), Event::MergeStart(two)) => {
+            (Order::MergeStart(one), Order::MergeStart(two)) => {
                 let same = (&one.work, &one.base, &one.target, one.strategy, &one.before, &one.with)
                     == (&two.work, &two.base, &two.target, two.strategy, &two.before, &two.with);
                 (!same).then_some("another merge would have been built")
             }
-            (Event::HookStart(one), Event::HookStart(two)) => {
+            (Order::HookStart(one), Order::HookStart(two)) => {
                 let same = (one.point, &one.command, &one.env) == (two.point, &two.command, &two.env);
                 (!same).then_some("another hook would have run")
             }
-            (Event::QuestionAsked(one), Event::QuestionAsked(two)) => {
+            (Order::QuestionAsked(one), Order::QuestionAsked(two)) => {
                 let same = (one.kind, &one.archetype, &one.question, &one.details)
                     == (two.kind, &two.archetype, &two.question, &two.details);
                 (!same).then_some("a person would have been asked something else, or shown other facts")
@@ -95,10 +93,10 @@ impl Asked {
     /// Whether the two are about the same thing, so that it is worth saying what differs.
     pub(super) fn is_about_the_same(&self, other: &Asked) -> bool {
         match (&self.order, &other.order) {
-            (Event::AgentStart(one), Event::AgentStart(two)) => {
+            (Order::AgentStart(one), Order::AgentStart(two)) => {
                 (&one.archetype, one.cycle, one.purpose) == (&two.archetype, two.cycle, two.purpose)
             }
-            (Event::QuestionAsked(one), Event::QuestionAsked(two)) => one.kind == two.kind,
+            (Order::QuestionAsked(one), Order::QuestionAsked(two)) => one.kind == two.kind,
             (one, two) => one.name() == two.name(),
         }
     }
@@ -190,7 +188,8 @@ pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
     let mut orders: Vec<Recorded> = Vec::new();
     let mut run = Run::default();
     for (index, entry) in log.iter().enumerate() {
-        if let Some(asked) = Asked::of(&run, &entry.event) {
+        if let Event::Order(order) = &entry.event {
+            let asked = Asked::of(&run, order);
             orders.push(Recorded { seq: entry.seq, asked, answer: None, taken: false });
         }
         if let Some(order) = entry.event.answers()
@@ -206,28 +205,27 @@ pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
 }
 
 /// Whether the limits of `order` would have let happen what was recorded under those of `was`; else why not.
-pub(super) fn out_of_time(was: &Event, order: &Event, report: &Event) -> Option<String> {
-    match (was, order, report) {
-        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentComplete(done)) => {
-            beyond(was, now, done.duration_ms)
+pub(super) fn out_of_time(was: &Order, order: &Order, report: &Report) -> Option<String> {
+    if let (Order::AgentStart(was), Order::AgentStart(now)) = (was, order) {
+        if let Report::AgentComplete(done) = report {
+            return beyond(was, now, done.duration_ms);
         }
-        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentFailed(failed)) => {
-            beyond(was, now, failed.duration_ms)
+        if let Report::AgentFailed(failed) = report {
+            return beyond(was, now, failed.duration_ms);
         }
-        (Event::AgentStart(was), Event::AgentStart(now), Event::AgentTimeout(failed)) => {
-            longer(was, now, &failed.0)
+        if let Report::AgentTimeout(failed) = report {
+            return longer(was, now, &failed.0);
         }
-        (Event::TestsStart(was), Event::TestsStart(now), Event::TestsDone(done)) => {
-            if done.result == Tested::TimedOut {
-                (now.limit_ms > was.limit_ms).then(|| "the tests would have had more time".to_owned())
-            } else {
-                let limit = seconds(now.limit_ms);
-                (done.duration_ms > now.limit_ms)
-                    .then(|| format!("the tests would have been stopped after {limit}"))
-            }
-        }
-        _ => None,
     }
+    let (Order::TestsStart(was), Order::TestsStart(now), Report::TestsDone(done)) = (was, order, report)
+    else {
+        return None;
+    };
+    if done.result == Tested::TimedOut {
+        return (now.limit_ms > was.limit_ms).then(|| "the tests would have had more time".to_owned());
+    }
+    let limit = seconds(now.limit_ms);
+    (done.duration_ms > now.limit_ms).then(|| format!("the tests would have been stopped after {limit}"))
 }
 
 /// How long an agent was silent is not in the log, only that it was not longer than allowed.
@@ -248,32 +246,4 @@ fn longer(was: &AgentStart, now: &AgentStart, failed: &AgentFailed) -> Option<St
         now.total_ms > was.total_ms
     };
     more.then(|| format!("the {} would have had more time", now.archetype))
-}
-
-/// The same report, to the order it answers in the other course.
-#[expect(clippy::wildcard_enum_match_arm, reason = "everything else answers nothing")]
-pub(super) fn to_order(report: &Event, seq: Seq) -> Event {
-    let mut report = report.clone();
-    match &mut report {
-        Event::AgentComplete(body) => body.start_seq = seq,
-        Event::AgentFailed(body) => body.start_seq = seq,
-        Event::AgentTimeout(body) => body.0.start_seq = seq,
-        Event::AgentLost(body) => body.start_seq = seq,
-        Event::MergeBuilt(body) => body.start_seq = seq,
-        Event::TestsDone(body) => body.start_seq = seq,
-        Event::HookDone(body) => body.start_seq = seq,
-        Event::RunMerged(body) => body.start_seq = seq,
-        Event::MergeRefused(body) => body.start_seq = seq,
-        Event::RunReverted(body) => body.start_seq = seq,
-        Event::RevertRefused(body) => body.start_seq = seq,
-        Event::QuestionAnswered(body) => body.start_seq = seq,
-        Event::QuestionDeferred(body) => body.start_seq = seq,
-        Event::LoopHeard(body) => body.start_seq = body.start_seq.map(|_| seq),
-        Event::LoopAppended(body) => body.start_seq = seq,
-        Event::LoopEdited(body) => body.start_seq = seq,
-        Event::BatteryDone(body) => body.start_seq = seq,
-        Event::LoopArchived(body) => body.start_seq = seq,
-        _ => {}
-    }
-    report
 }

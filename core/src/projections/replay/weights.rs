@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Entry, Event};
+use crate::event::{Decision, Entry, Event};
 use crate::model::{Millionths, Money, Verdict};
 
 /// In millionths, so that 0.5 is exact.
@@ -94,7 +94,7 @@ pub enum Trouble {
 pub fn last_verdicts(log: &[Entry]) -> BTreeMap<String, Verdict> {
     let mut last = BTreeMap::new();
     for entry in log {
-        if let Event::ReviewVerdict(review) = &entry.event {
+        if let Event::Decision(Decision::ReviewVerdict(review)) = &entry.event {
             last.insert(review.archetype.clone(), review.verdict);
         }
     }

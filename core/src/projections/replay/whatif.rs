@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
-use crate::event::{Entry, Event, RunStart, Verb};
+use crate::event::{Conclusion, Decision, Entry, Event, Order, Report, RunStart};
 use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
 
@@ -83,7 +83,7 @@ pub struct Unknown {
 
 /// Tells the recorded reports to a run with another first line.
 pub fn refold(log: &[Entry], change: &Change) -> WhatIf {
-    let reports = log.iter().filter(|entry| entry.event.verb() == Verb::Reported).count();
+    let reports = log.iter().filter(|entry| matches!(entry.event, Event::Report(_))).count();
     let mut walk = Walk::new(log, change);
     let end = walk.go();
     WhatIf {
@@ -159,22 +159,23 @@ impl<'a> Walk<'a> {
     /// The next report from here on.
     fn after_conclusions(&self, from: usize) -> usize {
         let rest = self.log.get(from..).unwrap_or_default();
-        from + rest.iter().take_while(|entry| entry.event.verb() != Verb::Reported).count()
+        from + rest.iter().take_while(|entry| !matches!(entry.event, Event::Report(_))).count()
     }
 
     /// Tells the other course what was recorded here, if it concerns it.
     fn hear(&mut self, at: usize) {
         let Some(entry) = self.log.get(at) else { return };
-        match entry.event.answers() {
+        let Event::Report(report) = &entry.event else { return };
+        match report.answers() {
             None => {
                 if self.applies(at) {
-                    self.tell(entry, self.changed(&entry.event));
+                    self.tell(entry, self.changed(report));
                 }
             }
             Some(order) => match self.there.get(&order).copied() {
                 Some(seq) if self.would.open.contains_key(&seq) => self.answer(entry, order, seq),
-                Some(seq) if self.in_step => self.tell(entry, facts::to_order(&entry.event, seq)),
-                None if self.in_step => self.tell(entry, entry.event.clone()),
+                Some(seq) if self.in_step => self.tell(entry, report.clone().to_order(seq)),
+                None if self.in_step => self.tell(entry, report.clone()),
                 Some(_) => {}
                 None => {
                     self.early.entry(order).or_insert(at);
@@ -183,17 +184,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "everything else is as it was")]
-    fn changed(&self, event: &Event) -> Event {
-        match event {
-            Event::RunStart(_) => self.change.start.clone().into(),
-            Event::SessionStart(session) => {
-                let mut session = (**session).clone();
-                session.auto_merge = self.change.auto_merge.unwrap_or(session.auto_merge);
-                session.into()
-            }
-            other => other.clone(),
+    fn changed(&self, report: &Report) -> Report {
+        if let Report::RunStart(_) = report {
+            return self.change.start.clone().into();
         }
+        let mut report = report.clone();
+        if let Report::SessionStart(session) = &mut report {
+            session.auto_merge = self.change.auto_merge.unwrap_or(session.auto_merge);
+        }
+        report
     }
 
     /// A session or a person's word is for a run that stands as it did: ended, or not.
@@ -202,15 +201,16 @@ impl<'a> Walk<'a> {
     }
 
     fn answer(&mut self, entry: &Entry, order: Seq, seq: Seq) {
+        let Event::Report(report) = &entry.event else { return };
         let limits = self.recorded(order).zip(self.would.open.get(&seq));
-        let late = limits.and_then(|(was, now)| facts::out_of_time(&was.asked.order, now, &entry.event));
+        let late = limits.and_then(|(was, now)| facts::out_of_time(&was.asked.order, now, report));
         match late {
             Some(why) => self.unknown = self.unknown.take().or(Some(why)),
-            None => self.tell(entry, facts::to_order(&entry.event, seq)),
+            None => self.tell(entry, report.clone().to_order(seq)),
         }
     }
 
-    fn tell(&mut self, entry: &Entry, report: Event) {
+    fn tell(&mut self, entry: &Entry, report: Report) {
         self.would.hear(entry.at, report);
         self.used += 1;
         self.carried_to = self.carried_to.max(entry.seq);
@@ -225,8 +225,12 @@ impl<'a> Walk<'a> {
             if events.is_empty() || self.unknown.is_some() {
                 break;
             }
-            for event in events {
-                let asked = Asked::of(&self.would, &event);
+            for conclusion in events {
+                let asked = match &conclusion {
+                    Conclusion::Order(order) => Some(Asked::of(&self.would, order)),
+                    Conclusion::Decision(_) => None,
+                };
+                let event = Event::from(conclusion);
                 let expected = self.log.get(at).filter(|_| at < to && !noted);
                 let written_at = expected.map_or(self.would.last, |entry| entry.at);
                 match expected {
@@ -269,14 +273,14 @@ impl<'a> Walk<'a> {
     }
 
     /// The same event with the line numbers of the recording.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only these two name lines")]
     fn as_recorded(&self, event: &Event) -> Event {
         let mut event = event.clone();
         let back = |seq: &mut Seq| *seq = self.back.get(seq).copied().unwrap_or(*seq);
-        match &mut event {
-            Event::ShadowDetected(seen) => back(&mut seen.looked_at),
-            Event::RunComplete(complete) => complete.question.iter_mut().for_each(back),
-            _ => {}
+        if let Event::Decision(Decision::ShadowDetected(seen)) = &mut event {
+            back(&mut seen.looked_at);
+        }
+        if let Event::Decision(Decision::RunComplete(complete)) = &mut event {
+            complete.question.iter_mut().for_each(back);
         }
         event
     }
@@ -373,13 +377,13 @@ impl<'a> Walk<'a> {
     }
 
     /// The recorded order that comes nearest tells why its answer does not count.
-    fn why_unanswered(&self, order: &Event) -> String {
-        let Some(asked) = Asked::of(&self.would, order) else { return String::new() };
+    fn why_unanswered(&self, order: &Order) -> String {
+        let asked = Asked::of(&self.would, order);
         let mut near = self.orders.iter().filter(|recorded| recorded.asked.is_about_the_same(&asked));
         let differs = near.find_map(|recorded| recorded.asked.differs_in(&asked));
         match (differs, order) {
             (Some(what), _) => what.to_owned(),
-            (None, Event::QuestionAsked(_)) => "nobody was asked this in the recorded run".to_owned(),
+            (None, Order::QuestionAsked(_)) => "nobody was asked this in the recorded run".to_owned(),
             (None, _) => "nothing was recorded that answers this".to_owned(),
         }
     }
@@ -412,22 +416,23 @@ const LINES_AT_MOST: u32 = 5_000;
 /// `cycle 1 of 3`; what was decided may not.
 fn decides_the_same(was: &Event, would: &Event) -> bool {
     match (was, would) {
-        (Event::DecisionPoint(was), Event::DecisionPoint(would)) => {
+        (Event::Decision(Decision::DecisionPoint(was)), Event::Decision(Decision::DecisionPoint(would))) => {
             (&was.archetype, &was.rule, &was.decision) == (&would.archetype, &would.rule, &would.decision)
         }
-        (Event::CycleBoundary(was), Event::CycleBoundary(would)) => {
+        (Event::Decision(Decision::CycleBoundary(was)), Event::Decision(Decision::CycleBoundary(would))) => {
             let mut would = would.clone();
             would.max_cycles = was.max_cycles;
             *was == would
         }
-        (Event::WiggumBreak(was), Event::WiggumBreak(would)) => {
+        (Event::Decision(Decision::WiggumBreak(was)), Event::Decision(Decision::WiggumBreak(would))) => {
             let mut would = would.clone();
             would.run_state.clone_from(&was.run_state);
             *was == would
         }
-        (Event::PolicyCheckpoint(was), Event::PolicyCheckpoint(would)) => {
-            (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops)
-        }
+        (
+            Event::Decision(Decision::PolicyCheckpoint(was)),
+            Event::Decision(Decision::PolicyCheckpoint(would)),
+        ) => (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops),
         (was, would) => was == would,
     }
 }

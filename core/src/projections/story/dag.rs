@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Built, Entry, Event, Verb};
+use crate::event::{Built, Decision, Entry, Event, Order, Report, Verb};
 use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
 use crate::text::one_line;
 use crate::view::{capital, seconds};
@@ -80,22 +80,15 @@ fn place(entry: &Entry, root: Option<Seq>, known: &BTreeMap<Seq, usize>) -> (Opt
 fn is_frame(event: &Event) -> bool {
     matches!(
         event,
-        Event::RunStart(_)
-            | Event::SessionStart(_)
-            | Event::SessionEnd(_)
-            | Event::RunPaused(_)
-            | Event::RunResumed(_)
-            | Event::RunReentered(_)
-            | Event::ReviewOpened(_)
-            | Event::LoopOpened(_)
-            | Event::RunContinued(_)
-            | Event::RunDiscarded(_)
-            | Event::MergeRequested(_)
-            | Event::PhaseTransition(_)
-            | Event::WorkflowEscalated(_)
-            | Event::CycleBoundary(_)
-            | Event::WiggumBreak(_)
-            | Event::RunComplete(_)
+        Event::Report(Report::RunStart(_) | Report::SessionStart(_))
+            | Event::Report(Report::SessionEnd(_) | Report::RunReentered(_))
+            | Event::Report(Report::RunPaused(_) | Report::RunResumed(_))
+            | Event::Report(Report::ReviewOpened(_) | Report::LoopOpened(_))
+            | Event::Report(Report::RunContinued(_) | Report::RunDiscarded(_) | Report::MergeRequested(_))
+            | Event::Decision(Decision::PhaseTransition(_) | Decision::WorkflowEscalated(_))
+            | Event::Decision(
+                Decision::CycleBoundary(_) | Decision::WiggumBreak(_) | Decision::RunComplete(_)
+            )
     )
 }
 
@@ -145,111 +138,133 @@ pub const DEEPEST: usize = 24;
 /// What an event is about, in a few words.
 fn label(event: &Event) -> String {
     let text = match event {
-        Event::RunStart(start) => start.task.clone(),
-        Event::SessionStart(session) => format!("session {}, {}", session.fence, session.why),
-        Event::SessionEnd(end) => format!("signal {}", end.signal),
-        Event::RunPaused(paused) => format!("by {}", paused.by),
-        Event::RunResumed(resumed) => format!("by {}", resumed.by),
-        Event::RunReentered(again) => format!("from {}", again.phase.name()),
-        Event::ReviewOpened(opened) => format!("{}, {} parts", opened.subject.label(), opened.parts.len()),
-        Event::EvidenceStart(start) => {
+        Event::Report(Report::RunStart(start)) => start.task.clone(),
+        Event::Report(Report::SessionStart(session)) => format!("session {}, {}", session.fence, session.why),
+        Event::Report(Report::SessionEnd(end)) => format!("signal {}", end.signal),
+        Event::Report(Report::RunPaused(paused)) => format!("by {}", paused.by),
+        Event::Report(Report::RunResumed(resumed)) => format!("by {}", resumed.by),
+        Event::Report(Report::RunReentered(again)) => format!("from {}", again.phase.name()),
+        Event::Report(Report::ReviewOpened(opened)) => {
+            format!("{}, {} parts", opened.subject.label(), opened.parts.len())
+        }
+        Event::Order(Order::EvidenceStart(start)) => {
             format!("{}: {}", capital(&start.archetype), start.reproduction.command)
         }
-        Event::EvidenceDone(done) => match done.change.exit {
+        Event::Report(Report::EvidenceDone(done)) => match done.change.exit {
             Some(code) => format!("exit {code} on the change"),
             None => done.change.why.clone(),
         },
-        Event::RunContinued(continued) => format!("{} more", continued.cycles),
-        Event::RunDiscarded(_) => "given up".to_owned(),
-        Event::MergeRequested(_) => "a person says: land it".to_owned(),
-        Event::PhaseTransition(to) => format!("cycle {}: {} → {}", to.cycle, to.from, to.to.name()),
-        Event::DecisionPoint(point) => format!("{} {}", point.rule, point.decision),
-        Event::WorkflowEscalated(up) => format!("{} becomes {}", up.from.name(), up.to.name()),
-        Event::AgentSkipped(skipped) => {
+        Event::Report(Report::RunContinued(continued)) => format!("{} more", continued.cycles),
+        Event::Report(Report::RunDiscarded(_)) => "given up".to_owned(),
+        Event::Report(Report::MergeRequested(_)) => "a person says: land it".to_owned(),
+        Event::Decision(Decision::PhaseTransition(to)) => {
+            format!("cycle {}: {} → {}", to.cycle, to.from, to.to.name())
+        }
+        Event::Decision(Decision::DecisionPoint(point)) => format!("{} {}", point.rule, point.decision),
+        Event::Decision(Decision::WorkflowEscalated(up)) => {
+            format!("{} becomes {}", up.from.name(), up.to.name())
+        }
+        Event::Decision(Decision::AgentSkipped(skipped)) => {
             format!("{} skipped: {}", capital(&skipped.archetype), skipped.reason)
         }
-        Event::ReviewVerdict(said) => {
+        Event::Decision(Decision::ReviewVerdict(said)) => {
             let n = said.findings.len();
             let findings = counted(n, "finding");
             format!("{} {}, {findings}", capital(&said.archetype), said.verdict.name())
         }
-        Event::EvidenceDowngrade(down) => {
+        Event::Decision(Decision::EvidenceDowngrade(down)) => {
             format!("{} to {}: {}", down.from.name(), down.to.name(), down.description)
         }
-        Event::FindingRaised(raised) => {
+        Event::Decision(Decision::FindingRaised(raised)) => {
             format!("{} {}", raised.finding.severity.name(), raised.finding.description)
         }
-        Event::FixApplied(fix) => fix.finding.clone(),
-        Event::CycleBoundary(end) => {
+        Event::Decision(Decision::FixApplied(fix)) => fix.finding.clone(),
+        Event::Decision(Decision::CycleBoundary(end)) => {
             format!(
                 "cycle {}: {} CRITICAL, {} WARNING, {} INFO",
                 end.cycle, end.critical, end.warning, end.info
             )
         }
-        Event::ShadowDetected(seen) => {
+        Event::Decision(Decision::ShadowDetected(seen)) => {
             format!("{}: {} ({})", capital(&seen.archetype), seen.shadow, seen.action.name())
         }
-        Event::BudgetStep(step) => format!("{} % of the {}'s budget", step.step, step.limit),
-        Event::PolicyCheckpoint(checkpoint) => format!("{}: {}", checkpoint.number, checkpoint.why),
-        Event::WiggumBreak(broke) => broke.detail.clone(),
-        Event::RunComplete(end) => format!("{} ({})", end.status.name(), end.reason.name()),
-        Event::AgentStart(start) => {
+        Event::Decision(Decision::BudgetStep(step)) => {
+            format!("{} % of the {}'s budget", step.step, step.limit)
+        }
+        Event::Decision(Decision::PolicyCheckpoint(checkpoint)) => {
+            format!("{}: {}", checkpoint.number, checkpoint.why)
+        }
+        Event::Decision(Decision::WiggumBreak(broke)) => broke.detail.clone(),
+        Event::Decision(Decision::RunComplete(end)) => {
+            format!("{} ({})", end.status.name(), end.reason.name())
+        }
+        Event::Order(Order::AgentStart(start)) => {
             format!("{} {}, {}", capital(&start.archetype), start.purpose.name(), start.model.name())
         }
-        Event::AgentComplete(done) => {
+        Event::Report(Report::AgentComplete(done)) => {
             format!("{} answered in {}", capital(&done.archetype), seconds(done.duration_ms))
         }
-        Event::AgentFailed(failed) => format!("{} failed: {}", capital(&failed.archetype), failed.reason),
-        Event::AgentTimeout(failed) => {
+        Event::Report(Report::AgentFailed(failed)) => {
+            format!("{} failed: {}", capital(&failed.archetype), failed.reason)
+        }
+        Event::Report(Report::AgentTimeout(failed)) => {
             format!("{} timed out: {}", capital(&failed.0.archetype), failed.0.reason)
         }
-        Event::AgentLost(lost) => format!("{} lost: {}", capital(&lost.archetype), lost.reason),
-        Event::MergeStart(start) => format!("try {}", start.attempt),
-        Event::MergeBuilt(built) => match &built.built {
+        Event::Report(Report::AgentLost(lost)) => {
+            format!("{} lost: {}", capital(&lost.archetype), lost.reason)
+        }
+        Event::Order(Order::MergeStart(start)) => format!("try {}", start.attempt),
+        Event::Report(Report::MergeBuilt(built)) => match &built.built {
             Built::Candidate { commit, .. } => format!("candidate {}", short(commit)),
             Built::Conflict { paths } => format!("conflict in {}", paths.join(", ")),
             Built::Nothing => "nothing to merge".to_owned(),
             Built::BaseGone { .. } => "the base is gone".to_owned(),
             Built::Fault { what } => what.clone(),
         },
-        Event::TestsStart(tests) => tests.command.clone(),
-        Event::TestsDone(done) => {
+        Event::Order(Order::TestsStart(tests)) => tests.command.clone(),
+        Event::Report(Report::TestsDone(done)) => {
             format!("{:?} in {}", done.result, seconds(done.duration_ms)).to_lowercase()
         }
-        Event::HookStart(hook) => hook.point.name().to_owned(),
-        Event::HookDone(done) => format!("{}: {}", done.point.name(), if done.ok { "ok" } else { "failed" }),
-        Event::MergeIntent(intent) => format!("{} to {}", intent.target, short(&intent.new)),
-        Event::RunMerged(merged) => format!("{} is at {}", merged.base, short(&merged.commit)),
-        Event::MergeRefused(refused) => refused.detail.clone(),
-        Event::RevertIntent(revert) => format!("take back {}", short(&revert.landed)),
-        Event::RunReverted(reverted) => format!("taken back by {}", short(&reverted.commit)),
-        Event::RevertRefused(refused) => refused.detail.clone(),
-        Event::QuestionAsked(asked) => asked.question.clone(),
-        Event::QuestionAnswered(answered) => answered.text.clone(),
-        Event::QuestionDeferred(_) => "nobody answered".to_owned(),
-        Event::LoopOpened(opened) => format!("{}: {}", opened.cycle_id, opened.goal),
-        Event::LoopHeard(heard) => match heard.word {
+        Event::Order(Order::HookStart(hook)) => hook.point.name().to_owned(),
+        Event::Report(Report::HookDone(done)) => {
+            format!("{}: {}", done.point.name(), if done.ok { "ok" } else { "failed" })
+        }
+        Event::Order(Order::MergeIntent(intent)) => format!("{} to {}", intent.target, short(&intent.new)),
+        Event::Report(Report::RunMerged(merged)) => {
+            format!("{} is at {}", merged.base, short(&merged.commit))
+        }
+        Event::Report(Report::MergeRefused(refused)) => refused.detail.clone(),
+        Event::Order(Order::RevertIntent(revert)) => format!("take back {}", short(&revert.landed)),
+        Event::Report(Report::RunReverted(reverted)) => format!("taken back by {}", short(&reverted.commit)),
+        Event::Report(Report::RevertRefused(refused)) => refused.detail.clone(),
+        Event::Order(Order::QuestionAsked(asked)) => asked.question.clone(),
+        Event::Report(Report::QuestionAnswered(answered)) => answered.text.clone(),
+        Event::Report(Report::QuestionDeferred(_)) => "nobody answered".to_owned(),
+        Event::Report(Report::LoopOpened(opened)) => format!("{}: {}", opened.cycle_id, opened.goal),
+        Event::Report(Report::LoopHeard(heard)) => match heard.word {
             Some(word) => format!("{} {}", word.name(), heard.text),
             None => heard.text.clone(),
         },
-        Event::LoopTurn(turn) => {
+        Event::Decision(Decision::LoopTurn(turn)) => {
             let who = turn.by.map_or("the program", Speaker::name);
             let heard = turn.heard.map_or("refused", TurnEvent::name);
             format!("{who}: {heard}, {} → {}", turn.from.name(), turn.to.name())
         }
-        Event::LoopAlert(alert) => format!("{}: {}", alert.alert.name(), alert.detail),
-        Event::LoopAppend(append) => format!("block {} of the {}", append.number, append.speaker.name()),
-        Event::LoopAppended(appended) => counted(appended.blocks, "block"),
-        Event::LoopEdited(edited) => edited.what.clone(),
-        Event::BatteryStart(start) => format!("on {}", short(&start.commit)),
-        Event::BatteryDone(done) => format!(
+        Event::Decision(Decision::LoopAlert(alert)) => format!("{}: {}", alert.alert.name(), alert.detail),
+        Event::Order(Order::LoopAppend(append)) => {
+            format!("block {} of the {}", append.number, append.speaker.name())
+        }
+        Event::Report(Report::LoopAppended(appended)) => counted(appended.blocks, "block"),
+        Event::Report(Report::LoopEdited(edited)) => edited.what.clone(),
+        Event::Order(Order::BatteryStart(start)) => format!("on {}", short(&start.commit)),
+        Event::Report(Report::BatteryDone(done)) => format!(
             "tests {}, linter {}, security {}",
             done.tests.end.name(),
             done.linter.end.name(),
             done.security.end.name()
         ),
-        Event::LoopArchive(archive) => format!("{:?}", archive.ending).to_lowercase(),
-        Event::LoopArchived(archived) => archived.path.clone(),
+        Event::Order(Order::LoopArchive(archive)) => format!("{:?}", archive.ending).to_lowercase(),
+        Event::Report(Report::LoopArchived(archived)) => archived.path.clone(),
     };
     one_line(&text)
 }

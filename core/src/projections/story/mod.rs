@@ -10,8 +10,8 @@ pub mod findings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentComplete, AgentStart, Entry, Event, EvidenceDowngrade, Imported, NextAction, ShadowDetected, Share,
-    Tokens, Tracked, Trend,
+    AgentComplete, AgentStart, Decision, Entry, Event, EvidenceDowngrade, Imported, NextAction, Order,
+    Report, ShadowDetected, Share, Tokens, Tracked, Trend,
 };
 use crate::model::{
     AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
@@ -61,7 +61,7 @@ pub struct Overview {
     pub models: BTreeSet<Tier>,
     /// `None` while the run goes on.
     pub outcome: Option<Outcome>,
-    /// Milliseconds since 1970, whole seconds.
+    /// Milliseconds since 1970.
     pub began: u64,
     pub last: u64,
     /// Time agents worked, all together.
@@ -292,8 +292,11 @@ impl Teller {
         self.note_deed(entry);
         let cycle = self.run.number();
         if let Some(why) = view::why(entry) {
-            let confidence =
-                if let Event::DecisionPoint(point) = &entry.event { Some(point.confidence) } else { None };
+            let confidence = if let Event::Decision(Decision::DecisionPoint(point)) = &entry.event {
+                Some(point.confidence)
+            } else {
+                None
+            };
             self.decisions.push(Choice { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
         }
     }
@@ -319,32 +322,29 @@ impl Teller {
         &mut steps[at]
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is not about agents")]
     fn note_agents(&mut self, entry: &Entry) {
-        match &entry.event {
-            Event::AgentStart(start) => self.sent(entry, start),
-            Event::AgentComplete(complete) => self.answered(entry, complete),
-            Event::AgentFailed(failed) => self.failed(failed.start_seq, &failed.reason, failed.duration_ms),
-            Event::AgentTimeout(failed) => {
-                self.failed(failed.0.start_seq, &failed.0.reason, failed.0.duration_ms);
+        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            self.sent(entry, start);
+        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
+            self.answered(entry, complete);
+        } else if let Event::Report(Report::AgentFailed(failed)) = &entry.event {
+            self.failed(failed.start_seq, &failed.reason, failed.duration_ms);
+        } else if let Event::Report(Report::AgentTimeout(failed)) = &entry.event {
+            self.failed(failed.0.start_seq, &failed.0.reason, failed.0.duration_ms);
+        } else if let Event::Report(Report::AgentLost(lost)) = &entry.event {
+            self.failed(lost.start_seq, &lost.reason, 0);
+        } else if let Event::Decision(Decision::AgentSkipped(skipped)) = &entry.event {
+            let reason = skipped.reason.clone();
+            let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };
+            self.step(entry.phase, &skipped.archetype).result = result;
+        } else if let Event::Decision(Decision::ReviewVerdict(said)) = &entry.event {
+            let step = self.step(entry.phase, &said.archetype);
+            step.result = Ended::Verdict(said.verdict);
+        } else if let Event::Report(Report::RunReentered(again)) = &entry.event {
+            let brought = again.proposal.iter().chain(&again.making).chain(&again.reviews);
+            for Imported { archetype, artifact, .. } in brought {
+                self.keep(entry.seq, &artifact.name, archetype);
             }
-            Event::AgentLost(lost) => self.failed(lost.start_seq, &lost.reason, 0),
-            Event::AgentSkipped(skipped) => {
-                let reason = skipped.reason.clone();
-                let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };
-                self.step(entry.phase, &skipped.archetype).result = result;
-            }
-            Event::ReviewVerdict(said) => {
-                let step = self.step(entry.phase, &said.archetype);
-                step.result = Ended::Verdict(said.verdict);
-            }
-            Event::RunReentered(again) => {
-                let brought = again.proposal.iter().chain(&again.making).chain(&again.reviews);
-                for Imported { archetype, artifact, .. } in brought {
-                    self.keep(entry.seq, &artifact.name, archetype);
-                }
-            }
-            _ => {}
         }
     }
 
@@ -415,95 +415,87 @@ impl Teller {
         self.artifacts.push(Kept { cycle, name: name.to_owned(), by: by.to_owned(), seq });
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest says nothing a section of its own tells")]
     fn note_words(&mut self, entry: &Entry) {
         let (seq, cycle) = (entry.seq, self.run.number());
-        match &entry.event {
-            Event::EvidenceDowngrade(what) => {
-                self.set_aside.push(SetAside { seq, cycle, what: (**what).clone() });
+        if let Event::Decision(Decision::EvidenceDowngrade(what)) = &entry.event {
+            self.set_aside.push(SetAside { seq, cycle, what: (**what).clone() });
+        } else if let Event::Decision(Decision::FindingRaised(raised)) = &entry.event {
+            self.raised.push(Raised { seq, cycle, finding: raised.finding.clone() });
+        } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event {
+            self.corrections.push(correction(seq, seen));
+        } else if let Event::Order(Order::QuestionAsked(asked)) = &entry.event {
+            self.questions.push(Question { seq, text: asked.question.clone(), answer: None });
+        } else if let Event::Report(Report::QuestionAnswered(answered)) = &entry.event {
+            let asked = self.questions.iter_mut().find(|question| question.seq == answered.start_seq);
+            if let Some(asked) = asked {
+                asked.answer = Some(answered.text.clone());
             }
-            Event::FindingRaised(raised) => {
-                self.raised.push(Raised { seq, cycle, finding: raised.finding.clone() });
+        } else if let Event::Report(Report::LoopHeard(heard)) = &entry.event {
+            let asked = self.questions.iter_mut().find(|question| Some(question.seq) == heard.start_seq);
+            if let Some(asked) = asked {
+                let word = heard.word.map_or("", crate::model::Word::name);
+                let text = if heard.text.is_empty() { word } else { &heard.text };
+                asked.answer = Some(text.to_owned());
             }
-            Event::ShadowDetected(seen) => self.corrections.push(correction(seq, seen)),
-            Event::QuestionAsked(asked) => {
-                self.questions.push(Question { seq, text: asked.question.clone(), answer: None });
-            }
-            Event::QuestionAnswered(answered) => {
-                let asked = self.questions.iter_mut().find(|question| question.seq == answered.start_seq);
-                if let Some(asked) = asked {
-                    asked.answer = Some(answered.text.clone());
-                }
-            }
-            Event::LoopHeard(heard) => {
-                let asked = self.questions.iter_mut().find(|question| Some(question.seq) == heard.start_seq);
-                if let Some(asked) = asked {
-                    let word = heard.word.map_or("", crate::model::Word::name);
-                    let text = if heard.text.is_empty() { word } else { &heard.text };
-                    asked.answer = Some(text.to_owned());
-                }
-            }
-            Event::CycleBoundary(boundary) => self.open.clone_from(&boundary.open),
-            Event::RunContinued(continued) => {
-                let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
-                self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));
-            }
-            Event::TestsDone(done) if !done.artifact.is_empty() => {
-                self.keep(seq, &done.artifact, "tests");
-            }
-            Event::RunMerged(merged) => {
-                let (commit, old) = (merged.commit.clone(), merged.old.clone());
-                self.landed = Some(Landed { commit, old, reverted: None });
-            }
-            Event::RunReverted(reverted) => {
-                if let Some(landed) = &mut self.landed {
-                    landed.reverted = Some(reverted.commit.clone());
-                }
-            }
-            _ => {}
+        } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+            self.open.clone_from(&boundary.open);
+        } else if let Event::Report(Report::RunContinued(continued)) = &entry.event {
+            let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
+            self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));
+        } else if let Event::Report(Report::TestsDone(done)) = &entry.event
+            && !done.artifact.is_empty()
+        {
+            self.keep(seq, &done.artifact, "tests");
+        } else if let Event::Report(Report::RunMerged(merged)) = &entry.event {
+            let (commit, old) = (merged.commit.clone(), merged.old.clone());
+            self.landed = Some(Landed { commit, old, reverted: None });
+        } else if let Event::Report(Report::RunReverted(reverted)) = &entry.event
+            && let Some(landed) = &mut self.landed
+        {
+            landed.reverted = Some(reverted.commit.clone());
         }
     }
 
     /// What is worth a line on the screen and is not an agent's is a deed of the program.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "everything else is told by `view::line` or not at all"
-    )]
     fn note_deed(&mut self, entry: &Entry) {
-        match &entry.event {
-            Event::AgentComplete(_)
-            | Event::AgentFailed(_)
-            | Event::AgentTimeout(_)
-            | Event::AgentLost(_)
-            | Event::AgentSkipped(_)
-            | Event::EvidenceDowngrade(_)
-            | Event::FindingRaised(_)
-            | Event::ShadowDetected(_) => {}
-            Event::CycleBoundary(boundary) => {
-                let to = |role: Destination| {
-                    let open = boundary.open.iter().filter(|found| found.routes_to == role).count();
-                    u32::try_from(open).unwrap_or(u32::MAX)
-                };
-                let end = CycleEnd {
-                    seq: entry.seq,
-                    critical: boundary.critical,
-                    warning: boundary.warning,
-                    info: boundary.info,
-                    next: boundary.next_action,
-                    exit_condition: boundary.exit_condition.clone(),
-                    stop: boundary.stop.as_ref().map(|stop| stop.detail.clone()),
-                    fixes: boundary.fixes_applied,
-                    to_creator: to(Destination::Creator),
-                    to_maker: to(Destination::Maker),
-                    trend: boundary.convergence.clone(),
-                };
-                self.cycle().end = Some(end);
-            }
-            _ => {
-                if let Some(line) = view::line(&self.run, entry, None) {
-                    self.cycle().deeds.push(Deed { seq: entry.seq, line });
-                }
-            }
+        let told_elsewhere = matches!(
+            &entry.event,
+            Event::Report(
+                Report::AgentComplete(_)
+                    | Report::AgentFailed(_)
+                    | Report::AgentTimeout(_)
+                    | Report::AgentLost(_)
+            ) | Event::Decision(
+                Decision::AgentSkipped(_)
+                    | Decision::EvidenceDowngrade(_)
+                    | Decision::FindingRaised(_)
+                    | Decision::ShadowDetected(_)
+            )
+        );
+        if told_elsewhere {
+            return;
+        }
+        if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+            let to = |role: Destination| {
+                let open = boundary.open.iter().filter(|found| found.routes_to == role).count();
+                u32::try_from(open).unwrap_or(u32::MAX)
+            };
+            let end = CycleEnd {
+                seq: entry.seq,
+                critical: boundary.critical,
+                warning: boundary.warning,
+                info: boundary.info,
+                next: boundary.next_action,
+                exit_condition: boundary.exit_condition.clone(),
+                stop: boundary.stop.as_ref().map(|stop| stop.detail.clone()),
+                fixes: boundary.fixes_applied,
+                to_creator: to(Destination::Creator),
+                to_maker: to(Destination::Maker),
+                trend: boundary.convergence.clone(),
+            };
+            self.cycle().end = Some(end);
+        } else if let Some(line) = view::line(&self.run, entry, None) {
+            self.cycle().deeds.push(Deed { seq: entry.seq, line });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Entry, Event, Past, Tracked};
+use crate::event::{Decision, Entry, Event, Order, Past, Report, Tracked};
 use crate::model::{Policy, RunStatus, Severity, SystemShadow};
 
 /// The facts of one run that memory is made of.
@@ -33,37 +33,35 @@ pub struct Lived {
 }
 
 impl Lived {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most lines teach nothing")]
     pub fn of(run_id: &str, ts: &str, log: &[Entry]) -> Lived {
         let mut lived = Lived { run_id: run_id.to_owned(), ts: ts.to_owned(), ..Lived::default() };
         let mut found: BTreeMap<String, Tracked> = BTreeMap::new();
         let mut open: Vec<Tracked> = Vec::new();
         for entry in log {
-            match &entry.event {
-                Event::RunStart(start) => {
-                    lived.domain = start.domain.name().to_owned();
-                    lived.past = start.past.clone();
-                    lived.policy = start.config.clone();
+            if let Event::Report(Report::RunStart(start)) = &entry.event {
+                lived.domain = start.domain.name().to_owned();
+                lived.past = start.past.clone();
+                lived.policy = start.config.clone();
+            } else if let Event::Order(Order::AgentStart(start)) = &entry.event {
+                lived.sent.insert(start.archetype.clone());
+            } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+                for tracked in &boundary.open {
+                    let longest = found.get(&tracked.id).map_or(0, |before| before.cycles_open);
+                    let cycles_open = tracked.cycles_open.max(longest);
+                    found.insert(tracked.id.clone(), Tracked { cycles_open, ..tracked.clone() });
                 }
-                Event::AgentStart(start) => drop(lived.sent.insert(start.archetype.clone())),
-                Event::CycleBoundary(boundary) => {
-                    for tracked in &boundary.open {
-                        let longest = found.get(&tracked.id).map_or(0, |before| before.cycles_open);
-                        let cycles_open = tracked.cycles_open.max(longest);
-                        found.insert(tracked.id.clone(), Tracked { cycles_open, ..tracked.clone() });
-                    }
-                    open.clone_from(&boundary.open);
-                    lived.reviewed = true;
+                open.clone_from(&boundary.open);
+                lived.reviewed = true;
+            } else if let Event::Decision(Decision::ShadowDetected(shadow)) = &entry.event
+                && shadow.archetype == "system"
+            {
+                match SystemShadow::parse(&shadow.shadow) {
+                    Some(SystemShadow::CargoCult) => lived.blamed.extend([shadow.target.clone()]),
+                    Some(SystemShadow::BrokenWindow) => lived.broken_window = true,
+                    _ => {}
                 }
-                Event::ShadowDetected(shadow) if shadow.archetype == "system" => {
-                    match SystemShadow::parse(&shadow.shadow) {
-                        Some(SystemShadow::CargoCult) => lived.blamed.extend([shadow.target.clone()]),
-                        Some(SystemShadow::BrokenWindow) => lived.broken_window = true,
-                        _ => {}
-                    }
-                }
-                Event::RunComplete(complete) => lived.status = Some(complete.status),
-                _ => {}
+            } else if let Event::Decision(Decision::RunComplete(complete)) = &entry.event {
+                lived.status = Some(complete.status);
             }
         }
         let is_open = |tracked: &Tracked| open.iter().any(|other| other.id == tracked.id);

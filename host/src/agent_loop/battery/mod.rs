@@ -55,13 +55,13 @@ pub struct Ran {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct BatteryResults {
     pub ran: Vec<Ran>,
     /// Why nobody could look, where that is so.
     pub scan: Result<Scan, String>,
 }
 
-impl Report {
+impl BatteryResults {
     /// The gravest of several; missing is only what nobody has.
     pub fn end(&self, whats: &[&str]) -> CheckEnd {
         let of = |end| self.ran.iter().any(|ran| whats.contains(&ran.what) && ran.end == end);
@@ -80,7 +80,7 @@ impl Report {
 }
 
 /// Runs all of it; nothing when the user stopped it. It is run again when the loop goes on.
-pub fn run(world: &World, wanted: Wanted<'_>) -> Option<Report> {
+pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
     let ids = ObjectId::parse(wanted.base.as_bytes())
         .and_then(|base| Ok((base, ObjectId::parse(wanted.commit.as_bytes())?)));
     let (base, commit) = match ids {
@@ -102,7 +102,7 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<Report> {
             None => missing(kind.name(), "none was found for this project"),
         });
     }
-    Some(Report { ran, scan: scan::look(&world.repo, &base, &commit) })
+    Some(BatteryResults { ran, scan: scan::look(&world.repo, &base, &commit) })
 }
 
 /// Tests that can't be started are not a project without tests.
@@ -162,8 +162,8 @@ fn missing(what: &'static str, why: &str) -> Ran {
 }
 
 /// Nothing could be run. That is nobody's pass: the tests have failed, and nobody has looked.
-fn unable(wanted: &Wanted<'_>, why: &str) -> Report {
+fn unable(wanted: &Wanted<'_>, why: &str) -> BatteryResults {
     let command = wanted.tests.unwrap_or_default().to_owned();
     let tests = Ran { end: CheckEnd::Crashed, command, ..missing("tests", why) };
-    Report { ran: vec![tests], scan: Err(why.to_owned()) }
+    BatteryResults { ran: vec![tests], scan: Err(why.to_owned()) }
 }
