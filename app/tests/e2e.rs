@@ -1,13 +1,13 @@
 //! The whole program through its front door: the real binary, real git, real processes.
 //!
-//! `harness/run.rs` knows how to start a run and `e2e/audit.rs` what must hold after every start, `harness/hub.rs` how to
+//! `harness/harness.rs` knows how to start a run and `e2e/audit.rs` what must hold after every start, `harness/hub.rs` how to
 //! start a sprint; everything else is rows. Names carry the rule or the fault they prove.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
 #[path = "e2e/audit.rs"]
 mod audit;
-#[path = "harness/run.rs"]
+#[path = "harness/harness.rs"]
 mod harness;
 #[path = "harness/hub.rs"]
 mod hub;

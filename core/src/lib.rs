@@ -22,6 +22,8 @@ pub mod run;
 
 pub mod rules;
 
+pub mod settings;
+
 pub mod brief;
 
 pub mod feedback;

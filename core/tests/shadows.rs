@@ -11,12 +11,13 @@ use std::path::PathBuf;
 
 use archeflow_core::event::Tracked;
 use archeflow_core::model::{
-    Answer, AnswerBody, Change, ChangedFile, Citation, Destination, Disposition, Domain, FileStatus, Finding,
-    Lesson, LessonKind, Prior, Proposal, Review, Role, Severity, Shadow, Shadows, Sighting, Signs, Status,
-    SystemShadow, SystemShadows, Traits, Verdict, Workflow,
+    ARCHETYPES, Answer, AnswerBody, Change, ChangedFile, Citation, Destination, Disposition, Domain,
+    FileStatus, Finding, Lesson, LessonKind, Prior, Proposal, Review, Role, Severity, Shadow, ShadowSet,
+    Shadows, Sighting, Signs, Status, SystemShadow, SystemShadows, Traits, Verdict, Workflow,
 };
+use archeflow_core::persona;
 use archeflow_core::read;
-use archeflow_core::rules::shadows::{Facts, check, correction};
+use archeflow_core::rules::shadows::{self, Facts, check, correction};
 use archeflow_core::rules::signs::is_test_path;
 use archeflow_core::rules::system::{self, Situation};
 
@@ -33,7 +34,7 @@ fn af_130_to_af_137_cl_15_cl_16_cl_17_cl_20_cl_27_archetype_shadows() {
         row.expect("default", found.as_u64().map_or_else(|| found.to_string(), |n| n.to_string()));
     });
     let mut named: BTreeSet<String> = BTreeSet::new();
-    for shadow in Shadow::ALL {
+    for &shadow in Shadow::ALL {
         let heading = title(shadow.name());
         named.extend(
             page.table(&heading).column("trigger").iter().map(|word| format!("{}.{word}", shadow.name())),
@@ -439,6 +440,49 @@ fn lesson(description: &str) -> Lesson {
         last_seen_run: String::new(),
         runs_since_last_seen: 0,
         ineffective: 0,
+    }
+}
+
+/// An archetype may have several shadows: the first that shows is the one that is corrected (AF-138).
+#[test]
+fn an_answer_is_checked_for_every_shadow_of_its_archetype() {
+    let both = ShadowSet(vec![Shadow::Paranoid, Shadow::RabbitHole]);
+    let mut own = Own::default();
+    assert_eq!(shadows::first(&both, &own.facts(), &Shadows::default()), None);
+    own.answer.words = 5_000;
+    let (shadow, seen) = shadows::first(&both, &own.facts(), &Shadows::default()).expect("words without end");
+    assert_eq!((shadow, seen[0].trigger.as_str()), (Shadow::RabbitHole, "words"));
+    let one = ShadowSet::from(Shadow::Paranoid);
+    assert_eq!(shadows::first(&one, &own.facts(), &Shadows::default()), None);
+}
+
+#[test]
+fn one_shadow_is_a_name_on_the_wire_and_several_are_a_list() {
+    for (set, wire) in [
+        (ShadowSet::from(Shadow::Paranoid), "\"paranoid\""),
+        (ShadowSet(vec![Shadow::Paranoid, Shadow::Rogue]), "[\"paranoid\",\"rogue\"]"),
+    ] {
+        assert_eq!(serde_json::to_string(&set).expect("plain data"), wire);
+        assert_eq!(serde_json::from_str::<ShadowSet>(wire).expect("what was written"), set);
+    }
+}
+
+/// A header names a shadow; the other shadows of the same archetype belong to it too.
+#[test]
+fn an_archetype_has_all_shadows_of_its_family() {
+    for (_, text) in ARCHETYPES {
+        let archetype = persona::parse(text).expect("a built-in archetype").archetype;
+        let ShadowSet(set) = ShadowSet::of(&archetype);
+        let named = Shadow::parse(&archetype.shadow).expect("a built-in archetype names its shadow");
+        assert!(set.contains(&named), "{}: {set:?}", archetype.name);
+        for shadow in Shadow::ALL {
+            let its = shadow.about().archetype == archetype.name;
+            assert_eq!(set.contains(shadow), its, "{}: {}", archetype.name, shadow.name());
+        }
+    }
+    for shadow in Shadow::ALL {
+        let archetype = shadow.about().archetype;
+        assert!(ARCHETYPES.iter().any(|(name, _)| *name == archetype), "{} is of {archetype}", shadow.name());
     }
 }
 

@@ -14,8 +14,11 @@ use archeflow_core::model::{
     ARCHETYPES, Domain, FailAction, HookPoint, MergeStrategy, Money, OnPostMergeFailure, Overlap, Policy,
     Severity, Sign, Strategy, Tier, Workflow, ZeroPolicy,
 };
+use archeflow_core::settings::{SettingClass, SettingKind as Kind, SettingRow, rows};
 use archeflow_core::sprint::policy as sprint;
-use archeflow_host::config::keys::{self, Class, KEYS, Key, Kind};
+use archeflow_host::config::approval::{self, BuiltIn};
+use archeflow_host::config::keys;
+use archeflow_host::config::kinds::KindText;
 use archeflow_host::config::personas::{self, Origin};
 use archeflow_host::config::trust::{Change, TrustError};
 use archeflow_host::config::yaml::{self, Value};
@@ -324,7 +327,7 @@ fn thresholds_have_to_agree() {
 // Keys
 
 /// A key with a real name in every place for one.
-fn concrete(key: &Key) -> String {
+fn concrete(key: &SettingRow) -> String {
     key.path
         .replace("<archetype>", "guardian")
         .replace("<workflow>", "fast")
@@ -344,7 +347,7 @@ fn file_with(path: &str, value: &str) -> (String, usize) {
     (text, parts.len())
 }
 
-fn one_key(key: &Key, value: &str) -> (Test, usize) {
+fn one_key(key: &SettingRow, value: &str) -> (Test, usize) {
     let path = concrete(key);
     match path.strip_prefix("hooks.") {
         None => {
@@ -367,7 +370,7 @@ fn right(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Switch => &["true", "false"],
         Kind::Off(_) => &["false"],
-        Kind::Whole(..) | Kind::Wholes(..) | Kind::Words(_) => &[],
+        Kind::Whole(..) | Kind::Seconds(..) | Kind::Minutes(..) | Kind::Waits(..) | Kind::Words(_) => &[],
         Kind::Limit(..) => &["off"],
         Kind::Share => &["0", "1", "0.5", "0.000001", "1.000000", "'0.5'"],
         Kind::Dollars(_) => &["0", "2", "0.5", "2.000001", "'3.75'"],
@@ -394,10 +397,10 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
         Kind::Switch => &["on", "no", "yes", "True", "1", "''"],
         Kind::Off(_) => &["true", "off"],
         Kind::Limit(..) => &["-1", "1e3", "none", "false", "Off", "''", "1.5"],
-        Kind::Whole(..) => {
+        Kind::Whole(..) | Kind::Seconds(..) | Kind::Minutes(..) => {
             &["-1", "1e3", "0x10", "007", "1_000", "1.0", "99999999999999999999999999", ".inf", "[1]"]
         }
-        Kind::Wholes(..) => {
+        Kind::Waits(..) => {
             &["1", "[-1]", "[3601]", "[a]", "[[1]]", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"]
         }
         Kind::Share => {
@@ -434,9 +437,9 @@ fn wrong(kind: Kind) -> &'static [&'static str] {
 
 #[test]
 fn every_key_takes_its_default_and_what_is_allowed() {
-    for key in KEYS.iter().filter(|key| key.class != Class::Own) {
+    for key in rows().filter(|key| key.class != SettingClass::Own) {
         let mut values: Vec<String> = right(key.kind).iter().map(|value| (*value).to_owned()).collect();
-        values.extend(key.default.ok().map(str::to_owned));
+        values.extend(key.default().ok());
         match key.kind {
             Kind::Words(words) => values.extend(words.iter().map(|word| (*word).to_owned())),
             Kind::Whole(least, _) if key.path.ends_with("converging_above_percent") => {
@@ -447,12 +450,15 @@ fn every_key_takes_its_default_and_what_is_allowed() {
                 assert_eq!(most, 100);
                 values.extend(["0".to_owned(), "80".to_owned()]);
             }
-            Kind::Whole(least, most) | Kind::Limit(least, most) => {
+            Kind::Whole(least, most)
+            | Kind::Limit(least, most)
+            | Kind::Seconds(least, most)
+            | Kind::Minutes(least, most) => {
                 values.extend([least.to_string(), most.to_string()]);
             }
             Kind::Switch
             | Kind::Off(_)
-            | Kind::Wholes(..)
+            | Kind::Waits(..)
             | Kind::Share
             | Kind::Dollars(_)
             | Kind::Tier
@@ -479,8 +485,8 @@ fn every_key_takes_its_default_and_what_is_allowed() {
             assert!(source.starts_with(".archeflow/"), "{}: {source}", key.path);
         }
         let built_in = key.built_in();
-        assert_eq!(built_in.is_some(), key.default.is_ok(), "{}", key.path);
-        if let (Some(built_in), Ok(default)) = (built_in, key.default) {
+        assert_eq!(built_in.is_some(), key.default().is_ok(), "{}", key.path);
+        if let (Some(built_in), Ok(default)) = (built_in, key.default()) {
             assert_eq!(built_in.to_string(), default, "{}", key.path);
             assert!(!key.needs_approval(&built_in), "{}", key.path);
         }
@@ -490,7 +496,7 @@ fn every_key_takes_its_default_and_what_is_allowed() {
 /// Lessons cross from one repository to another only when the user says so.
 #[test]
 fn d_08_what_is_the_users_own_no_repository_sets() {
-    for key in KEYS.iter().filter(|key| key.class == Class::Own) {
+    for key in rows().filter(|key| key.class == SettingClass::Own) {
         for value in right(key.kind) {
             let (text, line) = file_with(key.path, value);
             let refused = Test::new().repo(&text).approved().faults();
@@ -504,10 +510,10 @@ fn d_08_what_is_the_users_own_no_repository_sets() {
 
 #[test]
 fn every_key_refuses_a_wrong_value_by_name() {
-    for key in KEYS {
+    for key in rows() {
         let mut values: Vec<String> = wrong(key.kind).iter().map(|value| (*value).to_owned()).collect();
         values.extend(["".to_owned(), "~".to_owned(), "{wrong: 1}".to_owned()]);
-        if let Kind::Whole(least, most) | Kind::Limit(least, most) = key.kind {
+        if let Some((least, most)) = key.kind.bounds() {
             values.push((most + 1).to_string());
             values.extend(least.checked_sub(1).map(|n| n.to_string()));
         }
@@ -559,7 +565,7 @@ fn unknown_keys_are_named_with_what_is_known() {
         ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks stand in `hooks.yaml`"),
         (
             "models: opus\n",
-            "config.yaml:1: `models` is `opus`; allowed: the keys default, archetypes, provider, mapping, ollama, keys, max_turns, max_tokens, retry_waits_seconds, prices, workflows, one level below",
+            "config.yaml:1: `models` is `opus`; allowed: the keys default, provider, ollama, keys, max_turns, max_tokens, retry_waits_seconds, archetypes, workflows, mapping, prices, one level below",
         ),
         ("git: [a]\n", "`git` is `[a]`; allowed: the keys"),
         (
@@ -880,16 +886,18 @@ fn a_repository_may_lower_limits_but_not_raise_them() {
 /// No key that names a command, program, variable or ref is ever used unapproved, whatever its value.
 #[test]
 fn nothing_that_runs_or_reaches_is_inert() {
-    for key in KEYS {
+    for key in rows() {
         match key.kind {
             Kind::Command | Kind::Agent | Kind::Agents(_) | Kind::Variables | Kind::Prefix => {
-                assert_eq!(key.class, Class::Guarded, "{}", key.path);
+                assert_eq!(key.class, SettingClass::Guarded, "{}", key.path);
             }
             Kind::Switch
             | Kind::Off(_)
             | Kind::Whole(..)
             | Kind::Limit(..)
-            | Kind::Wholes(..)
+            | Kind::Seconds(..)
+            | Kind::Minutes(..)
+            | Kind::Waits(..)
             | Kind::Share
             | Kind::Words(_)
             | Kind::Tier
@@ -905,7 +913,7 @@ fn nothing_that_runs_or_reaches_is_inert() {
             | Kind::Phrases(_) => {}
         }
         if key.path.starts_with("hooks.") {
-            assert_eq!(key.class, Class::Guarded, "{}", key.path);
+            assert_eq!(key.class, SettingClass::Guarded, "{}", key.path);
         }
     }
 }
@@ -1358,21 +1366,10 @@ fn the_users_folder_is_read_if_it_is_the_users() {
 
 #[test]
 fn the_manual_has_the_table_of_keys() {
-    const BEGIN: &str = "<!-- keys: written by the test of configuration -->\n";
-    const END: &str = "<!-- end of keys -->\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
     let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page marks where the table begins");
-    let (table, after) = rest.split_once(END).expect("the page marks where the table ends");
-    let wanted = keys::table();
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
-    } else {
-        assert!(
-            table == wanted,
-            "docs/configuration.md is out of date; run with UPDATE=1, or put in:\n{wanted}"
-        );
-    }
+    let wanted = approval::in_manual(&page).expect("the page marks where the table begins and ends");
+    assert!(page == wanted, "docs/configuration.md is out of date; run `cargo xtask docs`");
 }
 
 #[test]

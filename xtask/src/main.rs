@@ -8,6 +8,7 @@
 
 mod bench;
 mod clients;
+mod docs;
 mod live;
 #[path = "../../app/tests/e2e/model.rs"]
 #[expect(
@@ -38,6 +39,7 @@ usage: cargo xtask <command>
                                  fetch), --without-browser only the step that needs chromium
   clients                        fetches the clients that tests drive for real into target/clients
   pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
+  docs                           writes the generated tables of docs: the settings in configuration.md
   tidy [waiting]                 the rules of the house that no compiler checks; waiting: those that fail nothing yet
   bench [<name>...]              the goals of the program, measured on a release build
 ";
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::run(&root(), rest),
         ["pictures"] => pictures::draw(&root()),
         ["clients"] => clients::run(&root()),
+        ["docs"] => docs::write(&root()),
         ["tidy"] => tidy::run(&root()),
         ["tidy", "waiting"] => tidy::waiting(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),

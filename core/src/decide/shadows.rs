@@ -28,11 +28,11 @@ pub(super) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) ->
     if !policy.enabled || answered.is_imported() || asks || judged {
         return None;
     }
-    let shadow = *run.request.as_ref()?.shadows.get(name)?;
+    let set = run.request.as_ref()?.shadows.get(name)?;
     let (task, plan) = (run.task(), run.plan());
     let facts = Facts { task: &task, proposal: plan.as_ref(), ..facts(run, cycle, name, answered) };
-    let sightings = shadows::check(shadow, &facts, policy);
-    (!sightings.is_empty()).then(|| strike(run, cycle, name, shadow, answered, sightings))
+    let (shadow, sightings) = shadows::first(set, &facts, policy)?;
+    Some(strike(run, cycle, name, shadow, answered, sightings))
 }
 
 fn facts<'a>(run: &'a Run, cycle: &Cycle, name: &str, answered: &'a Answered) -> Facts<'a> {

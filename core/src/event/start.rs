@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::landing::{Companion, Together};
 use crate::model::{
-    Answer, Change, Domain, Lesson, Money, Oid, Overlay, Participant, Phase, Policy, Resolved, Shadow,
+    Answer, Change, Domain, Lesson, Money, Oid, Overlay, Participant, Phase, Policy, Resolved, ShadowSet,
     Strategy, Tier, Workflow,
 };
 
@@ -25,9 +25,9 @@ pub struct RunStart {
     pub tiers: BTreeMap<String, Tier>,
     /// Digest of each persona's text, so that the log says what was used.
     pub personas: BTreeMap<String, String>,
-    /// The shadow each archetype can fall into, where it has one the program can tell.
+    /// The shadows each archetype can fall into, where it has some the program can tell.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub shadows: BTreeMap<String, Shadow>,
+    pub shadows: BTreeMap<String, ShadowSet>,
     /// The lenses laid over the archetypes, left to right (BX-07).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lenses: Vec<String>,

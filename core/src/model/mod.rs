@@ -17,14 +17,13 @@ mod review;
 mod shadow;
 mod signal;
 mod splitting;
-mod thresholds;
 mod traits;
 mod turns;
 mod workflow;
 
 pub use answer::{Answer, AnswerBody, Confidence, Disposition, Prior, Proposal, Review, Status, Verdict};
 pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
-pub use bounds::{Boundaries, Costs, Memory, Price, Shadows, SystemShadows};
+pub use bounds::{Boundaries, Costs, Memory, Price};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use count::counted;
 pub use finding::{CATEGORIES, Citation, Destination, Finding, Flaw, PROGRAM, Severity};
@@ -40,18 +39,18 @@ pub use policy::{
 pub use review::{
     AcceptedFinding, Reproduction, ReproductionResult, ReviewPart, Reviewing, Scratch, Subject, SubjectKind,
 };
-pub use shadow::{SYSTEM, Shadow, ShadowAction, Sighting, SystemShadow};
+pub use shadow::{SYSTEM, ShadowAction, ShadowSet, Sighting, SystemShadow};
 pub use signal::{Risk, Speaker, Token};
 pub use splitting::Splitting;
-pub use thresholds::{
-    AnalysisParalysis, Bureaucrat, EchoChamber, FalseAlarm, OverArchitect, Paralytic, Paranoid, RabbitHole,
-    Rogue, ScopeCreep, ScopeLevel, TunnelVision,
-};
 pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
     Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
 };
+
+/// A shadow and its thresholds are declared in its own file.
+pub use crate::rules::shadows::{Shadow, Shadows};
+pub use crate::rules::system::SystemShadows;
 
 /// Milliseconds since 1970, for display only: no rule compares two of them.
 pub type Millis = u64;

@@ -1,7 +1,7 @@
 //! The thresholds and choices a run is judged by. Frozen into the first line of its log, so that a replay needs
 //! no configuration and a change under review can't alter the rules that judge it (D-08).
 //!
-//! The host reads these from its configuration layers; the defaults here are the defaults of the specification.
+//! One line is one setting, with its default: see [`crate::settings`].
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,40 @@ use super::{
     Boundaries, Costs, LoopPolicy, Memory, Millionths, Reviewing, Severity, Shadows, Sign, SystemShadows,
     Tier, Workflow,
 };
+use crate::settings::settings;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(default)]
-pub struct Policy {
-    pub models: Models,
-    pub agents: Agents,
-    pub limits: Limits,
-    pub retries: Retries,
-    pub convergence: Convergence,
-    pub raised: Raised,
-    pub git: Git,
-    /// The approved command that decides whether a tree is good.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub test_command: Option<String>,
-    /// The user said, for this run, that landing without tests is meant.
-    pub no_tests: bool,
-    pub hooks: Vec<Hook>,
-    /// Cycles allowed, where the configuration differs from the workflow's own number.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub max_cycles: BTreeMap<Workflow, u32>,
-    /// A score below this opens the confidence gate (A3).
-    pub confidence_floor: ConfidenceFloor,
-    pub shadows: Shadows,
-    pub system_shadows: SystemShadows,
-    pub costs: Costs,
-    pub memory: Memory,
-    pub boundaries: Boundaries,
-    #[serde(skip_serializing_if = "Reviewing::is_default")]
-    pub review: Reviewing,
-    /// What a loop is held to; written down where it differs from the defaults.
-    #[serde(skip_serializing_if = "LoopPolicy::is_default")]
-    pub looping: LoopPolicy,
+settings! {
+    pub struct Policy at "" in (run) {
+        models: Models = Models::default();
+        agents: Agents = Agents::default();
+        limits: Limits = Limits::default();
+        retries: Retries = Retries::default();
+        convergence: Convergence = Convergence::default();
+        raised: Raised = Raised::default();
+        git: Git = Git::default();
+        #[serde(skip_serializing_if = "Option::is_none")]
+        test_command: Option<String> = None, "test_command", Command, Guarded,
+            "Command that tests a tree. Run before landing.", unset "none";
+        /// The user allowed, for this run, landing without tests.
+        no_tests: bool = false;
+        hooks: Vec<Hook> = Vec::new();
+        /// Cycles allowed, where the configuration differs from the workflow's own number.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        max_cycles: BTreeMap<Workflow, u32> = BTreeMap::new();
+        /// A3.
+        confidence_floor: ConfidenceFloor = ConfidenceFloor::default(), "confidence_floor", Share, GuardedBelow,
+            "Open the confidence gate when a proposal scores below this.";
+        shadows: Shadows = Shadows::default();
+        system_shadows: SystemShadows = SystemShadows::default();
+        costs: Costs = Costs::default();
+        memory: Memory = Memory::default();
+        boundaries: Boundaries = Boundaries::default();
+        #[serde(skip_serializing_if = "Reviewing::is_default")]
+        review: Reviewing = Reviewing::default();
+        /// The bounds of a loop; written down where they differ from the defaults.
+        #[serde(skip_serializing_if = "LoopPolicy::is_default")]
+        looping: LoopPolicy = LoopPolicy::default();
+    }
 }
 
 /// A newtype only for its default of 0.5.
@@ -62,16 +64,16 @@ impl Policy {
     }
 }
 
-/// Which tier a role gets; resolved in [`crate::rules::tiers`] (AF-014).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(default)]
-pub struct Models {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<Tier>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub archetypes: BTreeMap<String, Tier>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub workflows: BTreeMap<Workflow, WorkflowModels>,
+settings! {
+    /// Which tier a role gets; resolved in [`crate::rules::tiers`] (AF-014).
+    pub struct Models at "models." in (run.models) {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        default: Option<Tier> = None, "default", Tier, Inert, "Tier of all archetypes.", unset "by the archetype";
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        archetypes: BTreeMap<String, Tier> = BTreeMap::new();
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        workflows: BTreeMap<Workflow, WorkflowModels> = BTreeMap::new();
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -83,32 +85,21 @@ pub struct WorkflowModels {
     pub archetypes: BTreeMap<String, Tier>,
 }
 
-/// Which program plays which archetype.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Agents {
-    pub default: String,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_archetype: BTreeMap<String, String>,
-    /// Who takes over, in this order, where an account can't serve.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fallback: Vec<String>,
-    /// The provider account behind each of these programs, where that is not the program itself (C6).
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub accounts: BTreeMap<String, String>,
-    /// Clients that can are given a schema.
-    pub structured: bool,
-}
-
-impl Default for Agents {
-    fn default() -> Self {
-        Agents {
-            default: String::new(),
-            by_archetype: BTreeMap::new(),
-            fallback: Vec::new(),
-            accounts: BTreeMap::new(),
-            structured: true,
-        }
+settings! {
+    /// Which agent each archetype has.
+    pub struct Agents at "agents." in (run.agents) {
+        default: String = String::new(), "default", Agent, Guarded,
+            "Agent for all archetypes without one of their own.", unset "none; name one with --agent";
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        by_archetype: BTreeMap<String, String> = BTreeMap::new();
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        fallback: Vec<String> = Vec::new(), "fallback", Agents(8), Guarded,
+            "Agents to switch to, in this order, when an account is unavailable.";
+        /// The provider account behind each of these programs, where that is not the program itself (C6).
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        accounts: BTreeMap<String, String> = BTreeMap::new();
+        structured: bool = true, "structured", Switch, Inert,
+            "Ask clients that accept a schema for structured answers instead of Markdown (Creator and reviewers).";
     }
 }
 
@@ -118,106 +109,61 @@ impl Agents {
     }
 }
 
-/// D-09: silence and total, in milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    pub silence_ms: u64,
-    pub maker_ms: u64,
-    pub other_ms: u64,
-    /// AF-056.
-    pub mini_explorer_ms: u64,
-    pub tests_ms: u64,
-    pub hook_ms: u64,
-}
+const SECOND: u64 = 1_000;
+const MINUTE: u64 = 60 * SECOND;
 
-impl Default for Limits {
-    fn default() -> Self {
-        const MINUTE: u64 = 60_000;
-        Limits {
-            silence_ms: 5 * MINUTE,
-            maker_ms: 45 * MINUTE,
-            other_ms: 15 * MINUTE,
-            mini_explorer_ms: 5 * MINUTE,
-            tests_ms: 5 * MINUTE,
-            hook_ms: MINUTE,
-        }
+settings! {
+    /// Time limits (D-09).
+    pub struct Limits at "limits." in (run.limits) {
+        silence_ms: u64 = 5 * MINUTE, "silence_seconds", Seconds(1, 7_200), GuardedAbove, "Stop an agent that prints nothing for N seconds.";
+        maker_ms: u64 = 45 * MINUTE, "maker_minutes", Minutes(1, 1_440), GuardedAbove, "Time limit of one Maker attempt.";
+        other_ms: u64 = 15 * MINUTE, "other_minutes", Minutes(1, 1_440), GuardedAbove, "Time limit of one attempt of any other archetype.";
+        /// AF-056.
+        mini_explorer_ms: u64 = 5 * MINUTE, "mini_explorer_minutes", Minutes(1, 240), GuardedAbove, "Time limit of the research at the confidence gate.";
+        tests_ms: u64 = 5 * MINUTE, "tests_seconds", Seconds(1, 86_400), GuardedAbove, "Time limit of the test command.";
+        hook_ms: u64 = MINUTE, "hook_seconds", Seconds(1, 3_600), GuardedAbove, "Time limit of a hook.";
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Retries {
-    /// Further attempts after a failed one of a role the run can't do without (CL-12).
-    pub attempts: u32,
-    /// So many failures in a row, over all roles, are a hard break (CL-28).
-    pub failures_in_a_row: u32,
-    /// Waits, in milliseconds, before a busy account is tried again; after the last the run stops.
-    pub busy_waits_ms: Vec<u64>,
-    /// Up to so much is added to each of these waits, so that runs do not come back all at once (C6).
-    pub jitter_percent: u32,
-    /// A longer wait is not waited for: the run is parked.
-    pub park_after_ms: u64,
-    /// Times a candidate is rebuilt and tested anew because the target moved meanwhile.
-    pub moved_base: u32,
-    /// Times the same question may be asked.
-    pub questions: u32,
-}
-
-impl Default for Retries {
-    fn default() -> Self {
-        Retries {
-            attempts: 1,
-            failures_in_a_row: 3,
-            busy_waits_ms: vec![2_000, 10_000, 30_000, 60_000, 120_000],
-            jitter_percent: 20,
-            park_after_ms: 300_000,
-            moved_base: 3,
-            questions: 3,
-        }
+settings! {
+    pub struct Retries at "retries." in (run.retries) {
+        /// CL-12.
+        attempts: u32 = 1, "attempts", Whole(0, 10), GuardedAbove, "Retries for an archetype the run needs.";
+        /// CL-28.
+        failures_in_a_row: u32 = 3, "failures_in_a_row", Whole(1, 20), GuardedAbove, "Stop the run after N failures in a row, over all archetypes.";
+        busy_waits_ms: Vec<u64> = vec![2_000, 10_000, 30_000, 60_000, 120_000], "busy_waits_seconds", Waits(20, 0, 3_600), GuardedAbove,
+            "Waits before a busy account is retried; after the last one the run stops.";
+        /// C6.
+        jitter_percent: u32 = 20, "jitter_percent", Whole(0, 100), Inert,
+            "Jitter: up to N percent added to each wait, so that runs do not all retry at once.";
+        park_after_ms: u64 = 300 * SECOND, "park_after_seconds", Seconds(0, 86_400), GuardedAbove,
+            "Stop the run instead of waiting longer than N seconds for an account; it prints when to resume.";
+        moved_base: u32 = 3, "moved_base", Whole(0, 20), GuardedAbove, "Rebuild and retest at most N times because the target branch moved.";
+        questions: u32 = 3, "questions", Whole(1, 20), GuardedAbove, "Ask the same question at most N times.";
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Convergence {
-    /// Lines between two findings that may still be the same one (AF-102).
-    pub line_window: u32,
-    /// Keyword overlap, in percent, from which two findings can be the same one.
-    pub overlap_percent: u32,
-    pub overlap: Overlap,
-    /// Above this a run is converging.
-    pub converging_above_percent: u32,
-    /// Below this it is diverging; between the two it is stalling.
-    pub diverging_below_percent: u32,
-    /// Diverging so many cycles running stops the run.
-    pub diverging_cycles: u32,
-    pub zero_policy: ZeroPolicy,
-    /// Stop on a score of 0 although the cycle before was clean (CL-07).
-    pub stop_without_baseline: bool,
-    /// So many oscillating findings are a hard break (AF-107).
-    pub oscillating: u32,
-    /// A finding this grave that stays open two cycles goes to a person (CL-09).
-    pub persistent_floor: Severity,
-    /// Graver or equal findings are tracked; the rest is advice.
-    pub tracked: Severity,
-}
-
-impl Default for Convergence {
-    fn default() -> Self {
-        Convergence {
-            line_window: 10,
-            overlap_percent: 50,
-            overlap: Overlap::Min,
-            converging_above_percent: 80,
-            diverging_below_percent: 50,
-            diverging_cycles: 2,
-            zero_policy: ZeroPolicy::Immediate,
-            stop_without_baseline: false,
-            oscillating: 2,
-            persistent_floor: Severity::Critical,
-            tracked: Severity::Warning,
-        }
+settings! {
+    pub struct Convergence at "convergence." in (run.convergence) {
+        /// AF-102.
+        line_window: u32 = 10, "line_window", Whole(0, 1_000), Inert, "Most lines between two findings that count as the same one.";
+        overlap_percent: u32 = 50, "overlap_percent", Whole(1, 100), Inert, "Least keyword overlap of two findings that count as the same one, in percent.";
+        overlap: Overlap = Overlap::Min, "overlap", Words(&["min", "jaccard"]), Inert,
+            "Base of the overlap: the shorter finding (`min`) or both together (`jaccard`).";
+        converging_above_percent: u32 = 80, "converging_above_percent", Whole(0, 100), GuardedBelow, "A run is converging above this score.";
+        diverging_below_percent: u32 = 50, "diverging_below_percent", Whole(0, 100), GuardedBelow, "A run is diverging below this score; in between it is stalling.";
+        diverging_cycles: u32 = 2, "diverging_cycles", Whole(1, 10), GuardedAbove, "Stop the run after N diverging cycles in a row.";
+        zero_policy: ZeroPolicy = ZeroPolicy::Immediate, "zero_policy", Words(&["immediate", "two_consecutive"]), GuardedAbove,
+            "When a score of 0 stops the run; `two_consecutive` needs approval.";
+        /// CL-07.
+        stop_without_baseline: bool = false, "stop_without_baseline", Switch, Inert, "Stop on a score of 0 even if the cycle before was clean.";
+        /// AF-107.
+        oscillating: u32 = 2, "oscillating", Whole(1, 20), GuardedAbove, "Stop the run at N findings that keep disappearing and coming back.";
+        /// CL-09.
+        persistent_floor: Severity = Severity::Critical, "persistent_floor", Words(&["INFO", "WARNING", "CRITICAL"]), Inert,
+            "Ask a person about findings of at least this severity that stay open for two cycles.";
+        tracked: Severity = Severity::Warning, "tracked", Words(&["INFO", "WARNING", "CRITICAL"]), GuardedAbove,
+            "Track findings of at least this severity over the cycles; the rest is advice.";
     }
 }
 
@@ -237,29 +183,23 @@ pub enum ZeroPolicy {
     TwoConsecutive,
 }
 
-/// How grave the program's own findings are (D-07); CRITICAL unless approved configuration says less.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Raised {
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub severity: BTreeMap<Sign, Severity>,
-    pub binary_bytes: u64,
-}
-
-impl Default for Raised {
-    fn default() -> Self {
-        Raised { severity: BTreeMap::new(), binary_bytes: 1_000_000 }
+settings! {
+    /// Severity of the program's own findings (D-07); CRITICAL unless approved configuration says less.
+    pub struct Raised at "raised." in (run.raised) {
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        severity: BTreeMap<Sign, Severity> = BTreeMap::new();
+        binary_bytes: u64 = 1_000_000, "binary_bytes", Whole(0, 1_000_000_000), GuardedAbove, "A binary file of more than N bytes counts as `large_binary`.";
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(default)]
-pub struct Git {
-    pub merge_strategy: MergeStrategy,
-    /// Run the test command once more after landing, as a second net.
-    pub post_merge_test: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_post_merge_failure: Option<OnPostMergeFailure>,
+settings! {
+    pub struct Git at "git." in (run.git) {
+        merge_strategy: MergeStrategy = MergeStrategy::NoFf, "merge_strategy", Words(&["no-ff", "squash", "rebase"]), Inert, "How a change is merged.";
+        post_merge_test: bool = false, "post_merge_test", Switch, Inert, "Run the test command again after landing.";
+        #[serde(skip_serializing_if = "Option::is_none")]
+        on_post_merge_failure: Option<OnPostMergeFailure> = None, "on_post_merge_failure", Words(&["halt", "cycle_back"]), Inert,
+            "What to do when tests fail after landing; the landing is undone in any case.", unset "cycle_back when attended, else halt";
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Splitting;
 use super::named::named;
 use crate::event::Artifact;
+use crate::settings::settings;
 
 /// What a review is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,21 +88,15 @@ named! {
     }
 }
 
-/// What a review may do and take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reviewing {
-    /// How long one execution of a reproduction may take.
-    pub trial_ms: u64,
-    /// How many reproductions are run per part; what is beyond is not tried.
-    pub trials: u32,
-    /// How a long diff is cut into parts.
-    pub splitting: Splitting,
-}
-
-impl Default for Reviewing {
-    fn default() -> Self {
-        Reviewing { trial_ms: 120_000, trials: 20, splitting: Splitting::default() }
+settings! {
+    /// The bounds of a review.
+    pub struct Reviewing at "review." in (run.review) {
+        trial_ms: u64 = 120_000, "trial_seconds", Seconds(1, 3_600), GuardedAbove,
+            "Time limit of a reproduction on each tree, in a review with `--verify`.";
+        trials: u32 = 20, "trials", Whole(0, 1_000), GuardedAbove,
+            "Most reproductions for each part of a review with `--verify`; the others are not tried.";
+        /// How a long diff is cut into parts.
+        splitting: Splitting = Splitting::default();
     }
 }
 

@@ -2,49 +2,64 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Archetype, Role, Shadow};
+
 /// Stands where an archetype would, for a shadow of the process.
 pub const SYSTEM: &str = "system";
 
-/// The shadow of an archetype (AF-001).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shadow {
-    RabbitHole,
-    OverArchitect,
-    Rogue,
-    Paranoid,
-    Paralytic,
-    FalseAlarm,
-    Bureaucrat,
+/// The shadows an archetype can fall into. On the wire one is a name, several are a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "OneOrSeveral", into = "OneOrSeveral")]
+pub struct ShadowSet(pub Vec<Shadow>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum OneOrSeveral {
+    One(Shadow),
+    Several(Vec<Shadow>),
 }
 
-impl Shadow {
-    pub const ALL: [Shadow; 7] = [
-        Shadow::RabbitHole,
-        Shadow::OverArchitect,
-        Shadow::Rogue,
-        Shadow::Paranoid,
-        Shadow::Paralytic,
-        Shadow::FalseAlarm,
-        Shadow::Bureaucrat,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Shadow::RabbitHole => "rabbit_hole",
-            Shadow::OverArchitect => "over_architect",
-            Shadow::Rogue => "rogue",
-            Shadow::Paranoid => "paranoid",
-            Shadow::Paralytic => "paralytic",
-            Shadow::FalseAlarm => "false_alarm",
-            Shadow::Bureaucrat => "bureaucrat",
+impl From<OneOrSeveral> for ShadowSet {
+    fn from(wire: OneOrSeveral) -> ShadowSet {
+        match wire {
+            OneOrSeveral::One(shadow) => ShadowSet(vec![shadow]),
+            OneOrSeveral::Several(shadows) => ShadowSet(shadows),
         }
     }
+}
 
-    /// By its name, however it is spelled: `over-architect`, `False Alarm`.
-    pub fn parse(word: &str) -> Option<Shadow> {
-        let plain = word.trim().to_lowercase().replace(['-', ' '], "_");
-        Shadow::ALL.into_iter().find(|shadow| shadow.name() == plain)
+impl From<ShadowSet> for OneOrSeveral {
+    fn from(ShadowSet(shadows): ShadowSet) -> OneOrSeveral {
+        match shadows.as_slice() {
+            [shadow] => OneOrSeveral::One(*shadow),
+            _ => OneOrSeveral::Several(shadows),
+        }
+    }
+}
+
+impl From<Shadow> for ShadowSet {
+    fn from(shadow: Shadow) -> ShadowSet {
+        ShadowSet(vec![shadow])
+    }
+}
+
+impl ShadowSet {
+    /// The shadows that an archetype's header names, each with all others of the archetype it belongs to. If the header
+    /// names none the program knows: those its role is prone to.
+    pub fn of(archetype: &Archetype) -> ShadowSet {
+        let named = archetype.shadow.split(',').filter_map(Shadow::parse);
+        let mut families: Vec<&str> = named.map(|shadow| shadow.about().archetype).collect();
+        if families.is_empty() {
+            families.extend(match archetype.role {
+                Role::Explorer => Some("explorer"),
+                Role::Creator => Some("creator"),
+                Role::Maker => Some("maker"),
+                Role::Gatekeeper => Some("guardian"),
+                Role::Reviewer => None,
+            });
+        }
+        let belongs = |shadow: &Shadow| families.contains(&shadow.about().archetype);
+        ShadowSet(Shadow::ALL.iter().copied().filter(belongs).collect())
     }
 }
 

@@ -1,30 +1,19 @@
 //! How a diff is cut into parts that a reviewer can read.
 
-use serde::{Deserialize, Serialize};
+use crate::settings::settings;
 
-/// The numbers a diff is cut by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Splitting {
-    /// No part is larger. About four bytes are a token.
-    pub bytes_per_part: u32,
-    /// Changed lines of a lock file that are shown.
-    pub shown_lock_lines: u32,
-    /// A generated, vendored or minified file with more changed lines than this is summarised; a smaller one is shown,
-    /// because a name is no reason to hide a file.
-    pub summarise_above_lines: u32,
-    /// A line with more bytes is cut.
-    pub longest_line: u32,
-}
-
-impl Default for Splitting {
-    fn default() -> Self {
-        Splitting {
-            bytes_per_part: 240_000,
-            shown_lock_lines: 40,
-            summarise_above_lines: 200,
-            longest_line: 20_000,
-        }
+settings! {
+    /// The numbers a diff is cut by.
+    pub struct Splitting at "review." in (run.review.splitting) {
+        bytes_per_part: u32 = 240_000, "part_bytes", Whole(8_192, 4_000_000), Inert,
+            "Most bytes of a diff that reviewers see at once; four bytes are about one token.";
+        /// Changed lines of a lock file that are shown.
+        shown_lock_lines: u32 = 40;
+        /// A generated, vendored or minified file with more changed lines than this is summarised; a smaller one is shown,
+        /// because a name is no reason to hide a file.
+        summarise_above_lines: u32 = 200;
+        /// A line with more bytes is cut.
+        longest_line: u32 = 20_000;
     }
 }
 

@@ -2,79 +2,48 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::model::Money;
+use crate::settings::settings;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SprintPolicy {
-    /// How many tasks run at a time (BX-22).
-    pub slots: u32,
-    /// How many of them may be L or XL.
-    pub large: u32,
-    /// From which priority on a task is left out: P3 is only run on request.
-    pub low_priority: bool,
-    /// No further task begins above this load, in percent of the processors; the first always does.
-    pub load_percent: u32,
-    /// Nor with less memory than this available, in megabytes.
-    pub memory_mb: u64,
-    /// AF-150: a checkpoint after N tasks, or this much work.
-    pub checkpoint_tasks: u32,
-    pub checkpoint_minutes: u64,
-    /// AF-150: at a checkpoint the last task must be at least so good as the first, in percent.
-    pub quality_percent: u64,
-    /// AF-153: N tasks that fail in a row are a hard break.
-    pub failures: u32,
-    /// What all runs together may cost.
-    pub budget_usd: Option<Money>,
-    /// What a project may spend of it at most, in percent. Projects not named have no cap.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub shares: BTreeMap<String, u64>,
-    /// AF-150: no further task above this at a checkpoint, in percent of the budget.
-    pub checkpoint_budget_percent: u64,
-    /// AF-151: no further task above this at any time.
-    pub last_budget_percent: u64,
-    /// How often a task is run again because its files changed on the target meanwhile.
-    pub reruns: u32,
-    /// The wait before a busy provider is tried again, if it gave no time.
-    pub busy_minutes: u64,
-    /// A longer wait for a provider is not waited for.
-    pub patience_minutes: u64,
-    /// How many candidates of a project land in one step at most; 1 lands each by itself.
-    pub landing_batch: u32,
-    /// AF-151: the percentage of the budget at which a warning is given.
-    pub warn_budget_percent: u64,
-    /// BX-28: with less than this left of the budget, in percent, no task begins as thorough by its size alone.
-    pub standard_below_percent: u64,
-    /// And with less than this, all begin as fast.
-    pub fast_below_percent: u64,
-}
-
-impl Default for SprintPolicy {
-    fn default() -> SprintPolicy {
-        SprintPolicy {
-            slots: 4,
-            large: 2,
-            low_priority: false,
-            load_percent: 300,
-            memory_mb: 256,
-            checkpoint_tasks: 3,
-            checkpoint_minutes: 45,
-            quality_percent: 50,
-            failures: 3,
-            budget_usd: None,
-            shares: BTreeMap::new(),
-            checkpoint_budget_percent: 80,
-            last_budget_percent: 95,
-            reruns: 1,
-            busy_minutes: 15,
-            patience_minutes: 360,
-            landing_batch: 8,
-            warn_budget_percent: 50,
-            standard_below_percent: 50,
-            fast_below_percent: 25,
-        }
+settings! {
+    pub struct SprintPolicy at "sprint." in (sprint) {
+        /// BX-22.
+        slots: u32 = 4, "slots", Whole(1, 128), GuardedAbove, "Most tasks of a sprint that run at the same time.";
+        large: u32 = 2, "large", Whole(0, 128), GuardedAbove, "Most L or XL tasks among them.";
+        low_priority: bool = false, "low_priority", Switch, Guarded, "Also run P3 tasks.";
+        load_percent: u32 = 300, "load_percent", Whole(1, 100_000), GuardedAbove,
+            "Start no further task above this load, in percent of the processors; one always runs.";
+        memory_mb: u64 = 256, "memory_mb", Whole(0, 10_000_000), GuardedBelow, "Start no further task with less than N MB of memory available.";
+        /// AF-150.
+        checkpoint_tasks: u32 = 3, "checkpoint_tasks", Whole(1, 1_000), GuardedAbove, "Checkpoint after N tasks.";
+        checkpoint_minutes: u64 = 45, "checkpoint_minutes", Whole(1, 10_000), GuardedAbove, "Checkpoint after N minutes of work.";
+        /// AF-150.
+        quality_percent: u64 = 50, "quality_percent", Whole(0, 100), GuardedBelow,
+            "Stop at a checkpoint if the last task's quality is below N percent of the first one's.";
+        /// AF-153.
+        failures: u32 = 3, "failures", Whole(1, 100), GuardedAbove, "Stop the sprint after N failed tasks in a row.";
+        budget_usd: Option<Money> = None, "budget_usd", Dollars(1_000_000), Inert, "Budget of all runs of a sprint together.", unset "none";
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        shares: BTreeMap<String, u64> = BTreeMap::new(), "shares", Shares(1_000), Inert,
+            "Cap on a project's part of the budget: `shop=40%`. Projects without a share have no cap.";
+        /// AF-150.
+        checkpoint_budget_percent: u64 = 80, "checkpoint_budget_percent", Whole(1, 100), GuardedAbove,
+            "Stop at a checkpoint once N percent of the budget is spent.";
+        /// AF-151.
+        last_budget_percent: u64 = 95, "last_budget_percent", Whole(1, 100), GuardedAbove, "Start no further task once N percent of the budget is spent.";
+        reruns: u32 = 1, "reruns", Whole(0, 20), GuardedAbove, "Rerun a task at most N times because the target changed in the same places.";
+        busy_minutes: u64 = 15, "busy_minutes", Whole(1, 1_440), Inert,
+            "Retry a run that waits for a provider after N minutes, if the provider did not say when.";
+        patience_minutes: u64 = 360, "patience_minutes", Whole(0, 10_080), GuardedAbove,
+            "Put an item back into the queue instead of waiting longer than N minutes for a provider.";
+        landing_batch: u32 = 8, "landing_batch", Whole(1, 128), Inert, "Most changes of a project that land in one step; 1: each by itself.";
+        /// AF-151.
+        warn_budget_percent: u64 = 50, "warn_budget_percent", Whole(1, 100), Inert, "Report spending once N percent of the budget is spent.";
+        /// BX-28.
+        standard_below_percent: u64 = 50, "standard_below_percent", Whole(0, 100), GuardedAbove,
+            "With less than N percent of the budget left, choose at most `standard` for a task's size.";
+        fast_below_percent: u64 = 25, "fast_below_percent", Whole(0, 100), GuardedAbove,
+            "With less than N percent left, choose `fast` for all tasks whose workflow was not named.";
     }
 }
 

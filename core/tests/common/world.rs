@@ -12,7 +12,7 @@ use archeflow_core::event::{
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
     Finding, Millionths, Money, Policy, Prior, Proposal, Purpose, Reason, Review, Role, Seq, Severity,
-    Shadow, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
+    Shadow, ShadowSet, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::prices;
 use archeflow_core::run::{PIPELINE, Run};
@@ -560,9 +560,9 @@ impl Round {
     }
 }
 
-fn shadows() -> BTreeMap<String, Shadow> {
+fn shadows() -> BTreeMap<String, ShadowSet> {
     let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
-    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().map(|shadow| (*shadow).into())).collect()
 }
 
 /// `[reviewer:]<letter>[! or .][?][(category)]`.

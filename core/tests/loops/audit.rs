@@ -216,7 +216,7 @@ impl<'a> Auditor<'a> {
         match heard {
             TurnEvent::Insufficient => self.in_a_row += 1,
             TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Restart | TurnEvent::Goal | TurnEvent::Clear => {
-                self.in_a_row = 0
+                self.in_a_row = 0;
             }
             _ => {}
         }
@@ -254,7 +254,7 @@ impl<'a> Auditor<'a> {
             }
             TurnEvent::Approve if turn.from == LoopState::Gate => self.unapproved = false,
             TurnEvent::Approve if turn.from == LoopState::Approval => {
-                self.yes = turn.by == Some(Speaker::Human)
+                self.yes = turn.by == Some(Speaker::Human);
             }
             TurnEvent::NotLanded | TurnEvent::RequestChanges => self.yes = false,
             _ => {}

@@ -13,8 +13,8 @@ use archeflow_core::model::{
     AcceptedFinding, Answer, AnswerBody, Change, Citation, Confidence, Counted, Disposition, Domain,
     FailAction, Finding, Flaw, Hook, HookPoint, MergeStrategy, OnPostMergeFailure, Overlap, Participant,
     Phase, Policy, Prior, Proposal, Purpose, Reason, Reproduction, Review, ReviewPart, Role, Seq, Severity,
-    Shadow, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow, ZeroPolicy,
-    team,
+    Shadow, ShadowSet, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow,
+    ZeroPolicy, team,
 };
 use archeflow_core::review;
 use archeflow_core::run::REVIEW;
@@ -743,9 +743,9 @@ fn request(chance: &mut Chance) -> RunStart {
     }
 }
 
-fn shadows() -> BTreeMap<String, Shadow> {
+fn shadows() -> BTreeMap<String, ShadowSet> {
     let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
-    named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect()
+    named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().map(|shadow| (*shadow).into())).collect()
 }
 
 fn policy(chance: &mut Chance) -> Policy {

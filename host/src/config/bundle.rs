@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::persona;
+use archeflow_core::settings::SettingValue;
 
-use super::keys::{self, Found, Setting};
+use super::keys::{self, KeyMatch};
+use super::kinds::{self, KindText};
 use super::layers::{Flags, Inputs, Settings};
 use super::shelf::{Kind, in_repository};
 use super::yaml::{self, Entry, MOST_BYTES, Value};
@@ -25,7 +27,7 @@ pub struct Bundle {
     pub description: String,
     pub version: String,
     /// Values for `config.yaml`, by dotted key.
-    pub values: BTreeMap<String, Setting>,
+    pub values: BTreeMap<String, SettingValue>,
     /// Further files, with their paths from the repository's root; `config.yaml` among them where there is one.
     pub files: Vec<Part>,
     /// Files the project has to have.
@@ -100,7 +102,7 @@ impl Bundle {
         let fault = |text: String| Fault { path: place.to_owned(), line: 0, column: 0, text };
         let parts: Vec<&str> = key.split('.').collect();
         let archetypes = self.archetypes();
-        let Found::Key(row) = keys::find(&parts, &archetypes) else {
+        let KeyMatch::Setting(row) = keys::find(&parts, &archetypes) else {
             return Err(fault(format!("unknown key `{}`{}", shown(key), keys::advice(&parts, &archetypes))));
         };
         let Some(value) = row.kind.read_text(text) else {
@@ -184,8 +186,8 @@ impl Bundle {
     pub fn laid_out(&self, comment: &str) -> Result<Vec<Part>, Faults> {
         let mut values = self.values.clone();
         if !self.name.is_empty() {
-            values.insert("bundle".to_owned(), Setting::Text(self.name.clone()));
-            values.insert("bundle_version".to_owned(), Setting::Text(self.version.clone()));
+            values.insert("bundle".to_owned(), SettingValue::Text(self.name.clone()));
+            values.insert("bundle_version".to_owned(), SettingValue::Text(self.version.clone()));
         }
         let mut files: Vec<Part> =
             self.files.iter().filter(|(path, _)| path != REPOSITORY_CONFIG).cloned().collect();
@@ -339,22 +341,22 @@ fn flatten(
     section: &[&str],
     entries: &[Entry],
     archetypes: &[String],
-    values: &mut BTreeMap<String, Setting>,
+    values: &mut BTreeMap<String, SettingValue>,
 ) {
     for entry in entries {
         let path: Vec<&str> = section.iter().copied().chain([entry.key.as_str()]).collect();
         match (keys::find(&path, archetypes), &entry.value.value) {
-            (Found::Key(row), _) => {
+            (KeyMatch::Setting(row), _) => {
                 values.extend(row.kind.read(&entry.value).map(|value| (path.join("."), value)));
             }
-            (Found::Section, Value::Map(entries)) => flatten(&path, entries, archetypes, values),
-            (Found::Section | Found::Later | Found::Unknown, _) => {}
+            (KeyMatch::Section, Value::Map(entries)) => flatten(&path, entries, archetypes, values),
+            (KeyMatch::Section | KeyMatch::Later | KeyMatch::Unknown, _) => {}
         }
     }
 }
 
 /// The values as a file: one level per line.
-fn written(values: &BTreeMap<String, Setting>) -> String {
+fn written(values: &BTreeMap<String, SettingValue>) -> String {
     let mut text = String::new();
     let mut open: Vec<&str> = Vec::new();
     for (key, value) in values {
@@ -370,17 +372,17 @@ fn written(values: &BTreeMap<String, Setting>) -> String {
     text
 }
 
-fn plain(value: &Setting) -> String {
+fn plain(value: &SettingValue) -> String {
     let text = value.to_string();
     match value {
-        Setting::Text(_) => quoted(&text),
-        Setting::Switch(_)
-        | Setting::Whole(_)
-        | Setting::Wholes(_)
-        | Setting::Millionths(_)
-        | Setting::Money(_)
-        | Setting::Word(_)
-        | Setting::Names(_) => text,
+        SettingValue::Text(_) => quoted(&text),
+        SettingValue::Switch(_)
+        | SettingValue::Whole(_)
+        | SettingValue::Wholes(_)
+        | SettingValue::Millionths(_)
+        | SettingValue::Money(_)
+        | SettingValue::Word(_)
+        | SettingValue::Names(_) => text,
     }
 }
 
@@ -410,7 +412,7 @@ fn allowed(key: &str) -> &'static str {
 }
 
 fn wrong(path: &str, entry: &Entry, allowed: &str) -> Fault {
-    let text = format!("`{}` is {}; allowed: {allowed}", shown(&entry.key), keys::written(&entry.value));
+    let text = format!("`{}` is {}; allowed: {allowed}", shown(&entry.key), kinds::written(&entry.value));
     at(path, entry.line, text)
 }
 

@@ -1,7 +1,7 @@
 //! Where a run's settings come from, and whether they may be believed.
 //!
 //! A repository's `.archeflow/` is data until its user approved exactly those bytes (D-08). So reading is strict and
-//! inert ([`yaml`]), every key is in one table that says whether a repository may set it unasked ([`keys`]), the
+//! inert ([`yaml`]), every key is in the table of [`archeflow_core::settings`], which says whether a repository may set it unasked ([`approval`]), the
 //! layers are laid over one another with the origin of every value kept ([`layers`]), and approvals live outside
 //! every repository ([`trust`]). Archetypes a user or a repository brings along are found in [`personas`], teams, workflows,
 //! lenses and domains in [`shelf`].
@@ -9,14 +9,14 @@
 //! Nothing here reads the repository: the caller hands in the bytes as they are in the base commit, so that a
 //! change under review can't alter the rules that judge it. Nothing here runs, resolves or connects anything.
 
+pub mod approval;
 pub mod bundle;
 pub mod keys;
+pub mod kinds;
 pub mod layers;
 pub mod overrides;
 pub mod personas;
-mod shadows;
 pub mod shelf;
-mod sprint;
 pub mod trust;
 pub mod user;
 pub mod yaml;

@@ -1,5 +1,4 @@
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use super::client::{self, Error};
 use super::{Refusal, Request, Server, private_folder, serve, server, socket};
 use crate::executors::Message;
+use crate::platform::files::{self as os, symlink};
 use crate::platform::socket::{SocketPeer, UnixStream};
 
 /// A server whose driver says yes to everything.
@@ -107,7 +107,7 @@ fn a_flood_of_connections_is_refused_and_ends() {
 fn the_socket_is_private_replaces_a_stale_one_and_goes_away() {
     let dir = folder();
     let (server, path, _requests) = served(dir.path());
-    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let mode = |path: &Path| os::mode(&std::fs::metadata(path).expect("it is there")) & 0o777;
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(path.parent().expect("a folder")), 0o700);
     std::mem::forget(server);
@@ -123,7 +123,7 @@ fn a_folder_that_others_may_enter_is_refused() {
     let dir = folder();
     let open = dir.path().join("open");
     std::fs::create_dir(&open).expect("made");
-    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).expect("opened");
+    os::set_mode(&open, 0o755).expect("opened");
     assert!(private_folder(&open).is_err());
     let link = dir.path().join("link");
     symlink(dir.path(), &link).expect("linked");

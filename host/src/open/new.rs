@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{Base, FORMAT, Past, RunStart};
-use archeflow_core::model::{Archetype, Participant, Persona, Policy, Role, Shadow};
+use archeflow_core::model::{Participant, Persona, Policy, Role, ShadowSet};
 use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
@@ -206,16 +206,8 @@ impl Project {
     }
 }
 
-/// The shadow an archetype names, else the one its role is prone to.
-fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, Shadow> {
-    let of = |archetype: &Archetype| {
-        Shadow::parse(&archetype.shadow).or(match archetype.role {
-            Role::Explorer => Some(Shadow::RabbitHole),
-            Role::Creator => Some(Shadow::OverArchitect),
-            Role::Maker => Some(Shadow::Rogue),
-            Role::Gatekeeper => Some(Shadow::Paranoid),
-            Role::Reviewer => None,
-        })
-    };
-    personas.iter().filter_map(|(name, persona)| Some((name.clone(), of(&persona.archetype)?))).collect()
+/// The shadows of each archetype that has some.
+fn shadows(personas: &BTreeMap<String, Persona>) -> BTreeMap<String, ShadowSet> {
+    let sets = personas.iter().map(|(name, persona)| (name.clone(), ShadowSet::of(&persona.archetype)));
+    sets.filter(|(_, set)| !set.0.is_empty()).collect()
 }

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::Chosen;
 use archeflow_core::model::{
-    Attention, Domain, FileTiming, Lens, Overlay, Participant, Persona, Policy, Shadow, Strategy, Tier,
+    Attention, Domain, FileTiming, Lens, Overlay, Participant, Persona, Policy, ShadowSet, Strategy, Tier,
     Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::lens;
 use archeflow_core::rules::selection::{self, Wishes};
 use archeflow_core::run::PIPELINE;
+use archeflow_core::settings::rows;
 
 use super::Error;
 use crate::config::shelf::{DomainFile, LensFile, Team};
@@ -46,7 +47,7 @@ impl SelectedTeam {
 /// Puts the lenses' thresholds under the settings, so that the policy knows them.
 pub(crate) fn apply_shadow_overrides(
     settings: &mut Settings,
-    shadows: &BTreeMap<String, Shadow>,
+    shadows: &BTreeMap<String, ShadowSet>,
 ) -> Result<(), Faults> {
     let files: Vec<LensFile> = settings.lenses().into_iter().cloned().collect();
     // The last lens speaks first: what stands already is not replaced.
@@ -54,7 +55,7 @@ pub(crate) fn apply_shadow_overrides(
         for ((archetype, param), text) in &file.lens.shadow_overrides {
             let line = file.shadow_lines.get(&(archetype.clone(), param.clone())).copied().unwrap_or(0);
             let name = if archetype == "gatekeeper" { "guardian" } else { archetype };
-            let Some(shadow) = shadows.get(name) else {
+            let Some(ShadowSet(set)) = shadows.get(name) else {
                 let known: Vec<&str> = shadows.keys().map(String::as_str).collect();
                 let text = format!(
                     "`shadow_overrides.{archetype}` has no shadow the program can tell; allowed: {}",
@@ -62,7 +63,9 @@ pub(crate) fn apply_shadow_overrides(
                 );
                 return Err(Fault { path: file.path.clone(), line, column: 0, text }.into());
             };
-            let key = format!("shadows.{}.{param}", shadow.name());
+            let keys = || set.iter().map(|shadow| format!("shadows.{}.{param}", shadow.name()));
+            let key = keys().find(|key| rows().any(|row| row.path == key)).or_else(|| keys().next());
+            let key = key.unwrap_or_default();
             settings.lay_under(&key, text, &file.path, line).map_err(|fault| {
                 let text = format!("`shadow_overrides.{archetype}.{param}`: {}", fault.text);
                 Fault { text, ..fault }

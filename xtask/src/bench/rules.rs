@@ -188,7 +188,8 @@ fn request(rules: bool) -> RunStart {
         return request;
     }
     let named = ["explorer", "creator", "maker", "guardian", "skeptic", "trickster", "sage"];
-    request.shadows = named.into_iter().map(str::to_owned).zip(Shadow::ALL).collect();
+    request.shadows =
+        named.into_iter().map(str::to_owned).zip(Shadow::ALL.iter().map(|shadow| (*shadow).into())).collect();
     request.config.costs.budget_usd = Money::parse("500");
     request.config.costs.daily_usd = Money::parse("900");
     let mut words = Words(7);

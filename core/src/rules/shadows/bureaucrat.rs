@@ -4,13 +4,31 @@
 //! a fix, for these are the work; a demand for a test in a test file that was not changed; advice (INFO) outside of
 //! the change; a "consider" that names what to do; documentation of what is public, unsafe or can fail.
 
-use super::{Facts, Places, at_most, count, number, review, sighting};
-use crate::model::{Bureaucrat, Change, Finding, Review, Sighting, counted};
+use super::{About, Facts, Places, at_most, count, number, review, sighting};
+use crate::model::{Change, Finding, Review, Sighting, counted};
 use crate::rules::signs::is_test_path;
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Keep only what somebody will stumble over in six months, inside the changed files. Give \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "bureaucrat",
+    archetype: "sage",
+    correction: "Keep only what somebody will stumble over in six months, inside the changed files. Give \
     every finding one specific action, drop what merely asks to consider or to document the obvious, and be quicker to read \
-    than the diff. Then answer again with the whole review.";
+    than the diff. Then answer again with the whole review.",
+};
+
+settings! {
+    /// AF-136 and CL-27.
+    #[derive(Copy)]
+    pub struct Bureaucrat at "shadows.bureaucrat." in (run.shadows.bureaucrat) {
+        words: Option<u32> = Some(2), "words", Limit(1, 1_000), GuardedAbove, "Sage: more than N words for each line of the diff.";
+        words_floor: u32 = 150, "words_floor", Whole(0, 100_000), GuardedAbove, "Sage: a review of at most N words is short, whatever the diff.";
+        outside: Option<u32> = Some(1), "outside", Limit(1, 1_000), GuardedAbove, "Sage: at least N findings in files that were not changed.";
+        considers: Option<u32> = Some(2), "considers", Limit(0, 1_000), GuardedAbove, "Sage: more than N \"consider\" without an action.";
+        trivial_docs: Option<u32> = Some(1), "trivial_docs", Limit(1, 1_000), GuardedAbove, "Sage: at least N demands to document what explains itself.";
+    }
+}
 
 pub(super) fn check(facts: &Facts<'_>, policy: &Bureaucrat) -> Vec<Sighting> {
     let Some(review) = review(facts) else { return Vec::new() };

@@ -5,12 +5,31 @@
 //! log does not hold all changed files, every place.
 
 use super::steps::shows_steps;
-use super::{Facts, Places, at_most, count, number, review, sighting};
-use crate::model::{Change, FalseAlarm, Review, Sighting, counted};
+use super::{About, Facts, Places, at_most, count, number, review, sighting};
+use crate::model::{Change, Review, Sighting, counted};
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Delete every finding outside of the diff and every scenario that can't happen to a real \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "false alarm",
+    archetype: "trickster",
+    correction: "Delete every finding outside of the diff and every scenario that can't happen to a real \
     user. Rank what is left by likelihood times impact, keep the three to five worst, and give each the steps that \
-    lead to it. Then answer again with the whole review.";
+    lead to it. Then answer again with the whole review.",
+};
+
+settings! {
+    /// AF-135 and CL-20.
+    #[derive(Copy)]
+    pub struct FalseAlarm at "shadows.false_alarm." in (run.shadows.false_alarm) {
+        untouched: Option<u32> = Some(1), "untouched", Limit(1, 1_000), GuardedAbove, "Trickster: at least N findings in files that were not changed.";
+        findings: Option<u32> = Some(10), "findings", Limit(0, 1_000), GuardedAbove, "Trickster: more than N findings for fewer than `few_files` changed files.";
+        few_files: u32 = 5, "few_files", Whole(1, 10_000), GuardedBelow, "Trickster: see `findings`.";
+        strict: bool = false, "strict", Switch, Inert, "Trickster: apply `findings` to any number of changed files.";
+        impossible: Option<u32> = Some(1), "impossible", Limit(1, 1_000), GuardedAbove, "Trickster: at least N scenarios that can't happen.";
+        without_steps: Option<u32> = Some(3), "without_steps", Limit(0, 1_000), GuardedAbove, "Trickster: more than N findings without steps to reproduce them.";
+    }
+}
 
 pub(super) fn check(facts: &Facts<'_>, policy: &FalseAlarm) -> Vec<Sighting> {
     let Some(review) = review(facts) else { return Vec::new() };

@@ -1,6 +1,7 @@
 //! Archetype shadows (AF-130..AF-136): whether an answer shows its archetype's virtue pushed too far.
 //!
-//! One file per shadow, and in it one function per trigger. The text was looked at when the answer was read
+//! One file per shadow with everything about it: name, archetype, thresholds with their settings, one function per trigger,
+//! and the correction. One line in `shadows!` below makes it known. The text was looked at when the answer was read
 //! (`read/traits`); here numbers are compared, exactly and in whole numbers (D-13).
 //!
 //! **Immunity (AF-137).** Intensity alone is no shadow. Every file says what a genuine, intense answer looks like
@@ -10,22 +11,46 @@
 //!
 //! Deliberately absent: what follows from a detection. That is the ladder, in `decide`.
 
-mod bureaucrat;
-mod false_alarm;
-mod over_architect;
-mod paralytic;
-mod paranoid;
+#[macro_use]
+mod list;
 mod places;
-mod rabbit_hole;
-mod rogue;
 pub(crate) mod steps;
 
 pub(crate) use places::{Places, is_code};
 pub(crate) use rogue::outside;
 
 use crate::model::{
-    Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, Shadow, Shadows, Sighting,
+    Answer, AnswerBody, Change, Domain, Finding, Proposal, Review, Severity, ShadowSet, Sighting,
 };
+
+shadows! {
+    mod rabbit_hole is RabbitHole;
+    mod over_architect is OverArchitect;
+    mod rogue is Rogue;
+    mod paranoid is Paranoid;
+    mod paralytic is Paralytic;
+    mod false_alarm is FalseAlarm;
+    mod bureaucrat is Bureaucrat;
+}
+
+/// What the program knows of a shadow beside its triggers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct About {
+    /// Its name in a sentence.
+    pub said: &'static str,
+    /// The archetype whose virtue it is, pushed too far.
+    pub archetype: &'static str,
+    /// What the agent is asked to do now.
+    pub correction: &'static str,
+}
+
+impl Shadow {
+    /// By its name, however it is spelled: `over-architect`, `False Alarm`.
+    pub fn parse(word: &str) -> Option<Shadow> {
+        let plain = word.trim().to_lowercase().replace(['-', ' '], "_");
+        Shadow::ALL.iter().copied().find(|shadow| shadow.name() == plain)
+    }
+}
 
 /// What a check looks at. All from the log.
 #[derive(Debug, Clone, Copy)]
@@ -45,39 +70,31 @@ pub struct Facts<'a> {
 
 /// The triggers of a shadow that fire on an answer, gravest first. None: the answer is healthy.
 pub fn check(shadow: Shadow, facts: &Facts<'_>, policy: &Shadows) -> Vec<Sighting> {
-    if !policy.enabled {
-        return Vec::new();
-    }
-    match shadow {
-        Shadow::RabbitHole => rabbit_hole::check(facts, &policy.rabbit_hole),
-        Shadow::OverArchitect => over_architect::check(facts, &policy.over_architect),
-        Shadow::Rogue => rogue::check(facts, &policy.rogue),
-        Shadow::Paranoid => paranoid::check(facts, &policy.paranoid),
-        Shadow::Paralytic => paralytic::check(facts, &policy.paralytic),
-        Shadow::FalseAlarm => false_alarm::check(facts, &policy.false_alarm),
-        Shadow::Bureaucrat => bureaucrat::check(facts, &policy.bureaucrat),
-    }
+    if policy.enabled { shadow.triggers(facts, policy) } else { Vec::new() }
 }
 
-/// What the agent is told: the shadow by name, what was seen, and what to do now. Whoever is fresh has said nothing yet
-/// and is told of another.
+/// The first of an archetype's shadows that an answer shows. One answer is one strike: an agent is asked to correct one
+/// thing at a time, and its next answer is checked for all of them again.
+pub fn first(
+    ShadowSet(shadows): &ShadowSet,
+    facts: &Facts<'_>,
+    policy: &Shadows,
+) -> Option<(Shadow, Vec<Sighting>)> {
+    let mut seen = shadows.iter().map(|shadow| (*shadow, check(*shadow, facts, policy)));
+    seen.find(|(_, sightings)| !sightings.is_empty())
+}
+
+/// What the agent is told: the shadow by name, what was seen, and what to do now. A fresh agent has said nothing yet and
+/// is told of another's answer.
 pub fn correction(shadow: Shadow, sightings: &[Sighting], fresh: bool) -> String {
-    let (name, action) = match shadow {
-        Shadow::RabbitHole => ("rabbit hole", rabbit_hole::CORRECTION),
-        Shadow::OverArchitect => ("over-architect", over_architect::CORRECTION),
-        Shadow::Rogue => ("rogue", rogue::CORRECTION),
-        Shadow::Paranoid => ("paranoid", paranoid::CORRECTION),
-        Shadow::Paralytic => ("paralytic", paralytic::CORRECTION),
-        Shadow::FalseAlarm => ("false alarm", false_alarm::CORRECTION),
-        Shadow::Bureaucrat => ("bureaucrat", bureaucrat::CORRECTION),
-    };
+    let About { said, correction, .. } = shadow.about();
     let whose = if fresh { "The answer before yours showed" } else { "Your answer shows" };
-    let mut text = format!("{whose} the shadow of your role: {name}. What was seen:\n\n");
+    let mut text = format!("{whose} the shadow of your role: {said}. What was seen:\n\n");
     for sighting in sightings {
         text += &format!("- {}\n", sighting.detail);
     }
     text += if fresh { "\nWhat was asked for then holds for you from the start:\n\n" } else { "\n" };
-    text + action + "\n"
+    text + correction + "\n"
 }
 
 /// A trigger that fired.

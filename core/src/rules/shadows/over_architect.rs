@@ -4,12 +4,29 @@
 //! its alternatives or risks, or with a "no" in front; what it leaves for later; a plan with many files, for
 //! size is the task's business.
 
-use super::{Facts, at_most, sighting};
-use crate::model::{OverArchitect, Sighting, counted};
+use super::{About, Facts, at_most, sighting};
+use crate::model::{Sighting, counted};
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Plan for the present order of magnitude only. Remove every abstraction, package \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "over-architect",
+    archetype: "creator",
+    correction: "Plan for the present order of magnitude only. Remove every abstraction, package \
     and option that exists for a requirement nobody has stated, and every item that the task does not need. Then \
-    answer again with the whole proposal.";
+    answer again with the whole proposal.",
+};
+
+settings! {
+    /// AF-131.
+    #[derive(Copy)]
+    pub struct OverArchitect at "shadows.over_architect." in (run.shadows.over_architect) {
+        abstractions: Option<u32> = Some(2), "abstractions", Limit(0, 1_000), GuardedAbove, "Creator: more than N new abstractions.";
+        future_proof: Option<u32> = Some(1), "future_proof", Limit(1, 1_000), GuardedAbove, "Creator: at least N reasons about future needs.";
+        scope: Option<u32> = Some(50), "scope", Limit(0, 1_000), GuardedAbove, "Creator: work beyond the task of more than N percent of the work for it.";
+        packages: Option<u32> = Some(1), "packages", Limit(0, 1_000), GuardedAbove, "Creator: more than N new packages.";
+    }
+}
 
 /// A task is short; what stands behind this many bytes does not change what it is about.
 const TASK_BYTES: usize = 4000;

@@ -4,12 +4,31 @@
 //! same flaw at several files, which is one finding for each; a place outside of the plan whose line is quoted or
 //! which cites a planned file too, since the fact against a plan often lies elsewhere.
 
-use super::{Facts, Places, at_most, count, number, review, sighting};
-use crate::model::{Finding, Paralytic, Review, Severity, Sighting, counted};
+use super::{About, Facts, Places, at_most, count, number, review, sighting};
+use crate::model::{Finding, Review, Severity, Sighting, counted};
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Rank your challenges by what happens if you are right. Keep the three gravest, each \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "paralytic",
+    archetype: "skeptic",
+    correction: "Rank your challenges by what happens if you are right. Keep the three gravest, each \
     with an alternative the author could take up now, and delete the rest, above all what you have said before in other \
-    words and what lies outside of the proposal. Then answer again with the whole review.";
+    words and what lies outside of the proposal. Then answer again with the whole review.",
+};
+
+settings! {
+    /// AF-134 and CL-17.
+    #[derive(Copy)]
+    pub struct Paralytic at "shadows.paralytic." in (run.shadows.paralytic) {
+        challenges: Option<u32> = Some(7), "challenges", Limit(0, 1_000), GuardedAbove, "Skeptic: more than N challenges, and too few alternatives.";
+        alternatives: Option<u32> = Some(50), "alternatives", Limit(1, 100), GuardedBelow, "Skeptic: alternatives for less than N percent of the challenges.";
+        any: bool = false, "any", Switch, Inert, "Skeptic: either of these two is enough; otherwise it takes both.";
+        alternatives_floor: u32 = 3, "alternatives_floor", Whole(1, 1_000), GuardedAbove, "Skeptic: least challenges for this percentage, when one is enough.";
+        reworded: Option<u32> = Some(2), "reworded", Limit(1, 1_000), GuardedAbove, "Skeptic: one concern repeated N times in other words.";
+        out_of_scope: Option<u32> = Some(3), "out_of_scope", Limit(0, 1_000), GuardedAbove, "Skeptic: more than N findings outside of the proposal.";
+    }
+}
 
 pub(super) fn check(facts: &Facts<'_>, policy: &Paralytic) -> Vec<Sighting> {
     let Some(review) = review(facts) else { return Vec::new() };

@@ -6,12 +6,31 @@
 //! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
 //! quotes code.
 
-use super::{Facts, Places, count, review, sighting};
-use crate::model::{Finding, Paranoid, Review, Severity, Sighting, Verdict, counted};
+use super::{About, Facts, Places, count, review, sighting};
+use crate::model::{Finding, Review, Severity, Sighting, Verdict, counted};
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "paranoid",
+    archetype: "guardian",
+    correction: "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
     not, grade it lower or drop it. Give every finding above INFO a specific fix, and assume no attacker who already owns \
-    the system. Then answer again with the whole review.";
+    the system. Then answer again with the whole review.",
+};
+
+settings! {
+    /// AF-133 and CL-16.
+    #[derive(Copy)]
+    pub struct Paranoid at "shadows.paranoid." in (run.shadows.paranoid) {
+        criticals: Option<u32> = Some(3), "criticals", Limit(1, 1_000), GuardedAbove, "Guardian: at least N CRITICALs, and more than `ratio` for each WARNING.";
+        ratio: u32 = 2, "ratio", Whole(1, 100), GuardedAbove, "Guardian: see `criticals`.";
+        no_approvals: Option<u32> = Some(3), "no_approvals", Limit(1, 1_000), GuardedAbove, "Guardian: at least N reviews in one run without an approval.";
+        fixes: Option<u32> = Some(50), "fixes", Limit(1, 100), GuardedBelow, "Guardian: fixes for less than N percent of the findings above INFO.";
+        fixes_floor: u32 = 3, "fixes_floor", Whole(1, 1_000), GuardedAbove, "Guardian: least findings for this percentage.";
+        compromised: Option<u32> = Some(1), "compromised", Limit(1, 1_000), GuardedAbove, "Guardian: at least N findings that presuppose a compromised system.";
+    }
+}
 
 pub(super) fn check(facts: &Facts<'_>, policy: &Paranoid) -> Vec<Sighting> {
     let Some(review) = review(facts) else { return Vec::new() };

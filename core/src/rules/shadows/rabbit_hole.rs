@@ -5,12 +5,29 @@
 //! or that is parked under a heading of its own; a recommendation that comes first, in an answer that is not
 //! long; and an answer that ends with a question to a person instead of a recommendation.
 
-use super::{Facts, at_most, sighting};
-use crate::model::{RabbitHole, Sighting, Status, counted};
+use super::{About, Facts, at_most, sighting};
+use crate::model::{Sighting, Status, counted};
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Stop exploring. Answer again with your three most important findings and \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "rabbit hole",
+    archetype: "explorer",
+    correction: "Stop exploring. Answer again with your three most important findings and \
     one recommendation, in at most 300 words, and end with the heading `Recommendation` and your status. Leave out \
-    whatever would not change a plan.";
+    whatever would not change a plan.",
+};
+
+settings! {
+    /// AF-130.
+    #[derive(Copy)]
+    pub struct RabbitHole at "shadows.rabbit_hole." in (run.shadows.rabbit_hole) {
+        words: Option<u32> = Some(2_000), "words", Limit(1, 1_000_000), GuardedAbove, "Explorer: more than N words without a recommendation.";
+        tangents: Option<u32> = Some(3), "tangents", Limit(1, 1_000), GuardedAbove, "Explorer: more than N tangents.";
+        files: Option<u32> = Some(15), "files", Limit(1, 10_000), GuardedAbove, "Explorer: more than N files without a pattern among them.";
+        synthesis: Option<u32> = Some(500), "synthesis", Limit(1, 1_000_000), GuardedAbove, "Explorer: more than N words without a conclusion in the last quarter.";
+    }
+}
 
 pub(super) fn check(facts: &Facts<'_>, policy: &RabbitHole) -> Vec<Sighting> {
     if matches!(facts.answer.status, Status::NeedsContext | Status::Blocked) {

@@ -5,13 +5,31 @@
 //! files and documents that the plan forgot to list; a module list or manifest with a few lines that wire a
 //! planned file in; a file that had to change, if the Maker says which and why; and prose.
 
-use super::{Facts, Places, is_code, number, sighting};
-use crate::model::{Change, ChangedFile, Domain, FileStatus, Proposal, Rogue, Sighting, Status, counted};
+use super::{About, Facts, Places, is_code, number, sighting};
+use crate::model::{Change, ChangedFile, Domain, FileStatus, Proposal, Sighting, Status, counted};
 use crate::rules::signs::is_test_path;
+use crate::settings::settings;
 
-pub(super) const CORRECTION: &str = "Read the proposal again. Write the tests it asks for and run them, commit item \
+/// What is known of it.
+pub(super) const ABOUT: About = About {
+    said: "rogue",
+    archetype: "maker",
+    correction: "Read the proposal again. Write the tests it asks for and run them, commit item \
     by item, and take back every file it does not list, unless the work can't be done without it; then name the file and the \
-    reason under `Notes`. Report the output of the last test run.";
+    reason under `Notes`. Report the output of the last test run.",
+};
+
+settings! {
+    /// AF-132 and CL-15.
+    #[derive(Copy)]
+    pub struct Rogue at "shadows.rogue." in (run.shadows.rogue) {
+        no_tests: Option<u32> = Some(3), "no_tests", Limit(1, 1_000), GuardedAbove, "Maker: at least N code files changed, and no test file.";
+        outside_files: Option<u32> = Some(1), "outside_files", Limit(1, 1_000), GuardedAbove, "Maker: at least N files that the proposal does not list.";
+        one_commit: Option<u32> = Some(3), "one_commit", Limit(1, 1_000), GuardedAbove, "Maker: at least N code files and N items of the proposal in one commit.";
+        no_test_run: Option<u32> = Some(3), "no_test_run", Limit(1, 1_000), GuardedAbove, "Maker: at least N code files changed, and no sign of a test run.";
+        wiring_lines: u32 = 10, "wiring_lines", Whole(0, 1_000), GuardedAbove, "Maker: a module list or manifest with at most N changed lines need not be planned.";
+    }
+}
 
 const TASK_BYTES: usize = 4000;
 

@@ -2,11 +2,22 @@
 //! one for which nothing was done yet.
 
 use super::Situation;
-use crate::model::{AnalysisParalysis, Sighting, counted};
+use crate::model::{Sighting, counted};
 use crate::rules::shadows::sighting;
+use crate::settings::settings;
 
 pub(super) const REMEDY: &str =
     "Stop researching. Ship a proposal now, and write its known gaps under `Risks` instead of closing them.";
+
+settings! {
+    /// AF-144.
+    #[derive(Copy)]
+    pub struct AnalysisParalysis at "system_shadows.analysis_paralysis." in (run.system_shadows.analysis_paralysis) {
+        plan_ratio: Option<u32> = Some(2), "plan_ratio", Limit(1, 1_000), GuardedAbove, "Plan took more than N times as long as Do.";
+        plan_floor_seconds: u32 = 300, "plan_floor_seconds", Whole(0, 86_400), GuardedAbove, "A plan of at most N seconds is quick, whatever Do took.";
+        explorer_starts: Option<u32> = Some(3), "explorer_starts", Limit(1, 1_000), GuardedAbove, "At least N starts of the Explorer in one cycle.";
+    }
+}
 
 pub(super) fn check(now: &Situation<'_>, policy: &AnalysisParalysis) -> Vec<Sighting> {
     [plan_ratio(now, policy), explorer_starts(now, policy)].into_iter().flatten().collect()

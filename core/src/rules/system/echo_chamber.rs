@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
-use crate::model::{EchoChamber, Sighting, Verdict, Workflow};
+use crate::model::{Sighting, Verdict, Workflow};
 use crate::rules::shadows::{number, sighting};
+use crate::settings::settings;
 
 pub(super) fn remedy(trigger: &str) -> &'static str {
     match trigger {
@@ -14,6 +15,16 @@ pub(super) fn remedy(trigger: &str) -> &'static str {
              show where."
         }
         _ => "The reviewers see the same through different lenses. Look where the others do not.",
+    }
+}
+
+settings! {
+    /// AF-141 and CL-02.
+    #[derive(Copy)]
+    pub struct EchoChamber at "system_shadows.echo_chamber." in (run.system_shadows.echo_chamber) {
+        duplicate_findings: Option<u32> = Some(60), "duplicate_findings", Limit(0, 100), GuardedAbove, "More than N percent of the findings are raised by two reviewers.";
+        fast_consensus: Option<u32> = Some(30), "fast_consensus", Limit(1, 86_400), GuardedBelow, "All approved without a finding in less than N seconds.";
+        reviewers: u32 = 2, "reviewers", Whole(2, 100), GuardedAbove, "Least reviewers that must have run.";
     }
 }
 

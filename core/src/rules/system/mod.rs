@@ -11,11 +11,37 @@ mod gold_plating;
 mod scope_creep;
 mod tunnel_vision;
 
+pub use analysis_paralysis::AnalysisParalysis;
+pub use echo_chamber::EchoChamber;
+pub use scope_creep::{ScopeCreep, ScopeLevel};
+pub use tunnel_vision::TunnelVision;
+
 use crate::event::Tracked;
 use crate::model::{
-    Change, Finding, Lesson, Prior, Proposal, Review, Sighting, SystemShadow, SystemShadows, Verdict,
-    Workflow,
+    Change, Finding, Lesson, Prior, Proposal, Review, Sighting, SystemShadow, Verdict, Workflow,
 };
+use crate::settings::settings;
+
+settings! {
+    /// Thresholds of the system shadows (AF-140..AF-147).
+    pub struct SystemShadows at "system_shadows." in (run.system_shadows) {
+        tunnel_vision: TunnelVision = TunnelVision::default();
+        echo_chamber: EchoChamber = EchoChamber::default();
+        /// AF-143.
+        gold_plating: Option<u32> = Some(1), "gold_plating", Limit(1, 1_000), GuardedAbove,
+            "At least N unneeded fixes while a CRITICAL stayed open.";
+        analysis_paralysis: AnalysisParalysis = AnalysisParalysis::default();
+        /// AF-145.
+        cargo_cult: Option<u32> = Some(1), "cargo_cult", Limit(1, 1_000), GuardedAbove,
+            "At least N lessons that were given and came back as findings.";
+        cargo_cult_percent: u32 = 50, "cargo_cult_percent", Whole(1, 100), GuardedAbove,
+            "Least word overlap of a finding and the lesson it repeats, in percent of the shorter.";
+        /// AF-146.
+        broken_window: Option<u32> = Some(3), "broken_window", Limit(1, 1_000), GuardedAbove,
+            "At least N WARNINGs left open by consecutive runs.";
+        scope_creep: ScopeCreep = ScopeCreep::default();
+    }
+}
 
 /// Where a run stands at a boundary. All from the log.
 #[derive(Debug, Clone)]

@@ -3,11 +3,40 @@
 //! wiring) counts at neither.
 
 use super::Situation;
-use crate::model::{Change, Proposal, Rogue, ScopeCreep, Sighting, counted};
-use crate::rules::shadows::{number, outside, sighting};
+use crate::model::{Change, Proposal, Sighting, counted};
+use crate::rules::shadows::{Rogue, number, outside, sighting};
+use crate::settings::settings;
 
 pub(super) const REMEDY: &str = "Go back to the scope of the proposal: take the extra files out, or say that the proposal \
     has to be changed first.";
+
+settings! {
+    /// AF-142 and CL-04.
+    #[derive(Copy)]
+    pub struct ScopeCreep at "system_shadows.scope_creep." in (run.system_shadows.scope_creep) {
+        outside_files: Option<u32> = Some(1), "outside_files", Limit(1, 1_000), GuardedAbove, "At least N files that the proposal does not list.";
+        double: Option<u32> = Some(2), "double", Limit(1, 1_000), GuardedAbove, "More than N times as many files as the proposal lists.";
+        escalates: ScopeLevel = ScopeLevel::Double, "escalates", Words(&["double", "outside_files"]), GuardedBelow, "Which of the two counts as a strike; the other is only reported.";
+    }
+}
+
+/// The two triggers of scope creep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeLevel {
+    OutsideFiles,
+    Double,
+}
+
+impl ScopeLevel {
+    /// The trigger that escalates.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScopeLevel::OutsideFiles => "outside_files",
+            ScopeLevel::Double => "double",
+        }
+    }
+}
 
 /// The gravest first.
 pub(super) fn check(now: &Situation<'_>, policy: &ScopeCreep) -> Vec<Sighting> {

@@ -4,11 +4,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Situation;
-use crate::model::{Finding, Sighting, TunnelVision};
+use crate::model::{Finding, Sighting};
 use crate::rules::shadows::{Places, number, sighting};
+use crate::settings::settings;
 
 pub(super) const REMEDY: &str = "Attention is stuck in one place. Ask anew whether quality, tests, design or the other changed \
     files hold something nobody has looked at.";
+
+settings! {
+    /// AF-140 and CL-01.
+    #[derive(Copy)]
+    pub struct TunnelVision at "system_shadows.tunnel_vision." in (run.system_shadows.tunnel_vision) {
+        files: Option<u32> = Some(80), "files", Limit(1, 100), GuardedAbove, "More than N percent of the findings are in a few of the changed files.";
+        files_percent: u32 = 20, "files_percent", Whole(1, 100), GuardedBelow, "A few are fewer than N percent of the changed files.";
+        findings_floor: u32 = 3, "findings_floor", Whole(1, 1_000), GuardedAbove, "Least findings for this percentage.";
+        category: Option<u32> = Some(3), "category", Limit(1, 1_000), GuardedAbove, "At least N findings, all of one category.";
+        reviewers: u32 = 2, "reviewers", Whole(2, 100), GuardedAbove, "Least reviewers that must have run for `category`.";
+    }
+}
 
 pub(super) fn check(now: &Situation<'_>, policy: &TunnelVision) -> Vec<Sighting> {
     [files(now, policy), category(now, policy)].into_iter().flatten().collect()

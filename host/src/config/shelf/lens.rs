@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use archeflow_core::model::{Archetype, Attention, FileTiming, Hundredths, Lens, Proof};
 
 use super::super::Fault;
-use super::super::keys::written;
+use super::super::kinds::written;
 use super::super::yaml::{Entry, Value};
 use super::sheet::{PATHS, Sheet, join, plain_path, plain_word};
 

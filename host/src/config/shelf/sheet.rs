@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use archeflow_core::model::{ARCHETYPES, Archetype, Tier};
 use archeflow_core::persona;
 
-use super::super::keys::written;
+use super::super::kinds::written;
 use super::super::yaml::{self, Entry, Node, Value};
 use super::super::{Fault, shown};
 

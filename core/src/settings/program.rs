@@ -1,0 +1,78 @@
+//! Settings that no run is judged by: what to use, where to ask, how the program behaves around a run.
+
+use std::collections::BTreeMap;
+
+use super::{MOST_LENSES, SettingWord, settings};
+use crate::model::{Domain, Tier};
+
+settings! {
+    pub struct ProgramSettings at "" in (program) {
+        version: Option<String> = None, "version", Release, Inert, "Release that wrote the file.", unset "none";
+        workflow: Option<String> = None, "workflow", Workflow, Inert,
+            "Workflow: how many archetypes review a change, and the most cycles.", unset "chosen from the task";
+        team: Option<String> = None, "team", Name, Inert, "Team file that selects the agents.", unset "that of the workflow";
+        lenses: Vec<String> = Vec::new(), "lenses", Names(MOST_LENSES), Inert,
+            "Lenses for the archetypes, applied left to right: built-in names or files.";
+        strategy: StrategyChoice = StrategyChoice::Auto, "strategy", Words(&["pdca", "pipeline", "auto"]), Inert,
+            "Cycles until approved (`pdca`), one pass (`pipeline`), or chosen from the task (`auto`).";
+        domain: Option<Domain> = None, "domain", Words(&["code", "writing", "research"]), Inert,
+            "Domain of the project; sets terms and review criteria.", unset "detected from the project's files";
+        bundle: Option<String> = None, "bundle", Name, Inert, "Bundle that the file was written from.", unset "none";
+        bundle_version: Option<String> = None, "bundle_version", Release, Inert, "Release of that bundle.", unset "none";
+        agents: AgentAccess = AgentAccess::default();
+        models: ModelAccess = ModelAccess::default();
+        git: GitAccess = GitAccess::default();
+    }
+}
+
+/// Who decides the strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StrategyChoice {
+    Pdca,
+    Pipeline,
+    Auto,
+}
+
+impl SettingWord for StrategyChoice {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("pdca", StrategyChoice::Pdca),
+        ("pipeline", StrategyChoice::Pipeline),
+        ("auto", StrategyChoice::Auto),
+    ];
+}
+
+settings! {
+    pub struct AgentAccess at "agents." in (program.agents) {
+        env: Vec<String> = Vec::new(), "env", Variables, Guarded, "Environment variables passed on to agents.";
+    }
+}
+
+settings! {
+    /// How models without a client of their own are reached.
+    pub struct ModelAccess at "models." in (program.models) {
+        provider: Option<String> = None, "provider", Words(&["ollama"]), Guarded,
+            "Provider for all archetypes when no agent is named.", unset "none";
+        mapping: BTreeMap<Tier, String> = BTreeMap::new();
+        ollama_url: Option<String> = None, "ollama.base_url", Url, Own,
+            "Address of the Ollama server. `ARCHEFLOW_OLLAMA_BASE_URL` overrides it.", unset "OLLAMA_HOST, else this machine";
+        ollama_remote: bool = false, "ollama.allow_remote", Switch, Own, "Allow an Ollama server on another machine, over https.";
+        ollama_context: u64 = 32_768, "ollama.context", Whole(1_024, 10_000_000), Guarded, "Context window of Ollama models, in tokens.";
+        keys: Vec<String> = Vec::new(), "keys", HostKeys(32), Own,
+            "Environment variable that holds the key for a host: `host=VARIABLE`.";
+        max_turns: u32 = 60, "max_turns", Whole(1, 1_000), GuardedAbove,
+            "Most requests in one attempt of `anthropic`, `openai` or `ollama`.";
+        max_tokens: Option<u64> = None, "max_tokens", Whole(16, 1_000_000), Guarded,
+            "Most tokens in one answer of such a model.", unset "16000 for `anthropic`, else up to the server";
+        retry_waits_ms: Vec<u64> = vec![1_000, 4_000], "retry_waits_seconds", Waits(5, 0, 60), GuardedAbove,
+            "Waits before such a request is retried within an attempt.";
+    }
+}
+
+settings! {
+    pub struct GitAccess at "git." in (program.git) {
+        auto_merge: bool = false, "auto_merge", Switch, Guarded, "Land an approved and tested change without asking.";
+        auto_push: bool = false, "auto_push", Off("pushing is not done by this version"), Guarded, "Push landed changes.";
+        branch_prefix: String = "archeflow/".to_owned(), "branch_prefix", Prefix, Guarded, "Prefix of run branches.";
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a value came from.
+
+use std::fmt;
+
+use super::{Fault, whole_file};
+
+/// Where a value came from; the stronger source compares greater.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    BuiltIn,
+    Repo {
+        path: String,
+        line: u32,
+    },
+    User {
+        path: String,
+        line: u32,
+    },
+    File {
+        path: String,
+        line: u32,
+    },
+    /// As it is typed, with its dashes; or the name of an environment variable.
+    Flag(&'static str),
+}
+
+impl Source {
+    /// Something wrong with what stands there.
+    pub(super) fn fault(&self, text: String) -> Fault {
+        match self {
+            Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {
+                Fault { path: path.clone(), line: *line, column: 0, text }
+            }
+            Source::BuiltIn => whole_file("configuration", &text),
+            Source::Flag(flag) => whole_file(flag, &text),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::BuiltIn => f.write_str("built-in"),
+            Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {
+                write!(f, "{path}:{line}")
+            }
+            Source::Flag(name) => f.write_str(name),
+        }
+    }
+}
