@@ -1,14 +1,16 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
-//! Read in this order: [`words`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`view`], [`handoff`],
-//! [`story`]); a run looked at again ([`replay`]); and many tasks in many places ([`sprint`]).
+//! Read in this order: [`model`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
+//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`view`],
+//! [`projections`] of runs and sprints); and many tasks in many places ([`sprint`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
-//! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (serde only) and
-//! `clippy.toml` prove it.
+//! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (libraries that only
+//! compute) and `clippy.toml` prove it.
 
 pub mod digest;
+
+pub mod text;
 
 pub mod model;
 
@@ -27,8 +29,6 @@ pub mod brief;
 pub mod feedback;
 pub mod guide;
 
-pub mod handoff;
-
 pub mod agent_loop;
 pub mod read;
 
@@ -40,12 +40,10 @@ pub mod split;
 
 pub mod persona;
 
-pub mod story;
-
 pub mod review;
 
 pub mod view;
 
-pub mod replay;
+pub mod projections;
 
 pub mod sprint;

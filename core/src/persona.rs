@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::model::{ARCHETYPES, Archetype, PROGRAM, Persona, Phase, Role, Sight, Tier};
+use crate::text::is_unsafe;
 
 /// Every key of the header; each occurs exactly once, except the last.
 pub const KEYS: [&str; 9] =
@@ -97,13 +98,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("these names are taken: {}", RESERVED.join(", ")));
     }
     Ok(())
-}
-
-/// Characters that show nothing or reorder what is around them, so that a person reads other text than a machine.
-pub fn hides(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The most a role may be shown.
@@ -345,7 +339,7 @@ fn unseen(lines: &[&str]) -> Vec<String> {
     const ENOUGH: usize = 5;
     let mut faults = Vec::new();
     for (n, line) in lines.iter().enumerate() {
-        if let Some(c) = line.chars().find(|c| (c.is_control() && *c != '\t') || hides(*c)) {
+        if let Some(c) = line.chars().find(|c| *c != '\t' && is_unsafe(*c)) {
             faults.push(format!("line {}: the character U+{:04X} is not accepted", n + 1, u32::from(c)));
         }
         if faults.len() >= ENOUGH {

@@ -15,9 +15,13 @@ use crate::model::{
 };
 use crate::rules::trial;
 use crate::run::{Cycle, Run};
+use serde::Serialize;
+
+use crate::text::one_line;
 
 /// How a line should feel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tone {
     Plain,
     Good,
@@ -27,7 +31,7 @@ pub enum Tone {
 
 /// One line of progress: `[Tag] doing... -> outcome`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct ProgressLine {
     pub tag: String,
     pub doing: String,
     pub outcome: String,
@@ -117,24 +121,24 @@ pub fn doing(start: &AgentStart) -> String {
 }
 
 /// The line an entry is worth, if any. `run` has taken the entry in already.
-pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line> {
+pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<ProgressLine> {
     let phase = entry.phase;
     let act = |doing: &str, outcome: String, tone: Tone| {
-        Some(Line { tag: tag(run, phase, ""), doing: doing.to_owned(), outcome, tone })
+        Some(ProgressLine { tag: tag(run, phase, ""), doing: doing.to_owned(), outcome, tone })
     };
     match &entry.event {
         Event::Report(Report::AgentComplete(complete)) => {
             let start = start?;
             let (outcome, tone) = answered(run.cycle()?, start, complete);
-            Some(Line { tag: tag(run, phase, &start.archetype), doing: doing(start), outcome, tone })
+            Some(ProgressLine { tag: tag(run, phase, &start.archetype), doing: doing(start), outcome, tone })
         }
-        Event::Decision(Decision::ReviewVerdict(verdict)) if verdict.same_model => Some(Line {
+        Event::Decision(Decision::ReviewVerdict(verdict)) if verdict.same_model => Some(ProgressLine {
             tag: tag(run, phase, &verdict.archetype),
             doing: format!("{}'s review", capital(&verdict.archetype)),
             outcome: SAME_MODEL.to_owned(),
             tone: Tone::Caution,
         }),
-        Event::Decision(Decision::DecisionPoint(point)) if point.rule == "C6" => Some(Line {
+        Event::Decision(Decision::DecisionPoint(point)) if point.rule == "C6" => Some(ProgressLine {
             tag: tag(run, phase, &point.archetype),
             doing: format!("{}'s agent", capital(&point.archetype)),
             outcome: one_line(&point.decision),
@@ -143,13 +147,13 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         Event::Report(Report::AgentFailed(failed)) => agent_failed(run, phase, start?, &failed.reason),
         Event::Report(Report::AgentTimeout(failed)) => agent_failed(run, phase, start?, &failed.0.reason),
         Event::Report(Report::AgentLost(lost)) => agent_failed(run, phase, start?, &lost.reason),
-        Event::Decision(Decision::AgentSkipped(skipped)) => Some(Line {
+        Event::Decision(Decision::AgentSkipped(skipped)) => Some(ProgressLine {
             tag: tag(run, phase, &skipped.archetype),
             doing: format!("{} skipped", capital(&skipped.archetype)),
             outcome: skipped.reason.clone(),
             tone: if skipped.failed { Tone::Caution } else { Tone::Plain },
         }),
-        Event::Decision(Decision::EvidenceDowngrade(downgrade)) => Some(Line {
+        Event::Decision(Decision::EvidenceDowngrade(downgrade)) => Some(ProgressLine {
             tag: tag(run, phase, &downgrade.archetype),
             doing: format!("Evidence of the {}", capital(&downgrade.archetype)),
             outcome: format!(
@@ -171,14 +175,14 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
             let files =
                 u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
             let parts = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX);
-            Some(Line {
+            Some(ProgressLine {
                 tag: "[Check]".to_owned(),
                 doing: capital(&opened.subject.label()),
                 outcome: format!("{}, {}", counted(files, "file"), counted(parts, "part")),
                 tone: Tone::Plain,
             })
         }
-        Event::Order(Order::EvidenceStart(start)) => Some(Line {
+        Event::Order(Order::EvidenceStart(start)) => Some(ProgressLine {
             tag: tag(run, phase, &start.archetype),
             doing: format!("Trying what the {} says", capital(&start.archetype)),
             outcome: format!("$ {}", one_line(&start.reproduction.command)),
@@ -187,14 +191,14 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
         Event::Report(Report::EvidenceDone(done)) => {
             // The base is looked at only where it decides.
             let (trial, why) = trial::judge(done.base.is_some(), done);
-            Some(Line {
+            Some(ProgressLine {
                 tag: tag(run, phase, "program"),
                 doing: "The reproduction".to_owned(),
                 outcome: format!("{}: {why}", trial.name().replace('_', " ")),
                 tone: if trial == ReproductionResult::Confirmed { Tone::Caution } else { Tone::Plain },
             })
         }
-        Event::Decision(Decision::FindingRaised(raised)) => Some(Line {
+        Event::Decision(Decision::FindingRaised(raised)) => Some(ProgressLine {
             tag: tag(run, phase, "program"),
             doing: "The program itself".to_owned(),
             outcome: format!("{} {}", raised.finding.severity.name(), one_line(&raised.finding.description)),
@@ -326,13 +330,13 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Line
     }
 }
 
-fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> Line {
+fn shadow(run: &Run, phase: Phase, seen: &ShadowDetected) -> ProgressLine {
     let what: Vec<&str> = seen.sightings.iter().map(|sighting| sighting.detail.as_str()).collect();
     let who = if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
     let acts = matches!(seen.action, ShadowAction::Correct | ShadowAction::Replace);
     let follows =
         if acts && seen.archetype == SYSTEM { remedied(run, seen) } else { follows(seen.action).to_owned() };
-    Line {
+    ProgressLine {
         tag: tag(run, phase, &seen.archetype),
         doing: format!("Shadow of the {who}: {}", seen.shadow.replace('_', " ")),
         outcome: format!("{follows}: {}", one_line(&what.join("; "))),
@@ -381,9 +385,14 @@ fn budget_step(step: &BudgetStep) -> String {
     format!("{} of {}{of} spent: {follows}", step.spent_usd.shown(), step.budget_usd.shown())
 }
 
-fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<Line> {
+fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<ProgressLine> {
     let tag = tag(run, phase, &start.archetype);
-    Some(Line { tag, doing: doing(start), outcome: format!("failed: {}", one_line(reason)), tone: Tone::Bad })
+    Some(ProgressLine {
+        tag,
+        doing: doing(start),
+        outcome: format!("failed: {}", one_line(reason)),
+        tone: Tone::Bad,
+    })
 }
 
 /// `done (25s, confidence: 0.8)`, `APPROVED (1 INFO)`, …
@@ -542,7 +551,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
         (RunStatus::Stopped, Reason::ProviderBusy) if parked => vec![wait(), show()],
         (RunStatus::Stopped, Reason::ProviderBusy | Reason::NotSignedIn) => vec![resume(), show()],
         (RunStatus::WiggumBreak, trigger) => {
-            let choices = crate::handoff::choices(run_id, run, trigger);
+            let choices = crate::projections::handoff::choices(run_id, run, trigger);
             let mut steps: Vec<_> = choices.into_iter().map(|choice| (choice.command, choice.what)).collect();
             steps.push(show());
             steps
@@ -576,16 +585,6 @@ pub fn seconds(ms: u64) -> String {
         60_000..=3_599_999 => format!("{}m {}s", ms / 60_000, ms / 1_000 % 60),
         _ => format!("{}h {}m", ms / 3_600_000, ms / 60_000 % 60),
     }
-}
-
-/// Text of others on one line of bounded length.
-pub fn one_line(text: &str) -> String {
-    const AT_MOST: usize = 160;
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() > AT_MOST {
-        line = line.chars().take(AT_MOST - 1).chain(['…']).collect();
-    }
-    line
 }
 
 pub fn capital(word: &str) -> String {

@@ -17,9 +17,10 @@ use archeflow_core::model::{
 use archeflow_core::rules::convergence::keywords;
 use archeflow_core::rules::memory::{
     Archived, LessonUpdate, Lived, Shared, crowded_out, decision_points, deferred, effects, learn,
-    lessons_section, mark, plain, regressions, retires, select, tags, tell,
+    lessons_section, mark, regressions, retires, select, tags, tell,
 };
 
+use archeflow_core::text::short_line;
 use common::page::{Page, Row};
 
 const SAID: &str = "The session token is written to the access log";
@@ -288,9 +289,9 @@ fn af_176_the_weakest_make_room_and_preferences_stay() {
 
 #[test]
 fn r14_what_is_kept_of_others_is_one_harmless_line() {
-    assert_eq!(plain("two\nlines\tand \x1b[31mred \u{202e}back", 99), "two lines and [31mred back");
-    assert_eq!(plain("abcdef", 6), "abcdef");
-    assert_eq!(plain("abcdefg", 6), "abcde…");
+    assert_eq!(short_line("two\nlines\tand \x1b[31mred \u{202e}back", 99), "two lines and [31mred back");
+    assert_eq!(short_line("abcdef", 6), "abcdef");
+    assert_eq!(short_line("abcdefg", 6), "abcde…");
     assert_eq!(
         tags("security", "The token, the TOKEN is written to a log file on disk"),
         ["security", "token", "written", "file", "disk"]

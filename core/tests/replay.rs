@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{Entry, Event, Report, ReviewVerdict, RunStart};
 use archeflow_core::model::{Phase, Verdict, Workflow};
-use archeflow_core::replay::rulebook::{self, RULES};
-use archeflow_core::replay::weights::{self, Trouble, Weight};
-use archeflow_core::replay::whatif::{Change, End, refold};
+use archeflow_core::projections::replay::rulebook::{self, RULES};
+use archeflow_core::projections::replay::weights::{self, Trouble, Weight};
+use archeflow_core::projections::replay::whatif::{Change, End, refold};
 
 use common::page::{Page, Row, folder};
 use common::world::World;

@@ -1,7 +1,7 @@
 //! Files for whoever takes over: the page of a break, and how things stand at a checkpoint.
 
 use archeflow_core::event::{Decision, Entry, Event};
-use archeflow_core::handoff;
+use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
 
 use crate::log;

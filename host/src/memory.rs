@@ -12,9 +12,10 @@ use archeflow_core::event::RunStart;
 use archeflow_core::model::{Lesson, LessonKind, Memory as Policy, Resolved};
 use archeflow_core::rules::memory::{
     self as rules, Archived, LessonChange, LessonUpdate, Lived, MANUAL, USER, crowded_out, deferred, effects,
-    plain, retires,
+    retires,
 };
 use archeflow_core::run::Run;
+use archeflow_core::text::short_line;
 use serde_json::{Value, json};
 
 use crate::store::journal::{self, Journal};
@@ -71,12 +72,12 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
 
 /// A lesson as it may appear in a log and on a screen. One without a usable name is left out.
 fn tellable(lesson: &Lesson) -> Option<Lesson> {
-    let word = |text: &str| plain(text, LONGEST_WORD);
+    let word = |text: &str| short_line(text, LONGEST_WORD);
     names::valid_name(&lesson.id).then(|| Lesson {
         ts: word(&lesson.ts),
         run_id: word(&lesson.run_id),
         source: word(&lesson.source),
-        description: plain(&lesson.description, LONGEST_TEXT),
+        description: short_line(&lesson.description, LONGEST_TEXT),
         severity: word(&lesson.severity),
         domain: word(&lesson.domain),
         tags: lesson.tags.iter().take(5).map(|tag| word(tag)).collect(),
@@ -304,7 +305,7 @@ fn remember_resolved(shelf: &mut Shelf, lived: &Lived) {
             file: found.file.clone(),
             line: found.line,
             category: found.category.clone(),
-            description: plain(&found.description, LONGEST_TEXT),
+            description: short_line(&found.description, LONGEST_TEXT),
         };
         let same = |old: &Resolved| Resolved { run_id: lived.run_id.clone(), ..old.clone() } == resolved;
         let _ = shelf.resolved.take(same);
@@ -394,7 +395,7 @@ pub fn add(memory: &Memory, letter: char, written: &Written, policy: &Policy) ->
             run_id: MANUAL.to_owned(),
             kind: written.kind,
             source: USER.to_owned(),
-            description: plain(&written.text, LONGEST_TEXT),
+            description: short_line(&written.text, LONGEST_TEXT),
             frequency: policy.inject_threshold,
             severity: "INFO".to_owned(),
             domain: written.domain.clone(),

@@ -11,8 +11,8 @@ use archeflow_core::event::{
 };
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Reason, RunStatus};
-use archeflow_core::persona::hides;
 use archeflow_core::run::Run;
+use archeflow_core::text::{one_line, safe};
 use archeflow_core::view;
 use serde_json::json;
 
@@ -82,7 +82,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
         warnings.push(format!("the reviewers' scores were not written: {error}"));
     }
     let progress = world.places.root().join(PROGRESS);
-    if let Err(error) = write_plain(&progress, &harmless(&progress_text(world, run)))
+    if let Err(error) = write_plain(&progress, &safe(&progress_text(world, run)))
         && (ends || starts)
     {
         warnings.push(format!("{} was not written: {error}", progress.display()));
@@ -111,11 +111,6 @@ fn score(world: &World, run: &Run) -> Result<(), scores::Error> {
 fn sent(entry: &Entry) -> Option<&str> {
     let Event::Order(Order::AgentStart(start)) = &entry.event else { return None };
     Some(&start.archetype)
-}
-
-/// What people look at with `cat` or `watch` drives no terminal (R14).
-fn harmless(text: &str) -> String {
-    text.chars().filter(|c| *c == '\n' || !(c.is_control() || hides(*c))).collect()
 }
 
 /// Overwrites a file that only watches: nothing is synced, but a link in its place is not followed (M-S11).
@@ -271,7 +266,7 @@ fn progress_text(world: &World, run: &Run) -> String {
             let mark = if cycle.answers.contains_key(name) { "x" } else { " " };
             let note = match (cycle.verdicts.get(name), cycle.absent.get(name)) {
                 (Some(verdict), _) => format!(" {}", verdict.name()),
-                (None, Some(reason)) => format!(" skipped: {}", view::one_line(reason)),
+                (None, Some(reason)) => format!(" skipped: {}", one_line(reason)),
                 (None, None) if run.open_agents().any(|(_, start)| start.archetype == *name) => {
                     " working".to_owned()
                 }

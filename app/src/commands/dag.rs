@@ -1,6 +1,6 @@
 //! `archeflow dag`: the events of a run and what caused what.
 
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::log;
 
 use crate::args::DagArgs;

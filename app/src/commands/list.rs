@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use archeflow_core::model::{Outcome, Reason, RunStatus};
+use archeflow_core::model::Outcome;
+use archeflow_core::projections::inbox::{self, InboxItem, InboxRun};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
@@ -100,9 +101,7 @@ struct Seen {
 /// A run that is under way or waits, folded.
 struct Active {
     seen: Seen,
-    run: Run,
-    /// What to type, from anywhere.
-    command: String,
+    item: InboxItem,
 }
 
 /// The repository around us, if there is one, and the others if they are wanted.
@@ -180,32 +179,14 @@ fn runs_of(root: &Path) -> Vec<Seen> {
 fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
-    let id = &seen.entry.run_id;
-    if run.agent_loop.is_some() && !archeflow_host::agent_loop::open::is_open(&run) {
-        return None;
-    }
-    let mut command = match &run.outcome {
-        Some(Outcome { reason: Reason::Discarded, .. } | Outcome { status: RunStatus::Merged, .. }) => {
-            return None;
-        }
-        Some(outcome) => {
-            let steps = view::next_steps(id, &run, outcome);
-            steps.into_iter().map(|(command, _)| command).find(|command| command.starts_with("archeflow "))?
-        }
-        None if seen.interrupted => format!("archeflow resume {id}"),
-        None => format!("archeflow show {id}"),
-    };
-    if here != Some(seen.root.as_path()) {
-        command.push_str(&format!(" --repo {}", quoted(&seen.root)));
-    }
-    Some(Active { seen, run, command })
-}
-
-/// For the shell, where it needs that.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-'));
-    if plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    let item = InboxItem::of(InboxRun {
+        run_id: &seen.entry.run_id,
+        repository: &seen.root.display().to_string(),
+        here: here == Some(seen.root.as_path()),
+        interrupted: seen.interrupted,
+        run: &run,
+    })?;
+    Some(Active { seen, item })
 }
 
 impl Seen {
@@ -214,12 +195,7 @@ impl Seen {
     }
 
     fn tone(&self) -> Tone {
-        match self.status() {
-            "merged" | "dry_run" => Tone::Good,
-            "awaiting_merge" | "awaiting_answer" | "interrupted" => Tone::Caution,
-            "running" => Tone::Plain,
-            _ => Tone::Bad,
-        }
+        inbox::tone(self.status())
     }
 
     fn name(&self) -> String {
@@ -239,26 +215,11 @@ impl Seen {
 impl Active {
     fn json(&self) -> Value {
         let mut object = self.seen.json();
-        object["cycle"] = self.run.number().into();
-        object["phase"] = self.run.cycle().map(|cycle| cycle.phase.name()).into();
-        object["reason"] = self.run.outcome.as_ref().map(|outcome| outcome.reason.name()).into();
-        object["question"] = self.run.question().map(|(_, question)| question.question.clone()).into();
-        object["next"] = self.command.clone().into();
-        object
-    }
-
-    /// What there is to know before acting, in a line.
-    fn detail(&self) -> String {
-        match (&self.run.outcome, self.run.question()) {
-            (_, Some((_, question))) => question.question.clone(),
-            (Some(outcome), None) => outcome.detail.clone(),
-            (None, None) => {
-                let phase = self.run.cycle().map_or("plan", |cycle| cycle.phase.name());
-                let out: Vec<String> = self.run.open_agents().map(|(_, start)| view::doing(start)).collect();
-                let who = if out.is_empty() { String::new() } else { format!(": {}", out.join(" ")) };
-                format!("{phase}, cycle {} of {}{who}", self.run.number().max(1), self.run.max_cycles)
-            }
+        let item = serde_json::to_value(&self.item).unwrap_or_default();
+        if let (Value::Object(object), Value::Object(item)) = (&mut object, item) {
+            object.extend(item);
         }
+        object
     }
 }
 
@@ -310,7 +271,7 @@ fn table(out: &mut String, runs: &[Seen], all: bool) {
 fn tell_now(out: &mut String, now: &[Active], here: Option<&Project>) {
     let (paint, moment) = (Paint::for_stdout(), clock::now());
     let here = here.map(|house| house.places.root());
-    let is_running = |active: &&Active| active.run.outcome.is_none() && !active.seen.interrupted;
+    let is_running = |active: &&Active| !active.item.waiting;
     let (running, waiting): (Vec<&Active>, Vec<&Active>) = now.iter().partition(is_running);
     for (title, some) in [("Running", running), ("Waiting for you", waiting)] {
         if some.is_empty() {
@@ -325,8 +286,8 @@ fn tell_now(out: &mut String, now: &[Active], here: Option<&Project>) {
             let wide = stdout_width().unwrap_or(200).saturating_sub(4);
             put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
             put!(out, "    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
-            put!(out, "    {}", paint.dim(&cut(&safe_line(&active.detail()), wide)));
-            put!(out, "    {}", paint.cyan(&safe_line(&active.command)));
+            put!(out, "    {}", paint.dim(&cut(&safe_line(&active.item.detail), wide)));
+            put!(out, "    {}", paint.cyan(&safe_line(&active.item.next)));
         }
     }
 }
@@ -403,7 +364,7 @@ pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ago, quoted};
+    use super::ago;
 
     #[test]
     fn times_are_told_as_people_say_them() {
@@ -421,6 +382,5 @@ mod tests {
             assert_eq!(ago(now, now - before), told);
         }
         assert_eq!(ago(0, 5_000), "just now", "a clock that went back");
-        assert_eq!(quoted("/a b/it's".as_ref()), "'/a b/it'\\''s'");
     }
 }

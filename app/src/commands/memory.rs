@@ -1,7 +1,8 @@
 //! `archeflow memory`: the lessons of a repository, and what became of them.
 
 use archeflow_core::model::{ARCHETYPES, Domain, Lesson, LessonKind, Memory as Policy};
-use archeflow_core::rules::memory::{GENERAL, plain};
+use archeflow_core::rules::memory::GENERAL;
+use archeflow_core::text::short_line;
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
 use archeflow_host::open::Project;
@@ -165,7 +166,7 @@ fn add(args: &MemoryAdd) -> Result<CommandOutput, Failure> {
 }
 
 fn written(room: &Room, args: &MemoryAdd, text: &str) -> Result<Written, Failure> {
-    if plain(text, 1).is_empty() {
+    if safe_line(text).is_empty() {
         return Err(Failure::usage("the lesson is empty", "Say what is to be remembered."));
     }
     let kinds: Vec<&str> = LessonKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -180,7 +181,8 @@ fn written(room: &Room, args: &MemoryAdd, text: &str) -> Result<Written, Failure
     if let Some(name) = args.archetype.as_ref().filter(|name| !names.contains(&name.as_str())) {
         return Err(unknown("archetype", name, &names));
     }
-    let tags = args.tags.iter().map(|tag| plain(tag, 40)).filter(|tag| !tag.is_empty()).take(5).collect();
+    let tags =
+        args.tags.iter().map(|tag| short_line(tag, 40)).filter(|tag| !tag.is_empty()).take(5).collect();
     let (domain, archetype) = (args.domain.clone(), args.archetype.clone());
     Ok(Written { kind, text: text.to_owned(), domain, archetype, tags })
 }

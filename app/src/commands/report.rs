@@ -1,7 +1,7 @@
 //! `archeflow report`: what a run did, as a document made from its log; the diff comes from git.
 
-use archeflow_core::story::Story;
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::Story;
+use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::git::{ObjectId, change};
 use archeflow_host::open::Project;
 use archeflow_host::store::files;

@@ -1,6 +1,6 @@
 //! `archeflow show`: a run from beginning to end, from its log alone.
 
-use archeflow_core::handoff;
+use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
 use archeflow_host::drive::Face;
 use archeflow_host::log;

@@ -1,8 +1,8 @@
 //! `archeflow show <id> --why`: every decision, or one of them in full (AF-196).
 
 use archeflow_core::event::{Entry, Verb};
-use archeflow_core::replay::decision::{self, ExplainedDecision};
-use archeflow_core::replay::{rulebook, timeline};
+use archeflow_core::projections::replay::decision::{self, ExplainedDecision};
+use archeflow_core::projections::replay::{rulebook, timeline};
 use archeflow_core::view;
 use archeflow_host::clock;
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionAsked, Report};
 use archeflow_core::model::{Phase, Seq, Strategy};
 use archeflow_core::run::Run;
-use archeflow_core::view::{self, Line};
+use archeflow_core::view::{self, ProgressLine};
 use archeflow_host::drive::{Asked, Face};
 
 use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
@@ -143,7 +143,7 @@ impl Lines {
         self.say("");
     }
 
-    fn print(&mut self, line: &Line) {
+    fn print(&mut self, line: &ProgressLine) {
         let doing = safe_line(&line.doing);
         let outcome = safe_line(&line.outcome);
         let text = format!(

@@ -1,32 +1,31 @@
 //! The page of a break as HTML. It is Markdown that the program wrote itself, so a handful of shapes is enough:
 //! headings, tables, lists, paragraphs; bold, emphasis and code within a line. Whatever else stands there is text.
 
-use std::fmt::Write;
+use archeflow_core::text::short_line;
+use maud::{Markup, html};
 
 use super::most;
-use super::text::line;
 
-pub(super) fn draw(page: &str) -> String {
-    let mut out = String::new();
+pub(super) fn draw(page: &str) -> Markup {
     let page: String = page.chars().take(most::PAGE).collect();
     let mut lines = page.lines().peekable();
+    let mut blocks = Vec::new();
     while let Some(first) = lines.next() {
         let text = first.trim();
-        if text.is_empty() {
+        // A title of the first rank is left out: the section has a title already.
+        if text.is_empty() || text.starts_with("# ") {
             continue;
         }
-        if let Some(title) = text.strip_prefix("### ") {
-            let _ = write!(out, "<h4>{}</h4>", inline(title));
+        blocks.push(if let Some(title) = text.strip_prefix("### ") {
+            html! { h4 { (inline(title)) } }
         } else if let Some(title) = text.strip_prefix("## ") {
-            let _ = write!(out, "<h3>{}</h3>", inline(title));
-        } else if text.starts_with("# ") {
-            // The section has a title already.
+            html! { h3 { (inline(title)) } }
         } else if text.starts_with('|') {
             let mut rows = vec![text];
             while let Some(row) = lines.next_if(|row| row.trim().starts_with('|')) {
                 rows.push(row.trim());
             }
-            table(&mut out, &rows);
+            table(&rows)
         } else if text.starts_with("- ") {
             let mut items = vec![text.to_owned()];
             while let Some(more) = lines.next_if(|more| more.starts_with("- ") || more.starts_with("  ")) {
@@ -35,25 +34,29 @@ pub(super) fn draw(page: &str) -> String {
                     (true, _) | (false, None) => items.push(more.to_owned()),
                 }
             }
-            list(&mut out, &items);
+            list(&items)
         } else {
-            let _ = write!(out, "<p>{}</p>", inline(text));
-        }
+            html! { p { (inline(text)) } }
+        });
     }
-    out
+    html! { @for block in blocks { (block) } }
 }
 
-fn table(out: &mut String, rows: &[&str]) {
-    out.push_str("<div class=\"wide\"><table>");
-    for (n, row) in rows.iter().enumerate().filter(|(n, row)| *n != 1 || !row.starts_with("|---")) {
-        let cell = if n == 0 { "th" } else { "td" };
-        out.push_str("<tr>");
-        for text in cells(row) {
-            let _ = write!(out, "<{cell}>{}</{cell}>", inline(&text));
+fn table(rows: &[&str]) -> Markup {
+    let shown = rows.iter().enumerate().filter(|(n, row)| *n != 1 || !row.starts_with("|---"));
+    html! {
+        div.wide {
+            table {
+                @for (n, row) in shown {
+                    tr {
+                        @for text in cells(row) {
+                            @if n == 0 { th { (inline(&text)) } } @else { td { (inline(&text)) } }
+                        }
+                    }
+                }
+            }
         }
-        out.push_str("</tr>");
     }
-    out.push_str("</table></div>");
 }
 
 /// The cells of a row; an escaped bar is text.
@@ -74,53 +77,59 @@ fn cells(row: &str) -> Vec<String> {
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
-fn list(out: &mut String, items: &[String]) {
-    out.push_str("<ul>");
-    for item in items {
-        let mut parts = item.trim_start_matches("- ").lines();
-        let _ = write!(out, "<li>{}", inline(parts.next().unwrap_or_default()));
-        for more in parts {
-            let _ = write!(out, "<br>{}", inline(more));
+fn list(items: &[String]) -> Markup {
+    html! {
+        ul {
+            @for item in items {
+                li {
+                    @for (n, part) in item.trim_start_matches("- ").lines().enumerate() {
+                        @if n > 0 { br; }
+                        (inline(part))
+                    }
+                }
+            }
         }
-        out.push_str("</li>");
     }
-    out.push_str("</ul>");
 }
 
 /// Code, bold and emphasis; everything else is escaped text. Marks that are never closed are text, too.
-fn inline(text: &str) -> String {
-    let mut out = String::new();
+fn inline(text: &str) -> Markup {
+    let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(['`', '*']) {
         let (before, from) = rest.split_at(at);
-        out.push_str(&line_of(before));
-        let (mark, tag) = if from.starts_with('`') {
-            ("`", "code")
+        pieces.push(html! { (piece(before)) });
+        let mark = if from.starts_with('`') {
+            "`"
         } else if from.starts_with("**") {
-            ("**", "strong")
+            "**"
         } else {
-            ("*", "em")
+            "*"
         };
         let inner = &from[mark.len()..];
         match inner.find(mark).filter(|end| *end > 0) {
             Some(end) => {
-                let _ = write!(out, "<{tag}>{}</{tag}>", line_of(&inner[..end]));
+                let within = piece(&inner[..end]);
+                pieces.push(match mark {
+                    "`" => html! { code { (within) } },
+                    "**" => html! { strong { (within) } },
+                    _ => html! { em { (within) } },
+                });
                 rest = &inner[end + mark.len()..];
             }
             None => {
-                out.push_str(mark);
+                pieces.push(html! { (mark) });
                 rest = inner;
             }
         }
     }
-    out.push_str(&line_of(rest));
-    out
+    html! { @for piece in pieces { (piece) } (piece(rest)) }
 }
 
 /// Blanks at the ends matter between pieces of one line.
-fn line_of(text: &str) -> String {
+fn piece(text: &str) -> String {
     let ends = |there: bool| if there { " " } else { "" };
-    let inner = line(text, most::PARAGRAPH);
+    let inner = short_line(text, most::PARAGRAPH);
     if inner.is_empty() {
         return ends(!text.is_empty()).to_owned();
     }
@@ -148,7 +157,7 @@ mod tests {
             ),
             ("**<b>**", "<p><strong>&lt;b&gt;</strong></p>"),
         ] {
-            assert_eq!(draw(markdown), html);
+            assert_eq!(draw(markdown).into_string(), html);
         }
     }
 }

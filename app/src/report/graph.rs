@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use archeflow_core::model::Phase;
-use archeflow_core::story::dag::{DEEPEST, Dag, Node};
+use archeflow_core::projections::story::dag::{DEEPEST, Dag, Node};
 use serde_json::json;
 
 use crate::render::text::{Paint, cut, safe_line};

@@ -1,70 +1,78 @@
 //! The report as one HTML file: no script, no request, no style but its own. The policy in its head says so, too, and
-//! a browser holds it to that whatever an agent wrote.
-
-use std::fmt::Write;
+//! a browser holds it to that whatever an agent wrote. Whatever stands in the markup below is escaped unless it says
+//! [`PreEscaped`].
 
 use archeflow_core::model::Severity;
-use archeflow_core::story::{Choice, Cost, Life, State, Story};
+use archeflow_core::projections::story::{Choice, Cost, Life, State, Story};
+use archeflow_core::text::{revealed, short_line, short_text};
 use archeflow_core::view::{self, Tone, capital};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::diff::{FileDiff, Kind};
 use super::markdown::split;
-use super::text::{escaped, laid_open, line, lines};
 use super::{Report, blocks, graph, most, svg, words};
 
 const STYLE: &str = include_str!("style.css");
 
 pub(crate) fn draw(report: &Report<'_>) -> String {
     let story = report.story;
-    let mut body = String::new();
-    header(&mut body, report);
-    if let Some(page) = &story.page {
-        broke(&mut body, page);
-    } else if story.tone() != Tone::Good && !story.next.is_empty() {
-        next(&mut body, story);
-    }
-    section(
-        &mut body,
-        "cycles",
-        "The cycles",
-        &format!("<figure class=\"wide\">{}</figure>", svg::cycles(story)),
-    );
-    section(&mut body, "findings", "The findings", &findings(story));
-    if let Some(plot) = svg::convergence(story) {
-        section(&mut body, "convergence", "Convergence", &convergence(story, &plot));
-    }
-    section(&mut body, "cost", "Cost by archetype", &costs(story));
-    corrections(&mut body, story);
-    questions(&mut body, story);
-    section(&mut body, "decisions", "Decisions and their reasons", &decisions(story));
-    section(&mut body, "change", "The change", &change(report));
-    section(&mut body, "artifacts", "Artifacts", &artifacts(story));
-    if let Some(dag) = report.dag {
-        let tree = escaped(&graph::plain(dag));
-        section(&mut body, "events", "Events", &format!("<pre class=\"tree\">{tree}</pre>"));
-    }
+    let plot = svg::convergence(story);
+    let body = html! {
+        (header(report))
+        @if let Some(page) = &story.page {
+            (broke(page))
+        } @else if story.tone() != Tone::Good && !story.next.is_empty() {
+            (next(story))
+        }
+        (section("cycles", "The cycles", &html! { figure.wide { (svg::cycles(story)) } }))
+        (section("findings", "The findings", &findings(story)))
+        @if let Some(plot) = plot { (section("convergence", "Convergence", &convergence(story, &plot))) }
+        (section("cost", "Cost by archetype", &costs(story)))
+        @if !story.corrections.is_empty() {
+            (section("shadows", "Shadows and corrections", &corrections(story)))
+        }
+        @if !story.questions.is_empty() { (section("questions", "Questions", &questions(story))) }
+        (section("decisions", "Decisions and their reasons", &decisions(story)))
+        (section("change", "The change", &change(report)))
+        (section("artifacts", "Artifacts", &artifacts(story)))
+        @if let Some(dag) = report.dag {
+            (section("events", "Events", &html! { pre.tree { (graph::plain(dag)) } }))
+        }
+    };
     page(story, &body)
 }
 
-fn page(story: &Story, body: &str) -> String {
+fn page(story: &Story, body: &Markup) -> String {
     let policy = format!(
-        "default-src &#39;none&#39;; style-src &#39;{}&#39;; base-uri &#39;none&#39;; form-action &#39;none&#39;",
+        "default-src 'none'; style-src '{}'; base-uri 'none'; form-action 'none'",
         archeflow_core::digest::source(STYLE)
     );
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{}: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{SHAPES}\n<main>\n{body}\n\
-         <footer>Made from the journal of <code>{}</code>, {} lines, by archeflow {}. Every fact above follows from it; \
-         <span class=\"seq\">#n</span> is a line of it.</footer>\n</main>\n</body>\n</html>\n",
-        story.status(),
-        line(&story.overview.task, 120),
-        line(&story.run_id, 200),
-        story.overview.events,
-        line(&story.overview.version, 40)
-    )
+    let page = html! {
+        (DOCTYPE) "\n"
+        html lang="en" { "\n"
+            head { "\n"
+                meta charset="utf-8"; "\n"
+                meta http-equiv="Content-Security-Policy" content=(policy); "\n"
+                meta name="viewport" content="width=device-width, initial-scale=1"; "\n"
+                meta name="color-scheme" content="light dark"; "\n"
+                meta name="referrer" content="no-referrer"; "\n"
+                title { (story.status()) ": " (short_line(&story.overview.task, 120)) } "\n"
+                style { (PreEscaped(STYLE)) } "\n"
+            } "\n"
+            body { "\n"
+                (PreEscaped(SHAPES)) "\n"
+                main { "\n"
+                    (body) "\n"
+                    footer {
+                        "Made from the journal of " code { (short_line(&story.run_id, 200)) } ", "
+                        (story.overview.events) " lines, by archeflow " (short_line(&story.overview.version, 40))
+                        ". Every fact above follows from it; " span.seq { "#n" } " is a line of it."
+                    } "\n"
+                } "\n"
+            } "\n"
+        } "\n"
+    };
+    page.into_string()
 }
 
 /// The dots of the findings, drawn once and used by name. Shapes differ as well as colours.
@@ -78,249 +86,264 @@ const SHAPES: &str = "<svg class=\"shapes\" aria-hidden=\"true\"><defs>\
 <symbol id=\"absent\" viewBox=\"-8 -8 16 16\"><circle class=\"s-absent\" r=\"1.3\"/></symbol>\
 </defs></svg>";
 
-fn section(out: &mut String, id: &str, title: &str, inner: &str) {
-    let _ = writeln!(out, "<section id=\"{id}\"><h2>{title}</h2>{inner}</section>");
+/// One of the [`SHAPES`].
+fn shape(state: State) -> Markup {
+    PreEscaped(format!("<use href=\"#{}\"/>", state.name()))
 }
 
-fn header(out: &mut String, report: &Report<'_>) {
+fn section(id: &str, title: &str, inner: &Markup) -> Markup {
+    html! { section id=(id) { h2 { (title) } (inner) } "\n" }
+}
+
+fn header(report: &Report<'_>) -> Markup {
     let story = report.story;
     let overview = &story.overview;
     let detail = overview.outcome.as_ref().map_or("It has not ended.", |outcome| &outcome.detail);
-    let _ = write!(
-        out,
-        "<header><p class=\"eyebrow\">ArcheFlow run <span class=\"t\">{}</span></p><h1 class=\"t\">{}</h1>\
-         <p class=\"verdict\"><strong class=\"pill {}\">{}</strong> <span class=\"reason\">{}</span> <span class=\"t\">{}</span></p><dl class=\"facts\">",
-        line(&story.run_id, 200),
-        line(&overview.task, most::SENTENCE),
-        svg::tone(story.tone()),
-        story.status().replace('_', " "),
-        story.reason().replace('_', " "),
-        line(detail, most::SENTENCE)
-    );
-    for fact in words::facts(story, report.written) {
-        let _ = write!(
-            out,
-            "<div class=\"{}\"><dt>{}</dt><dd class=\"t\">{}</dd><dd class=\"more t\">{}</dd></div>",
-            fact.name.to_lowercase(),
-            fact.name,
-            line(&fact.value, 120),
-            line(&fact.more, 120)
-        );
-    }
-    out.push_str("</dl>");
-    let agents: Vec<String> =
-        overview.agents.iter().take(8).map(|agent| format!("<code>{}</code>", line(agent, 90))).collect();
-    if !agents.is_empty() {
-        let _ = write!(out, "<p class=\"played\">Played by {}</p>", agents.join(", "));
-    }
-    out.push_str("<nav aria-label=\"Sections\">");
-    for (id, name, there) in [
-        ("cycles", "Cycles", true),
-        ("findings", "Findings", true),
-        ("convergence", "Convergence", svg::converges(story)),
-        ("cost", "Cost", true),
-        ("shadows", "Shadows", !story.corrections.is_empty()),
-        ("questions", "Questions", !story.questions.is_empty()),
-        ("decisions", "Decisions", true),
-        ("change", "Change", true),
-        ("artifacts", "Artifacts", true),
-        ("events", "Events", report.dag.is_some()),
-    ] {
-        if there {
-            let _ = write!(out, "<a href=\"#{id}\">{name}</a>");
+    html! {
+        header {
+            p.eyebrow { "ArcheFlow run " span.t { (short_line(&story.run_id, 200)) } }
+            h1.t { (short_line(&overview.task, most::SENTENCE)) }
+            p.verdict {
+                strong class={ "pill " (svg::tone(story.tone())) } { (story.status().replace('_', " ")) }
+                " " span.reason { (story.reason().replace('_', " ")) }
+                " " span.t { (short_line(detail, most::SENTENCE)) }
+            }
+            dl.facts {
+                @for fact in words::facts(story, report.written) {
+                    div class=(fact.name.to_lowercase()) {
+                        dt { (fact.name) }
+                        dd.t { (short_line(&fact.value, 120)) }
+                        dd.more.t { (short_line(&fact.more, 120)) }
+                    }
+                }
+            }
+            @if !overview.agents.is_empty() {
+                p.played {
+                    "Played by "
+                    @for (n, agent) in overview.agents.iter().take(8).enumerate() {
+                        @if n > 0 { ", " }
+                        code { (short_line(agent, 90)) }
+                    }
+                }
+            }
+            nav aria-label="Sections" {
+                @for (id, name, there) in [
+                    ("cycles", "Cycles", true),
+                    ("findings", "Findings", true),
+                    ("convergence", "Convergence", svg::converges(story)),
+                    ("cost", "Cost", true),
+                    ("shadows", "Shadows", !story.corrections.is_empty()),
+                    ("questions", "Questions", !story.questions.is_empty()),
+                    ("decisions", "Decisions", true),
+                    ("change", "Change", true),
+                    ("artifacts", "Artifacts", true),
+                    ("events", "Events", report.dag.is_some()),
+                ] {
+                    @if there { a href={ "#" (id) } { (name) } }
+                }
+            }
         }
+        "\n"
     }
-    out.push_str("</nav></header>\n");
 }
 
-/// What there is to decide stands open; what led to it is a click away, and most of it is told below in any case.
-fn broke(out: &mut String, page: &str) {
+/// The decision to make is shown open; what led to it is a click away, and most of it is listed below in any case.
+fn broke(page: &str) -> Markup {
     let decision = page.match_indices("\n## ").nth(1).map_or(page.len(), |(at, _)| at);
     let (first, rest) = page.split_at(decision);
-    let more = if rest.trim().is_empty() {
-        String::new()
-    } else {
-        format!("<details><summary>The whole page</summary>{}</details>", blocks::draw(rest))
+    let inner = html! {
+        (blocks::draw(first))
+        @if !rest.trim().is_empty() {
+            details { summary { "The whole page" } (blocks::draw(rest)) }
+        }
     };
-    section(out, "break", "The run stopped by itself", &format!("{}{more}", blocks::draw(first)));
+    section("break", "The run stopped by itself", &inner)
 }
 
-fn next(out: &mut String, story: &Story) {
-    out.push_str("<section id=\"next\" class=\"next\"><h2>Next</h2><ul>");
-    for (command, meaning) in &story.next {
-        let _ = write!(
-            out,
-            "<li><code>{}</code> <span class=\"soft\">{meaning}</span></li>",
-            line(command, most::SENTENCE)
-        );
-    }
-    out.push_str("</ul></section>\n");
-}
-
-fn findings(story: &Story) -> String {
-    let mut out = String::new();
-    if story.lives.is_empty() {
-        out.push_str("<p class=\"soft\">No finding above INFO was open at the end of any cycle.</p>");
-    } else {
-        lives(&mut out, story);
-    }
-    if !story.raised.is_empty() {
-        out.push_str("<h3>Raised by the program itself</h3><ul class=\"plain\">");
-        for raised in story.raised.iter().take(most::OTHERS) {
-            let found = &raised.finding;
-            let _ = write!(
-                out,
-                "<li>{} <code>{}</code> <span class=\"t\">{}</span> <span class=\"seq\">#{}</span></li>",
-                badge(found.severity),
-                line(&found.location, 120),
-                line(&found.description, most::SENTENCE),
-                raised.seq
-            );
+fn next(story: &Story) -> Markup {
+    html! {
+        section #next .next {
+            h2 { "Next" }
+            ul {
+                @for (command, meaning) in &story.next {
+                    li { code { (short_line(command, most::SENTENCE)) } " " span.soft { (meaning) } }
+                }
+            }
         }
-        out.push_str("</ul>");
-        more(&mut out, story.raised.len(), most::OTHERS);
+        "\n"
     }
-    if !story.set_aside.is_empty() {
-        out.push_str("<h3>Counted as advice only</h3><ul class=\"plain\">");
-        for aside in story.set_aside.iter().take(most::OTHERS) {
-            let what = &aside.what;
-            let _ = write!(
-                out,
-                "<li>{} <span class=\"t\">{}</span> <span class=\"soft\">{}, cycle {}: {}</span> <span class=\"seq\">#{}</span></li>",
-                badge(what.from),
-                line(&what.description, most::SENTENCE),
-                line(&capital(&what.archetype), 40),
-                aside.cycle,
-                what.reason.name().replace('_', " "),
-                aside.seq
-            );
-        }
-        out.push_str("</ul>");
-        more(&mut out, story.set_aside.len(), most::OTHERS);
-    }
-    out
 }
 
-fn lives(out: &mut String, story: &Story) {
+fn findings(story: &Story) -> Markup {
+    html! {
+        @if story.lives.is_empty() {
+            p.soft { "No finding above INFO was open at the end of any cycle." }
+        } @else {
+            (lives(story))
+        }
+        @if !story.raised.is_empty() {
+            h3 { "Raised by the program itself" }
+            ul.plain {
+                @for raised in story.raised.iter().take(most::OTHERS) {
+                    li {
+                        (badge(raised.finding.severity))
+                        " " code { (short_line(&raised.finding.location, 120)) }
+                        " " span.t { (short_line(&raised.finding.description, most::SENTENCE)) }
+                        " " span.seq { "#" (raised.seq) }
+                    }
+                }
+            }
+            (more(story.raised.len(), most::OTHERS))
+        }
+        @if !story.set_aside.is_empty() {
+            h3 { "Counted as advice only" }
+            ul.plain {
+                @for aside in story.set_aside.iter().take(most::OTHERS) {
+                    li {
+                        (badge(aside.what.from))
+                        " " span.t { (short_line(&aside.what.description, most::SENTENCE)) }
+                        " " span.soft {
+                            (short_line(&capital(&aside.what.archetype), 40)) ", cycle " (aside.cycle) ": "
+                            (aside.what.reason.name().replace('_', " "))
+                        }
+                        " " span.seq { "#" (aside.seq) }
+                    }
+                }
+            }
+            (more(story.set_aside.len(), most::OTHERS))
+        }
+    }
+}
+
+fn lives(story: &Story) -> Markup {
     let cycles = story.lives.first().map_or(0, |life| life.states.len());
     let from = cycles.saturating_sub(most::CYCLES_DOTTED);
-    out.push_str("<div class=\"wide\"><table class=\"lives\"><thead><tr><th scope=\"col\">Finding</th>");
-    for n in from..cycles {
-        let _ =
-            write!(out, "<th scope=\"col\" class=\"dot\"><abbr title=\"cycle {0}\">{0}</abbr></th>", n + 1);
+    html! {
+        div.wide {
+            table.lives {
+                thead {
+                    tr {
+                        th scope="col" { "Finding" }
+                        @for n in from + 1..=cycles {
+                            th scope="col" .dot { abbr title={ "cycle " (n) } { (n) } }
+                        }
+                    }
+                }
+                tbody {
+                    @for life in story.lives.iter().take(most::FINDINGS) { (one_life(life, from)) }
+                }
+            }
+        }
+        (more(story.lives.len(), most::FINDINGS))
+        @if from > 0 { p.soft { "The first " (words::count(from, "cycle")) " not shown." } }
+        p.key {
+            @for state in State::ALL.into_iter().filter(|state| *state != State::Absent) {
+                span { svg.mark aria-hidden="true" { (shape(state)) } (state.name()) }
+            }
+        }
     }
-    out.push_str("</tr></thead><tbody>");
-    story.lives.iter().take(most::FINDINGS).for_each(|life| one_life(out, life, from));
-    out.push_str("</tbody></table></div>");
-    more(out, story.lives.len(), most::FINDINGS);
-    if from > 0 {
-        let _ = write!(out, "<p class=\"soft\">The first {} not shown.</p>", words::count(from, "cycle"));
-    }
-    out.push_str("<p class=\"key\">");
-    for state in State::ALL.into_iter().filter(|state| *state != State::Absent) {
-        let _ = write!(
-            out,
-            "<span><svg class=\"mark\" aria-hidden=\"true\"><use href=\"#{0}\"/></svg>{0}</span>",
-            state.name()
-        );
-    }
-    out.push_str("</p>");
 }
 
-fn one_life(out: &mut String, life: &Life, from: usize) {
-    let closed = if life.is_open() { "" } else { " class=\"closed\"" };
-    let again = life
-        .regression_of
-        .as_ref()
-        .map(|run| format!(" <em class=\"again\">resolved before in {}</em>", line(run, 80)));
-    let fix = if life.fix.is_empty() {
-        String::new()
-    } else {
-        format!("<p class=\"fix t\">{}</p>", line(&life.fix, most::SENTENCE))
-    };
-    let _ = write!(
-        out,
-        "<tr{closed}><th scope=\"row\">{} <span class=\"t what\">{}</span>{}<p class=\"where\"><code>{}</code> {} · {}</p>{fix}</th>",
-        badge(life.severity),
-        line(&life.description, most::SENTENCE),
-        again.unwrap_or_default(),
-        line(&life.place(), 120),
-        line(&life.category, 40),
-        line(&life.source.join(", "), 80)
-    );
-    for (n, state) in life.states.iter().enumerate().skip(from) {
-        let _ = write!(
-            out,
-            "<td class=\"dot\"><svg class=\"mark\" role=\"img\" aria-label=\"cycle {}: {1}\"><title>{1}</title><use href=\"#{1}\"/></svg></td>",
-            n + 1,
-            state.name()
-        );
+fn one_life(life: &Life, from: usize) -> Markup {
+    let closed = (!life.is_open()).then_some("closed");
+    html! {
+        tr class=[closed] {
+            th scope="row" {
+                (badge(life.severity))
+                " " span.t.what { (short_line(&life.description, most::SENTENCE)) }
+                @if let Some(run) = &life.regression_of {
+                    " " em.again { "resolved before in " (short_line(run, 80)) }
+                }
+                p.where {
+                    code { (short_line(&life.place(), 120)) } " "
+                    (short_line(&life.category, 40)) " · " (short_line(&life.source.join(", "), 80))
+                }
+                @if !life.fix.is_empty() { p.fix.t { (short_line(&life.fix, most::SENTENCE)) } }
+            }
+            @for (n, state) in life.states.iter().enumerate().skip(from) {
+                td.dot {
+                    svg.mark role="img" aria-label={ "cycle " (n + 1) ": " (state.name()) } {
+                        title { (state.name()) }
+                        (shape(*state))
+                    }
+                }
+            }
+        }
     }
-    out.push_str("</tr>");
 }
 
-fn badge(severity: Severity) -> String {
-    format!("<span class=\"badge {}\">{}</span>", severity.name().to_lowercase(), severity.name())
+fn badge(severity: Severity) -> Markup {
+    html! { span class={ "badge " (severity.name().to_lowercase()) } { (severity.name()) } }
 }
 
-fn convergence(story: &Story, plot: &str) -> String {
+fn convergence(story: &Story, plot: &Markup) -> Markup {
     let last = story.cycles.iter().rev().find_map(|cycle| cycle.end.as_ref()?.trend.as_ref());
-    let words = last.map_or_else(String::new, |trend| {
-        format!(
-            "<p class=\"lead\"><strong>{}</strong> <span class=\"t\">{}</span></p>",
-            line(&capital(&trend.recommendation), 80),
-            line(&trend.reason, most::SENTENCE)
-        )
-    });
-    format!(
-        "{words}<figure class=\"wide\">{plot}<figcaption>Above: the convergence score, 1.00 when everything that moved was resolved. \
-         Below, by cycle: findings that are <span class=\"k persistent\">persistent</span>, <span class=\"k new\">new</span>, \
-         <span class=\"k regressed\">back again</span>, and under the line <span class=\"k resolved\">resolved</span>.</figcaption></figure>"
-    )
+    html! {
+        @if let Some(trend) = last {
+            p.lead {
+                strong { (short_line(&capital(&trend.recommendation), 80)) }
+                " " span.t { (short_line(&trend.reason, most::SENTENCE)) }
+            }
+        }
+        figure.wide {
+            (plot)
+            figcaption {
+                "Above: the convergence score, 1.00 when everything that moved was resolved. Below, by cycle: findings that are "
+                span.k.persistent { "persistent" } ", " span.k.new { "new" } ", " span.k.regressed { "back again" }
+                ", and under the line " span.k.resolved { "resolved" } "."
+            }
+        }
+    }
 }
 
-fn costs(story: &Story) -> String {
+fn costs(story: &Story) -> Markup {
     if story.costs.is_empty() {
-        return "<p class=\"soft\">Nobody was sent.</p>".to_owned();
+        return html! { p.soft { "Nobody was sent." } };
     }
     let by_time = story.overview.spent.0 == 0;
     let share = |cost: &Cost| if by_time { cost.worked_ms } else { cost.cost.0 };
     let whole = story.costs.iter().map(share).max().unwrap_or(0);
     let counted = story.costs.iter().any(|cost| cost.counted > 0);
-    let column = |there: bool, inner: &str| if there { inner.to_owned() } else { String::new() };
-    let mut out = format!(
-        "<div class=\"wide\"><table class=\"costs\"><thead><tr><th>Archetype</th><th>Model</th><th class=\"n\">Attempts</th><th class=\"n\">Time</th>{}{}<th></th></tr></thead><tbody>",
-        column(counted, "<th class=\"n\">Tokens in</th><th class=\"n\">Tokens out</th>"),
-        column(!by_time, "<th class=\"n\">Cost</th>")
-    );
-    for cost in story.costs.iter().take(most::OTHERS) {
-        let known = if cost.unknown == cost.attempts { "—".to_owned() } else { cost.cost.shown() };
-        let tokens = |n: u64| if cost.counted == 0 { "—".to_owned() } else { thousands(n) };
-        let tokens = format!(
-            "<td class=\"n\">{}</td><td class=\"n\">{}</td>",
-            tokens(cost.tokens.input),
-            tokens(cost.tokens.output)
-        );
-        let _ = write!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>{}{}<td>{}</td></tr>",
-            line(&capital(&cost.archetype), 40),
-            cost.model.name(),
-            cost.attempts,
-            view::seconds(cost.worked_ms),
-            column(counted, &tokens),
-            column(!by_time, &format!("<td class=\"n\">{known}</td>")),
-            svg::share(share(cost), whole)
-        );
+    let tokens = |cost: &Cost, n: u64| if cost.counted == 0 { "—".to_owned() } else { thousands(n) };
+    let known =
+        |cost: &Cost| if cost.unknown == cost.attempts { "—".to_owned() } else { cost.cost.shown() };
+    html! {
+        div.wide {
+            table.costs {
+                thead {
+                    tr {
+                        th { "Archetype" } th { "Model" } th.n { "Attempts" } th.n { "Time" }
+                        @if counted { th.n { "Tokens in" } th.n { "Tokens out" } }
+                        @if !by_time { th.n { "Cost" } }
+                        th {}
+                    }
+                }
+                tbody {
+                    @for cost in story.costs.iter().take(most::OTHERS) {
+                        tr {
+                            th scope="row" { (short_line(&capital(&cost.archetype), 40)) }
+                            td { (cost.model.name()) }
+                            td.n { (cost.attempts) }
+                            td.n { (view::seconds(cost.worked_ms)) }
+                            @if counted {
+                                td.n { (tokens(cost, cost.tokens.input)) }
+                                td.n { (tokens(cost, cost.tokens.output)) }
+                            }
+                            @if !by_time { td.n { (known(cost)) } }
+                            td { (svg::share(share(cost), whole)) }
+                        }
+                    }
+                }
+            }
+        }
+        @if by_time {
+            p.soft.note { "No agent said what it cost; the bars compare time." }
+        } @else if story.overview.unknown_costs > 0 {
+            p.soft.note {
+                (words::count(story.overview.unknown_costs as usize, "attempt")) " did not say what they cost."
+            }
+        }
     }
-    out.push_str("</tbody></table></div>");
-    if by_time {
-        out.push_str("<p class=\"soft note\">No agent said what it cost; the bars compare time.</p>");
-    } else if story.overview.unknown_costs > 0 {
-        let silent = words::count(story.overview.unknown_costs as usize, "attempt");
-        let _ = write!(out, "<p class=\"soft note\">{silent} did not say what they cost.</p>");
-    }
-    out
 }
 
 fn thousands(n: u64) -> String {
@@ -330,165 +353,166 @@ fn thousands(n: u64) -> String {
     groups.into_iter().rev().collect::<Vec<_>>().join(" ")
 }
 
-fn corrections(out: &mut String, story: &Story) {
-    if story.corrections.is_empty() {
-        return;
+fn corrections(story: &Story) -> Markup {
+    html! {
+        ul.cards {
+            @for seen in story.corrections.iter().take(most::OTHERS) {
+                li {
+                    p {
+                        strong { (short_line(&capital(&seen.shadow.replace('_', " ")), 60)) }
+                        " of the " span.t { (short_line(&capital(&seen.archetype), 40)) }
+                        " " span.pill.caution { (seen.action.name()) }
+                        " " span.soft { "cycle " (seen.cycle) }
+                        " " span.seq { "#" (seen.seq) }
+                    }
+                    p.t { (short_line(&seen.seen.join("; "), most::SENTENCE)) }
+                    details {
+                        summary { "What follows" }
+                        pre.t { (short_text(&seen.detail, most::PARAGRAPH)) }
+                    }
+                }
+            }
+        }
+        (more(story.corrections.len(), most::OTHERS))
     }
-    let mut inner = String::from("<ul class=\"cards\">");
-    for seen in story.corrections.iter().take(most::OTHERS) {
-        let _ = write!(
-            inner,
-            "<li><p><strong>{}</strong> of the <span class=\"t\">{}</span> <span class=\"pill caution\">{}</span> \
-             <span class=\"soft\">cycle {}</span> <span class=\"seq\">#{}</span></p><p class=\"t\">{}</p><details><summary>What follows</summary><pre class=\"t\">{}</pre></details></li>",
-            line(&capital(&seen.shadow.replace('_', " ")), 60),
-            line(&capital(&seen.archetype), 40),
-            seen.action.name(),
-            seen.cycle,
-            seen.seq,
-            line(&seen.seen.join("; "), most::SENTENCE),
-            lines(&seen.detail, most::PARAGRAPH)
-        );
-    }
-    inner.push_str("</ul>");
-    more(&mut inner, story.corrections.len(), most::OTHERS);
-    section(out, "shadows", "Shadows and corrections", &inner);
 }
 
-fn questions(out: &mut String, story: &Story) {
-    if story.questions.is_empty() {
-        return;
+fn questions(story: &Story) -> Markup {
+    html! {
+        ul.cards {
+            @for question in story.questions.iter().take(most::OTHERS) {
+                li {
+                    p.t {
+                        strong { (short_line(&question.text, most::SENTENCE)) }
+                        " " span.seq { "#" (question.seq) }
+                    }
+                    p.t {
+                        @if let Some(answer) = &question.answer {
+                            (short_line(answer, most::SENTENCE))
+                        } @else {
+                            span.soft { "Nobody has answered." }
+                        }
+                    }
+                }
+            }
+        }
     }
-    let mut inner = String::from("<ul class=\"cards\">");
-    for question in story.questions.iter().take(most::OTHERS) {
-        let answer = question
-            .answer
-            .as_deref()
-            .map_or("<span class=\"soft\">Nobody has answered.</span>".to_owned(), |text| {
-                line(text, most::SENTENCE)
-            });
-        let _ = write!(
-            inner,
-            "<li><p class=\"t\"><strong>{}</strong> <span class=\"seq\">#{}</span></p><p class=\"t\">{answer}</p></li>",
-            line(&question.text, most::SENTENCE),
-            question.seq
-        );
-    }
-    inner.push_str("</ul>");
-    section(out, "questions", "Questions", &inner);
 }
 
-fn decisions(story: &Story) -> String {
-    let mut out = String::from(
-        "<div class=\"wide\"><table class=\"decisions\"><thead><tr><th class=\"n\">#</th><th>Rule</th><th>Decided</th></tr></thead><tbody>",
-    );
+fn decisions(story: &Story) -> Markup {
     let (first, left_out, last) = split(&story.decisions, most::DECISIONS);
-    let mut cycle = 0;
-    for (n, choice) in first.iter().chain(last).enumerate() {
-        if n == first.len() && left_out > 0 {
-            let _ = write!(out, "<tr class=\"rest\"><td colspan=\"3\">{left_out} left out</td></tr>");
+    let all: Vec<&Choice> = first.iter().chain(last).collect();
+    let before = |n: usize| n.checked_sub(1).and_then(|n| all.get(n)).map_or(0, |choice| choice.cycle);
+    html! {
+        div.wide {
+            table.decisions {
+                thead { tr { th.n { "#" } th { "Rule" } th { "Decided" } } }
+                tbody {
+                    @for (n, choice) in all.iter().enumerate() {
+                        @if n == first.len() && left_out > 0 {
+                            tr.rest { td colspan="3" { (left_out) " left out" } }
+                        }
+                        @if choice.cycle != before(n) {
+                            tr.cycle { td colspan="3" { "Cycle " (choice.cycle) } }
+                        }
+                        (decision(choice))
+                    }
+                }
+            }
         }
-        if choice.cycle != cycle {
-            cycle = choice.cycle;
-            let _ = write!(out, "<tr class=\"cycle\"><td colspan=\"3\">Cycle {cycle}</td></tr>");
-        }
-        decision(&mut out, choice);
     }
-    out.push_str("</tbody></table></div>");
-    out
 }
 
-fn decision(out: &mut String, choice: &Choice) {
-    let _ = write!(
-        out,
-        "<tr><td class=\"n seq\">{}</td><td><span class=\"rule {}\">{}</span></td><td><p class=\"t\">{}</p><p class=\"because t\">{}: {}</p></td></tr>",
-        choice.seq,
-        choice.phase.name(),
-        line(&choice.why.rule, 20),
-        line(&choice.why.decision, most::SENTENCE),
-        line(&choice.why.who, 40),
-        line(&choice.why.input, most::SENTENCE)
-    );
+fn decision(choice: &Choice) -> Markup {
+    html! {
+        tr {
+            td.n.seq { (choice.seq) }
+            td { span class={ "rule " (choice.phase.name()) } { (short_line(&choice.why.rule, 20)) } }
+            td {
+                p.t { (short_line(&choice.why.decision, most::SENTENCE)) }
+                p.because.t {
+                    (short_line(&choice.why.who, 40)) ": " (short_line(&choice.why.input, most::SENTENCE))
+                }
+            }
+        }
+    }
 }
 
-fn change(report: &Report<'_>) -> String {
+fn change(report: &Report<'_>) -> Markup {
     let diff = report.diff;
     if let Some(why) = &diff.missing {
-        return format!("<p class=\"soft t\">{}</p>", line(why, most::SENTENCE));
+        return html! { p.soft.t { (short_line(why, most::SENTENCE)) } };
     }
-    let mut out = format!(
-        "<p class=\"soft\">{}, <span class=\"plus\">+{}</span> <span class=\"minus\">−{}</span></p>",
-        words::count(diff.files.len() + diff.files_left_out, "file"),
-        diff.added(),
-        diff.deleted()
-    );
     // Many files are a list to choose from; few are there to be read.
-    let open = if diff.files.len() <= 20 { " open" } else { "" };
-    diff.files.iter().for_each(|file| one_file(&mut out, file, open));
-    if let Some(left_out) = diff.left_out() {
-        let _ = write!(
-            out,
-            "<p class=\"soft\">{left_out} See all of it: <code>{}</code></p>",
-            line(&diff.command, 300)
-        );
+    let open = diff.files.len() <= 20;
+    html! {
+        p.soft {
+            (words::count(diff.files.len() + diff.files_left_out, "file")) ", "
+            span.plus { "+" (diff.added()) } " " span.minus { "−" (diff.deleted()) }
+        }
+        @for file in &diff.files { (one_file(file, open)) }
+        @if let Some(left_out) = diff.left_out() {
+            p.soft { (left_out) " See all of it: " code { (short_line(&diff.command, 300)) } }
+        }
     }
-    out
 }
 
-fn one_file(out: &mut String, file: &FileDiff, open: &str) {
-    let from = file
-        .from
-        .as_ref()
-        .map(|from| format!(" <span class=\"soft\">from {}</span>", escaped(&laid_open(from, 200))));
-    let _ = write!(
-        out,
-        "<details class=\"file\"{open}><summary><code>{}</code>{} <span class=\"soft\">{}</span> <span class=\"plus\">+{}</span> <span class=\"minus\">−{}</span></summary><pre class=\"diff\">",
-        escaped(&laid_open(&file.path, 200)),
-        from.unwrap_or_default(),
-        file.word,
-        file.added,
-        file.deleted
-    );
-    for (kind, text) in &file.lines {
-        let class = match kind {
-            Kind::Hunk => "hunk",
-            Kind::Same => "same",
-            Kind::Added => "add",
-            Kind::Deleted => "del",
-            Kind::Note => "note",
-        };
-        let _ = write!(out, "<span class=\"{class}\">{}\n</span>", escaped(&laid_open(text, most::SENTENCE)));
+fn one_file(file: &FileDiff, open: bool) -> Markup {
+    let class = |kind: &Kind| match kind {
+        Kind::Hunk => "hunk",
+        Kind::Same => "same",
+        Kind::Added => "add",
+        Kind::Deleted => "del",
+        Kind::Note => "note",
+    };
+    html! {
+        details.file open[open] {
+            summary {
+                code { (revealed(&file.path, 200)) }
+                @if let Some(from) = &file.from { " " span.soft { "from " (revealed(from, 200)) } }
+                " " span.soft { (file.word) }
+                " " span.plus { "+" (file.added) } " " span.minus { "−" (file.deleted) }
+            }
+            pre.diff {
+                @for (kind, text) in &file.lines {
+                    span class=(class(kind)) { (revealed(text, most::SENTENCE)) "\n" }
+                }
+                @if file.left_out > 0 {
+                    span.note { "… " (file.left_out) " more lines of this file\n" }
+                }
+            }
+        }
     }
-    if file.left_out > 0 {
-        let _ = write!(out, "<span class=\"note\">… {} more lines of this file\n</span>", file.left_out);
-    }
-    out.push_str("</pre></details>");
 }
 
-fn artifacts(story: &Story) -> String {
+fn artifacts(story: &Story) -> Markup {
     if story.artifacts.is_empty() {
-        return "<p class=\"soft\">None.</p>".to_owned();
+        return html! { p.soft { "None." } };
     }
-    let mut out = format!(
-        "<p class=\"soft\">In <code>.archeflow/artifacts/{}/</code>; those of earlier cycles in <code>cycle-&lt;n&gt;/</code>.</p><div class=\"wide\"><table><thead><tr><th class=\"n\">Cycle</th><th>File</th><th>By</th><th class=\"n\">#</th></tr></thead><tbody>",
-        line(&story.run_id, 200)
-    );
-    for kept in story.artifacts.iter().take(most::ARTIFACTS) {
-        let _ = write!(
-            out,
-            "<tr><td class=\"n\">{}</td><td><code>{}</code></td><td>{}</td><td class=\"n seq\">{}</td></tr>",
-            kept.cycle,
-            line(&kept.name, 120),
-            line(&capital(&kept.by), 40),
-            kept.seq
-        );
+    html! {
+        p.soft {
+            "In " code { ".archeflow/artifacts/" (short_line(&story.run_id, 200)) "/" }
+            "; those of earlier cycles in " code { "cycle-<n>/" } "."
+        }
+        div.wide {
+            table {
+                thead { tr { th.n { "Cycle" } th { "File" } th { "By" } th.n { "#" } } }
+                tbody {
+                    @for kept in story.artifacts.iter().take(most::ARTIFACTS) {
+                        tr {
+                            td.n { (kept.cycle) }
+                            td { code { (short_line(&kept.name, 120)) } }
+                            td { (short_line(&capital(&kept.by), 40)) }
+                            td.n.seq { (kept.seq) }
+                        }
+                    }
+                }
+            }
+        }
+        (more(story.artifacts.len(), most::ARTIFACTS))
     }
-    out.push_str("</tbody></table></div>");
-    more(&mut out, story.artifacts.len(), most::ARTIFACTS);
-    out
 }
 
-fn more(out: &mut String, there: usize, told: usize) {
-    if there > told {
-        let _ = write!(out, "<p class=\"soft\">… and {} more.</p>", there - told);
-    }
+fn more(there: usize, shown: usize) -> Markup {
+    html! { @if there > shown { p.soft { "… and " (there - shown) " more." } } }
 }

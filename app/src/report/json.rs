@@ -1,6 +1,6 @@
 //! The report for machines.
 
-use archeflow_core::story::{Ended, Step, Story};
+use archeflow_core::projections::story::{Ended, Step, Story};
 use serde_json::{Value, json};
 
 use super::diff::Diff;
@@ -63,7 +63,7 @@ pub(crate) fn draw(story: &Story, diff: &Diff) -> Value {
     })
 }
 
-fn cycle(cycle: &archeflow_core::story::CycleStory) -> Value {
+fn cycle(cycle: &archeflow_core::projections::story::CycleStory) -> Value {
     let end = cycle.end.as_ref().map(|end| {
         json!({
             "seq": end.seq, "critical": end.critical, "warning": end.warning, "info": end.info,

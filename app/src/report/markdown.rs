@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use archeflow_core::feedback;
 use archeflow_core::model::Phase;
-use archeflow_core::story::{CycleStory, State, Story};
+use archeflow_core::projections::story::{CycleStory, State, Story};
 use archeflow_core::view::{self, capital};
 
-use super::text::{code, laid_open, marked};
 use super::{Report, graph, most, words};
 use crate::render::text::safe;
+use archeflow_core::text::{code_span, markdown, revealed};
 
 pub(crate) fn draw(report: &Report<'_>) -> String {
     let story = report.story;
@@ -35,7 +35,7 @@ pub(crate) fn draw(report: &Report<'_>) -> String {
         "\n---\n\nMade from the journal of `{}`, {} lines, by archeflow {}. `#n` is a line of it.\n",
         story.run_id,
         story.overview.events,
-        marked(&story.overview.version, 40)
+        markdown(&story.overview.version, 40)
     );
     out
 }
@@ -45,17 +45,23 @@ fn overview(out: &mut String, report: &Report<'_>) {
     let _ = write!(
         out,
         "# {}\n\n**{}** ({}): {}\n\nRun `{}`\n\n| | | |\n|---|---|---|\n",
-        marked(&story.overview.task, most::SENTENCE),
+        markdown(&story.overview.task, most::SENTENCE),
         story.status(),
         story.reason(),
-        marked(story.overview.outcome.as_ref().map_or("not ended", |end| &end.detail), most::SENTENCE),
+        markdown(story.overview.outcome.as_ref().map_or("not ended", |end| &end.detail), most::SENTENCE),
         story.run_id
     );
     for fact in words::facts(story, report.written) {
-        let _ =
-            writeln!(out, "| {} | {} | {} |", fact.name, marked(&fact.value, 200), marked(&fact.more, 200));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            fact.name,
+            markdown(&fact.value, 200),
+            markdown(&fact.more, 200)
+        );
     }
-    let agents: Vec<String> = story.overview.agents.iter().take(12).map(|agent| code(agent, 120)).collect();
+    let agents: Vec<String> =
+        story.overview.agents.iter().take(12).map(|agent| code_span(agent, 120)).collect();
     if !agents.is_empty() {
         let _ = writeln!(out, "| Played by | {} | |", agents.join(", "));
     }
@@ -63,7 +69,7 @@ fn overview(out: &mut String, report: &Report<'_>) {
     if !story.next.is_empty() && story.page.is_none() {
         out.push_str("\nNext:\n\n");
         for (command, meaning) in &story.next {
-            let _ = writeln!(out, "- {}: {meaning}", code(command, most::SENTENCE));
+            let _ = writeln!(out, "- {}: {meaning}", code_span(command, most::SENTENCE));
         }
     }
 }
@@ -92,7 +98,7 @@ fn flow(out: &mut String, story: &Story) {
 fn row(out: &mut String, cycle: &CycleStory) {
     let cell = |phase: Phase| {
         let steps = cycle.steps.iter().filter(|step| step.phase == phase);
-        steps.take(20).map(|step| marked(&words::sentence(step), 240)).collect::<Vec<_>>()
+        steps.take(20).map(|step| markdown(&words::sentence(step), 240)).collect::<Vec<_>>()
     };
     let mut act = cell(Phase::Act);
     if let Some(end) = &cycle.end {
@@ -101,7 +107,7 @@ fn row(out: &mut String, cycle: &CycleStory) {
     }
     let deeds = cycle.deeds.iter().take(20);
     act.extend(deeds.map(|deed| {
-        format!("{}: {}", marked(&words::deed(&deed.line.doing), 80), marked(&deed.line.outcome, 120))
+        format!("{}: {}", markdown(&words::deed(&deed.line.doing), 80), markdown(&deed.line.outcome, 120))
     }));
     let [plan, make, check] = [Phase::Plan, Phase::Do, Phase::Check].map(|phase| cell(phase).join("<br>"));
     let _ = writeln!(out, "| {} | {plan} | {make} | {check} | {} |", cycle.number, act.join("<br>"));
@@ -148,8 +154,8 @@ fn lives(out: &mut String, story: &Story) {
                 out,
                 "- {} {}: {} (#{})",
                 found.severity.name(),
-                code(&found.location, 120),
-                marked(&found.description, most::SENTENCE),
+                code_span(&found.location, 120),
+                markdown(&found.description, most::SENTENCE),
                 raised.seq
             );
         }
@@ -162,8 +168,8 @@ fn lives(out: &mut String, story: &Story) {
                 out,
                 "- cycle {}, {}: {} ({}, was {}, #{})",
                 aside.cycle,
-                marked(&capital(&what.archetype), 40),
-                marked(&what.description, most::SENTENCE),
+                markdown(&capital(&what.archetype), 40),
+                markdown(&what.description, most::SENTENCE),
                 what.reason.name().replace('_', " "),
                 what.from.name(),
                 aside.seq
@@ -181,12 +187,12 @@ fn dots(out: &mut String, story: &Story) {
     (from..cycles).for_each(|_| out.push_str(":-:|"));
     out.push_str("---|\n");
     for life in story.lives.iter().take(most::FINDINGS) {
-        let _ = write!(out, "| {} | {} |", code(&life.id, 120), life.severity.name());
+        let _ = write!(out, "| {} | {} |", code_span(&life.id, 120), life.severity.name());
         life.states.iter().skip(from).for_each(|state| out.push_str(&format!(" {} |", dot(*state))));
         let again =
-            life.regression_of.as_ref().map(|run| format!(" (resolved before in {})", marked(run, 80)));
+            life.regression_of.as_ref().map(|run| format!(" (resolved before in {})", markdown(run, 80)));
         let _ =
-            writeln!(out, " {}{} |", marked(&life.description, most::SENTENCE), again.unwrap_or_default());
+            writeln!(out, " {}{} |", markdown(&life.description, most::SENTENCE), again.unwrap_or_default());
     }
     if story.lives.len() > most::FINDINGS {
         let _ = writeln!(out, "\n… and {} more.", story.lives.len() - most::FINDINGS);
@@ -215,7 +221,7 @@ fn convergence(out: &mut String, story: &Story) {
             trend.new,
             trend.regressed,
             trend.persistent,
-            marked(&trend.recommendation, 120)
+            markdown(&trend.recommendation, 120)
         );
     }
     if left_out > 0 {
@@ -238,7 +244,7 @@ fn costs(out: &mut String, story: &Story) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {tokens} | {unknown} |",
-            marked(&capital(&cost.archetype), 40),
+            markdown(&capital(&cost.archetype), 40),
             cost.model.name(),
             cost.attempts,
             view::seconds(cost.worked_ms)
@@ -256,11 +262,11 @@ fn corrections(out: &mut String, story: &Story) {
             out,
             "- cycle {}, {}: **{}**, {} (#{}): {}",
             seen.cycle,
-            marked(&capital(&seen.archetype), 40),
-            marked(&seen.shadow.replace('_', " "), 60),
+            markdown(&capital(&seen.archetype), 40),
+            markdown(&seen.shadow.replace('_', " "), 60),
             seen.action.name(),
             seen.seq,
-            marked(&seen.seen.join("; "), most::SENTENCE)
+            markdown(&seen.seen.join("; "), most::SENTENCE)
         );
     }
     more(out, story.corrections.len(), most::OTHERS);
@@ -275,8 +281,9 @@ fn questions(out: &mut String, story: &Story) {
         let answer = question
             .answer
             .as_deref()
-            .map_or("*(nobody has answered)*".to_owned(), |text| marked(text, most::SENTENCE));
-        let _ = writeln!(out, "- {} (#{})\n  {answer}", marked(&question.text, most::SENTENCE), question.seq);
+            .map_or("*(nobody has answered)*".to_owned(), |text| markdown(text, most::SENTENCE));
+        let _ =
+            writeln!(out, "- {} (#{})\n  {answer}", markdown(&question.text, most::SENTENCE), question.seq);
     }
 }
 
@@ -291,10 +298,10 @@ fn decisions(out: &mut String, story: &Story) {
             out,
             "| {} | {} | {} | {} | {} |",
             choice.seq,
-            marked(&choice.why.rule, 20),
-            marked(&choice.why.who, 40),
-            marked(&choice.why.input, most::SENTENCE),
-            marked(&choice.why.decision, most::SENTENCE)
+            markdown(&choice.why.rule, 20),
+            markdown(&choice.why.who, 40),
+            markdown(&choice.why.input, most::SENTENCE),
+            markdown(&choice.why.decision, most::SENTENCE)
         );
     }
 }
@@ -303,7 +310,7 @@ fn diff(out: &mut String, report: &Report<'_>) {
     let diff = report.diff;
     out.push_str("\n## The change\n\n");
     if let Some(why) = &diff.missing {
-        let _ = writeln!(out, "{}", marked(why, most::SENTENCE));
+        let _ = writeln!(out, "{}", markdown(why, most::SENTENCE));
         return;
     }
     let _ = writeln!(
@@ -314,12 +321,13 @@ fn diff(out: &mut String, report: &Report<'_>) {
         diff.deleted()
     );
     for file in &diff.files {
-        let from = file.from.as_ref().map(|from| format!(" from {}", code(from, 200))).unwrap_or_default();
+        let from =
+            file.from.as_ref().map(|from| format!(" from {}", code_span(from, 200))).unwrap_or_default();
         let _ = writeln!(
             out,
             "- {} {}{from}, +{} −{}",
             file.word,
-            code(&file.path, 200),
+            code_span(&file.path, 200),
             file.added,
             file.deleted
         );
@@ -328,10 +336,10 @@ fn diff(out: &mut String, report: &Report<'_>) {
         .files
         .iter()
         .flat_map(|file| {
-            let name = format!("--- {}", laid_open(&file.path, 200));
+            let name = format!("--- {}", revealed(&file.path, 200));
             let rest = (file.left_out > 0).then(|| format!("… {} more lines of this file", file.left_out));
             std::iter::once(name)
-                .chain(file.lines.iter().map(|(_, line)| laid_open(line, most::SENTENCE)))
+                .chain(file.lines.iter().map(|(_, line)| revealed(line, most::SENTENCE)))
                 .chain(rest)
         })
         .map(|line| line + "\n")
@@ -339,7 +347,7 @@ fn diff(out: &mut String, report: &Report<'_>) {
     let fence = fence(&text);
     let _ = write!(out, "\n{fence}diff\n{text}{fence}\n");
     if let Some(left_out) = diff.left_out() {
-        let _ = write!(out, "\n{left_out} See all of it: {}\n", code(&diff.command, 300));
+        let _ = write!(out, "\n{left_out} See all of it: {}\n", code_span(&diff.command, 300));
     }
 }
 
@@ -357,8 +365,8 @@ fn artifacts(out: &mut String, story: &Story) {
             out,
             "- cycle {}: {} by the {} (#{})",
             kept.cycle,
-            code(&kept.name, 120),
-            marked(&kept.by, 40),
+            code_span(&kept.name, 120),
+            markdown(&kept.by, 40),
             kept.seq
         );
     }

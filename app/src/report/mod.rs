@@ -10,14 +10,13 @@ pub(crate) mod html;
 pub(crate) mod json;
 pub(crate) mod markdown;
 mod svg;
-mod text;
 mod words;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-use archeflow_core::story::Story;
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::Story;
+use archeflow_core::projections::story::dag::Dag;
 
 use diff::Diff;
 

@@ -1,18 +1,16 @@
 //! The pictures of the HTML report: the cycles, and how the findings moved. Colours are classes of the style sheet, so
 //! that they follow light and dark; every picture says in words what it shows.
 
-use std::fmt::Write;
-
 use archeflow_core::event::Trend;
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Verdict};
-use archeflow_core::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::text::short_line;
 use archeflow_core::view::{self, Tone, capital};
+use maud::{Markup, html};
 
 use super::markdown::split;
-use super::text::line;
 use super::{most, words};
-use crate::render::text::cut;
 
 const GUTTER: usize = 76;
 const COLUMN: usize = 232;
@@ -46,44 +44,36 @@ enum Mark {
 }
 
 /// Plan, Do, Check and Act from left to right, a row for each cycle, and the way back between them.
-pub(super) fn cycles(story: &Story) -> String {
+pub(super) fn cycles(story: &Story) -> Markup {
     let (first, left_out, last) = split(&story.cycles, most::CYCLES_DRAWN);
-    let mut body = String::new();
+    let mut rows = Vec::new();
     let mut y = 34;
     for (n, cycle) in first.iter().chain(last).enumerate() {
         if left_out > 0 && n == first.len() {
-            let _ = write!(
-                body,
-                "<text class=\"soft mid\" x=\"{}\" y=\"{}\">{} left out</text>",
-                WIDTH / 2,
-                y + 18,
-                words::count(left_out, "cycle")
-            );
+            let words = words::count(left_out, "cycle");
+            rows.push(html! { text.soft.mid x=(WIDTH / 2) y=(y + 18) { (words) " left out" } });
             y += 36;
         }
-        let (bottom, act) = row(&mut body, cycle, y);
+        let (drawn, bottom, act) = row(cycle, y);
+        rows.push(drawn);
         y = bottom;
         let goes_on = n + 1 < first.len() + last.len();
         if let Some(end) = cycle.end.as_ref().filter(|_| goes_on) {
-            back(&mut body, end, act, y);
+            rows.push(back(end, act, y));
         }
         y += if goes_on { BETWEEN } else { 4 };
     }
-    let mut out = format!(
-        "<svg class=\"cycles\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\" aria-label=\"{}\">",
-        line(&in_words(story), most::PARAGRAPH)
-    );
-    for (n, (phase, title)) in PHASES.iter().enumerate() {
-        let x = GUTTER + n * COLUMN;
-        let _ = write!(
-            out,
-            "<text class=\"head {0}\" x=\"{x}\" y=\"16\">{title}</text><path class=\"rule {0}\" d=\"M{x} 23h{BOX}\"/>",
-            phase.name()
-        );
+    let words = short_line(&in_words(story), most::PARAGRAPH);
+    html! {
+        svg.cycles viewBox={ "0 0 " (WIDTH) " " (y) } role="img" aria-label=(words) {
+            @for (n, (phase, title)) in PHASES.iter().enumerate() {
+                @let x = GUTTER + n * COLUMN;
+                text class={ "head " (phase.name()) } x=(x) y="16" { (title) }
+                path class={ "rule " (phase.name()) } d={ "M" (x) " 23h" (BOX) } {}
+            }
+            @for row in rows { (row) }
+        }
     }
-    out.push_str(&body);
-    out.push_str("</svg>");
-    out
 }
 
 fn in_words(story: &Story) -> String {
@@ -98,15 +88,12 @@ fn in_words(story: &Story) -> String {
     cycles.collect::<Vec<_>>().join(". ")
 }
 
-/// Draws one cycle and says where it ends, and where its last column does.
-fn row(out: &mut String, cycle: &CycleStory, top: usize) -> (usize, usize) {
-    let _ = write!(
-        out,
-        "<text class=\"cycle\" x=\"0\" y=\"{}\">Cycle</text><text class=\"number\" x=\"0\" y=\"{}\">{}</text>",
-        top + 18,
-        top + 42,
-        cycle.number
-    );
+/// One cycle drawn, where it ends, and where its last column does.
+fn row(cycle: &CycleStory, top: usize) -> (Markup, usize, usize) {
+    let mut drawn = vec![html! {
+        text.cycle x="0" y=(top + 18) { "Cycle" }
+        text.number x="0" y=(top + 42) { (cycle.number) }
+    }];
     let (mut bottom, mut end) = (top + TALL, top + TALL);
     let mut before: Option<usize> = None;
     for (n, (phase, _)) in PHASES.iter().enumerate() {
@@ -114,20 +101,15 @@ fn row(out: &mut String, cycle: &CycleStory, top: usize) -> (usize, usize) {
         let x = GUTTER + n * COLUMN;
         let told = if cells.len() > STACK { STACK - 1 } else { cells.len() };
         for (at, cell) in cells.iter().take(told).enumerate() {
-            draw(out, cell, *phase, x, top + at * (TALL + GAP));
+            drawn.push(draw(cell, *phase, x, top + at * (TALL + GAP)));
         }
         if cells.len() > told {
             let y = top + told * (TALL + GAP) + 18;
-            let _ = write!(
-                out,
-                "<text class=\"soft\" x=\"{}\" y=\"{y}\">and {} more</text>",
-                x + 12,
-                cells.len() - told
-            );
+            drawn.push(html! { text.soft x=(x + 12) y=(y) { "and " (cells.len() - told) " more" } });
         }
         if !cells.is_empty() {
             if let Some(from) = before {
-                arrow(out, from + BOX, x, top + TALL / 2);
+                drawn.push(arrow(from + BOX, x, top + TALL / 2));
             }
             before = Some(x);
             let shown = if cells.len() > told { told + 1 } else { told };
@@ -135,43 +117,31 @@ fn row(out: &mut String, cycle: &CycleStory, top: usize) -> (usize, usize) {
             bottom = bottom.max(end);
         }
     }
-    (bottom, end)
+    (html! { @for part in drawn { (part) } }, bottom, end)
 }
 
-fn arrow(out: &mut String, from: usize, to: usize, y: usize) {
-    let _ = write!(
-        out,
-        "<path class=\"way\" d=\"M{} {y}H{}\"/><path class=\"tip\" d=\"M{} {}l6 4l-6 4z\"/>",
-        from + 4,
-        to - 9,
-        to - 10,
-        y - 4
-    );
+fn arrow(from: usize, to: usize, y: usize) -> Markup {
+    html! {
+        path.way d={ "M" (from + 4) " " (y) "H" (to - 9) } {}
+        path.tip d={ "M" (to - 10) " " (y - 4) "l6 4l-6 4z" } {}
+    }
 }
 
 /// From the end of Act to the beginning of the next Plan.
-fn back(out: &mut String, end: &CycleEnd, act: usize, y: usize) {
+fn back(end: &CycleEnd, act: usize, y: usize) -> Markup {
     let (from, to) = (GUTTER + 3 * COLUMN + BOX / 2, GUTTER + BOX / 2);
     let middle = y + BETWEEN / 2;
     let text = words::goes_back(end);
     let half = text.chars().count() * 7 / 2 + 12;
-    let _ = write!(
-        out,
-        "<path class=\"loop\" d=\"M{from} {}V{}q0 8 -8 8H{}q-8 0 -8 8V{}\"/><path class=\"loop-tip\" d=\"M{} {}l4 7l4 -7z\"/>\
-         <rect class=\"paper\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"20\"/><text class=\"loop-text mid\" x=\"{}\" y=\"{}\">{}</text>",
-        act + 4,
-        middle - 8,
-        to + 8,
-        y + BETWEEN - 10,
-        to - 4,
-        y + BETWEEN - 11,
-        usize::midpoint(from, to) - half,
-        middle - 10,
-        half * 2,
-        usize::midpoint(from, to),
-        middle + 4,
-        line(&text, 120)
-    );
+    let centre = usize::midpoint(from, to);
+    let way =
+        format!("M{from} {}V{}q0 8 -8 8H{}q-8 0 -8 8V{}", act + 4, middle - 8, to + 8, y + BETWEEN - 10);
+    html! {
+        path.loop d=(way) {}
+        path.loop-tip d={ "M" (to - 4) " " (y + BETWEEN - 11) "l4 7l4 -7z" } {}
+        rect.paper x=(centre - half) y=(middle - 10) width=(half * 2) height="20" {}
+        text.loop-text.mid x=(centre) y=(middle + 4) { (short_line(&text, 120)) }
+    }
 }
 
 fn column(cycle: &CycleStory, phase: Phase) -> Vec<Cell> {
@@ -244,41 +214,27 @@ fn of_end(end: &CycleEnd) -> Cell {
     Cell { name: capital(follows), says: counts.to_lowercase(), title, tone, mark, pips: Vec::new() }
 }
 
-fn draw(out: &mut String, cell: &Cell, phase: Phase, x: usize, y: usize) {
-    let spared = if cell.mark == Mark::Spared { " spared" } else { "" };
-    let _ = write!(
-        out,
-        "<g><title>{}</title><rect class=\"box{spared}\" x=\"{x}\" y=\"{y}\" width=\"{BOX}\" height=\"{TALL}\" rx=\"8\"/>\
-         <rect class=\"edge {}{spared}\" x=\"{x}\" y=\"{}\" width=\"3\" height=\"{}\" rx=\"1.5\"/>\
-         <text class=\"name{spared}\" x=\"{}\" y=\"{}\">{}</text><text class=\"says {}\" x=\"{}\" y=\"{}\">{}</text>",
-        line(&cell.title, most::SENTENCE),
-        phase.name(),
-        y + 10,
-        TALL - 20,
-        x + 14,
-        y + 20,
-        line(&cut(&cell.name, 20), 40),
-        tone(cell.tone),
-        x + 14,
-        y + 37,
-        line(&cut(&cell.says, 31), 60)
-    );
-    mark(out, cell.mark, x + BOX - 20, y + 17);
-    if cell.pips.len() > 1 {
-        for (n, good) in cell.pips.iter().rev().take(8).enumerate() {
-            let class = if *good { "good" } else { "bad" };
-            let _ = write!(
-                out,
-                "<circle class=\"pip {class}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>",
-                x + BOX - 38 - n * 8,
-                y + 17
-            );
+fn draw(cell: &Cell, phase: Phase, x: usize, y: usize) -> Markup {
+    let spared = cell.mark == Mark::Spared;
+    html! {
+        g {
+            title { (short_line(&cell.title, most::SENTENCE)) }
+            rect.box.spared[spared] x=(x) y=(y) width=(BOX) height=(TALL) rx="8" {}
+            rect class={ "edge " (phase.name()) @if spared { " spared" } } x=(x) y=(y + 10) width="3" height=(TALL - 20) rx="1.5" {}
+            text.name.spared[spared] x=(x + 14) y=(y + 20) { (short_line(&cell.name, 20)) }
+            text class={ "says " (tone(cell.tone)) } x=(x + 14) y=(y + 37) { (short_line(&cell.says, 31)) }
+            (mark(cell.mark, x + BOX - 20, y + 17))
+            @if cell.pips.len() > 1 {
+                @for (n, good) in cell.pips.iter().rev().take(8).enumerate() {
+                    @let class = if *good { "good" } else { "bad" };
+                    circle class={ "pip " (class) } cx=(x + BOX - 38 - n * 8) cy=(y + 17) r="2.5" {}
+                }
+            }
         }
     }
-    out.push_str("</g>");
 }
 
-fn mark(out: &mut String, mark: Mark, x: usize, y: usize) {
+fn mark(mark: Mark, x: usize, y: usize) -> Markup {
     let (class, path) = match mark {
         Mark::Yes => ("good", "M-3.5 0.3l2.4 2.4l4.4 -5"),
         Mark::No => ("caution", "M0 -3.6v4.2M0 3.4v0.2"),
@@ -286,10 +242,12 @@ fn mark(out: &mut String, mark: Mark, x: usize, y: usize) {
         Mark::Spared => ("quiet", "M-3 0h6"),
         Mark::Wait => ("quiet", "M0 -3v3l2 1.5"),
     };
-    let _ = write!(
-        out,
-        "<g transform=\"translate({x} {y})\"><circle class=\"disc {class}\" r=\"8\"/><path class=\"sign {class}\" d=\"{path}\"/></g>"
-    );
+    html! {
+        g transform={ "translate(" (x) " " (y) ")" } {
+            circle class={ "disc " (class) } r="8" {}
+            path class={ "sign " (class) } d=(path) {}
+        }
+    }
 }
 
 pub(super) fn tone(tone: Tone) -> &'static str {
@@ -313,7 +271,7 @@ pub(super) fn converges(story: &Story) -> bool {
 }
 
 /// The score between its bands above, what was open below: one picture, one axis of cycles.
-pub(super) fn convergence(story: &Story) -> Option<String> {
+pub(super) fn convergence(story: &Story) -> Option<Markup> {
     let ends: Vec<(&CycleStory, &CycleEnd)> =
         story.cycles.iter().filter_map(|cycle| Some((cycle, cycle.end.as_ref()?))).collect();
     let from = ends.len().saturating_sub(most::CYCLES_PLOTTED);
@@ -325,17 +283,15 @@ pub(super) fn convergence(story: &Story) -> Option<String> {
     let wide = step * ends.len();
     let x = |n: usize| LEFT + step * n + step / 2;
     let told: Vec<String> = ends.iter().map(|(cycle, end)| in_one(cycle, end)).collect();
-    let mut out = format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {0} 290\" width=\"{0}\" height=\"290\" role=\"img\" aria-label=\"{1}\">",
-        LEFT + wide + RIGHT,
-        line(&told.join(". "), most::PARAGRAPH)
-    );
-    bands(&mut out, story.bands, wide);
-    scores(&mut out, ends, x);
-    bars(&mut out, ends, x, (step * 6 / 10).min(44));
-    let _ = write!(out, "<text class=\"axis\" x=\"0\" y=\"284\">cycle</text>");
-    out.push_str("</svg>");
-    Some(out)
+    let words = short_line(&told.join(". "), most::PARAGRAPH);
+    Some(html! {
+        svg.plot viewBox={ "0 0 " (LEFT + wide + RIGHT) " 290" } width=(LEFT + wide + RIGHT) height="290" role="img" aria-label=(words) {
+            (bands(story.bands, wide))
+            (scores(ends, x))
+            (bars(ends, x, (step * 6 / 10).min(44)))
+            text.axis x="0" y="284" { "cycle" }
+        }
+    })
 }
 
 fn in_one(cycle: &CycleStory, end: &CycleEnd) -> String {
@@ -362,27 +318,20 @@ fn height(percent: u32) -> usize {
     TOP + HIGH - HIGH * percent.min(100) as usize / 100
 }
 
-fn bands(out: &mut String, (above, below): (u32, u32), wide: usize) {
-    for (class, from, to) in [("good", 100, above), ("caution", above, below), ("bad", below, 0)] {
-        let (y, h) = (height(from), height(to) - height(from));
-        let _ = write!(
-            out,
-            "<rect class=\"band {class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{wide}\" height=\"{h}\"/>"
-        );
-    }
-    for percent in [0, below, above, 100] {
-        let _ = write!(
-            out,
-            "<text class=\"axis end\" x=\"{}\" y=\"{}\">{}.{:02}</text>",
-            LEFT - 6,
-            height(percent) + 4,
-            percent / 100,
-            percent % 100
-        );
+fn bands((above, below): (u32, u32), wide: usize) -> Markup {
+    html! {
+        @for (class, from, to) in [("good", 100, above), ("caution", above, below), ("bad", below, 0)] {
+            rect class={ "band " (class) } x=(LEFT) y=(height(from)) width=(wide) height=(height(to) - height(from)) {}
+        }
+        @for percent in [0, below, above, 100] {
+            text.axis.end x=(LEFT - 6) y=(height(percent) + 4) {
+                (format!("{}.{:02}", percent / 100, percent % 100))
+            }
+        }
     }
 }
 
-fn scores(out: &mut String, ends: &[(&CycleStory, &CycleEnd)], x: impl Fn(usize) -> usize) {
+fn scores(ends: &[(&CycleStory, &CycleEnd)], x: impl Fn(usize) -> usize) -> Markup {
     let points: Vec<(usize, usize, &Trend)> = ends
         .iter()
         .enumerate()
@@ -391,16 +340,19 @@ fn scores(out: &mut String, ends: &[(&CycleStory, &CycleEnd)], x: impl Fn(usize)
         })
         .collect();
     let path: Vec<String> = points.iter().map(|(x, y, _)| format!("{x} {y}")).collect();
-    let _ = write!(out, "<path class=\"curve\" d=\"M{}\"/>", path.join("L"));
-    for (x, y, trend) in &points {
-        let label = format!("{} {}", feedback::score(trend), trend.status.name());
-        let above = if *y < TOP + 24 { y + 20 } else { y - 10 };
-        let _ =
-            write!(out, "<g><title>{label}</title><circle class=\"point\" cx=\"{x}\" cy=\"{y}\" r=\"4\"/>");
-        if points.len() <= 10 {
-            let _ = write!(out, "<text class=\"label mid\" x=\"{x}\" y=\"{above}\">{label}</text>");
+    html! {
+        path.curve d={ "M" (path.join("L")) } {}
+        @for (x, y, trend) in &points {
+            @let label = format!("{} {}", feedback::score(trend), trend.status.name());
+            g {
+                title { (label) }
+                circle.point cx=(x) cy=(y) r="4" {}
+                @if points.len() <= 10 {
+                    @let above = if *y < TOP + 24 { y + 20 } else { y - 10 };
+                    text.label.mid x=(x) y=(above) { (label) }
+                }
+            }
         }
-        out.push_str("</g>");
     }
 }
 
@@ -408,36 +360,41 @@ const UNDER: usize = 158;
 const ROOM: usize = 104;
 
 /// Open findings stacked upwards by how they came, resolved ones below the line; both on one scale.
-fn bars(out: &mut String, ends: &[(&CycleStory, &CycleEnd)], x: impl Fn(usize) -> usize, wide: usize) {
+fn bars(ends: &[(&CycleStory, &CycleEnd)], x: impl Fn(usize) -> usize, wide: usize) -> Markup {
     let up = ends.iter().map(|(_, end)| open(end).iter().sum::<u32>()).max().unwrap_or(0);
     let down = ends.iter().map(|(_, end)| resolved(end)).max().unwrap_or(0);
     let scaled = |n: u32| ROOM * n as usize / (up + down).max(1) as usize;
     let base = UNDER + scaled(up);
+    let last = x(0) - LEFT + x(ends.len().saturating_sub(1));
+    let mut drawn = Vec::new();
     for (n, (cycle, end)) in ends.iter().enumerate() {
         let left = x(n) - wide / 2;
         let mut y = base;
         for (count, class) in open(end).into_iter().zip(["persistent", "new", "regressed"]) {
             y -= scaled(count);
-            bar(out, class, count, [left, y, wide, scaled(count)]);
+            drawn.push(bar(class, count, [left, y, wide, scaled(count)]));
         }
-        bar(out, "resolved", resolved(end), [left, base + 1, wide, scaled(resolved(end))]);
+        drawn.push(bar("resolved", resolved(end), [left, base + 1, wide, scaled(resolved(end))]));
         let all: u32 = open(end).iter().sum();
-        if ends.len() <= 16 {
-            let _ = write!(out, "<text class=\"label mid\" x=\"{}\" y=\"{}\">{all} open</text>", x(n), y - 6);
-        }
-        let _ = write!(out, "<text class=\"axis mid\" x=\"{}\" y=\"284\">{}</text>", x(n), cycle.number);
+        drawn.push(html! {
+            @if ends.len() <= 16 { text.label.mid x=(x(n)) y=(y - 6) { (all) " open" } }
+            text.axis.mid x=(x(n)) y="284" { (cycle.number) }
+        });
     }
-    let last = x(0) - LEFT + x(ends.len().saturating_sub(1));
-    let _ = write!(out, "<path class=\"base\" d=\"M{LEFT} {base}H{last}\"/>");
+    html! {
+        @for part in drawn { (part) }
+        path.base d={ "M" (LEFT) " " (base) "H" (last) } {}
+    }
 }
 
-fn bar(out: &mut String, class: &str, count: u32, [x, y, wide, high]: [usize; 4]) {
-    if count > 0 {
-        let _ = write!(
-            out,
-            "<g><title>{count} {class}</title><rect class=\"bar {class}\" x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{}\"/></g>",
-            high.max(1)
-        );
+fn bar(class: &str, count: u32, [x, y, wide, high]: [usize; 4]) -> Markup {
+    html! {
+        @if count > 0 {
+            g {
+                title { (count) " " (class) }
+                rect class={ "bar " (class) } x=(x) y=(y) width=(wide) height=(high.max(1)) {}
+            }
+        }
     }
 }
 
@@ -454,11 +411,12 @@ fn resolved(end: &CycleEnd) -> u32 {
 }
 
 /// A share of a whole as a bar, in a table.
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub(super) fn share(part: u64, whole: u64) -> Markup {
     let wide = (part * 120).checked_div(whole).unwrap_or(0);
-    format!(
-        "<svg class=\"share\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><rect class=\"track\" width=\"120\" height=\"10\" rx=\"5\"/>\
-         <rect class=\"fill\" width=\"{}\" height=\"10\" rx=\"5\"/></svg>",
-        if part > 0 { wide.max(4) } else { 0 }
-    )
+    html! {
+        svg.share viewBox="0 0 120 10" aria-hidden="true" {
+            rect.track width="120" height="10" rx="5" {}
+            rect.fill width=(if part > 0 { wide.max(4) } else { 0 }) height="10" rx="5" {}
+        }
+    }
 }

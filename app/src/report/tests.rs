@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use archeflow_core::event::{Entry, Event};
 use archeflow_core::model::Phase;
-use archeflow_core::story::Story;
-use archeflow_core::story::dag::Dag;
+use archeflow_core::projections::story::Story;
+use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::clock;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use archeflow_core::event::NextAction;
 pub(super) use archeflow_core::model::counted as count;
 use archeflow_core::model::{Strategy, Verdict};
-use archeflow_core::story::{CycleEnd, Ended, Step, Story};
+use archeflow_core::projections::story::{CycleEnd, Ended, Step, Story};
 use archeflow_core::view::{self, Tone, capital};
 
 use super::most;

@@ -3,7 +3,7 @@
 use archeflow_core::review::{Frame, Listed};
 
 use super::most;
-use super::text::{fitted, laid_open, width};
+use archeflow_core::text::{fitted, revealed_in_columns, width};
 
 /// A line of the frame, as wide as it is allowed to be.
 pub(super) struct Row {
@@ -18,9 +18,9 @@ pub(super) fn rows(found: &Listed, frame: &Frame, room: usize) -> Vec<Row> {
     let cited = |number: u32| found.line > 0 && number == found.line;
     let row = |(number, line): (u32, &String)| {
         if cited(number) {
-            return marked(number, &laid_open(line, most::CODE), &meant(found), room);
+            return marked(number, &revealed_in_columns(line, most::CODE), &meant(found), room);
         }
-        Row { number, text: fitted(&laid_open(line, most::CODE), room), mark: None }
+        Row { number, text: fitted(&revealed_in_columns(line, most::CODE), room), mark: None }
     };
     (frame.first..).zip(&frame.lines).map(row).collect()
 }

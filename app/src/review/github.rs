@@ -6,8 +6,8 @@
 use archeflow_core::model::Severity;
 use archeflow_core::review::Listed;
 
-use super::text::{line, lines};
 use super::{Sheet, most, words};
+use archeflow_core::text::{log_line, log_text};
 
 pub(super) fn draw(sheet: &Sheet<'_>) -> String {
     if sheet.is_silent() {
@@ -33,7 +33,7 @@ fn annotation(found: &Listed) -> String {
             properties.push(format!("line={}", found.line));
         }
     }
-    let title = format!("archeflow {}", line(&found.rule, 60));
+    let title = format!("archeflow {}", log_line(&found.rule, 60));
     properties.push(format!("title={}", property(&title)));
     let level = match found.severity {
         Severity::Critical => "error",
@@ -58,7 +58,7 @@ fn closing(sheet: &Sheet<'_>, hidden: usize) -> String {
 }
 
 fn data(text: &str) -> String {
-    let text = lines(text, most::PARAGRAPH * 3);
+    let text = log_text(text, most::PARAGRAPH * 3);
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 

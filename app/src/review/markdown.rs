@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use archeflow_core::review::{Frame, Listed};
 
-use super::text::{code, fenced, line, prose};
 use super::words::{self, Aside};
 use super::{Sheet, frame, most};
+use archeflow_core::text::{code_block, code_span, html, log_line, markdown_comment};
 
 pub(super) fn draw(sheet: &Sheet<'_>) -> String {
     if sheet.is_silent() {
@@ -25,14 +25,14 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> String {
 
 fn head(out: &mut String, sheet: &Sheet<'_>) {
     let reviewed = sheet.reviewed;
-    let _ = writeln!(out, "## Review of {}\n", prose(&words::subject(reviewed), most::SENTENCE));
+    let _ = writeln!(out, "## Review of {}\n", markdown_comment(&words::subject(reviewed), most::SENTENCE));
     let _ = writeln!(out, "**{}** in {}.", words::counts(reviewed), words::size(reviewed));
     if sheet.since_last {
         let _ = writeln!(out, "\n{}", since_last(sheet));
     }
     for said in words::coverage(reviewed) {
         let strong = if reviewed.is_whole() { "" } else { "**" };
-        let _ = writeln!(out, "\n{strong}{}{strong}", prose(&said, most::SENTENCE * 2));
+        let _ = writeln!(out, "\n{strong}{}{strong}", markdown_comment(&said, most::SENTENCE * 2));
     }
 }
 
@@ -55,9 +55,9 @@ fn table(out: &mut String, counted: &[(&Listed, Option<&Frame>)]) {
             out,
             "| {} | {} | {} | {} |",
             words::severity(found.severity),
-            code(&found.rule, 60),
-            code(&found.place(), 120),
-            prose(&found.description, 160)
+            code_span(&found.rule, 60),
+            code_span(&found.place(), 120),
+            markdown_comment(&found.description, 160)
         );
     }
     left_out(out, counted.len().saturating_sub(most::ROWS), "findings that count");
@@ -84,37 +84,45 @@ fn details(out: &mut String, counted: &[(&Listed, Option<&Frame>)], room: usize)
 
 fn detail(found: &Listed, frame: Option<&Frame>) -> String {
     let mut out = String::new();
-    let place = line(&found.place(), most::SENTENCE);
+    let place = log_line(&found.place(), most::SENTENCE);
     let place = if place.is_empty() { String::new() } else { format!(" at <code>{}</code>", html(&place)) };
     let _ = write!(
         out,
         "\n<details>\n<summary><b>{}</b> <code>{}</code>{place}</summary>\n\n**What:** {}\n",
         words::severity(found.severity),
-        html(&line(&found.rule, 60)),
-        prose(&found.description, most::PARAGRAPH)
+        html(&log_line(&found.rule, 60)),
+        markdown_comment(&found.description, most::PARAGRAPH)
     );
     if let Some(frame) = frame.filter(|frame| !frame.lines.is_empty()) {
-        let _ = write!(out, "\n{}", fenced(&drawn(found, frame)));
+        let _ = write!(out, "\n{}", code_block(&drawn(found, frame)));
     }
     let mut say = |name: &str, text: String| {
         if !text.is_empty() {
             let _ = write!(out, "\n**{name}:** {text}\n");
         }
     };
-    say("Evidence", prose(&found.evidence, most::PARAGRAPH));
+    say("Evidence", markdown_comment(&found.evidence, most::PARAGRAPH));
     say(
         "Tried",
-        found.trial.as_ref().map(|tried| prose(&words::trial(tried), most::PARAGRAPH)).unwrap_or_default(),
+        found
+            .trial
+            .as_ref()
+            .map(|tried| markdown_comment(&words::trial(tried), most::PARAGRAPH))
+            .unwrap_or_default(),
     );
-    say("Fix", prose(&found.fix, most::PARAGRAPH));
+    say("Fix", markdown_comment(&found.fix, most::PARAGRAPH));
     for remark in found.also.iter().take(most::REMARKS) {
-        let said = prose(&remark.description, most::SENTENCE);
-        say("Also", format!("{} says: {said}", prose(&remark.source, 60)));
+        let said = markdown_comment(&remark.description, most::SENTENCE);
+        say("Also", format!("{} says: {said}", markdown_comment(&remark.source, 60)));
     }
     let since = found.since.map(|since| format!(", {}", words::since(since))).unwrap_or_default();
     say(
         "Raised by",
-        format!("{}{since}, {}", prose(&words::sources(found), most::SENTENCE), code(&found.fingerprint, 64)),
+        format!(
+            "{}{since}, {}",
+            markdown_comment(&words::sources(found), most::SENTENCE),
+            code_span(&found.fingerprint, 64)
+        ),
     );
     out + "\n</details>\n"
 }
@@ -136,8 +144,8 @@ fn resolved(sheet: &Sheet<'_>) -> String {
     }
     let _ = writeln!(out, "\n### Resolved ({})\n", known.len());
     for one in known.iter().take(most::ROWS) {
-        let what = prose(&one.description, 160);
-        let _ = writeln!(out, "- {} in {}: {what}", code(&one.rule, 60), code(&one.file, 120));
+        let what = markdown_comment(&one.description, 160);
+        let _ = writeln!(out, "- {} in {}: {what}", code_span(&one.rule, 60), code_span(&one.file, 120));
     }
     left_out(&mut out, known.len().saturating_sub(most::ROWS), "that are gone");
     out
@@ -152,10 +160,15 @@ fn asides(sheet: &Sheet<'_>) -> String {
         }
         let _ = writeln!(out, "\n### Does not count: {} ({})\n", aside.heading(), those.len());
         for found in those.iter().take(most::ROWS) {
-            let why = words::why(found).map(|why| prose(&why.replace('_', " "), 160));
+            let why = words::why(found).map(|why| markdown_comment(&why.replace('_', " "), 160));
             let why = why.filter(|why| !why.is_empty()).map(|why| format!(" ({why})")).unwrap_or_default();
-            let what = prose(&found.description, 160);
-            let _ = writeln!(out, "- {} {}: {what}{why}", code(&found.rule, 60), code(&found.place(), 120));
+            let what = markdown_comment(&found.description, 160);
+            let _ = writeln!(
+                out,
+                "- {} {}: {what}{why}",
+                code_span(&found.rule, 60),
+                code_span(&found.place(), 120)
+            );
         }
         left_out(&mut out, those.len().saturating_sub(most::ROWS), "that do not count");
     }
@@ -171,11 +184,11 @@ fn reviewers(sheet: &Sheet<'_>) -> String {
         "\n| Reviewer | Verdict | Findings | Model | Tokens | Cost |\n|---|---|---:|---|---:|---:|\n",
     );
     for reviewer in sheet.reviewed.reviewers.iter().take(most::ROWS) {
-        let model = reviewer.player.as_ref().map(|player| code(&player.model, 80)).unwrap_or_default();
+        let model = reviewer.player.as_ref().map(|player| code_span(&player.model, 80)).unwrap_or_default();
         let _ = writeln!(
             out,
             "| {} | {} | {} | {model} | {} | {} |",
-            prose(&reviewer.archetype, 60),
+            markdown_comment(&reviewer.archetype, 60),
             words::verdict(reviewer),
             reviewer.findings,
             words::tokens(reviewer),
@@ -188,14 +201,9 @@ fn reviewers(sheet: &Sheet<'_>) -> String {
 fn foot(sheet: &Sheet<'_>) -> String {
     format!(
         "\n<sub>archeflow {}, run {}, commit {} against {}.</sub>\n",
-        html(&line(sheet.version, 40)),
-        code(sheet.run_id, 100),
-        code(&words::short(&sheet.reviewed.commit), 10),
-        code(&words::short(&sheet.reviewed.base), 10)
+        html(&log_line(sheet.version, 40)),
+        code_span(sheet.run_id, 100),
+        code_span(&words::short(&sheet.reviewed.commit), 10),
+        code_span(&words::short(&sheet.reviewed.base), 10)
     )
-}
-
-/// For the little HTML there is, where no Markdown is read.
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,7 +1,7 @@
 //! A review as something to read: on a terminal, in a pull request, or by a program. Everything here is drawing: a
 //! [`Sheet`] goes in and text comes out, without a look at clock, disk or terminal.
 //!
-//! Every text of others passes `text.rs`. What is too much is left out, and said to be. The formats are described in
+//! Every text of others passes [`archeflow_core::text`]. What is too much is left out, and said to be. The formats are described in
 //! `docs/review.md`.
 
 mod frame;
@@ -12,7 +12,6 @@ mod rdjson;
 mod rules;
 mod sarif;
 mod terminal;
-mod text;
 mod words;
 
 #[cfg(test)]
@@ -147,10 +146,15 @@ pub(crate) fn write(
     let text = match format {
         Format::Terminal => terminal::draw(sheet, look),
         Format::Markdown => markdown::draw(sheet),
-        Format::Json => text::json(&json::draw(sheet)),
-        Format::Sarif => text::json(&sarif::draw(sheet, most::RESULTS)),
-        Format::Rdjson => text::json(&rdjson::draw(sheet)),
+        Format::Json => written(&json::draw(sheet)),
+        Format::Sarif => written(&sarif::draw(sheet, most::RESULTS)),
+        Format::Rdjson => written(&rdjson::draw(sheet)),
         Format::Github => github::draw(sheet),
     };
     out.write_all(text.as_bytes())
+}
+
+/// JSON over several lines that drives neither a terminal nor a workflow.
+fn written(value: &impl serde::Serialize) -> String {
+    archeflow_core::text::json(&serde_json::to_string_pretty(value).unwrap_or_default()) + "\n"
 }

@@ -5,8 +5,8 @@ use archeflow_core::model::Severity;
 use archeflow_core::review::Listed;
 use serde_json::{Value, json};
 
-use super::text::prose;
 use super::{Sheet, most, rules, words};
+use archeflow_core::text::markdown_comment;
 
 pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
     let counted = sheet.told().map(|(found, _)| found).filter(|found| found.counts());
@@ -40,7 +40,7 @@ fn diagnostic(found: &Listed) -> Value {
 
 /// A word of ours stands first, so that nothing begins a list, a heading or a command.
 fn message(found: &Listed, said: &str) -> String {
-    let inert: Vec<String> = said.lines().map(|line| prose(line, most::PARAGRAPH * 2)).collect();
+    let inert: Vec<String> = said.lines().map(|line| markdown_comment(line, most::PARAGRAPH * 2)).collect();
     format!("**{}:** {}", words::severity(found.severity), inert.join("\n\n"))
 }
 

@@ -3,6 +3,7 @@
 use archeflow_core::model::{PROGRAM, Severity, Sign};
 use archeflow_core::review::{Listed, Standing};
 use archeflow_core::rules::raised;
+use archeflow_core::text::identifier;
 
 /// A rule as it is told to tools.
 pub(super) struct Rule {
@@ -19,21 +20,21 @@ pub(super) struct Rule {
 /// `archeflow/security`, `archeflow/program/credential`; `archeflow/advice/security` for what nobody has shown.
 pub(super) fn id(found: &Listed) -> String {
     match (&found.standing, sign(found)) {
-        (Standing::Unfounded(_), _) => format!("archeflow/advice/{}", slug(&found.rule)),
+        (Standing::Unfounded(_), _) => format!("archeflow/advice/{}", identifier(&found.rule)),
         (_, Some(sign)) => format!("archeflow/program/{}", sign.name()),
-        (_, None) => format!("archeflow/{}", slug(&found.rule)),
+        (_, None) => format!("archeflow/{}", identifier(&found.rule)),
     }
 }
 
 pub(super) fn rule(found: &Listed) -> Rule {
     let id = id(found);
-    let category = slug(&found.category);
+    let category = identifier(&found.category);
     let security = category == "security";
     match (&found.standing, sign(found)) {
         (Standing::Unfounded(_), _) => Rule {
             about: format!("Advice on {category} for which no evidence was given or found"),
             help: "A reviewer said this without showing it. It does not count against the change.".to_owned(),
-            name: name(&["advice", &slug(&found.rule)]),
+            name: name(&["advice", &identifier(&found.rule)]),
             severity: Severity::Info,
             score: None,
             id,
@@ -76,15 +77,6 @@ fn about(category: &str) -> &'static str {
 fn sign(found: &Listed) -> Option<Sign> {
     let raised = found.sources.iter().any(|source| source == PROGRAM);
     Sign::ALL.into_iter().find(|sign| raised && sign.name() == found.rule)
-}
-
-/// Letters, digits and hyphens only: it stands in addresses and file names of other tools.
-fn slug(text: &str) -> String {
-    const MOST: usize = 60;
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
-    let slug: String = text.chars().take(MOST).map(plain).collect();
-    let slug = slug.trim_matches('-');
-    if slug.is_empty() { "other".to_owned() } else { slug.to_owned() }
 }
 
 /// `ProgramCredential`.

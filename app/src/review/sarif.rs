@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::rules::{self, Rule};
-use super::text::{line, lines};
 use super::{Sheet, most, words};
+use archeflow_core::text::{log_line, log_text};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -32,14 +32,14 @@ pub(super) fn draw(sheet: &Sheet<'_>, most_results: usize) -> Log {
         listed().take(most_results).map(|(found, frame)| result(sheet, found, frame, &mut filed)).collect();
     let root = sheet.repository_root.map(folder);
     let version_control_provenance = root.as_ref().map(|root| {
-        let revision = line(&sheet.reviewed.commit, 100);
+        let revision = log_line(&sheet.reviewed.commit, 100);
         json!([{ "repositoryUri": root, "revisionId": revision, "mappedTo": { "uriBaseId": ROOT } }])
     });
     let run = Run {
         tool: json!({ "driver": {
             "name": "archeflow",
-            "fullName": format!("archeflow {}", line(sheet.version, 40)),
-            "semanticVersion": line(sheet.version, 40),
+            "fullName": format!("archeflow {}", log_line(sheet.version, 40)),
+            "semanticVersion": log_line(sheet.version, 40),
             "shortDescription": { "text": "Reviews of a change by agents with different roles, checked by a program." },
             "rules": filed.rules,
         } }),
@@ -201,7 +201,7 @@ fn rule(rule: &Rule) -> Value {
 
 fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut Filed) -> Found {
     let (rule_id, rule_index) = filed.index(found);
-    let fingerprint = line(&found.fingerprint, 100);
+    let fingerprint = log_line(&found.fingerprint, 100);
     Found {
         rule_id,
         rule_index,
@@ -217,7 +217,7 @@ fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut 
 
 fn suppressions(found: &Listed) -> Option<Value> {
     let Standing::Accepted(reason) = &found.standing else { return None };
-    let reason = line(reason, most::PARAGRAPH);
+    let reason = log_line(reason, most::PARAGRAPH);
     Some(json!([{ "kind": "external", "status": "accepted", "justification": reason }]))
 }
 
@@ -243,7 +243,7 @@ fn place(found: &Listed, frame: Option<&Frame>) -> Place {
 }
 
 fn context(frame: &Frame) -> Region {
-    let text: Vec<String> = frame.lines.iter().map(|text| lines(text, most::CODE)).collect();
+    let text: Vec<String> = frame.lines.iter().map(|text| log_text(text, most::CODE)).collect();
     let more = u32::try_from(frame.lines.len().saturating_sub(1)).unwrap_or(u32::MAX);
     let end_line = Some(frame.first.saturating_add(more));
     Region { start_line: frame.first, end_line, snippet: Some(Text { text: text.join("\n") }) }
@@ -251,7 +251,7 @@ fn context(frame: &Frame) -> Region {
 
 fn cited(found: &Listed, frame: &Frame) -> Option<String> {
     let at = usize::try_from(found.line.checked_sub(frame.first)?).ok()?;
-    frame.lines.get(at).map(|text| lines(text, most::CODE))
+    frame.lines.get(at).map(|text| log_text(text, most::CODE))
 }
 
 /// A path as a relative address: percent signs for everything but the plainest letters.
@@ -286,18 +286,18 @@ fn provenance(sheet: &Sheet<'_>, found: &Listed, players: &[Value]) -> Provenanc
     let those = sheet.reviewed.reviewers.iter().zip(players).filter(raised);
     Provenance {
         generated_by: if found.sources == [PROGRAM] { "program" } else { "ai" },
-        sources: found.sources.iter().map(|source| line(source, 200)).collect(),
+        sources: found.sources.iter().map(|source| log_line(source, 200)).collect(),
         reviewers: those.map(|(_, player)| player.clone()).collect(),
-        category: line(&found.category, 100),
+        category: log_line(&found.category, 100),
         said: found.said.name(),
         standing: words::standing(found),
-        why: words::why(found).map(|why| line(why, most::SENTENCE)),
+        why: words::why(found).map(|why| log_line(why, most::SENTENCE)),
         since: found.since.map(words::since),
-        evidence: (!found.evidence.is_empty()).then(|| line(&found.evidence, most::PARAGRAPH)),
+        evidence: (!found.evidence.is_empty()).then(|| log_line(&found.evidence, most::PARAGRAPH)),
         trial: found.trial.as_ref().map(|tried| {
             json!({
-                "result": tried.trial.name(), "detail": line(&tried.detail, most::SENTENCE),
-                "command": line(&tried.command, most::SENTENCE),
+                "result": tried.trial.name(), "detail": log_line(&tried.detail, most::SENTENCE),
+                "command": log_line(&tried.command, most::SENTENCE),
             })
         }),
     }
@@ -305,9 +305,9 @@ fn provenance(sheet: &Sheet<'_>, found: &Listed, players: &[Value]) -> Provenanc
 
 fn player(reviewer: &Reviewer) -> Value {
     let player = reviewer.player.as_ref();
-    let said = |of: Option<&String>| of.map(|text| line(text, 200)).filter(|text| !text.is_empty());
+    let said = |of: Option<&String>| of.map(|text| log_line(text, 200)).filter(|text| !text.is_empty());
     json!({
-        "archetype": line(&reviewer.archetype, 200),
+        "archetype": log_line(&reviewer.archetype, 200),
         "vendor": said(player.map(|player| &player.vendor)),
         "model": said(player.map(|player| &player.model)),
         "clientVersion": said(player.map(|player| &player.version)),
@@ -329,7 +329,7 @@ fn invocation(sheet: &Sheet<'_>, cut: usize, most: usize) -> Value {
 /// Reviews of the same thing have the same category; the part behind the last slash is the run.
 fn automation(sheet: &Sheet<'_>) -> String {
     let kind = sheet.reviewed.subject.kind.name().replace(' ', "-");
-    format!("archeflow/{kind}/{}", line(sheet.run_id, 100))
+    format!("archeflow/{kind}/{}", log_line(sheet.run_id, 100))
 }
 
 fn about(sheet: &Sheet<'_>) -> String {
@@ -340,15 +340,15 @@ fn properties(sheet: &Sheet<'_>) -> Value {
     let reviewed = sheet.reviewed;
     let refuted = reviewed.findings.iter().filter(|found| found.standing == Standing::Refuted);
     json!({
-        "runId": line(sheet.run_id, 100),
-        "base": line(&reviewed.base, 100),
-        "commit": line(&reviewed.commit, 100),
+        "runId": log_line(sheet.run_id, 100),
+        "base": log_line(&reviewed.base, 100),
+        "commit": log_line(&reviewed.commit, 100),
         "wholeChangeReviewed": reviewed.is_whole(),
         "summarisedFiles": reviewed.summarised,
         "reviewers": reviewed.reviewers.iter().map(reviewer).collect::<Vec<_>>(),
         "refuted": refuted.take(most::RESULTS).map(|found| json!({
-            "fingerprint": line(&found.fingerprint, 100), "ruleId": rules::id(found),
-            "place": line(&found.place(), most::SENTENCE), "text": line(&found.description, most::SENTENCE),
+            "fingerprint": log_line(&found.fingerprint, 100), "ruleId": rules::id(found),
+            "place": log_line(&found.place(), most::SENTENCE), "text": log_line(&found.description, most::SENTENCE),
         })).collect::<Vec<_>>(),
         "resolved": reviewed.resolved.iter().take(most::RESULTS).map(resolved).collect::<Vec<_>>(),
     })
@@ -356,8 +356,8 @@ fn properties(sheet: &Sheet<'_>) -> Value {
 
 fn reviewer(reviewer: &Reviewer) -> Value {
     json!({
-        "archetype": line(&reviewer.archetype, 200),
-        "agent": line(&reviewer.agent, 200),
+        "archetype": log_line(&reviewer.archetype, 200),
+        "agent": log_line(&reviewer.agent, 200),
         "verdict": reviewer.verdict.map(Verdict::name),
         "missedParts": reviewer.missed,
     })
@@ -365,8 +365,8 @@ fn reviewer(reviewer: &Reviewer) -> Value {
 
 fn resolved(known: &Known) -> Value {
     json!({
-        "fingerprint": line(&known.fingerprint, 100), "rule": line(&known.rule, 100),
-        "file": line(&known.file, most::SENTENCE), "text": line(&known.description, most::SENTENCE),
+        "fingerprint": log_line(&known.fingerprint, 100), "rule": log_line(&known.rule, 100),
+        "file": log_line(&known.file, most::SENTENCE), "text": log_line(&known.description, most::SENTENCE),
     })
 }
 

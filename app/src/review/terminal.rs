@@ -4,9 +4,9 @@ use archeflow_core::model::Severity;
 use archeflow_core::review::{Frame, Listed, Since};
 use archeflow_core::view::Tone;
 
-use super::text::{fitted, line, padded, width, wrapped};
 use super::words::{self, Aside};
 use super::{Look, Sheet, frame, most};
+use archeflow_core::text::{fitted, log_line, padded, width, wrapped};
 
 pub(super) fn draw(sheet: &Sheet<'_>, look: Look) -> String {
     if sheet.is_silent() {
@@ -74,10 +74,10 @@ impl Page {
     /// The diagnostic.
     fn finding(&mut self, found: &Listed, frame: Option<&Frame>) {
         let word = words::severity(found.severity);
-        let head = format!("{word}[{}]", line(&found.rule, 60));
+        let head = format!("{word}[{}]", log_line(&found.rule, 60));
         let paint = self.look.paint;
         let coloured = paint.bold(&paint.tone(tone(found.severity), &head));
-        let text = line(&found.description, most::PARAGRAPH);
+        let text = log_line(&found.description, most::PARAGRAPH);
         let room = self.look.width.saturating_sub(1);
         let wrapped = wrapped(&text, room.saturating_sub(width(&head)), room.saturating_sub(4));
         for (number, part) in wrapped.iter().enumerate() {
@@ -87,7 +87,7 @@ impl Page {
             }
         }
         let gutter = frame.map_or(1, frame::gutter);
-        let place = line(&found.place(), most::SENTENCE);
+        let place = log_line(&found.place(), most::SENTENCE);
         if !place.is_empty() {
             let arrow = format!("{}{}", " ".repeat(gutter), paint.cyan("-->"));
             self.put(&format!("{arrow} {}", fitted(&place, room.saturating_sub(gutter + 4))));
@@ -124,29 +124,29 @@ impl Page {
         };
         self.remark(gutter, "by", &format!("{}{said}", words::sources(found)));
         if !found.evidence.is_empty() {
-            self.remark(gutter, "evidence", &line(&found.evidence, most::PARAGRAPH));
+            self.remark(gutter, "evidence", &log_line(&found.evidence, most::PARAGRAPH));
         }
         if let Some(tried) = &found.trial {
             let told = words::trial(tried);
             let (word, rest) = told.split_once(": ").unwrap_or((&told, ""));
             self.remark(gutter, word, rest);
-            let tail = line(&tried.tail, most::SENTENCE);
+            let tail = log_line(&tried.tail, most::SENTENCE);
             if !tail.is_empty() {
                 self.remark(gutter, "printed", &tail);
             }
         }
         for remark in found.also.iter().take(most::REMARKS) {
-            let (who, what) = (line(&remark.source, 60), line(&remark.description, most::SENTENCE));
+            let (who, what) = (log_line(&remark.source, 60), log_line(&remark.description, most::SENTENCE));
             self.remark(gutter, "also", &format!("{who} says {what}"));
         }
         if found.also.len() > most::REMARKS {
             self.remark(gutter, "also", &format!("… and {} more", found.also.len() - most::REMARKS));
         }
         if !found.fix.is_empty() {
-            self.remark(gutter, "fix", &line(&found.fix, most::PARAGRAPH));
+            self.remark(gutter, "fix", &log_line(&found.fix, most::PARAGRAPH));
         }
         let since = found.since.map(|since| format!(" ({})", words::since(since))).unwrap_or_default();
-        let known = self.look.paint.dim(&format!("= id: {}{since}", line(&found.fingerprint, 64)));
+        let known = self.look.paint.dim(&format!("= id: {}{since}", log_line(&found.fingerprint, 64)));
         self.put(&format!("{} {known}", " ".repeat(gutter)));
     }
 
@@ -179,7 +179,7 @@ impl Page {
             }
             self.heading(aside.heading());
             for found in those {
-                let why = words::why(found).map(|why| line(&why.replace('_', " "), most::SENTENCE));
+                let why = words::why(found).map(|why| log_line(&why.replace('_', " "), most::SENTENCE));
                 self.in_a_line(found, why.filter(|why| !why.is_empty()));
             }
             self.put("");
@@ -189,13 +189,13 @@ impl Page {
     /// `src/a.rs:12 security (why it does not count): what it says`.
     fn in_a_line(&mut self, found: &Listed, why: Option<String>) {
         let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-        let rule = format!("{}{why}", line(&found.rule, 60));
+        let rule = format!("{}{why}", log_line(&found.rule, 60));
         self.row("·", 1, &found.place(), &rule, &found.description);
     }
 
     fn row(&mut self, mark: &str, mark_width: usize, place: &str, rule: &str, text: &str) {
-        let (place, rule) = (line(place, 100), line(rule, 160));
-        let text = [place.as_str(), &format!("{rule}:"), &line(text, most::SENTENCE)].join(" ");
+        let (place, rule) = (log_line(place, 100), log_line(rule, 160));
+        let text = [place.as_str(), &format!("{rule}:"), &log_line(text, most::SENTENCE)].join(" ");
         let room = self.look.width.saturating_sub(mark_width + 3);
         self.put(&format!("  {mark} {}", fitted(text.trim_start(), room)));
     }
@@ -208,7 +208,7 @@ impl Page {
         let head = ["reviewer", "verdict", "findings", "tokens", "cost"].map(str::to_owned);
         let rows = reviewers.iter().map(|reviewer| {
             let findings = reviewer.findings.to_string();
-            let name = line(&reviewer.archetype, 24);
+            let name = log_line(&reviewer.archetype, 24);
             let verdict = words::verdict(reviewer).to_owned();
             [name, verdict, findings, words::tokens(reviewer), words::cost(reviewer)]
         });
@@ -248,11 +248,11 @@ impl Page {
         }
         if !sheet.plan.is_empty() {
             self.paragraph(
-                &format!("What was sent to whom: {}", line(sheet.plan, most::SENTENCE)),
+                &format!("What was sent to whom: {}", log_line(sheet.plan, most::SENTENCE)),
                 Tone::Plain,
             );
         }
-        let run = self.look.paint.dim(&format!("run {}", line(sheet.run_id, 100)));
+        let run = self.look.paint.dim(&format!("run {}", log_line(sheet.run_id, 100)));
         self.put(&run);
     }
 

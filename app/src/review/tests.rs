@@ -15,9 +15,9 @@ use archeflow_core::review::{Frame, Known, Listed, Remark, Reviewed, Reviewer, S
 use serde_json::Value;
 
 use super::schema::faults;
-use super::text::{fenced, prose, width, wrapped};
 use super::{Format, Look, Sheet, write};
 use crate::render::text::{Paint, safe};
+use archeflow_core::text::{code_block, markdown_comment, width, wrapped};
 
 const NARROW: Look = Look { paint: Paint(false), width: 80 };
 
@@ -289,7 +289,7 @@ fn af_003_the_page_shows_what_is_drawn() {
     for format in [Format::Terminal, Format::Github] {
         let (before, rest) = page.split_once(&format!("<!-- example: {} -->\n", format.name())).unwrap();
         let (_, after) = rest.split_once("<!-- /example -->").unwrap();
-        let example = fenced(&drawn(format, &sheet, NARROW));
+        let example = code_block(&drawn(format, &sheet, NARROW));
         let name = format.name();
         page = format!("{before}<!-- example: {name} -->\n{example}<!-- /example -->{after}");
     }
@@ -628,10 +628,10 @@ fn r14_prose_and_fences_hold_whatever_is_in_them() {
         ("std::io a:b", "std::io a:b"),
         ("<b> & `c` *d* [e](f) ![g]", "&lt;b&gt; &amp; \\`c\\` \\*d\\* \\[e\\](f) \\!\\[g\\]"),
     ] {
-        assert_eq!(prose(text, 400), inert);
+        assert_eq!(markdown_comment(text, 400), inert);
     }
-    assert_eq!(fenced("a"), "```text\na\n```\n");
-    assert_eq!(fenced("````\n"), "`````text\n````\n`````\n");
+    assert_eq!(code_block("a"), "```text\na\n```\n");
+    assert_eq!(code_block("````\n"), "`````text\n````\n`````\n");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use archeflow_core::model::{ReproductionResult, Severity, Verdict};
 use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
 
 use super::most;
-use super::text::line;
+use archeflow_core::text::log_line;
 
 pub(super) fn severity(severity: Severity) -> &'static str {
     match severity {
@@ -98,8 +98,8 @@ pub(super) fn trial(tried: &Tried) -> String {
         ReproductionResult::NotReproduced => "not reproduced",
         ReproductionResult::Refuted => "refuted",
     };
-    let detail = line(&tried.detail, most::SENTENCE);
-    let command = line(&tried.command, most::SENTENCE);
+    let detail = log_line(&tried.detail, most::SENTENCE);
+    let command = log_line(&tried.command, most::SENTENCE);
     match (detail.as_str(), command.as_str()) {
         ("", "") => word.to_owned(),
         (detail, "") => format!("{word}: {detail}"),
@@ -110,22 +110,22 @@ pub(super) fn trial(tried: &Tried) -> String {
 
 /// What a machine that reads plain messages is told: the claim, what stands behind it, and the way out.
 pub(super) fn message(found: &Listed) -> String {
-    let mut parts = vec![line(&found.description, most::PARAGRAPH)];
+    let mut parts = vec![log_line(&found.description, most::PARAGRAPH)];
     if !found.evidence.is_empty() {
-        parts.push(format!("Evidence: {}", line(&found.evidence, most::SENTENCE)));
+        parts.push(format!("Evidence: {}", log_line(&found.evidence, most::SENTENCE)));
     }
     if let Some(tried) = &found.trial {
         parts.push(format!("Tried: {}", trial(tried)));
     }
     if !found.fix.is_empty() {
-        parts.push(format!("Fix: {}", line(&found.fix, most::PARAGRAPH)));
+        parts.push(format!("Fix: {}", log_line(&found.fix, most::PARAGRAPH)));
     }
     parts.push(format!("Raised by {}.", sources(found)));
     parts.join("\n")
 }
 
 pub(super) fn sources(found: &Listed) -> String {
-    line(&found.sources.join(", "), most::SENTENCE)
+    log_line(&found.sources.join(", "), most::SENTENCE)
 }
 
 pub(super) fn since(since: Since) -> &'static str {
@@ -138,7 +138,7 @@ pub(super) fn size(reviewed: &Reviewed) -> String {
 }
 
 pub(super) fn subject(reviewed: &Reviewed) -> String {
-    line(&reviewed.subject.label(), most::SENTENCE)
+    log_line(&reviewed.subject.label(), most::SENTENCE)
 }
 
 /// Whether somebody saw all of it; what nobody saw comes first.
@@ -165,18 +165,21 @@ pub(super) fn gaps(reviewed: &Reviewed) -> Vec<String> {
         gaps.push(format!("Only {done} of {} looked at.", were(parts, "part")));
     }
     for reviewer in reviewed.reviewers.iter().filter(|reviewer| reviewer.missed > 0) {
-        gaps.push(format!("{} gave no answer to {}.", line(&reviewer.archetype, 60), missed(reviewer)));
+        gaps.push(format!("{} gave no answer to {}.", log_line(&reviewer.archetype, 60), missed(reviewer)));
     }
     for reviewer in reviewed.reviewers.iter().filter(|reviewer| reviewer.left_out > 0) {
         let more = count(reviewer.left_out as usize, "more finding");
-        gaps.push(format!("{} had {more}, none graver than those listed.", line(&reviewer.archetype, 60)));
+        gaps.push(format!(
+            "{} had {more}, none graver than those listed.",
+            log_line(&reviewer.archetype, 60)
+        ));
     }
     gaps
 }
 
 fn missed(reviewer: &Reviewer) -> String {
     let parts = count(reviewer.missed as usize, "part");
-    match line(&reviewer.missed_why, most::SENTENCE) {
+    match log_line(&reviewer.missed_why, most::SENTENCE) {
         why if why.is_empty() => parts,
         why => format!("{parts} ({})", why.trim_end_matches('.')),
     }
@@ -188,7 +191,7 @@ fn were(n: usize, noun: &str) -> String {
 
 /// The beginning of a commit's name.
 pub(super) fn short(oid: &str) -> String {
-    line(oid, 200).chars().take(10).collect()
+    log_line(oid, 200).chars().take(10).collect()
 }
 
 pub(super) fn verdict(reviewer: &Reviewer) -> &'static str {

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Entry, Event, Report};
-use archeflow_core::replay::whatif::{Change, refold};
-use archeflow_core::replay::{compare, timeline};
+use archeflow_core::projections::replay::whatif::{Change, refold};
+use archeflow_core::projections::replay::{compare, timeline};
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
 use serde_json::{Value, json};

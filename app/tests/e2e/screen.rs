@@ -213,7 +213,7 @@ fn foreign(sent: &[u8]) -> Vec<String> {
             if !known {
                 faults.push(rest.chars().take(20).collect());
             }
-        } else if (c.is_control() && !matches!(c, '\n' | '\r')) || archeflow_core::persona::hides(c) {
+        } else if archeflow_core::text::is_unsafe(c) && !matches!(c, '\n' | '\r') {
             faults.push(format!("{c:?}"));
         }
     }

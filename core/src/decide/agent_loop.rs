@@ -17,7 +17,8 @@ use crate::rules::agent_loop::recovery::{LoopFault, Remedy, remedy};
 use crate::rules::agent_loop::states::{self, LoopPosition};
 use crate::rules::agent_loop::{goal, risk};
 use crate::run::{AgentLoop, Answered, Cycle, Run};
-use crate::view::{one_line, seconds};
+use crate::text::one_line;
+use crate::view::seconds;
 
 use super::turns::{agents_turn, persons_turn};
 use super::{

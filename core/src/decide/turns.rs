@@ -11,7 +11,7 @@ use crate::rules::agent_loop::limits::{Scope, scope};
 use crate::rules::agent_loop::turn::{self, TurnFacts};
 use crate::rules::agent_loop::{goal, risk, states};
 use crate::run::{AgentLoop, Answered, Owed, Run, Said, is_yes};
-use crate::view::one_line;
+use crate::text::one_line;
 
 use super::agent_loop::{plan_risk, turn_to};
 

@@ -1,4 +1,12 @@
-//! A small strict JSON reader: the core has no other, and findings in a `json` fence need no more.
+//! JSON that agents wrote, read more strictly than `serde_json` does by itself: a key that is given twice is an error,
+//! whatever its case, numbers stay as written, and nothing is nested deeper than a person would.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 const MAX_DEPTH: usize = 32;
 
@@ -35,168 +43,57 @@ impl Json {
 
 /// One value and nothing after it, or `None`.
 pub(crate) fn parse(text: &str) -> Option<Json> {
-    let mut reader = Reader { text, at: 0 };
-    let value = reader.value(0)?;
-    reader.space();
-    (reader.at == text.len()).then_some(value)
+    value(serde_json::from_str(text).ok()?, 0)
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
+/// Raw text is checked JSON already; each step into it reads one level.
+fn value(raw: &RawValue, depth: usize) -> Option<Json> {
+    let text = raw.get();
+    match text.bytes().next()? {
+        _ if depth > MAX_DEPTH => None,
+        b'{' => map(serde_json::from_str::<Entries>(text).ok()?, depth),
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+            items.into_iter().map(|item| value(item, depth + 1)).collect::<Option<_>>().map(Json::List)
+        }
+        b'"' => serde_json::from_str(text).ok().map(Json::Text),
+        b't' | b'f' => Some(Json::Bool(text == "true")),
+        b'n' => Some(Json::Null),
+        _ => Some(Json::Number(text.to_owned())),
+    }
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
+fn map(entries: Entries<'_>, depth: usize) -> Option<Json> {
+    let mut seen = BTreeSet::new();
+    let read = entries.0.into_iter().map(|(key, raw)| {
+        let fresh = seen.insert(key.to_ascii_lowercase());
+        value(raw, depth + 1).filter(|_| fresh).map(|value| (key, value))
+    });
+    read.collect::<Option<_>>().map(Json::Map)
+}
 
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
+/// The entries of a map in the order written, with those that are given twice.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
-    fn take(&mut self, word: &str) -> Option<()> {
-        self.text.get(self.at..)?.starts_with(word).then(|| self.at += word.len())
-    }
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Entries<'de>;
 
-    fn value(&mut self, depth: usize) -> Option<Json> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
-        self.space();
-        match self.peek()? {
-            b'{' => self.map(depth),
-            b'[' => self.list(depth),
-            b'"' => self.string().map(Json::Text),
-            b't' => self.take("true").map(|()| Json::Bool(true)),
-            b'f' => self.take("false").map(|()| Json::Bool(false)),
-            b'n' => self.take("null").map(|()| Json::Null),
-            _ => self.number(),
-        }
-    }
-
-    fn map(&mut self, depth: usize) -> Option<Json> {
-        self.at += 1;
-        let mut entries: Vec<(String, Json)> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        self.space();
-        if self.take("}").is_some() {
-            return Some(Json::Map(entries));
-        }
-        loop {
-            self.space();
-            let key = self.string()?;
-            self.space();
-            self.take(":")?;
-            let value = self.value(depth + 1)?;
-            if !seen.insert(key.to_ascii_lowercase()) {
-                return None;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a map")
             }
-            entries.push((key, value));
-            self.space();
-            if self.take("}").is_some() {
-                return Some(Json::Map(entries));
-            }
-            self.take(",")?;
-        }
-    }
 
-    fn list(&mut self, depth: usize) -> Option<Json> {
-        self.at += 1;
-        let mut items = Vec::new();
-        self.space();
-        if self.take("]").is_some() {
-            return Some(Json::List(items));
-        }
-        loop {
-            items.push(self.value(depth + 1)?);
-            self.space();
-            if self.take("]").is_some() {
-                return Some(Json::List(items));
-            }
-            self.take(",")?;
-        }
-    }
-
-    fn string(&mut self) -> Option<String> {
-        self.take("\"")?;
-        let mut out = String::new();
-        loop {
-            let c = self.text.get(self.at..)?.chars().next()?;
-            self.at += c.len_utf8();
-            match c {
-                '"' => return Some(out),
-                '\\' => out.push(self.escape()?),
-                c if u32::from(c) < 0x20 => return None,
-                c => out.push(c),
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = from.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
             }
         }
-    }
-
-    fn escape(&mut self) -> Option<char> {
-        let c = self.peek()?;
-        self.at += 1;
-        match c {
-            b'"' => Some('"'),
-            b'\\' => Some('\\'),
-            b'/' => Some('/'),
-            b'b' => Some('\u{8}'),
-            b'f' => Some('\u{c}'),
-            b'n' => Some('\n'),
-            b'r' => Some('\r'),
-            b't' => Some('\t'),
-            b'u' => self.unicode(),
-            _ => None,
-        }
-    }
-
-    fn unicode(&mut self) -> Option<char> {
-        let first = self.hex()?;
-        if !(0xD800..0xDC00).contains(&first) {
-            return char::from_u32(first);
-        }
-        self.take("\\u")?;
-        let second = self.hex()?;
-        let low = second.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
-        char::from_u32(0x10000 + ((first - 0xD800) << 10) + low)
-    }
-
-    fn hex(&mut self) -> Option<u32> {
-        let digits = self.text.get(self.at..self.at + 4)?;
-        self.at += 4;
-        let hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
-        hex.then(|| u32::from_str_radix(digits, 16).ok())?
-    }
-
-    fn number(&mut self) -> Option<Json> {
-        let start = self.at;
-        let _ = self.take("-");
-        let whole = self.at;
-        let digits = self.digits()?;
-        if digits > 1 && self.text.as_bytes().get(whole) == Some(&b'0') {
-            return None;
-        }
-        if self.take(".").is_some() {
-            self.digits()?;
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Some(Json::Number(self.text.get(start..self.at)?.to_owned()))
-    }
-
-    fn digits(&mut self) -> Option<usize> {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        (self.at > start).then_some(self.at - start)
+        from.deserialize_map(InOrder)
     }
 }
 
@@ -221,6 +118,9 @@ mod tests {
             "[",
             "+1",
             "NaN",
+            "{\"a\":1,\"A\":2}",
+            "[1e]",
+            "{\"a\": tru}",
         ];
         for bad in bad {
             assert_eq!(parse(bad), None, "{bad}");
@@ -230,5 +130,9 @@ mod tests {
         assert!(parse(&deep(32)).is_some());
         assert_eq!(parse(&deep(34)), None);
         assert_eq!(parse("[true]"), Some(Json::List(vec![Json::Bool(true)])));
+        let written = ["0.90", "1e999", "12345678901234567890123"];
+        for number in written {
+            assert_eq!(parse(number), Some(Json::Number(number.to_owned())));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a review came to: every finding once, with what it counts for and why, in the order people should read them.
 //!
-//! A view of the log like [`crate::story`]: nothing here decides, and the same log always gives the same list.
+//! A view of the log like [`crate::projections::story`]: nothing here decides, and the same log always gives the same list.
 
 mod collect;
 mod delta;

@@ -1,14 +1,15 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
-use super::{Line, Tone, one_line};
+use super::{ProgressLine, Tone};
 use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, QuestionKind, Report};
 use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
 use crate::run::Run;
+use crate::text::one_line;
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
-pub(super) fn line(event: &Event, tag: &str) -> Option<Line> {
+pub(super) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     let say = |doing: &str, outcome: String, tone: Tone| {
-        Some(Line { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
+        Some(ProgressLine { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
     };
     if let Event::Decision(Decision::LoopTurn(turn)) = event {
         return Some(turned(turn, tag));
@@ -43,13 +44,13 @@ pub(super) fn line(event: &Event, tag: &str) -> Option<Line> {
     None
 }
 
-fn turned(turn: &LoopTurn, tag: &str) -> Line {
+fn turned(turn: &LoopTurn, tag: &str) -> ProgressLine {
     let tag = tag.to_owned();
     let who = turn.by.map_or("The program", Speaker::name);
     let why = turn.why.join("; ");
     let Some(heard) = turn.heard else {
         let doing = format!("{who} is not heard");
-        return Line { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
+        return ProgressLine { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
     };
     let tone = match heard {
         TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Approve | TurnEvent::Landed => Tone::Good,
@@ -73,7 +74,7 @@ fn turned(turn: &LoopTurn, tag: &str) -> Line {
     };
     let then = if turn.to == LoopState::Paused { " (paused)" } else { "" };
     let doing = format!("{who}: {}{then}", heard.name().replace('_', " "));
-    Line { tag, doing, outcome: one_line(&said), tone }
+    ProgressLine { tag, doing, outcome: one_line(&said), tone }
 }
 
 fn is_bad(check: &Checked) -> bool {

@@ -3,8 +3,8 @@
 
 use archeflow_core::event::{Decision, Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Severity, Workflow, ZeroPolicy};
-use archeflow_core::replay::whatif::{Change, End, WhatIf, refold};
-use archeflow_core::replay::{rulebook, timeline};
+use archeflow_core::projections::replay::whatif::{Change, End, WhatIf, refold};
+use archeflow_core::projections::replay::{rulebook, timeline};
 use archeflow_core::run::Run;
 
 use super::chance::{Chance, word};

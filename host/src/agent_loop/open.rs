@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::cyclefile;
 use archeflow_core::event::{Base, Chosen, LoopOpened, RunStart};
-use archeflow_core::model::{Approval, LoopState, Speaker, Strategy, Token, Workflow, loop_team};
+use archeflow_core::model::{Approval, Speaker, Strategy, Token, Workflow, loop_team};
+pub use archeflow_core::projections::inbox::is_open_loop as is_open;
 use archeflow_core::read::signal;
 use archeflow_core::rules::agent_loop::goal;
 use archeflow_core::run::{LOOP, Run};
@@ -196,22 +197,6 @@ fn goal_of(requested: &LoopRequest, seen: &Seen) -> Result<Goal, Error> {
     });
     let text = block.map(|block| block.summary.clone()).ok_or(Error::NoGoal)?;
     Ok(Goal { text, in_file: true })
-}
-
-/// Whether somebody still has to do something about a loop.
-pub fn is_open(run: &Run) -> bool {
-    match run.loop_state() {
-        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
-        LoopState::Idle => run.outcome.is_none(),
-        LoopState::Align
-        | LoopState::Waiting
-        | LoopState::Gate
-        | LoopState::Execute
-        | LoopState::Evaluate
-        | LoopState::Approval
-        | LoopState::Landing
-        | LoopState::Paused => true,
-    }
 }
 
 /// The loops of a repository, in the order in which they began. What can't be read is no loop.

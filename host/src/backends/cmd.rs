@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use archeflow_core::text::shell_word;
+
 use super::Invocation;
 
 /// Words the shell knows by itself.
@@ -44,7 +46,7 @@ pub(super) fn from(command: &str, here: &Path) -> String {
     match here.join(word).canonicalize() {
         Ok(path) => format!(
             "{}{}",
-            quoted(&path.display().to_string()),
+            shell_word(&path.display().to_string()),
             command.get(word.len()..).unwrap_or_default()
         ),
         Err(_) => command.to_owned(),
@@ -68,11 +70,6 @@ pub(super) fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
 
 fn first_word(command: &str) -> &str {
     command.split_whitespace().next().unwrap_or_default()
-}
-
-fn quoted(path: &str) -> String {
-    let plain = path.chars().all(|c| c.is_ascii_alphanumeric() || "./_-+@%".contains(c));
-    if plain { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]

@@ -94,9 +94,5 @@ pub fn in_full(text: &str) -> String {
 }
 
 fn plain(c: char) -> String {
-    if c.is_control() || archeflow_core::persona::hides(c) {
-        c.escape_unicode().to_string()
-    } else {
-        c.to_string()
-    }
+    if archeflow_core::text::is_unsafe(c) { c.escape_unicode().to_string() } else { c.to_string() }
 }

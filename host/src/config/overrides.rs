@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use archeflow_core::event::RunStart;
 use archeflow_core::model::{CATEGORIES, Policy, Proof, Strategy, Workflow};
-use archeflow_core::replay::whatif::Change;
+use archeflow_core::projections::replay::whatif::Change;
 use archeflow_core::settings::{AllSettings, Home, SettingRow, SettingValue};
 
 use super::keys::{self, KeyMatch};

@@ -75,7 +75,7 @@ fn text<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> {
 }
 
 fn unseen(c: char) -> bool {
-    c.is_control() || archeflow_core::persona::hides(c)
+    archeflow_core::text::is_unsafe(c)
 }
 
 /// An open list or mapping.

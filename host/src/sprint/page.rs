@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Share, counted};
-use archeflow_core::persona::hides;
 use archeflow_core::sprint::budget::{self, SprintBudget};
 use archeflow_core::sprint::chronicle::{SprintSession, SprintSessionEnd};
 use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, QueueItem};
 use archeflow_core::sprint::{ItemStage, ItemState};
+use archeflow_core::text::{code_span, markdown, safe_line, shell_word};
 use archeflow_core::view::seconds;
 
 use super::queue::{Queue, QueueFolder};
@@ -77,9 +77,9 @@ pub fn session(facts: &PageFacts<'_>, session: &SprintSession) -> String {
             out,
             "- {} ({}): {}{}",
             code(item),
-            known.map_or(String::new(), |known| marked(&known.item.project, 80)),
+            known.map_or(String::new(), |known| markdown(&known.item.project, 80)),
             status.name(),
-            if note.is_empty() { String::new() } else { format!(". {}", marked(note, SENTENCE)) }
+            if note.is_empty() { String::new() } else { format!(". {}", markdown(note, SENTENCE)) }
         );
     }
     if session.settled.is_empty() {
@@ -97,7 +97,7 @@ fn session_line(facts: &PageFacts<'_>, session: &SprintSession) -> String {
         SprintSessionEnd::Open => "was killed".to_owned(),
         SprintSessionEnd::Interrupted(signal) => format!("was interrupted (signal {signal})"),
         SprintSessionEnd::Ended(why, detail) => {
-            format!("ended ({}): {}", why.name(), marked(detail, SENTENCE))
+            format!("ended ({}): {}", why.name(), markdown(detail, SENTENCE))
         }
     };
     format!(
@@ -117,9 +117,9 @@ fn is_last(facts: &PageFacts<'_>, session: &SprintSession) -> bool {
 fn standing(facts: &PageFacts<'_>) -> String {
     let SprintReader { id, sprint, chronicle, .. } = facts.reading;
     let how = match (&sprint.end, &sprint.broke) {
-        (Some((why, detail)), _) => format!("It ended ({}): {}.", why.name(), marked(detail, SENTENCE)),
+        (Some((why, detail)), _) => format!("It ended ({}): {}.", why.name(), markdown(detail, SENTENCE)),
         (None, Some((why, _, detail))) => {
-            format!("It is stopping ({}): {}.", why.name(), marked(detail, SENTENCE))
+            format!("It is stopping ({}): {}.", why.name(), markdown(detail, SENTENCE))
         }
         (None, None) if facts.reading.is_driven() => "It is under way: `archeflow watch`.".to_owned(),
         (None, None) => "It was interrupted. Resume it: `archeflow sprint run`.".to_owned(),
@@ -169,7 +169,7 @@ pub fn wants(facts: &PageFacts<'_>) -> Vec<String> {
     for project in starved {
         wants.push(format!(
             "{} has spent all of its share and has pending items: `archeflow sprint run --share {project}=<percent>`",
-            marked(project, 80)
+            markdown(project, 80)
         ));
     }
     wants
@@ -182,14 +182,14 @@ fn want(facts: &PageFacts<'_>, known: &ItemState) -> Option<String> {
     if known.stand.is_ours() || !matches!(now, ItemStatus::Failed | ItemStatus::Pending) {
         return None;
     }
-    let told = format!("{} ({})", code(&item.id), marked(&item.project, 80));
+    let told = format!("{} ({})", code(&item.id), markdown(&item.project, 80));
     let again = format!("`archeflow sprint retry {}`", item.id);
     let Some(end) = &known.end else {
         return (now == ItemStatus::Failed).then(|| format!("{told} failed: {again}"));
     };
     let repo = repo(facts, item);
     let show = format!("`archeflow show {} --repo {repo}`", end.run_id);
-    let why = marked(&end.detail, SENTENCE);
+    let why = markdown(&end.detail, SENTENCE);
     Some(match (end.status, end.reason) {
         (Some(RunStatus::AwaitingAnswer), _) => {
             format!("{told} asks: {why}. Answer: `archeflow answer {} --repo {repo} '<text>'`", end.run_id)
@@ -225,7 +225,7 @@ fn under_way(out: &mut String, facts: &PageFacts<'_>) {
             out,
             "| {} | {} | {state} | {since} | {} |",
             code(&known.item.id),
-            marked(&known.item.project, 80),
+            markdown(&known.item.project, 80),
             code(&run)
         );
     }
@@ -250,8 +250,8 @@ fn landed(out: &mut String, facts: &PageFacts<'_>) {
             out,
             "| {} | {} | {} | {} | {} | {} | {} |",
             code(&item.id),
-            marked(&item.project, 80),
-            marked(&item.task, 120),
+            markdown(&item.project, 80),
+            markdown(&item.task, 120),
             end.map_or(0, |end| end.cycles),
             end.map_or(Money::ZERO, |end| end.cost_usd).shown(),
             told.map_or(String::new(), |told| seconds(told.took_ms)),
@@ -279,9 +279,9 @@ fn failed(out: &mut String, facts: &PageFacts<'_>) {
             out,
             "| {} | {} | {} | {} | {} |",
             code(&item.id),
-            marked(&item.project, 80),
+            markdown(&item.project, 80),
             item.status.name(),
-            marked(why, SENTENCE),
+            markdown(why, SENTENCE),
             code(known.end.as_ref().map_or("", |end| &end.run_id))
         );
     }
@@ -296,7 +296,7 @@ fn money(out: &mut String, facts: &PageFacts<'_>) {
         "## Budget\n\n| Project | Spent | Promised | May spend | Used |\n|---|---:|---:|---:|---:|"
     );
     for (project, purse) in budget::by_project(sprint) {
-        purse_row(out, &marked(project, 80), purse);
+        purse_row(out, &markdown(project, 80), purse);
     }
     purse_row(out, "**all**", budget::whole(sprint));
     let _ = writeln!(out);
@@ -366,8 +366,8 @@ fn next(out: &mut String, facts: &PageFacts<'_>) {
     }
     for item in pending.iter().take(SHOWN) {
         let waits = match graph.standing(item) {
-            DependencyState::Waits(on) => format!(" (waits for {})", marked(&on.join(", "), 120)),
-            DependencyState::Lost(on) => format!(" (waits for {}, which will not come)", marked(&on, 80)),
+            DependencyState::Waits(on) => format!(" (waits for {})", markdown(&on.join(", "), 120)),
+            DependencyState::Lost(on) => format!(" (waits for {}, which will not come)", markdown(&on, 80)),
             DependencyState::Ready => String::new(),
         };
         let _ = writeln!(
@@ -376,8 +376,8 @@ fn next(out: &mut String, facts: &PageFacts<'_>) {
             item.priority.name(),
             item.estimate.name(),
             code(&item.id),
-            marked(&item.project, 80),
-            marked(&item.task, 120)
+            markdown(&item.project, 80),
+            markdown(&item.task, 120)
         );
     }
     if pending.len() > SHOWN {
@@ -402,13 +402,13 @@ fn items(out: &mut String, facts: &PageFacts<'_>) {
             out,
             "| {} | {} | {state} | {} | {} | {} | {} | {} | {} |",
             code(&item.id),
-            marked(&item.project, 80),
+            markdown(&item.project, 80),
             known.runs(),
             end.map_or(0, |end| end.cycles),
             cost.shown(),
             if took == 0 { String::new() } else { seconds(took) },
             commit(known),
-            marked(&item.task, 120)
+            markdown(&item.task, 120)
         );
     }
     let sprint = &facts.reading.sprint;
@@ -433,7 +433,7 @@ fn breaks(out: &mut String, facts: &PageFacts<'_>) {
     let _ = writeln!(out, "## Breaks\n");
     for broke in breaks {
         let hard = if broke.hard { "hard" } else { "soft" };
-        let detail = marked(&broke.detail, SENTENCE);
+        let detail = markdown(&broke.detail, SENTENCE);
         let _ = writeln!(out, "- {}, {hard} ({}): {detail}", when(broke.at), broke.why.name());
     }
     let _ = writeln!(out);
@@ -449,13 +449,13 @@ fn runs(out: &mut String, facts: &PageFacts<'_>) {
         let came_out = told.end.as_ref().map_or("under way".to_owned(), |end| {
             let (status, reason) =
                 (end.status.map_or("left no end", RunStatus::name), end.reason.map_or("", Reason::name));
-            format!("{status} {reason}: {}", marked(&end.detail, 120))
+            format!("{status} {reason}: {}", markdown(&end.detail, 120))
         });
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {came_out} |",
             code(&told.run_id(&facts.reading.id)),
-            marked(project, 80),
+            markdown(project, 80),
             when(told.began),
             seconds(told.took_ms),
             told.end.as_ref().map_or(Money::ZERO, |end| end.cost_usd).shown()
@@ -485,12 +485,7 @@ fn repo(facts: &PageFacts<'_>, item: &QueueItem) -> String {
     let path = facts.projects.join(&item.project);
     let path = path.strip_prefix(facts.place.root()).unwrap_or(&path);
     let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    match text.as_str() {
-        "" => ".".to_owned(),
-        text if text.chars().all(plain) => text.to_owned(),
-        text => format!("'{}'", harmless(text).replace('\'', "'\\''")),
-    }
+    if text.is_empty() { ".".to_owned() } else { shell_word(&safe_line(&text)) }
 }
 
 fn commit(known: &ItemState) -> String {
@@ -512,36 +507,7 @@ fn left_out(out: &mut String, count: usize) {
     }
 }
 
-/// One line without anything that drives a terminal or hides (R14).
-fn harmless(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().filter(|c| !(c.is_control() || hides(*c))).collect()
-}
-
-fn cut(text: &str, most: usize) -> String {
-    let text = harmless(&text.chars().take(most.saturating_mul(4)).collect::<String>());
-    if text.chars().count() <= most {
-        return text;
-    }
-    text.chars().take(most - 1).chain(['…']).collect()
-}
-
-/// Nothing in it begins markup, a link, a cell or a comment.
-fn marked(text: &str, most: usize) -> String {
-    let mut out = String::new();
-    for c in cut(text, most).chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' => out.extend(['\\', c]),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
+/// No angle bracket either: a quoted end mark would end our part of the page.
 fn code(text: &str) -> String {
-    let text = cut(text, 160).replace('`', "'").replace('|', "\\|").replace('<', "(").replace('>', ")");
-    if text.is_empty() { String::new() } else { format!("`{text}`") }
+    code_span(text, 160).replace('<', "(").replace('>', ")")
 }

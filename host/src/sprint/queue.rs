@@ -443,7 +443,7 @@ impl Queue {
 /// A name for an item, from its project and its task.
 pub fn wish(project: &str, task: &str) -> String {
     let last = project.rsplit('/').next().filter(|name| *name != ".").unwrap_or_default();
-    names::slug(&format!("{last} {task}"))
+    archeflow_core::text::file_name(&format!("{last} {task}"))
 }
 
 fn item_of(

@@ -56,7 +56,7 @@ pub(crate) fn name(holder: Option<&Holder>) -> String {
 
 /// The text is shown on a terminal and lies where others may write.
 fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(80).collect()
+    archeflow_core::text::short_line(text, 80)
 }
 
 /// Days to a civil date, counting in years that begin in March so that the leap day comes last.

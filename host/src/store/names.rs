@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use archeflow_core::text::file_name;
+
 use super::dir::Dir;
 use super::journal::{self, Journal};
 
 const LONGEST: usize = 128;
-const LONGEST_SLUG: usize = 48;
 /// Nobody runs the same task more often in a day; a loop that gets here has gone wrong.
 const MOST: u32 = 10_000;
 
@@ -26,28 +27,7 @@ pub(crate) fn valid_run_id(name: &str) -> bool {
 
 /// The date and the words of the task.
 pub fn run_id(date: &str, task: &str) -> String {
-    format!("{date}-{}", slug(task))
-}
-
-pub(crate) fn slug(task: &str) -> String {
-    let mut slug = String::new();
-    for c in task.chars() {
-        if c.is_ascii_alphanumeric() {
-            slug.push(c.to_ascii_lowercase());
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
-        }
-        // One more than fits, to see whether the cut falls between two words.
-        if slug.len() > LONGEST_SLUG {
-            break;
-        }
-    }
-    if slug.len() > LONGEST_SLUG {
-        let at = slug.rfind('-').unwrap_or(LONGEST_SLUG);
-        slug.truncate(at);
-    }
-    let slug = slug.trim_end_matches('-');
-    if slug.is_empty() { "task".to_owned() } else { slug.to_owned() }
+    format!("{date}-{}", file_name(task))
 }
 
 /// Claims the first free id of `<id>`, `<id>-2`, `<id>-3`, … and begins its journal and its artifact directory.

@@ -1,9 +1,9 @@
 //! `archeflow replay compare`: runs side by side.
 
 use archeflow_core::model::Strategy;
-use archeflow_core::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
-use archeflow_core::replay::decision::{ExplainedDecision, verdict};
-use archeflow_core::replay::timeline;
+use archeflow_core::projections::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
+use archeflow_core::projections::replay::decision::{ExplainedDecision, verdict};
+use archeflow_core::projections::replay::timeline;
 use archeflow_core::view;
 use serde_json::{Value, json};
 

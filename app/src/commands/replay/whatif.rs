@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Share};
-use archeflow_core::replay::decision::{Told, verdict};
-use archeflow_core::replay::weights::{self, Trouble, Weighed, Weight};
-use archeflow_core::replay::whatif::{Change, Difference, End, Unknown, WhatIf, refold};
+use archeflow_core::projections::replay::decision::{Told, verdict};
+use archeflow_core::projections::replay::weights::{self, Trouble, Weighed, Weight};
+use archeflow_core::projections::replay::whatif::{Change, Difference, End, Unknown, WhatIf, refold};
 use archeflow_core::run::Run;
 use archeflow_core::view::{Tone, capital};
 use archeflow_host::config::overrides::{self, Anew};

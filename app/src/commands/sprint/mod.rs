@@ -1,6 +1,5 @@
 //! `archeflow sprint`: the queue, and what is done with it.
 
-pub(crate) mod board;
 mod queue;
 mod report;
 mod run;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::event::Verb;
 use archeflow_core::model::{Money, Share, counted};
+use archeflow_core::projections::board::tone;
 use archeflow_core::settings::share_of;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{RunEnd, SprintEntry, SprintEvent, SprintStop};
@@ -285,15 +286,6 @@ fn overlap(sprint: &Sprint, a: &str, b: &str, files: &[String]) -> String {
     let files: Vec<String> = files.iter().map(|file| safe_line(file)).collect();
     let (first, second) = (safe_line(first), safe_line(second));
     format!("{first} and {second} both change {}: {second} waits for {first}", cut(&files.join(", "), 120))
-}
-
-pub(super) fn tone(status: ItemStatus) -> Tone {
-    match status {
-        ItemStatus::Completed => Tone::Good,
-        ItemStatus::Failed => Tone::Bad,
-        ItemStatus::Blocked | ItemStatus::Pending | ItemStatus::Proposed => Tone::Caution,
-        ItemStatus::Running | ItemStatus::Cancelled => Tone::Plain,
-    }
 }
 
 fn in_order(sprint: &Sprint) -> Vec<&ItemState> {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
+use archeflow_core::projections::board::{BoardRow, RunProgress, SprintBoard, SprintFacts};
 use archeflow_core::view::seconds;
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;
 use archeflow_host::{clock, proc};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::board::{Head, Row, head, rows};
 use super::{place, projects};
 use crate::args::SprintLook;
 use crate::commands;
@@ -90,7 +90,7 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
             looked = Some(Instant::now());
             reading.more()?;
             let now = clock::now();
-            changed |= board.show(head(&reading, now), rows(&reading, &mut runs, projects, now));
+            changed |= board.show(board_of(&reading, &mut runs, projects, now));
         }
         changed |= board.fit(terminal::size());
         if changed && !terminal::is_hidden() {
@@ -104,9 +104,9 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
             match board.act(&key) {
                 None => {}
                 Some(Wish::Leave) => return Ok(CommandOutput::done()),
-                Some(Wish::Open(run, repository)) => {
+                Some(Wish::Open { run, project }) => {
                     drop(screen);
-                    if let Left::Signal(signal) = look_into(&run, &repository)? {
+                    if let Left::Signal(signal) = look_into(&run, &projects.join(project))? {
                         return Ok(CommandOutput::done().with_code(u8::try_from(128 + signal).unwrap_or(130)));
                     }
                     screen = Screen::enter().map_err(|error| no_screen(&error))?;
@@ -124,22 +124,31 @@ fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
     commands::watch::look(&commands::house(&place, None, false)?, run)
 }
 
+/// The sprint as it is now.
+fn board_of(reading: &SprintReader, runs: &mut Runs, projects: &Path, now: u64) -> SprintBoard {
+    let SprintReader { id, sprint, chronicle, .. } = reading;
+    let facts = SprintFacts { id, sprint, chronicle, driven: reading.is_driven() };
+    SprintBoard::of(facts, now, |project, run| runs.look(&projects.join(project), run).map(RunProgress::of))
+}
+
 /// Without a screen: the same once, as a table.
 fn once(reading: &SprintReader, projects: &Path, json: bool) -> CommandOutput {
-    let now = clock::now();
-    let (head, rows) = (head(reading, now), rows(reading, &mut Runs::default(), projects, now));
+    let SprintBoard { heading, rows } = board_of(reading, &mut Runs::default(), projects, clock::now());
     if json {
-        return CommandOutput::json(object(reading, &head, &rows));
+        return CommandOutput::json(json!({
+            "sprint_id": heading.id, "state": heading.state, "driven": reading.is_driven(),
+            "cost_usd": reading.sprint.spent(), "items": rows,
+        }));
     }
     let (paint, mut out) = (Paint::for_stdout(), String::new());
-    put!(out, "{} {}", paint.bold(&head.id), paint.tone(head.tone, &safe_line(&head.state)));
-    put!(out, "{}", head.counts);
+    put!(out, "{} {}", paint.bold(&heading.id), paint.tone(heading.tone, &safe_line(&heading.state)));
+    put!(out, "{}", heading.counts);
     table(&mut out, paint, &rows);
     CommandOutput::text(out)
 }
 
-fn table(out: &mut String, paint: Paint, rows: &[Row]) {
-    let widest = |text: fn(&Row) -> &str, least: usize, most: usize| {
+fn table(out: &mut String, paint: Paint, rows: &[BoardRow]) {
+    let widest = |text: fn(&BoardRow) -> &str, least: usize, most: usize| {
         rows.iter().map(|row| safe_line(text(row)).chars().count()).max().unwrap_or(0).clamp(least, most)
     };
     let (item, project, state) =
@@ -153,7 +162,7 @@ fn table(out: &mut String, paint: Paint, rows: &[Row]) {
     );
     put!(out, "{}", paint.dim(&heading));
     for row in rows {
-        let text = row.run.as_ref().map_or(&row.text, |(run, _)| run);
+        let text = row.run.as_ref().unwrap_or(&row.text);
         put!(
             out,
             "{}  {}  {}  {}  {}  {}  {}  {}  {}",
@@ -161,29 +170,11 @@ fn table(out: &mut String, paint: Paint, rows: &[Row]) {
             pad(&cut(&safe_line(&row.project), project), project),
             pad_after(row.state, &paint.tone(row.tone, row.state), state),
             pad(row.phase, 5),
-            pad(&row.cycle, 5),
-            pad(&row.findings, 8),
+            pad(&row.cycle.map_or(String::new(), |cycle| cycle.to_string()), 5),
+            pad(&row.findings.map_or(String::new(), |count| count.to_string()), 8),
             pad(&row.cost.shown(), 8),
             pad(&row.elapsed.map_or(String::new(), seconds), 7),
             if row.run.is_some() { safe_line(text) } else { cut(&safe_line(text), room) }
         );
     }
-}
-
-fn object(reading: &SprintReader, head: &Head, rows: &[Row]) -> Value {
-    let items: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            json!({
-                "id": row.item, "project": row.project, "state": row.state, "phase": row.phase,
-                "cycle": row.cycle.parse::<u32>().ok(), "findings": row.findings.parse::<u32>().ok(),
-                "cost_usd": row.cost, "elapsed_ms": row.elapsed, "run_id": row.run.as_ref().map(|(run, _)| run),
-                "text": row.text,
-            })
-        })
-        .collect();
-    json!({
-        "sprint_id": reading.id, "state": head.state, "driven": reading.is_driven(),
-        "cost_usd": reading.sprint.spent(), "items": items,
-    })
 }

@@ -2,11 +2,12 @@
 
 use archeflow_core::event::QuestionKind;
 use archeflow_core::model::Seq;
+use archeflow_core::projections::live::Driven;
 
 use super::View;
 use super::keys::{KEYS, Key};
 use super::page::{Look, Page};
-use super::view::{Answering, Choice, Driven, Over, Pane};
+use super::view::{Answering, Choice, Over, Pane};
 use crate::render::text::safe_line;
 
 /// What the view can't do itself.
@@ -85,7 +86,7 @@ fn go(view: &mut View, by: isize) {
 }
 
 fn leave(view: &mut View) -> Option<Wish> {
-    if view.driven == Driven::Here && view.run.outcome.is_none() {
+    if view.live.driven == Driven::Here && view.live.run.outcome.is_none() {
         view.over = Over::Choose(Choice::Leave);
         return None;
     }
@@ -93,8 +94,8 @@ fn leave(view: &mut View) -> Option<Wish> {
 }
 
 fn stop(view: &mut View) {
-    view.over = match &view.driven {
-        _ if view.run.outcome.is_some() => note(&["The run has ended already."]),
+    view.over = match &view.live.driven {
+        _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
         Driven::Here | Driven::Elsewhere { .. } => Over::Choose(Choice::Stop),
         Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
     };
@@ -102,9 +103,11 @@ fn stop(view: &mut View) {
 
 /// A pause loses nothing and is ended by the same key, so it needs no second yes.
 fn pause(view: &mut View) -> Option<Wish> {
-    view.over = match &view.driven {
-        _ if view.run.outcome.is_some() => note(&["The run has ended already."]),
-        Driven::Here | Driven::Elsewhere { .. } if view.run.paused.is_some() => return Some(Wish::Resume),
+    view.over = match &view.live.driven {
+        _ if view.live.run.outcome.is_some() => note(&["The run has ended already."]),
+        Driven::Here | Driven::Elsewhere { .. } if view.live.run.paused.is_some() => {
+            return Some(Wish::Resume);
+        }
         Driven::Here | Driven::Elsewhere { .. } => return Some(Wish::Pause),
         Driven::Nobody => note(&["No process drives this run. To resume it:", &resume(view)]),
     };
@@ -112,11 +115,11 @@ fn pause(view: &mut View) -> Option<Wish> {
 }
 
 fn answer(view: &mut View) {
-    let Some((_, question)) = view.run.question() else {
+    let Some((_, question)) = view.live.run.question() else {
         view.over = note(&["No question is open."]);
         return;
     };
-    view.over = match &view.driven {
+    view.over = match &view.live.driven {
         Driven::Here if !view.asked => note(&["In a moment: the question is still being written down."]),
         Driven::Here | Driven::Elsewhere { .. } | Driven::Nobody => {
             let choices = choices(question.kind, &question.archetype);
@@ -140,7 +143,7 @@ fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
 }
 
 fn diff(view: &mut View) -> Option<Wish> {
-    let Some((from, to)) = view.span() else {
+    let Some((from, to)) = view.live.span() else {
         view.over = note(&["Nothing was made yet."]);
         return None;
     };
@@ -150,10 +153,10 @@ fn diff(view: &mut View) -> Option<Wish> {
 fn open(view: &mut View) -> Option<Wish> {
     let row = view.row(view.pane);
     let agent = match view.pane {
-        Pane::Agents => view.agents.get(row)?,
+        Pane::Agents => view.live.agents.get(row)?,
         Pane::Findings => {
-            let found = view.findings.get(row)?;
-            let Some(agent) = view.artifact_of(found.cycle, &found.source) else {
+            let found = view.live.findings.get(row)?;
+            let Some(agent) = view.live.artifact_of(found.cycle, &found.source) else {
                 let words = [found.description.clone()];
                 view.over = Over::Note(words.to_vec());
                 return None;
@@ -161,9 +164,9 @@ fn open(view: &mut View) -> Option<Wish> {
             agent
         }
         Pane::Decisions => {
-            let chosen = view.choices.get(row)?;
+            let chosen = view.live.decisions.get(row)?;
             let (seq, text) = (chosen.seq, chosen.text.clone());
-            let why = format!("archeflow show {} --why {seq}", view.run_id);
+            let why = format!("archeflow show {} --why {seq}", view.live.run_id);
             view.over =
                 if chosen.rule.is_empty() { note(&[&text]) } else { note(&[&text, "In full:", &why]) };
             return None;
@@ -245,7 +248,7 @@ fn note(lines: &[&str]) -> Over {
 }
 
 fn resume(view: &View) -> String {
-    format!("  archeflow resume {}", view.run_id)
+    format!("  archeflow resume {}", view.live.run_id)
 }
 
 fn help() -> Page {

@@ -1,24 +1,23 @@
 //! All runs of a sprint on one screen: a row each, of which one can be opened. Like the view of one run it only shows;
 //! what is drawn goes through the same filter.
 
-use std::path::PathBuf;
-
+use archeflow_core::projections::board::{BoardHeading, BoardRow, SprintBoard};
+use archeflow_core::text::cells;
 use archeflow_core::view::{Tone, seconds};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
 
-use super::draw::{SMALLEST, clean, put};
+use super::draw::{SMALLEST, put};
 use super::keys::Key;
-use crate::commands::sprint::board::{Head, Row};
 use crate::render::text::{cut, pad};
 
 /// Rows that are no items: two above the table, its heading, and one below.
 const FRAME: u16 = 4;
 
 pub(crate) struct Board {
-    head: Option<Head>,
-    rows: Vec<Row>,
+    heading: Option<BoardHeading>,
+    rows: Vec<BoardRow>,
     chosen: usize,
     top: usize,
     size: (u16, u16),
@@ -29,23 +28,23 @@ pub(crate) struct Board {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Leave,
-    /// A run and its repository.
-    Open(String, PathBuf),
+    Open { run: String, project: String },
 }
 
 impl Board {
     pub(crate) fn new(colour: bool) -> Board {
-        Board { head: None, rows: Vec::new(), chosen: 0, top: 0, size: (80, 24), colour }
+        Board { heading: None, rows: Vec::new(), chosen: 0, top: 0, size: (80, 24), colour }
     }
 
     /// Takes in how things are. Says whether that is different from before. Who was chosen stays chosen.
-    pub(crate) fn show(&mut self, head: Head, rows: Vec<Row>) -> bool {
-        if self.head.as_ref() == Some(&head) && self.rows == rows {
+    pub(crate) fn show(&mut self, board: SprintBoard) -> bool {
+        let SprintBoard { heading, rows } = board;
+        if self.heading.as_ref() == Some(&heading) && self.rows == rows {
             return false;
         }
         let chosen = self.rows.get(self.chosen).map(|row| row.item.clone());
         let again = chosen.and_then(|item| rows.iter().position(|row| row.item == item));
-        (self.head, self.rows) = (Some(head), rows);
+        (self.heading, self.rows) = (Some(heading), rows);
         self.go_to(again.unwrap_or(self.chosen));
         true
     }
@@ -61,7 +60,7 @@ impl Board {
 
     /// The screen was somebody else's meanwhile.
     pub(crate) fn again(&mut self) {
-        self.head = None;
+        self.heading = None;
     }
 
     pub(crate) fn act(&mut self, key: &Key) -> Option<Wish> {
@@ -69,8 +68,8 @@ impl Board {
         match key {
             Key::Char('q') | Key::Esc => return Some(Wish::Leave),
             Key::Enter => {
-                let (run, repository) = self.rows.get(self.chosen)?.run.clone()?;
-                return Some(Wish::Open(run, repository));
+                let row = self.rows.get(self.chosen)?;
+                return Some(Wish::Open { run: row.run.clone()?, project: row.project.clone() });
             }
             Key::Up | Key::Char('k') => self.go_to(self.chosen.saturating_sub(1)),
             Key::Down | Key::Char('j') => self.go_to(self.chosen + 1),
@@ -110,10 +109,10 @@ impl Board {
             return;
         }
         let (bold, dim) = (plain.add_modifier(Modifier::BOLD), plain.add_modifier(Modifier::DIM));
-        if let Some(head) = &self.head {
-            let state = (self.tone(head.tone), format!("  {}", head.state));
-            put(buffer, area, 0, &[(bold, format!(" {}", head.id)), state]);
-            put(buffer, area, 1, &[(plain, format!(" {}", head.counts))]);
+        if let Some(heading) = &self.heading {
+            let state = (self.tone(heading.tone), format!("  {}", heading.state));
+            put(buffer, area, 0, &[(bold, format!(" {}", heading.id)), state]);
+            put(buffer, area, 1, &[(plain, format!(" {}", heading.counts))]);
         }
         let columns = Columns::of(&self.rows, area);
         put(buffer, area, 2, &[(dim, columns.heading())]);
@@ -153,10 +152,10 @@ struct Columns {
 const STATE: usize = 13;
 
 impl Columns {
-    fn of(rows: &[Row], area: Rect) -> Columns {
+    fn of(rows: &[BoardRow], area: Rect) -> Columns {
         let most = usize::from(area.width) / 4;
-        let widest = |text: fn(&Row) -> &str, least: usize| {
-            let wide = rows.iter().map(|row| clean(text(row)).chars().count()).max().unwrap_or(0);
+        let widest = |text: fn(&BoardRow) -> &str, least: usize| {
+            let wide = rows.iter().map(|row| cells(text(row)).chars().count()).max().unwrap_or(0);
             wide.clamp(least, most.max(least))
         };
         let wide = usize::from(area.width);
@@ -169,24 +168,26 @@ impl Columns {
         format!("{before}{state}{behind}")
     }
 
-    fn row(&self, row: &Row) -> [String; 3] {
+    fn row(&self, row: &BoardRow) -> [String; 3] {
         let (cost, elapsed) = (row.cost.shown(), row.elapsed.map_or(String::new(), seconds));
+        let cycle = row.cycle.map_or(String::new(), |cycle| cycle.to_string());
+        let findings = row.findings.map_or(String::new(), |count| count.to_string());
         self.laid([
             &row.item,
             &row.project,
             row.state,
             row.phase,
-            &row.cycle,
-            &row.findings,
+            &cycle,
+            &findings,
             &cost,
             &elapsed,
             &row.text,
         ])
     }
 
-    fn laid(&self, cells: [&str; 9]) -> [String; 3] {
-        let [item, project, state, phase, cycle, findings, cost, elapsed, text] = cells;
-        let fixed = |text: &str, wide: usize| pad(&cut(&clean(text), wide), wide);
+    fn laid(&self, row: [&str; 9]) -> [String; 3] {
+        let [item, project, state, phase, cycle, findings, cost, elapsed, text] = row;
+        let fixed = |text: &str, wide: usize| pad(&cut(&cells(text), wide), wide);
         let before = format!(" {}  {}  ", fixed(item, self.item), fixed(project, self.project));
         let behind = format!(
             "  {}  {}  {}  {}  {}  {}",
@@ -195,7 +196,7 @@ impl Columns {
             fixed(findings, 8),
             fixed(cost, 8),
             fixed(elapsed, 8),
-            clean(text)
+            cells(text)
         );
         let used = before.chars().count() + STATE;
         [before, fixed(state, STATE), pad(&behind, self.wide.saturating_sub(used))]
@@ -210,30 +211,31 @@ mod tests {
 
     use super::*;
 
-    fn row(n: usize, text: &str) -> Row {
-        Row {
+    fn row(n: usize, text: &str) -> BoardRow {
+        BoardRow {
             item: format!("item-{n:02}"),
             project: "shop".to_owned(),
             state: "running",
             tone: Tone::Plain,
             phase: "check",
-            cycle: "1".to_owned(),
-            findings: "2".to_owned(),
+            cycle: Some(1),
+            findings: Some(2),
             cost: Money(1_500_000),
             elapsed: Some(65_000),
-            run: (n != 1).then(|| (format!("s.item-{n:02}.1"), PathBuf::from("shop"))),
+            run: (n != 1).then(|| format!("s.item-{n:02}.1")),
             text: text.to_owned(),
         }
     }
 
-    fn head() -> Head {
+    fn sprint(rows: Vec<BoardRow>) -> SprintBoard {
         let state = "under way for 1m 5s".to_owned();
-        Head {
+        let heading = BoardHeading {
             id: "2026-11-15-sprint".to_owned(),
             state,
             tone: Tone::Good,
             counts: "30 under way".to_owned(),
-        }
+        };
+        SprintBoard { heading, rows }
     }
 
     fn drawn(board: &mut Board, size: (u16, u16)) -> Vec<String> {
@@ -248,8 +250,8 @@ mod tests {
     #[test]
     fn af_122_a_row_for_each_item_and_keys_that_go_through_them() {
         let mut board = Board::new(false);
-        assert!(board.show(head(), (0..30).map(|n| row(n, "Do it")).collect()));
-        assert!(!board.show(head(), (0..30).map(|n| row(n, "Do it")).collect()), "nothing is new");
+        assert!(board.show(sprint((0..30).map(|n| row(n, "Do it")).collect())));
+        assert!(!board.show(sprint((0..30).map(|n| row(n, "Do it")).collect())), "nothing is new");
         let screen = drawn(&mut board, (100, 14));
         assert_eq!(screen[0], " 2026-11-15-sprint  under way for 1m 5s");
         assert_eq!(
@@ -264,7 +266,7 @@ mod tests {
             (&[Key::Up, Key::Up, Key::Enter], "item-01", Some("s.item-08.1")),
         ] {
             let wishes: Vec<Wish> = keys.iter().filter_map(|key| board.act(key)).collect();
-            let opened = wish.map(|run| Wish::Open(run.to_owned(), PathBuf::from("shop")));
+            let opened = wish.map(|run| Wish::Open { run: run.to_owned(), project: "shop".to_owned() });
             assert_eq!(wishes, opened.into_iter().collect::<Vec<_>>(), "{keys:?}");
             assert!(drawn(&mut board, (100, 14))[3].contains(first), "{keys:?}");
         }
@@ -275,13 +277,10 @@ mod tests {
     fn r14_hostile_text_is_only_text_at_any_size() {
         let hostile = "a\u{1b}[2Jb\u{202e}c\u{200b}\td\u{7}";
         let mut board = Board::new(true);
-        board.show(head(), vec![Row { item: hostile.to_owned(), ..row(0, hostile) }]);
+        board.show(sprint(vec![BoardRow { item: hostile.to_owned(), ..row(0, hostile) }]));
         for size in [(100, 14), (40, 10), (10, 3), (1, 1), (300, 100)] {
             let screen = drawn(&mut board, size).concat();
-            assert!(
-                !screen.contains(|c: char| c.is_control() || archeflow_core::persona::hides(c)),
-                "{size:?}"
-            );
+            assert!(!screen.contains(|c: char| archeflow_core::text::is_unsafe(c)), "{size:?}");
         }
     }
 }

@@ -2,16 +2,17 @@
 //! can reach a cell as anything but plain characters.
 
 use archeflow_core::model::{Phase, RunStatus, Severity};
+use archeflow_core::projections::live::{Driven, LiveAgent, LiveCycle, LiveDecision, LiveFinding};
+use archeflow_core::text::{cells, one_line};
 use archeflow_core::view::{self, Tone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::View;
-use super::view::{Agent, Chosen, CycleLine, Driven, Found, Over, Pane};
-use crate::render::text::safe;
+use super::view::{Over, Pane};
 
 /// Below this there is no room for anything but a line that says so.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
@@ -20,8 +21,6 @@ const TWO_COLUMNS: u16 = 100;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// How long a warning stands in the last row.
 const WARNED_MS: u64 = 20_000;
-/// Marks that may stand on one character; more of them would climb over other rows.
-const MARKS: usize = 2;
 
 /// A run of characters in one style.
 pub(super) type Piece = (Style, String);
@@ -41,7 +40,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
     }
     let (mut x, y, end) = (area.x, area.y + row, area.right());
     for (style, text) in pieces {
-        let text = clean(text);
+        let text = cells(text);
         let room = usize::from(end - x);
         if text.width() > room {
             let last = buffer.set_stringn(x, y, &text, room.saturating_sub(1), *style).0;
@@ -50,21 +49,6 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, row: u16, pieces: &[Piece]) {
         }
         x = buffer.set_stringn(x, y, &text, room, *style).0;
     }
-}
-
-/// The one filter, and what a cell needs beyond it: no line breaks, no piles of marks, nothing that asks a terminal to
-/// show the character before it differently.
-pub(super) fn clean(text: &str) -> String {
-    let mut marks = 0;
-    safe(text)
-        .chars()
-        .map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c })
-        .filter(|c| !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'))
-        .filter(|c| {
-            marks = if c.width() == Some(0) { marks + 1 } else { 0 };
-            marks <= MARKS
-        })
-        .collect()
 }
 
 pub(super) struct Ink<'a> {
@@ -135,24 +119,24 @@ impl Ink<'_> {
     fn header(&self, buffer: &mut Buffer, area: Rect) {
         let view = self.view;
         let (tone, state) = self.state();
-        let state = format!(" {state} · {} ", clock(view.elapsed()));
+        let state = format!(" {state} · {} ", clock(view.live.elapsed()));
         let wide = u16::try_from(state.width()).unwrap_or(u16::MAX).min(area.width / 2);
         let [left, right] = split_columns(area, area.width - wide);
-        let task = view.run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
-        put(buffer, left, 0, &[(self.bold(), format!(" {}", view::one_line(&task)))]);
+        let task = view.live.run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default();
+        put(buffer, left, 0, &[(self.bold(), format!(" {}", one_line(&task)))]);
         put(buffer, right, 0, &[(self.tone(tone).add_modifier(Modifier::BOLD), state)]);
-        let cycle = format!("cycle {} of {}", view.run.number().max(1), view.run.max_cycles.max(1));
+        let cycle = format!("cycle {} of {}", view.live.run.number().max(1), view.live.run.max_cycles.max(1));
         if area.height < 4 {
             let (_, word) = self.phase_now();
-            let text = format!(" {cycle} · {word} · {}", view.run_id);
+            let text = format!(" {cycle} · {word} · {}", view.live.run_id);
             put(buffer, area, 1, &[(self.dim(), text)]);
             return;
         }
-        let (_, second) = view::header(&view.run);
+        let (_, second) = view::header(&view.live.run);
         let second =
             second.split(" | ").filter(|part| !part.starts_with("Cycle:")).collect::<Vec<_>>().join(" · ");
         let second = if second.is_empty() { second } else { format!(" · {second}") };
-        put(buffer, area, 1, &[(self.dim(), format!(" {}{second}", view.run_id))]);
+        put(buffer, area, 1, &[(self.dim(), format!(" {}{second}", view.live.run_id))]);
         let mut pieces = vec![(self.plain, format!(" {cycle}   "))];
         pieces.extend(self.phases());
         put(buffer, area, 2, &pieces);
@@ -160,7 +144,7 @@ impl Ink<'_> {
 
     fn phases(&self) -> Vec<Piece> {
         let (now, _) = self.phase_now();
-        let ended = self.view.run.outcome.is_some();
+        let ended = self.view.live.run.outcome.is_some();
         let mut pieces = Vec::new();
         for phase in [Phase::Plan, Phase::Do, Phase::Check, Phase::Act] {
             if phase != Phase::Plan {
@@ -180,20 +164,20 @@ impl Ink<'_> {
     }
 
     fn phase_now(&self) -> (Option<Phase>, String) {
-        let phase = self.view.run.cycle().map(|cycle| cycle.phase);
+        let phase = self.view.live.run.cycle().map(|cycle| cycle.phase);
         (phase, phase.map_or_else(|| "not begun".to_owned(), |phase| self.word(phase)))
     }
 
     fn word(&self, phase: Phase) -> String {
-        view::tag(&self.view.run, phase, "").trim_matches(['[', ']']).to_owned()
+        view::tag(&self.view.live.run, phase, "").trim_matches(['[', ']']).to_owned()
     }
 
     fn state(&self) -> (Tone, String) {
         let view = self.view;
-        if view.catching_up {
+        if view.live.catching_up {
             return (Tone::Plain, "reading the journal".to_owned());
         }
-        if let Some(outcome) = &view.run.outcome {
+        if let Some(outcome) = &view.live.run.outcome {
             let tone = match outcome.status {
                 RunStatus::Merged | RunStatus::DryRun | RunStatus::Reviewed => Tone::Good,
                 RunStatus::AwaitingMerge | RunStatus::AwaitingAnswer => Tone::Caution,
@@ -201,12 +185,12 @@ impl Ink<'_> {
             };
             return (tone, format!("{} ({})", outcome.status.name(), outcome.reason.name()));
         }
-        match (&view.driven, view.run.question()) {
+        match (&view.live.driven, view.live.run.question()) {
             (Driven::Nobody, _) => (Tone::Caution, "interrupted".to_owned()),
             (Driven::Here | Driven::Elsewhere { .. }, Some(_)) => {
                 (Tone::Caution, "waits for an answer".to_owned())
             }
-            (Driven::Here | Driven::Elsewhere { .. }, None) if view.run.paused.is_some() => {
+            (Driven::Here | Driven::Elsewhere { .. }, None) if view.live.run.paused.is_some() => {
                 (Tone::Caution, "paused".to_owned())
             }
             (Driven::Here | Driven::Elsewhere { .. }, None) => (Tone::Good, "running".to_owned()),
@@ -217,7 +201,7 @@ impl Ink<'_> {
         let [left, right] = split_columns(area, area.width / 2);
         let left = Rect { width: left.width.saturating_sub(1), ..left };
         let money = self.money();
-        let low = u16::try_from(self.view.cycles.len().clamp(1, 4) + money.len() + 2).unwrap_or(6);
+        let low = u16::try_from(self.view.live.cycles.len().clamp(1, 4) + money.len() + 2).unwrap_or(6);
         let [agents, low] = split_rows(left, left.height.saturating_sub(low).max(left.height / 2));
         let [findings, decisions] = split_rows(right, right.height * 11 / 20);
         self.agents(buffer, agents);
@@ -244,7 +228,7 @@ impl Ink<'_> {
         self.findings(buffer, findings);
         self.decisions(buffer, decisions);
         let money = self.money();
-        let last = self.view.cycles.last().map(|line| self.cycle(line)).unwrap_or_default();
+        let last = self.view.live.cycles.last().map(|line| self.cycle(line)).unwrap_or_default();
         put(buffer, low, 0, &last);
         if let Some(line) = money.first() {
             put(buffer, low, 1, line);
@@ -282,19 +266,27 @@ impl Ink<'_> {
     }
 
     fn agents(&self, buffer: &mut Buffer, area: Rect) {
-        let out = self.view.agents.iter().rev().take(64).filter(|agent| self.view.is_out(agent)).count();
+        let out = self
+            .view
+            .live
+            .agents
+            .iter()
+            .rev()
+            .take(64)
+            .filter(|agent| self.view.live.is_running(agent))
+            .count();
         let title = if out > 0 { format!("Agents: {out} out") } else { "Agents".to_owned() };
         let area = self.title(buffer, area, &title, Some(Pane::Agents));
         self.list(buffer, area, Pane::Agents, |index| {
-            self.view.agents.get(index).map(|agent| self.agent(agent, index)).unwrap_or_default()
+            self.view.live.agents.get(index).map(|agent| self.agent(agent, index)).unwrap_or_default()
         });
-        if self.view.agents.is_empty() {
+        if self.view.live.agents.is_empty() {
             put(buffer, area, 0, &[(self.dim(), " nobody was sent yet".to_owned())]);
         }
     }
 
-    fn agent(&self, agent: &Agent, index: usize) -> Row {
-        let before = index.checked_sub(1).and_then(|index| self.view.agents.get(index));
+    fn agent(&self, agent: &LiveAgent, index: usize) -> Row {
+        let before = index.checked_sub(1).and_then(|index| self.view.live.agents.get(index));
         let first = before.is_none_or(|before| before.cycle != agent.cycle);
         let cycle = if first { format!("{} ", agent.cycle) } else { "  ".to_owned() };
         let tag = format!("{:<5} ", self.word(agent.phase).chars().take(5).collect::<String>());
@@ -303,15 +295,15 @@ impl Ink<'_> {
         let name = format!("{name:<10}");
         let mut pieces = vec![(self.dim(), cycle)];
         match &agent.ended {
-            None if self.view.moves() => {
+            None if self.view.live.moves() => {
                 let spin = SPINNER[self.view.frame % SPINNER.len()];
-                let so_far = clock(self.view.now.saturating_sub(agent.since));
+                let so_far = clock(self.view.live.now.saturating_sub(agent.since));
                 pieces.push((self.fg(Color::Cyan), format!("{spin} ")));
                 pieces.push((self.phase(agent.phase), tag));
                 pieces.push((self.bold(), name));
                 pieces.push((self.plain, format!("{doing} {so_far}")));
-                if !agent.murmur.is_empty() {
-                    pieces.push((self.fg(Color::Cyan), format!("  {}", agent.murmur)));
+                if !agent.live_output.is_empty() {
+                    pieces.push((self.fg(Color::Cyan), format!("  {}", agent.live_output)));
                 }
             }
             None => {
@@ -338,18 +330,21 @@ impl Ink<'_> {
     }
 
     fn findings(&self, buffer: &mut Buffer, area: Rect) {
-        let count = self.view.findings.len();
+        let count = self.view.live.findings.len();
         let title = if count > 0 { format!("Findings: {count}") } else { "Findings".to_owned() };
         let area = self.title(buffer, area, &title, Some(Pane::Findings));
         self.list(buffer, area, Pane::Findings, |index| {
-            (self.view.findings.get(index).map(|found| self.finding(found)).unwrap_or_default(), Vec::new())
+            (
+                self.view.live.findings.get(index).map(|found| self.finding(found)).unwrap_or_default(),
+                Vec::new(),
+            )
         });
         if count == 0 {
             put(buffer, area, 0, &[(self.dim(), " none so far".to_owned())]);
         }
     }
 
-    fn finding(&self, found: &Found) -> Vec<Piece> {
+    fn finding(&self, found: &LiveFinding) -> Vec<Piece> {
         let (mark, tone) = match (found.resolved, found.severity) {
             (true, _) => ("✓", Tone::Good),
             (false, Severity::Critical) => ("✗", Tone::Bad),
@@ -360,7 +355,7 @@ impl Ink<'_> {
             Some(from) => format!("{} (was {})", found.severity.name(), from.name()),
             None => format!("{:<8}", found.severity.name()),
         };
-        let old = found.cycle < self.view.run.number();
+        let old = found.cycle < self.view.live.run.number();
         let quiet = found.downgraded.is_some() || old || found.resolved;
         let body = if quiet { self.dim() } else { self.plain };
         let loud = if quiet && !found.resolved { self.dim() } else { self.tone(tone) };
@@ -377,11 +372,14 @@ impl Ink<'_> {
     fn decisions(&self, buffer: &mut Buffer, area: Rect) {
         let area = self.title(buffer, area, "Decisions", Some(Pane::Decisions));
         self.list(buffer, area, Pane::Decisions, |index| {
-            (self.view.choices.get(index).map(|chosen| self.decision(chosen)).unwrap_or_default(), Vec::new())
+            (
+                self.view.live.decisions.get(index).map(|chosen| self.decision(chosen)).unwrap_or_default(),
+                Vec::new(),
+            )
         });
     }
 
-    fn decision(&self, chosen: &Chosen) -> Vec<Piece> {
+    fn decision(&self, chosen: &LiveDecision) -> Vec<Piece> {
         let number = format!(" {:>4} ", format!("#{}", chosen.seq));
         let rule = (self.phase(chosen.phase), format!("{:<7}", chosen.rule));
         vec![(self.dim(), number), rule, (self.tone(chosen.tone), format!(" {}", chosen.text))]
@@ -390,9 +388,9 @@ impl Ink<'_> {
     fn curve(&self, buffer: &mut Buffer, area: Rect, money: &[Vec<Piece>]) {
         let area = self.title(buffer, area, "Convergence and cost", None);
         let room = usize::from(area.height).saturating_sub(money.len());
-        let skip = self.view.cycles.len().saturating_sub(room);
+        let skip = self.view.live.cycles.len().saturating_sub(room);
         let mut row = 0;
-        for line in self.view.cycles.iter().skip(skip) {
+        for line in self.view.live.cycles.iter().skip(skip) {
             put(buffer, area, row, &self.cycle(line));
             row += 1;
         }
@@ -406,7 +404,7 @@ impl Ink<'_> {
         }
     }
 
-    fn cycle(&self, line: &CycleLine) -> Vec<Piece> {
+    fn cycle(&self, line: &LiveCycle) -> Vec<Piece> {
         let [critical, warning, info] = line.counts;
         let tone = if critical > 0 {
             Tone::Bad
@@ -429,7 +427,7 @@ impl Ink<'_> {
     }
 
     fn money(&self) -> Vec<Vec<Piece>> {
-        let run = &self.view.run;
+        let run = &self.view.live.run;
         let tokens: u64 =
             run.ledger.accounts.values().map(|account| account.tokens.input + account.tokens.output).sum();
         let tokens = if tokens > 0 { format!(", {} tokens", thousands(tokens)) } else { String::new() };
@@ -460,14 +458,14 @@ impl Ink<'_> {
     fn footer(&self, buffer: &mut Buffer, area: Rect) {
         let view = self.view;
         if let Some((at, warning)) = &view.warning
-            && view.now < at + WARNED_MS
+            && view.live.now < at + WARNED_MS
         {
             put(buffer, area, 0, &[(self.tone(Tone::Caution), format!(" {warning}"))]);
             return;
         }
-        if let Some((_, question)) = view.run.question() {
+        if let Some((_, question)) = view.live.run.question() {
             let style = self.fg(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::REVERSED);
-            let text = format!(" a  answer: {} ", view::one_line(&question.question));
+            let text = format!(" a  answer: {} ", one_line(&question.question));
             put(buffer, area, 0, &[(style, text)]);
             return;
         }
@@ -488,7 +486,7 @@ impl Ink<'_> {
     }
 }
 
-fn spent(agent: &Agent) -> String {
+fn spent(agent: &LiveAgent) -> String {
     let tokens = agent.tokens.map(|tokens| format!(" {:>6}", thousands(tokens.input + tokens.output)));
     let cost = agent.cost.map(|cost| format!(" {:>6} ", cost.shown()));
     tokens.into_iter().chain(cost).collect()

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use archeflow_core::event::{Entry, QuestionAsked};
 use archeflow_core::model::Seq;
+use archeflow_core::projections::live::Driven;
 use archeflow_core::run::Run;
 use archeflow_host::drive::{Asked, Driver, Face};
 
 use super::View;
 use super::stage::{Left, News, Reply, Shelf, Stage};
 use super::terminal::Screen;
-use super::view::Driven;
 use crate::commands::steer::own_socket;
 use crate::failure::Failure;
 use crate::render::line::Lines;

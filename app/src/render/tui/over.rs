@@ -1,11 +1,12 @@
 //! What lies over the panes: pages to read, questions to answer, notes.
 
+use archeflow_core::text::cells;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use super::draw::{Ink, Piece, clean, put, split_rows};
+use super::draw::{Ink, Piece, put, split_rows};
 use super::page::{Look, Page, wrapped};
 use super::view::{Answering, Choice, Over};
 
@@ -34,7 +35,7 @@ impl Ink<'_> {
                 self.boxed(buffer, area, "Leave", &lines.map(|line| vec![(self.plain, line.to_owned())]));
             }
             Over::Note(lines) => {
-                let rows = lines.iter().flat_map(|line| wrapped(&clean(line), wide));
+                let rows = lines.iter().flat_map(|line| wrapped(&cells(line), wide));
                 let rows: Vec<Vec<Piece>> = rows.map(|row| vec![(self.plain, row)]).collect();
                 self.boxed(buffer, area, "Note", &rows);
             }
@@ -43,14 +44,14 @@ impl Ink<'_> {
 
     /// R20: facts of the program first, then the question, the answers last.
     fn question(&self, answering: &Answering, wide: usize) -> Vec<Vec<Piece>> {
-        let Some((_, question)) = self.view.run.question() else {
+        let Some((_, question)) = self.view.live.run.question() else {
             return vec![vec![(self.plain, "The question is answered already.".to_owned())]];
         };
         let mut rows: Vec<Vec<Piece>> = Vec::new();
         for detail in question.details.iter().take(12) {
-            rows.extend(wrapped(&clean(detail), wide).into_iter().map(|row| vec![(self.dim(), row)]));
+            rows.extend(wrapped(&cells(detail), wide).into_iter().map(|row| vec![(self.dim(), row)]));
         }
-        let words = wrapped(&clean(&question.question), wide);
+        let words = wrapped(&cells(&question.question), wide);
         rows.extend(words.into_iter().take(10).map(|row| vec![(self.bold(), row)]));
         rows.push(Vec::new());
         for (choice, index) in answering.choices.iter().zip(0..) {
@@ -59,7 +60,7 @@ impl Ink<'_> {
         let own = answering.chosen == answering.choices.len();
         let label = if answering.choices.is_empty() { "answer: " } else { "or your words: " };
         let room = wide.saturating_sub(label.width() + 4);
-        let mut shown: String = clean(&answering.text).chars().rev().take(room).collect();
+        let mut shown: String = cells(&answering.text).chars().rev().take(room).collect();
         shown = shown.chars().rev().collect();
         rows.push(vec![self.option(own, &format!("{label}{shown}{}", if own { "▏" } else { "" }))]);
         rows.push(vec![(self.dim(), "↑ ↓ choose   Enter send   Esc later".to_owned())]);
@@ -73,7 +74,7 @@ impl Ink<'_> {
     }
 
     fn boxed(&self, buffer: &mut Buffer, area: Rect, title: &str, rows: &[Vec<Piece>]) {
-        let of = |row: &Vec<Piece>| row.iter().map(|(_, text)| clean(text).width()).sum::<usize>();
+        let of = |row: &Vec<Piece>| row.iter().map(|(_, text)| cells(text).width()).sum::<usize>();
         let widest = rows.iter().map(of).max().unwrap_or(0).max(title.width() + 2);
         let width = u16::try_from(widest + 4).unwrap_or(u16::MAX).min(area.width);
         let height = u16::try_from(rows.len() + 2).unwrap_or(u16::MAX).min(area.height);

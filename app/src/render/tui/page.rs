@@ -3,9 +3,9 @@
 use archeflow_core::model::counted;
 use unicode_width::UnicodeWidthChar;
 
-use super::view::bounded;
 use crate::render::text::safe;
 use crate::report::diff::{Diff, Kind};
+use archeflow_core::projections::live::bounded;
 
 /// More is cut, and the page says so.
 const LINES: usize = 20_000;

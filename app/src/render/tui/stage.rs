@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use archeflow_core::model::Seq;
+use archeflow_core::projections::live::{Driven, bounded};
 use archeflow_host::control::{Request, client};
 use archeflow_host::git::{ObjectId, Repo, change};
 use archeflow_host::store::follow::Follower;
@@ -23,7 +24,7 @@ use super::View;
 use super::act::{Wish, act};
 use super::page::Page;
 use super::terminal::{self, Screen};
-use super::view::{Driven, Over, bounded};
+use super::view::Over;
 use crate::failure::Failure;
 use crate::report::diff::{self, Diff};
 
@@ -95,8 +96,8 @@ impl Stage {
         driver: Option<(Receiver<News>, Sender<Reply>)>,
         signal: Arc<AtomicI32>,
     ) -> Result<Stage, Failure> {
-        let follower = Follower::open(&shelf.events, &view.run_id)?;
-        view.catching_up = true;
+        let follower = Follower::open(&shelf.events, &view.live.run_id)?;
+        view.live.catching_up = true;
         let glance = Tail::new(&shelf.artifacts);
         Ok(Stage { view, follower, shelf, glance, driver, signal, glanced: None, asked_who: None })
     }
@@ -118,8 +119,8 @@ impl Stage {
                 return Ok(left);
             }
             let busy = self.take_lines()?;
-            let read_up = self.view.catching_up && !busy;
-            self.view.catching_up &= busy;
+            let read_up = self.view.live.catching_up && !busy;
+            self.view.live.catching_up &= busy;
             match self.take_news() {
                 Heard::End => return Ok(Left::Ended),
                 Heard::Something => changed = true,
@@ -165,7 +166,7 @@ impl Stage {
                 Err(error) => fault = fault.take().or(Some(error)),
             })
             .map_err(|error| Trouble::Journal(Box::new(error.into())))?;
-        entries.iter().for_each(|entry| self.view.wrote(entry));
+        entries.iter().for_each(|entry| self.view.live.take(entry));
         fault.map_or(Ok(some), |error| Err(Trouble::Journal(Box::new(error.into()))))
     }
 
@@ -175,7 +176,7 @@ impl Stage {
         loop {
             heard = match news.try_recv() {
                 Ok(News::Murmur(order, text)) => {
-                    self.view.murmur(order, &text);
+                    self.view.live.heard(order, &text);
                     Heard::Something
                 }
                 Ok(News::Warning(text)) => {
@@ -198,12 +199,12 @@ impl Stage {
 
     /// Says whether anything that is shown depends on the time that has passed.
     fn pass_time(&mut self) -> bool {
-        let (before, now) = (self.view.now, clock::now());
-        self.view.now = now;
+        let (before, now) = (self.view.live.now, clock::now());
+        self.view.live.now = now;
         let turn = usize::try_from(now / TURN_MS).unwrap_or(0);
-        let turned = self.view.moves() && turn != self.view.frame;
+        let turned = self.view.live.moves() && turn != self.view.frame;
         self.view.frame = turn;
-        let ticks = self.view.run.outcome.is_none() && before / 1_000 != now / 1_000;
+        let ticks = self.view.live.run.outcome.is_none() && before / 1_000 != now / 1_000;
         turned | ticks | self.look_around()
     }
 
@@ -215,14 +216,14 @@ impl Stage {
         let mut changed = false;
         if self.asked_who.is_none_or(|last| last.elapsed() >= WHO_DRIVES) {
             self.asked_who = Some(Instant::now());
-            let driven = driven_by(&self.shelf.events, &self.view.run_id);
-            changed = driven != self.view.driven;
-            self.view.driven = driven;
+            let driven = driven_by(&self.shelf.events, &self.view.live.run_id);
+            changed = driven != self.view.live.driven;
+            self.view.live.driven = driven;
         }
-        if self.view.moves() && self.glanced.is_none_or(|last| last.elapsed() >= GLANCE) {
+        if self.view.live.moves() && self.glanced.is_none_or(|last| last.elapsed() >= GLANCE) {
             self.glanced = Some(Instant::now());
-            for (order, text) in self.glance.look(&self.view.run) {
-                self.view.murmur(order, &text);
+            for (order, text) in self.glance.look(&self.view.live.run) {
+                self.view.live.heard(order, &text);
                 changed = true;
             }
         }
@@ -256,10 +257,10 @@ impl Stage {
                     self.view.asked = false;
                     let _ = replies.send(Reply::Answer(text));
                 }
-                None if self.view.driven == Driven::Nobody => return Some(Left::Answer(text)),
+                None if self.view.live.driven == Driven::Nobody => return Some(Left::Answer(text)),
                 None => {
                     // Only the question that is shown here: another one may be open by now.
-                    let question = self.view.run.question().map(|(seq, _)| seq);
+                    let question = self.view.live.run.question().map(|(seq, _)| seq);
                     self.steer(&Request::Answer { text, question }, "The answer is sent.");
                 }
             },

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use archeflow_core::event::{Entry, Event, QuestionAsked, QuestionKind};
 use archeflow_core::model::{Outcome, Phase, Reason, RunStatus};
-use archeflow_core::persona::hides;
+use archeflow_core::projections::live::Driven;
+use archeflow_core::text::{cells, is_unsafe};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier};
@@ -16,9 +17,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::View;
 use super::act::{Wish, act};
-use super::draw::{clean, draw};
+use super::draw::draw;
 use super::keys::{KEYS, Key};
-use super::view::{Driven, Over, Pane};
+use super::view::{Over, Pane};
 use crate::report::tests::{BREAK, DEMO, entries, poison, values};
 
 const SIZES: [(u16, u16); 6] = [(80, 24), (120, 40), (40, 10), (10, 3), (1, 1), (300, 100)];
@@ -26,17 +27,17 @@ const SIZES: [(u16, u16); 6] = [(80, 24), (120, 40), (40, 10), (10, 3), (1, 1), 
 /// The view after these lines, some seconds later.
 fn view(log: &[Entry]) -> View {
     let mut view = View::new("2026-11-15-the-run", Driven::Here, true);
-    log.iter().for_each(|entry| view.wrote(entry));
-    view.now = view.run.last + 12_000;
+    log.iter().for_each(|entry| view.live.take(entry));
+    view.live.now = view.live.run.last + 12_000;
     view
 }
 
 fn demo(lines: usize) -> View {
     let log = entries(&values(DEMO));
     let mut view = view(&log[..lines.min(log.len())]);
-    let out: Vec<u64> = view.run.open_agents().map(|(seq, _)| seq).collect();
+    let out: Vec<u64> = view.live.run.open_agents().map(|(seq, _)| seq).collect();
     for (seq, text) in out.into_iter().zip(["reads till.sh", "runs sh tests/run.sh"]) {
-        view.murmur(seq, text);
+        view.live.heard(seq, text);
     }
     view
 }
@@ -110,8 +111,8 @@ fn asked(view: &mut View, kind: QuestionKind) {
     let details = vec!["main: 72af12059d -> 44e38b6cf3".to_owned(), "2 files changed".to_owned()];
     let question = "Land this change on main?".to_owned();
     let event: Event = QuestionAsked { kind, archetype: String::new(), question, details, unanswered }.into();
-    let (seq, at) = (view.run.lines + 1, view.run.last);
-    view.wrote(&Entry { seq, at, parent: Vec::new(), phase: Phase::Act, agent: None, event });
+    let (seq, at) = (view.live.run.lines + 1, view.live.run.last);
+    view.live.take(&Entry { seq, at, parent: Vec::new(), phase: Phase::Act, agent: None, event });
     view.asked = true;
 }
 
@@ -217,20 +218,20 @@ fn af_122_a_run_of_another_process_is_steered_and_one_of_none_is_resumed_by_comm
     ] {
         let mut view = demo(21);
         asked(&mut view, QuestionKind::Merge);
-        view.driven = driven;
+        view.live.driven = driven;
         assert_eq!(press(&mut view, &typed(keys)), []);
         let text = rows(&drawn(&mut view, (80, 24))).join("\n");
         assert!(text.contains(words), "{keys}: {text}");
     }
     let mut view = demo(21);
-    view.driven = elsewhere();
+    view.live.driven = elsewhere();
     assert_eq!(press(&mut view, &typed("p")), [Wish::Pause]);
-    view.run.paused = Some("control".to_owned());
+    view.live.run.paused = Some("control".to_owned());
     assert_eq!(press(&mut view, &typed("p")), [Wish::Resume]);
     assert_eq!(press(&mut view, &typed("sy")), [Wish::Stop]);
     assert_eq!(press(&mut view, &typed("q")), [Wish::Leave]);
     asked(&mut view, QuestionKind::Merge);
-    view.driven = Driven::Nobody;
+    view.live.driven = Driven::Nobody;
     let keys = [typed("a"), vec![Key::Up, Key::Enter]].concat();
     assert_eq!(press(&mut view, &keys), [Wish::Answer("no".to_owned())], "a parked run can be answered here");
 }
@@ -238,7 +239,7 @@ fn af_122_a_run_of_another_process_is_steered_and_one_of_none_is_resumed_by_comm
 #[test]
 fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
     let mut view = demo(usize::MAX);
-    assert_eq!((view.pane, view.row(Pane::Agents)), (Pane::Agents, view.agents.len() - 1));
+    assert_eq!((view.pane, view.row(Pane::Agents)), (Pane::Agents, view.live.agents.len() - 1));
     let opened = press(&mut view, &[Key::Home, Key::Down, Key::Down, Key::Enter]);
     let Some(Wish::Open { cycle: 1, archetype, artifact: Some(name), .. }) = opened.first() else {
         panic!("{opened:?}")
@@ -247,7 +248,7 @@ fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
     let opened = press(&mut view, &[Key::Tab, Key::Home, Key::Enter]);
     assert!(matches!(&opened[..], [Wish::Open { artifact: Some(name), .. }] if name == "check-guardian.md"));
     press(&mut view, &[Key::Tab, Key::Up, Key::Up]);
-    assert_eq!((view.pane, view.at[2]), (Pane::Decisions, Some(view.choices.len() - 3)));
+    assert_eq!((view.pane, view.at[2]), (Pane::Decisions, Some(view.live.decisions.len() - 3)));
     press(&mut view, &[Key::PageDown]);
     assert_eq!(view.at[2], None, "at the end again, it follows");
     press(&mut view, &[Key::Tab, Key::BackTab, Key::Right, Key::Left]);
@@ -263,27 +264,27 @@ fn r14_hostile_text_is_text_in_every_cell() {
     for hostile in
         ["\u{1b}]0;x\u{7}\u{1b}[2J", "\u{9b}31m\u{202e}abc", "漢字\u{200d}\u{fe0f}👩\u{200d}👩", &flood]
     {
-        let text = clean(hostile);
-        assert!(!text.chars().any(|c| c.is_control() || hides(c)), "{text:?}");
+        let text = cells(hostile);
+        assert!(!text.chars().any(|c| is_unsafe(c)), "{text:?}");
     }
-    assert_eq!(clean(&flood), "e\u{301}\u{301} end");
+    assert_eq!(cells(&flood), "e\u{301}\u{301} end");
     for log in [DEMO, BREAK] {
         let mut lines = values(log);
         lines.iter_mut().for_each(|line| poison(&mut line["data"], ""));
         let mut view = view(&entries(&lines));
         for seq in 0..40 {
-            view.murmur(
+            view.live.heard(
                 seq,
                 &format!("\u{1b}[2J\u{9b}31m{}", "x\u{301}\u{301}\u{301}\u{202e}".repeat(50_000)),
             );
         }
-        view.warning = Some((view.now, "\u{1b}[2J".to_owned()));
+        view.warning = Some((view.live.now, "\u{1b}[2J".to_owned()));
         for keys in [vec![], vec![Key::Tab], vec![Key::Tab], vec![Key::Enter]] {
             press(&mut view, &keys);
             for size in SIZES {
                 for cell in drawn(&mut view, size).content() {
                     let symbol = cell.symbol();
-                    assert!(!symbol.chars().any(|c| c.is_control() || hides(c)), "{symbol:?} at {size:?}");
+                    assert!(!symbol.chars().any(|c| is_unsafe(c)), "{symbol:?} at {size:?}");
                     assert!(symbol.chars().count() <= 3, "{symbol:?} piles up");
                 }
             }

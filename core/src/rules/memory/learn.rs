@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Lived, Shared, plain};
+use super::{Lived, Shared};
 use crate::event::Tracked;
 use crate::model::named::named;
 use crate::model::{Lesson, LessonKind, Memory, Severity};
 use crate::rules::convergence::keywords;
+use crate::text::short_line;
 
 /// One lesson as it is afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +152,7 @@ fn create(number: u32, found: &Tracked, lasting: bool, lived: &Lived, policy: &M
         run_id: lived.run_id.clone(),
         kind: LessonKind::Pattern,
         source: found.source.join("+"),
-        description: plain(&found.description, LONGEST),
+        description: short_line(&found.description, LONGEST),
         frequency: if lasting { policy.persistent_boost } else { 1 },
         severity: found.severity.name().to_owned(),
         domain: lived.domain.clone(),

@@ -13,7 +13,6 @@ mod tell;
 
 use std::collections::BTreeSet;
 
-use crate::persona::hides;
 use crate::rules::convergence::keywords;
 
 pub use effect::{Effect, effects};
@@ -70,15 +69,4 @@ pub fn deferred(left: &[u32]) -> u32 {
         .rev()
         .take_while(|warnings| **warnings > 0)
         .fold(0, |sum, warnings| sum.saturating_add(*warnings))
-}
-
-/// Text of others as it is kept: one line, nothing hidden, at most N characters.
-pub fn plain(text: &str, at_most: usize) -> String {
-    let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
-    let visible: String = visible.chars().filter(|c| !(c.is_control() || hides(*c))).collect();
-    let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= at_most {
-        return line;
-    }
-    line.chars().take(at_most.saturating_sub(1)).chain(['…']).collect()
 }

@@ -13,13 +13,13 @@ use crate::event::{
     AgentComplete, AgentStart, Decision, Entry, Event, EvidenceDowngrade, Imported, NextAction, Order,
     Report, ShadowDetected, Share, Tokens, Tracked, Trend,
 };
-use crate::handoff;
 use crate::model::{
     AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
     ShadowAction, Strategy, Tier, Verdict,
 };
+use crate::projections::handoff;
 use crate::run::Run;
-use crate::view::{self, Line, Tone, Why};
+use crate::view::{self, ProgressLine, Tone, Why};
 
 pub use findings::{Life, State};
 
@@ -137,7 +137,7 @@ pub enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deed {
     pub seq: Seq,
-    pub line: Line,
+    pub line: ProgressLine,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

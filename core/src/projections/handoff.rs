@@ -11,7 +11,8 @@ use crate::event::{
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 use crate::rules::convergence;
 use crate::run::Run;
-use crate::view::{capital, follows, one_line, seconds};
+use crate::text::{one_line, shell_word, table_cell};
+use crate::view::{capital, follows, seconds};
 
 /// More findings than this are counted, not told.
 const FINDINGS_AT_MOST: usize = 8;
@@ -89,7 +90,7 @@ fn heading(text: &mut String, run_id: &str, run: &Run, broke: &WiggumBreak) {
         text,
         "# Wiggum Break: {run_id}\n\nTask: {task}\n\n**{}**\n\n{}\n\n\
          | trigger | layer | where | open findings |\n|---|---|---|---|\n| {} | {} | {} | {} |\n",
-        cell(&capital(&broke.detail)),
+        table_cell(&capital(&broke.detail)),
         kind,
         broke.trigger.name(),
         broke.layer,
@@ -142,7 +143,7 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
     let choice = |what, command| Choice { what, command };
     let rule = || choice("Say which side holds, and go round once more", format!("{go_on} --ruling \"…\""));
     let accept = || {
-        let ids = ids.iter().map(|id| format!(" --accept {}", quoted(id))).collect::<String>();
+        let ids = ids.iter().map(|id| format!(" --accept {}", shell_word(id))).collect::<String>();
         choice("Accept findings as they are; the rest is judged anew", format!("{go_on}{ids}"))
     };
     let once_more = || choice("One more cycle, as it is", format!("{go_on} --one-more-cycle"));
@@ -195,12 +196,6 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
     choices
 }
 
-/// For the shell, where it needs that.
-fn quoted(id: &str) -> String {
-    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-' | ':'));
-    if plain { id.to_owned() } else { format!("'{}'", id.replace('\'', "'\\''")) }
-}
-
 fn open(run: &Run) -> &[Tracked] {
     let boundary = run.cycle().and_then(|cycle| cycle.boundary.as_ref());
     boundary.map_or(&[], |boundary| boundary.open.as_slice())
@@ -227,7 +222,7 @@ fn findings_section(text: &mut String, run: &Run, broke: &WiggumBreak, log: &[En
     cycles.iter().for_each(|_| text.push_str("---|"));
     text.push_str("---|\n");
     for found in told.iter().take(FINDINGS_AT_MOST) {
-        let _ = write!(text, "| `{}` |", cell(&found.id));
+        let _ = write!(text, "| `{}` |", table_cell(&found.id));
         for cycle in &cycles {
             let there = cycle.iter().any(|other| other.id == found.id);
             text.push_str(if there { " ● |" } else { " ○ |" });
@@ -250,7 +245,7 @@ fn plain_findings(text: &mut String, broke: &WiggumBreak) {
     }
     text.push_str("\n## Open findings\n\n");
     for line in broke.unresolved_findings.iter().take(FINDINGS_AT_MOST) {
-        let (severity, place) = (line.severity.name(), cell(&line.location));
+        let (severity, place) = (line.severity.name(), table_cell(&line.location));
         let _ = writeln!(text, "- {severity} {place} ({}): {}", line.source, one_line(&line.description));
     }
 }
@@ -275,7 +270,7 @@ fn told_findings<'a>(run: &Run, cycles: &[&'a [Tracked]]) -> Vec<&'a Tracked> {
 }
 
 fn words_about(text: &mut String, run: &Run, found: &Tracked, log: &[Entry]) {
-    let _ = write!(text, "\n### `{}`\n\n", cell(&found.id));
+    let _ = write!(text, "\n### `{}`\n\n", table_cell(&found.id));
     let mut said: Vec<String> = Vec::new();
     for (cycle, verdict) in verdicts(log) {
         for line in &verdict.findings {
@@ -444,9 +439,4 @@ fn places_section(text: &mut String, run_id: &str, run: &Run) {
     }
     let _ = writeln!(text, "- What everybody wrote: `.archeflow/artifacts/{run_id}/`");
     let _ = writeln!(text, "- Every decision with its reason: `archeflow show {run_id} --why`");
-}
-
-/// Text of others in a table or a heading.
-fn cell(text: &str) -> String {
-    one_line(text).replace('|', "\\|")
 }

@@ -1,0 +1,146 @@
+//! Runs that are under way or wait for a person, each with the command to type: what `status` prints, and what a page
+//! or a protocol server lists.
+
+use serde::Serialize;
+
+use crate::model::{LoopState, Outcome, Reason, RunStatus};
+use crate::run::Run;
+use crate::text::shell_word;
+use crate::view::{self, Tone};
+
+/// A run as a look at its repository finds it.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxRun<'a> {
+    pub run_id: &'a str,
+    /// Where its repository is.
+    pub repository: &'a str,
+    /// The reader is in that repository, so the command needs no `--repo`.
+    pub here: bool,
+    /// It has not ended and no process drives it.
+    pub interrupted: bool,
+    pub run: &'a Run,
+}
+
+/// A run that is under way or waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InboxItem {
+    pub run_id: String,
+    pub repository: String,
+    pub interrupted: bool,
+    /// It does nothing more until a person has done something.
+    pub waiting: bool,
+    pub cycle: u32,
+    pub phase: Option<&'static str>,
+    pub reason: Option<&'static str>,
+    pub question: Option<String>,
+    /// What to know before acting, in a line.
+    pub detail: String,
+    /// The command to type, from anywhere.
+    pub next: String,
+}
+
+impl InboxItem {
+    /// Nothing, if nobody has to do or watch anything: the run is merged, discarded, or a closed loop.
+    pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
+        let InboxRun { run_id, repository, here, interrupted, run } = found;
+        if run.agent_loop.is_some() && !is_open_loop(run) {
+            return None;
+        }
+        let mut next = next(run_id, run, interrupted)?;
+        if !here {
+            next.push_str(&format!(" --repo {}", shell_word(repository)));
+        }
+        Some(InboxItem {
+            run_id: run_id.to_owned(),
+            repository: repository.to_owned(),
+            interrupted,
+            waiting: run.outcome.is_some() || interrupted,
+            cycle: run.number(),
+            phase: run.cycle().map(|cycle| cycle.phase.name()),
+            reason: run.outcome.as_ref().map(|outcome| outcome.reason.name()),
+            question: run.question().map(|(_, question)| question.question.clone()),
+            detail: detail(run),
+            next,
+        })
+    }
+}
+
+fn next(run_id: &str, run: &Run, interrupted: bool) -> Option<String> {
+    match &run.outcome {
+        Some(Outcome { reason: Reason::Discarded, .. } | Outcome { status: RunStatus::Merged, .. }) => None,
+        Some(outcome) => {
+            let mut commands = view::next_steps(run_id, run, outcome).into_iter().map(|(command, _)| command);
+            commands.find(|command| command.starts_with("archeflow "))
+        }
+        None if interrupted => Some(format!("archeflow resume {run_id}")),
+        None => Some(format!("archeflow show {run_id}")),
+    }
+}
+
+fn detail(run: &Run) -> String {
+    match (&run.outcome, run.question()) {
+        (_, Some((_, question))) => question.question.clone(),
+        (Some(outcome), None) => outcome.detail.clone(),
+        (None, None) => {
+            let phase = run.cycle().map_or("plan", |cycle| cycle.phase.name());
+            let running: Vec<String> = run.open_agents().map(|(_, start)| view::doing(start)).collect();
+            let agents = if running.is_empty() { String::new() } else { format!(": {}", running.join(" ")) };
+            format!("{phase}, cycle {} of {}{agents}", run.number().max(1), run.max_cycles)
+        }
+    }
+}
+
+/// Whether somebody still has to do something about a loop.
+pub fn is_open_loop(run: &Run) -> bool {
+    match run.loop_state() {
+        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
+        LoopState::Idle => run.outcome.is_none(),
+        LoopState::Align
+        | LoopState::Waiting
+        | LoopState::Gate
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Approval
+        | LoopState::Landing
+        | LoopState::Paused => true,
+    }
+}
+
+/// How the status of a run, as the index of its repository has it, should feel.
+pub fn tone(status: &str) -> Tone {
+    match status {
+        "merged" | "dry_run" => Tone::Good,
+        "awaiting_merge" | "awaiting_answer" | "interrupted" => Tone::Caution,
+        "running" => Tone::Plain,
+        _ => Tone::Bad,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_needs_somebody_says_what_to_type() {
+        use {Reason::*, RunStatus::*};
+        type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);
+        let rows: [Row; 7] = [
+            (None, false, true, Some(("archeflow show r", false))),
+            (None, true, true, Some(("archeflow resume r", true))),
+            (None, true, false, Some(("archeflow resume r --repo '/a b'", true))),
+            (Some((AwaitingMerge, Approved)), false, true, Some(("archeflow merge r", true))),
+            (Some((Failed, AgentFailures)), false, false, Some(("archeflow resume r --repo '/a b'", true))),
+            (Some((Merged, Approved)), false, true, None),
+            (Some((Stopped, Discarded)), false, true, None),
+        ];
+        for (ended, interrupted, here, expected) in rows {
+            let outcome = ended.map(|(status, reason)| Outcome { status, reason, detail: "why".to_owned() });
+            let mut run = Run::default();
+            run.outcome.clone_from(&outcome);
+            let found = InboxRun { run_id: "r", repository: "/a b", here, interrupted, run: &run };
+            let item = InboxItem::of(found);
+            let drawn = item.as_ref().map(|item| (item.next.as_str(), item.waiting));
+            assert_eq!(drawn, expected, "{ended:?} {interrupted} {here}");
+        }
+    }
+}

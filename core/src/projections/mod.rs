@@ -1,0 +1,9 @@
+//! What people and other programs see of runs and sprints, as values that follow from logs: drawn by the terminal, a
+//! page or a protocol server, which add looks and nothing else.
+
+pub mod board;
+pub mod handoff;
+pub mod inbox;
+pub mod live;
+pub mod replay;
+pub mod story;

@@ -1,0 +1,98 @@
+//! Text that stays text inside HTML, Markdown and JSON.
+
+use std::fmt::Write as _;
+
+use super::lines::{is_unsafe, log_line, one_line, short_line};
+
+/// Text for HTML, in elements and in attributes alike. It is made safe and short before.
+pub fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => push_text(&mut out, c),
+        }
+    }
+    out
+}
+
+/// `&`, `<` and `>` begin markup in HTML and in Markdown.
+fn push_text(out: &mut String, c: char) {
+    match c {
+        '&' => out.push_str("&amp;"),
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        c => out.push(c),
+    }
+}
+
+/// One line of a Markdown document: what could begin markup, a link, a table cell or HTML is escaped.
+pub fn markdown(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for c in short_line(text, most).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '!' => out.extend(['\\', c]),
+            c => push_text(&mut out, c),
+        }
+    }
+    out
+}
+
+/// One line of Markdown posted on a code host. Mentions, references to issues and addresses stay text as well: what the
+/// host would turn into a link after the markup was read is broken up by a blank without width.
+pub fn markdown_comment(text: &str, most: usize) -> String {
+    const BREAK: &str = "&#8203;";
+    let text = log_line(text, most);
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut before = ['\0'; 3];
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '@' => out.push_str(&["@", BREAK].concat()),
+            '#' => out.push_str(&["\\#", BREAK].concat()),
+            ':' if rest.peek() == Some(&'/') => out.push_str(&[":", BREAK].concat()),
+            '.' if before.iter().all(|c| matches!(c, 'w' | 'W')) => out.push_str(&[".", BREAK].concat()),
+            '-' if matches!(before[1..], ['G' | 'g', 'H' | 'h']) => out.push_str(&["-", BREAK].concat()),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '$' => out.extend(['\\', c]),
+            c => push_text(&mut out, c),
+        }
+        before = [before[1], before[2], c];
+    }
+    out
+}
+
+/// A code span of Markdown, in a table cell or anywhere else. Empty text is no span.
+pub fn code_span(text: &str, most: usize) -> String {
+    let text = log_line(text, most).replace('`', "'").replace('|', "\\|");
+    if text.is_empty() { String::new() } else { format!("`{text}`") }
+}
+
+/// A block of code, fenced by more backticks than are in it.
+pub fn code_block(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{text}{}{fence}\n", if text.ends_with('\n') { "" } else { "\n" })
+}
+
+/// One line in a cell of a Markdown table, where a bar would begin the next cell.
+pub fn table_cell(text: &str) -> String {
+    one_line(text).replace('|', "\\|")
+}
+
+/// JSON, already written, in which everything that could drive a terminal or a workflow is an escape. It reads as the
+/// same value.
+pub fn json(written: &str) -> String {
+    let mut text = String::with_capacity(written.len());
+    for c in written.chars() {
+        let command = c == '[' && text.ends_with("##");
+        if command || (is_unsafe(c) && c != '\n') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}

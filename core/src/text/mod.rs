@@ -1,0 +1,30 @@
+//! Every filter and escape between other people's text and a reader. What an agent, a file or a person wrote may drive
+//! a terminal, hide from the eye, or be read as markup; whoever prints it picks the function of the place it goes to.
+//!
+//! | goes to | one line | several lines |
+//! |---|---|---|
+//! | terminal, plain files | [`safe_line`], [`short_line`] | [`safe`], [`short_text`] |
+//! | a row of cells on a screen | [`cells`] | |
+//! | log of a code host's workflow | [`log_line`] | [`log_text`] |
+//! | HTML | [`short_line`], then [`html`] | [`short_text`], then [`html`] |
+//! | Markdown document | [`markdown`], [`code_span`], [`table_cell`] | [`code_block`] |
+//! | Markdown posted on a code host | [`markdown_comment`] | [`code_block`] |
+//! | JSON on a terminal or in a workflow | | [`json`] |
+//! | shell command that a person copies | [`shell_word`] | |
+//! | file name, address | [`file_name`], [`identifier`] | |
+//!
+//! A line of a file that must lose nothing is shown with [`revealed`] or, where columns count, [`revealed_in_columns`].
+//! Text that stays inside the program is made one line by [`one_line`], and filtered when it is printed.
+
+mod columns;
+mod lines;
+mod markup;
+mod names;
+
+pub use columns::{cells, fitted, padded, revealed_in_columns, width, wrapped};
+pub use lines::{
+    cut, hides, is_unsafe, log_line, log_text, one_line, pad, pad_after, revealed, safe, safe_line,
+    short_line, short_text,
+};
+pub use markup::{code_block, code_span, html, json, markdown, markdown_comment, table_cell};
+pub use names::{file_name, identifier, shell_word};
