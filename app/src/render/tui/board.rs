@@ -280,7 +280,7 @@ mod tests {
         board.show(sprint(vec![BoardRow { item: hostile.to_owned(), ..row(0, hostile) }]));
         for size in [(100, 14), (40, 10), (10, 3), (1, 1), (300, 100)] {
             let screen = drawn(&mut board, size).concat();
-            assert!(!screen.contains(|c: char| archeflow_core::text::is_unsafe(c)), "{size:?}");
+            assert!(!screen.contains(archeflow_core::text::is_unsafe), "{size:?}");
         }
     }
 }
