@@ -85,9 +85,9 @@ pub fn revealed_in_columns(line: &str, most: usize) -> String {
     for c in line.chars() {
         let from = out.len();
         if c == '\t' {
-            out.push_str(&" ".repeat(TAB - column % TAB))
+            out.push_str(&" ".repeat(TAB - column % TAB));
         } else {
-            reveal(&mut out, c)
+            reveal(&mut out, c);
         }
         column += width(&out[from..]);
         if column > most {

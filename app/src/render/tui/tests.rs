@@ -265,7 +265,7 @@ fn r14_hostile_text_is_text_in_every_cell() {
         ["\u{1b}]0;x\u{7}\u{1b}[2J", "\u{9b}31m\u{202e}abc", "漢字\u{200d}\u{fe0f}👩\u{200d}👩", &flood]
     {
         let text = cells(hostile);
-        assert!(!text.chars().any(|c| is_unsafe(c)), "{text:?}");
+        assert!(!text.chars().any(is_unsafe), "{text:?}");
     }
     assert_eq!(cells(&flood), "e\u{301}\u{301} end");
     for log in [DEMO, BREAK] {
@@ -284,7 +284,7 @@ fn r14_hostile_text_is_text_in_every_cell() {
             for size in SIZES {
                 for cell in drawn(&mut view, size).content() {
                     let symbol = cell.symbol();
-                    assert!(!symbol.chars().any(|c| is_unsafe(c)), "{symbol:?} at {size:?}");
+                    assert!(!symbol.chars().any(is_unsafe), "{symbol:?} at {size:?}");
                     assert!(symbol.chars().count() <= 3, "{symbol:?} piles up");
                 }
             }
