@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Merge a run that waits for approval, or accept it as it is
     Merge(MergeArgs),
     /// Discard a run; its commits are kept under refs/archeflow/keep/
-    Discard(Known),
+    Discard(RunIdArgs),
     /// Show the status of a run; without an id, all runs that are running or waiting for you
     Status(StatusArgs),
     /// List the runs of this repository, or of all repositories
@@ -245,7 +245,7 @@ pub(crate) struct ReviewArgs {
     #[arg(long, conflicts_with = "unattended")]
     pub(crate) tui: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 /// How a session is driven.
@@ -261,11 +261,11 @@ pub(crate) struct Session {
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args, Clone)]
-pub(crate) struct Place {
+pub(crate) struct CommonArgs {
     /// Repository [default: the one that contains the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
@@ -278,7 +278,7 @@ pub(crate) struct Place {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Known {
+pub(crate) struct RunIdArgs {
     /// Run id
     pub(crate) id: String,
     #[command(flatten)]
@@ -323,7 +323,7 @@ pub(crate) struct StatusArgs {
     /// Run id [default: everything running or waiting, and the latest run here]
     pub(crate) id: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -335,13 +335,13 @@ pub(crate) struct ListArgs {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Listing {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -350,7 +350,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long = "try", value_name = "AGENT", num_args = 0..=1, default_missing_value = "")]
     pub(crate) tried: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -364,7 +364,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "LINE|TOPIC", requires = "why")]
     pub(crate) what: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -372,7 +372,7 @@ pub(crate) struct WatchArgs {
     /// Run or sprint id [default: the running sprint, else the newest running run, else the newest run]
     pub(crate) id: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -396,7 +396,7 @@ pub(crate) struct ReplayTimeline {
     /// Run id
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -416,7 +416,7 @@ pub(crate) struct ReplayWhatif {
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -425,11 +425,11 @@ pub(crate) struct ReplayCompare {
     #[arg(required = true, num_args = 2.., value_name = "ID")]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 impl ReplayCommand {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &CommonArgs {
         match self {
             ReplayCommand::Timeline(args) => &args.place,
             ReplayCommand::Whatif(args) => &args.place,
@@ -455,7 +455,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -469,7 +469,7 @@ pub(crate) struct DagArgs {
     #[arg(long)]
     pub(crate) mermaid: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -478,7 +478,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) archetype: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -521,7 +521,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -536,7 +536,7 @@ pub(crate) struct TrustArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -547,7 +547,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) eject: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]

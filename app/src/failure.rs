@@ -240,10 +240,10 @@ impl From<drive::Error> for Failure {
             drive::Error::Desk(_) => {
                 Failure::new(40, "damaged", message, "The log is intact: archeflow show <id>")
             }
-            drive::Error::Trouble(executors::Trouble::Tampered { .. }) => {
+            drive::Error::Trouble(executors::ExecutorFault::Tampered { .. }) => {
                 Failure::new(21, "tampered", message, "When it is right again: archeflow resume <id>")
             }
-            drive::Error::Trouble(executors::Trouble::Artifact { .. }) | drive::Error::Artifact(_) => {
+            drive::Error::Trouble(executors::ExecutorFault::Artifact { .. }) | drive::Error::Artifact(_) => {
                 Failure::new(
                     30,
                     "environment",
@@ -251,7 +251,7 @@ impl From<drive::Error> for Failure {
                     "Free space or fix permissions, then: archeflow resume <id>",
                 )
             }
-            drive::Error::Trouble(executors::Trouble::Unperformed { .. }) | drive::Error::Stuck => {
+            drive::Error::Trouble(executors::ExecutorFault::Unperformed { .. }) | drive::Error::Stuck => {
                 Failure::new(
                     30,
                     "bug",

@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 use archeflow_core::cyclefile::{
-    Ending, Part, Step, append, grown, harmless, in_order, name, next_number, parse, with_summary,
+    ArchiveStep, CycleFilePart, Ending, append, grown, harmless, in_order, name, next_number, parse,
+    with_summary,
 };
 use archeflow_core::model::Speaker;
 use archeflow_core::read::signal;
@@ -78,8 +79,8 @@ fn written(random: &mut Random) -> (String, Vec<(Option<Speaker>, String)>) {
 fn told(text: &str) -> Vec<(Option<Speaker>, String)> {
     let parts = parse(text).unwrap().parts.into_iter();
     let told = parts.map(|part| match part {
-        Part::Theirs { text, .. } => (None, text),
-        Part::Ours { speaker, text, .. } => (Some(speaker), text),
+        CycleFilePart::Theirs { text, .. } => (None, text),
+        CycleFilePart::Ours { speaker, text, .. } => (Some(speaker), text),
     });
     told.collect()
 }
@@ -189,7 +190,7 @@ fn pj_55_to_pj_57_names_and_summaries() {
 
 #[test]
 fn pj_58_the_order_of_a_success() {
-    use Step::{Approval, Clearing, Landing, Notice, Snapshot};
+    use ArchiveStep::{Approval, Clearing, Landing, Notice, Snapshot};
     let all = [Approval, Landing, Snapshot, Notice, Clearing];
     for done in 0..all.len() {
         assert_eq!(in_order(&all[..done]), Some(all[done]));

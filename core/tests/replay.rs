@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use archeflow_core::event::{Entry, Event, Report, ReviewVerdict, RunStart};
 use archeflow_core::model::{Phase, Verdict, Workflow};
 use archeflow_core::projections::replay::rulebook::{self, RULES};
-use archeflow_core::projections::replay::weights::{self, Trouble, Weight};
-use archeflow_core::projections::replay::whatif::{Change, End, refold};
+use archeflow_core::projections::replay::weights::{self, WeighingError, Weight};
+use archeflow_core::projections::replay::whatif::{End, PolicyChange, refold};
 
 use common::page::{Page, Row, folder};
 use common::world::World;
@@ -37,9 +37,9 @@ fn bx_12_d_13_af_180_replay() {
     page.check("What can't be weighed", |row| {
         let why = match weights::weigh(&verdicts(row), &given(row), weights::THRESHOLD) {
             Ok(_) => "it can",
-            Err(Trouble::NoVerdict) => "no verdict",
-            Err(Trouble::Stranger { .. }) => "stranger",
-            Err(Trouble::Weightless) => "weightless",
+            Err(WeighingError::NoVerdict) => "no verdict",
+            Err(WeighingError::Stranger { .. }) => "stranger",
+            Err(WeighingError::Weightless) => "weightless",
         };
         row.expect("why", why);
     });
@@ -87,7 +87,7 @@ fn other_policy(row: &Row) {
         row.fail("a log begins with its request")
     };
     let start = altered(row, start);
-    let result = refold(&log, &Change { start, auto_merge: None });
+    let result = refold(&log, &PolicyChange { start, auto_merge: None });
     let first = result.differences.first();
     row.expect("differs", first.map_or("", |first| first.rule()));
     let told = |what: &str, told: Option<&str>| {

@@ -11,8 +11,8 @@ use archeflow_core::event::{
 use archeflow_core::model::{Outcome, Seq};
 use archeflow_core::run::Run;
 
-use crate::control::{self, Effect, Refusal, Steering};
-use crate::executors::{self, DeskError, Message, Trouble};
+use crate::control::{self, ControlRefusal, Effect, Steering};
+use crate::executors::{self, DeskError, ExecutorFault, Message};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
 use crate::{agent_loop, clock, failpoint, handoff, log, proc, projections};
@@ -44,7 +44,7 @@ pub enum Asked {
 
 /// How driving ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum DriveEnd {
     Outcome(Outcome),
     Signal(i32),
 }
@@ -56,7 +56,7 @@ pub enum Error {
     #[error(transparent)]
     Desk(#[from] DeskError),
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    Trouble(#[from] ExecutorFault),
     #[error("an artifact could not be written: {0}")]
     Artifact(#[from] files::Error),
     #[error("the run waits for nothing and has not ended; this is a bug in archeflow. Its log is intact")]
@@ -129,7 +129,7 @@ impl Driver {
     /// Drives the run until it ends or waits for somebody who is not there, and leaves nobody running (I5): whoever
     /// is still out then, such as tests that a signal cut short, dies with the thread that started it, and what it
     /// had started itself would not.
-    pub fn drive(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+    pub fn drive(&mut self, face: &mut dyn Face) -> Result<DriveEnd, Error> {
         let ended = self.go(face);
         if !proc::all_over(Duration::ZERO) {
             self.world.stop();
@@ -141,7 +141,7 @@ impl Driver {
         ended
     }
 
-    fn go(&mut self, face: &mut dyn Face) -> Result<Ended, Error> {
+    fn go(&mut self, face: &mut dyn Face) -> Result<DriveEnd, Error> {
         projections::catch_up(&self.world, &self.run)?;
         failpoint::pass("caught_up");
         let left_open: Vec<(Seq, Order)> =
@@ -162,7 +162,7 @@ impl Driver {
             }
             if let Some(outcome) = &self.run.outcome {
                 executors::vacate(&self.world, outcome);
-                return Ok(Ended::Outcome(outcome.clone()));
+                return Ok(DriveEnd::Outcome(outcome.clone()));
             }
             if self.run.open.is_empty() && self.run.paused.is_none() {
                 return Err(Error::Stuck);
@@ -307,7 +307,7 @@ impl Driver {
     }
 
     /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
-    fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<Ended, Error> {
+    fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<DriveEnd, Error> {
         face.warn("stopping: agents are called in and their work is kept; press again to stop at once");
         self.world.stop();
         let mut entries = Vec::new();
@@ -315,7 +315,7 @@ impl Driver {
             // A landing may wait for another one and for a slow disk.
             let patience = Duration::from_secs(if self.is_landing() { 300 } else { 30 });
             match self.inbox.next(patience) {
-                Ok(Message::Steer(steering)) => steering.reply(Err(Refusal::Stopping)),
+                Ok(Message::Steer(steering)) => steering.reply(Err(ControlRefusal::Stopping)),
                 Ok(Message::Report { order, report }) if self.run.open.contains_key(&order) => {
                     entries.push(self.run.hear(clock::now(), report));
                 }
@@ -326,7 +326,7 @@ impl Driver {
         }
         entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
         self.record(face, entries)?;
-        Ok(Ended::Signal(signal))
+        Ok(DriveEnd::Signal(signal))
     }
 
     /// M-H8: a branch and its checkout are on the move; that is finished whatever happens.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::clock;
-use crate::store::journal::{self, Journal, Line, Read, Text};
+use crate::store::journal::{self, Journal, JournalLine, Read, Text};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,10 +37,10 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
         let text = String::from_utf8_lossy(&json).into_owned();
         bodies.push((clock::written(entry.at), RawValue::from_string(text)?));
     }
-    let lines: Vec<Line<'_>> = entries
+    let lines: Vec<JournalLine<'_>> = entries
         .iter()
         .zip(&bodies)
-        .map(|(entry, (ts, data))| Line {
+        .map(|(entry, (ts, data))| JournalLine {
             ts,
             ms: Some(clock::millisecond(entry.at)),
             run_id: &run_id,
@@ -187,7 +187,7 @@ impl Light {
             rule: String,
         }
         #[derive(Deserialize)]
-        struct Said {
+        struct VerdictData {
             archetype: String,
             verdict: Verdict,
         }
@@ -201,7 +201,7 @@ impl Light {
                 let (input, decision) = (String::new(), String::new());
                 DecisionPoint { archetype, rule, input, decision, confidence: Share::ONE }.into()
             }),
-            "review.verdict" => Said::deserialize(data).map(|Said { archetype, verdict }| {
+            "review.verdict" => VerdictData::deserialize(data).map(|VerdictData { archetype, verdict }| {
                 ReviewVerdict { archetype, verdict, findings: Vec::new(), same_model: false }.into()
             }),
             "phase.transition" => Transition::deserialize(data).map(|Transition { to, cycle }| {

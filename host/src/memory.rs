@@ -19,7 +19,7 @@ use archeflow_core::text::short_line;
 use serde_json::{Value, json};
 
 use crate::store::journal::{self, Journal};
-use crate::store::memory::{Debt, Error as StoreError, LESSONS_AT_MOST, Memory, Shelf};
+use crate::store::memory::{Debt, Error as StoreError, LESSONS_AT_MOST, MemoryFiles, MemoryStore};
 use crate::store::{files, names, places::Places};
 use crate::world::World;
 use crate::{clock, log};
@@ -46,14 +46,14 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
         return;
     }
     let mut lessons = Vec::new();
-    if let Ok(shelf) = Memory::at(places.memory()).read() {
+    if let Ok(shelf) = MemoryStore::at(places.memory()).read() {
         lessons.extend(shelf.lessons.values().filter_map(tellable));
         let left: Vec<u32> = shelf.debts.values().map(|debt| debt.warnings).collect();
         request.past.deferred_warnings = deferred(&left);
         request.past.resolved = newest(shelf.resolved.values());
     }
     if request.config.memory.share
-        && let Ok(shelf) = Memory::shared(state).read()
+        && let Ok(shelf) = MemoryStore::shared(state).read()
     {
         lessons.extend(shelf.lessons.values().filter_map(tellable));
     }
@@ -107,7 +107,7 @@ pub fn begun(world: &World, run: &Run) -> Vec<String> {
     if !run.policy().memory.enabled {
         return Vec::new();
     }
-    match Memory::at(world.places.memory()).read() {
+    match MemoryStore::at(world.places.memory()).read() {
         Ok(shelf) => shelf.damage().iter().map(ToString::to_string).collect(),
         Err(error) => vec![format!("what earlier runs taught can't be used: {error}")],
     }
@@ -132,7 +132,7 @@ pub fn sent<'a>(world: &World, run: &Run, archetypes: impl Iterator<Item = &'a s
         sent,
         ..Lived::default()
     };
-    match Memory::at(world.places.memory()).change(|shelf| record_injected(shelf, &lived)) {
+    match MemoryStore::at(world.places.memory()).change(|shelf| record_injected(shelf, &lived)) {
         Ok(()) => Vec::new(),
         Err(error) => vec![format!("the lessons in the agents' prompts were not recorded: {error}")],
     }
@@ -153,7 +153,7 @@ fn learn(world: &World, run: &Run) -> Result<Vec<String>, Error> {
     let path = world.places.events().join(format!("{}.jsonl", world.run_id));
     let entries = log::entries(&Journal::read(&path)?)?;
     let lived = Lived::of(&world.run_id, &clock::written(run.last), &entries);
-    let memory = Memory::at(world.places.memory());
+    let memory = MemoryStore::at(world.places.memory());
     if !lived.is_over() || (leaves_nothing(&lived) && is_blank(&memory.read()?)) {
         return Ok(Vec::new());
     }
@@ -162,7 +162,7 @@ fn learn(world: &World, run: &Run) -> Result<Vec<String>, Error> {
 }
 
 /// Learns from what a run lived through. Returns warnings.
-pub fn take_in(memory: &Memory, lived: &Lived, queue: &Path) -> Result<Vec<String>, StoreError> {
+pub fn take_in(memory: &MemoryStore, lived: &Lived, queue: &Path) -> Result<Vec<String>, StoreError> {
     memory.change(|shelf| teach(shelf, lived, queue))
 }
 
@@ -173,12 +173,12 @@ fn leaves_nothing(lived: &Lived) -> bool {
         && !lived.broken_window
 }
 
-fn is_blank(shelf: &Shelf) -> bool {
+fn is_blank(shelf: &MemoryFiles) -> bool {
     shelf.lessons.values().next().is_none() && shelf.debts.values().next().is_none()
 }
 
 /// Everything one run changes, in one step. Its own line in the audit marks it as done.
-fn teach(shelf: &mut Shelf, lived: &Lived, queue: &Path) -> Vec<String> {
+fn teach(shelf: &mut MemoryFiles, lived: &Lived, queue: &Path) -> Vec<String> {
     let before = taught_before(shelf, &lived.run_id);
     record_injected(shelf, lived);
     if before.is_none() {
@@ -201,7 +201,7 @@ fn teach(shelf: &mut Shelf, lived: &Lived, queue: &Path) -> Vec<String> {
 }
 
 /// The findings earlier ends of this run have taught; nothing when it has not taught anything yet.
-fn taught_before(shelf: &Shelf, run_id: &str) -> Option<BTreeSet<String>> {
+fn taught_before(shelf: &MemoryFiles, run_id: &str) -> Option<BTreeSet<String>> {
     let mut lines = of_run(shelf, run_id).filter(|line| line["type"] == LEARNED).peekable();
     lines.peek()?;
     let ids = lines.flat_map(|line| line["findings"].as_array().cloned().unwrap_or_default());
@@ -211,12 +211,12 @@ fn taught_before(shelf: &Shelf, run_id: &str) -> Option<BTreeSet<String>> {
 const LEARNED: &str = "learned";
 const EFFECT: &str = "effectiveness_check";
 
-fn of_run<'a>(shelf: &'a Shelf, run_id: &'a str) -> impl Iterator<Item = &'a Value> {
+fn of_run<'a>(shelf: &'a MemoryFiles, run_id: &'a str) -> impl Iterator<Item = &'a Value> {
     shelf.audit.values().filter(move |line| line["run_id"] == run_id)
 }
 
 /// A line for every agent whose prompt has lessons, once for each.
-fn record_injected(shelf: &mut Shelf, lived: &Lived) {
+fn record_injected(shelf: &mut MemoryFiles, lived: &Lived) {
     for (archetype, ids) in &lived.past.told {
         let noted = of_run(shelf, &lived.run_id)
             .any(|line| line["archetype"] == archetype.as_str() && !line["lessons_injected"].is_null());
@@ -244,7 +244,7 @@ fn record_injected(shelf: &mut Shelf, lived: &Lived) {
     }
 }
 
-fn note_effects(shelf: &mut Shelf, lived: &Lived) {
+fn note_effects(shelf: &mut MemoryFiles, lived: &Lived) {
     let told = lived.injected_lessons();
     let lessons = lived.past.lessons.iter().filter(|lesson| told.contains_key(lesson.id.as_str()));
     for effect in effects(lessons, &lived.findings, &lived.policy.memory) {
@@ -259,7 +259,7 @@ fn note_effects(shelf: &mut Shelf, lived: &Lived) {
 }
 
 /// What must not be learned again.
-fn retired(shelf: &Shelf) -> Vec<Lesson> {
+fn retired(shelf: &MemoryFiles) -> Vec<Lesson> {
     let stays_away =
         |because: Option<String>| because.and_then(|word| Archived::parse(&word)).is_some_and(retires);
     let items = shelf.archive.items().filter(|(item, _)| stays_away(item.text(BECAUSE)));
@@ -269,7 +269,7 @@ fn retired(shelf: &Shelf) -> Vec<Lesson> {
 const BECAUSE: &str = "archived_because";
 const SINCE: &str = "archived_ts";
 
-fn take_step(shelf: &mut Shelf, step: &LessonUpdate, ts: &str) {
+fn take_step(shelf: &mut MemoryFiles, step: &LessonUpdate, ts: &str) {
     let same = |lesson: &Lesson| lesson.id == step.lesson.id;
     match (step.what, step.archived) {
         (LessonChange::Created, _) => shelf.lessons.push(step.lesson.clone()),
@@ -284,11 +284,11 @@ fn take_step(shelf: &mut Shelf, step: &LessonUpdate, ts: &str) {
     }
 }
 
-fn put_away(shelf: &mut Shelf, item: crate::store::memory::Item<Lesson>, why: Archived, ts: &str) {
+fn put_away(shelf: &mut MemoryFiles, item: crate::store::memory::Item<Lesson>, why: Archived, ts: &str) {
     shelf.archive.put(item, &[(BECAUSE, why.name().into()), (SINCE, ts.into())]);
 }
 
-fn make_room(shelf: &mut Shelf, ts: &str) {
+fn make_room(shelf: &mut MemoryFiles, ts: &str) {
     let lessons: Vec<Lesson> = shelf.lessons.values().cloned().collect();
     for id in crowded_out(&lessons, LESSONS_AT_MOST) {
         if let Some(item) = shelf.lessons.take(|lesson| lesson.id == id) {
@@ -298,7 +298,7 @@ fn make_room(shelf: &mut Shelf, ts: &str) {
 }
 
 /// What is resolved once more is remembered as resolved last.
-fn remember_resolved(shelf: &mut Shelf, lived: &Lived) {
+fn remember_resolved(shelf: &mut MemoryFiles, lived: &Lived) {
     for found in &lived.resolved {
         let resolved = Resolved {
             run_id: lived.run_id.clone(),
@@ -313,7 +313,7 @@ fn remember_resolved(shelf: &mut Shelf, lived: &Lived) {
     }
 }
 
-fn note_debt(shelf: &mut Shelf, lived: &Lived) {
+fn note_debt(shelf: &mut MemoryFiles, lived: &Lived) {
     let debt = Debt { ts: lived.ts.clone(), run_id: lived.run_id.clone(), warnings: lived.warnings };
     let noted = shelf.debts.values().find(|old| old.run_id == lived.run_id).map(|old| old.warnings);
     match noted {
@@ -328,7 +328,7 @@ fn note_debt(shelf: &mut Shelf, lived: &Lived) {
 const QUEUE: &str = ".archeflow/queue.md";
 
 /// AF-146: one item in the list of things to do, once for a run.
-fn clean_up(shelf: &Shelf, lived: &Lived, queue: &Path) -> Result<(), files::Error> {
+fn clean_up(shelf: &MemoryFiles, lived: &Lived, queue: &Path) -> Result<(), files::Error> {
     if of_run(shelf, &lived.run_id).any(|line| line["cleanup"] == true) {
         return Ok(());
     }
@@ -346,7 +346,7 @@ fn clean_up(shelf: &Shelf, lived: &Lived, queue: &Path) -> Result<(), files::Err
 }
 
 fn note_taught(
-    shelf: &mut Shelf,
+    shelf: &mut MemoryFiles,
     lived: &Lived,
     steps: &[LessonUpdate],
     before: Option<BTreeSet<String>>,
@@ -387,7 +387,12 @@ pub struct Written {
 }
 
 /// Adds a lesson under a name of its own: `m-` here, `u-` among those for all repositories.
-pub fn add(memory: &Memory, letter: char, written: &Written, policy: &Policy) -> Result<Lesson, StoreError> {
+pub fn add(
+    memory: &MemoryStore,
+    letter: char,
+    written: &Written,
+    policy: &Policy,
+) -> Result<Lesson, StoreError> {
     memory.change(|shelf| {
         let lesson = Lesson {
             id: format!("{letter}-{:03}", shelf.next_number(letter)),
@@ -412,7 +417,7 @@ pub fn add(memory: &Memory, letter: char, written: &Written, policy: &Policy) ->
 }
 
 /// Archives a lesson. `None` when there is none of that name.
-pub fn forget(memory: &Memory, id: &str) -> Result<Option<Lesson>, StoreError> {
+pub fn forget(memory: &MemoryStore, id: &str) -> Result<Option<Lesson>, StoreError> {
     if !memory.folder().is_dir() {
         return Ok(None);
     }
@@ -424,7 +429,7 @@ pub fn forget(memory: &Memory, id: &str) -> Result<Option<Lesson>, StoreError> {
 }
 
 /// Takes a lesson back out of the archive, at least as strong as is needed to be in a prompt.
-pub fn restore(memory: &Memory, id: &str, policy: &Policy) -> Result<Option<Lesson>, StoreError> {
+pub fn restore(memory: &MemoryStore, id: &str, policy: &Policy) -> Result<Option<Lesson>, StoreError> {
     if !memory.folder().is_dir() {
         return Ok(None);
     }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use archeflow_core::model::Tier;
 
 use crate::backends::cli::{ALL, Client, CommandInputs, Start};
-use crate::proc::{self, Cause, Job, Limits, Sink, Watch};
+use crate::proc::{self, Cause, Job, JobLimits, Sink, Watch};
 
 /// A client that is there.
 #[derive(Debug)]
-pub struct Found {
+pub struct InstalledClient {
     pub client: &'static Client,
     pub place: PathBuf,
     /// What it says its version is, or why it can't say.
@@ -28,7 +28,7 @@ pub enum Login {
     Variable(&'static str),
 }
 
-impl Found {
+impl InstalledClient {
     /// At least as new as the one this program was tried with.
     pub fn is_tried(&self) -> bool {
         self.version.as_ref().is_ok_and(|version| *version >= self.client.tried)
@@ -64,21 +64,21 @@ impl Found {
 
 /// Who plays where nobody was named, and why.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct DefaultAgent {
     pub spec: String,
     pub why: String,
 }
 
 /// The first client that can be counted on; failing that, the first that is there. Those behind it are not looked at.
-pub fn choose(clients: impl IntoIterator<Item = impl Borrow<Found>>) -> Option<Choice> {
+pub fn choose(clients: impl IntoIterator<Item = impl Borrow<InstalledClient>>) -> Option<DefaultAgent> {
     let mut fallback = None;
     for found in clients {
         let found = found.borrow();
         let spec = found.client.name.to_owned();
         let Some(wrong) = found.wrong() else {
-            return Some(Choice { spec, why: format!("it is installed ({})", found.told()) });
+            return Some(DefaultAgent { spec, why: format!("it is installed ({})", found.told()) });
         };
-        fallback.get_or_insert_with(|| Choice {
+        fallback.get_or_insert_with(|| DefaultAgent {
             why: format!("it is the first that is installed, but {wrong}"),
             spec,
         });
@@ -90,14 +90,14 @@ pub fn choose(clients: impl IntoIterator<Item = impl Borrow<Found>>) -> Option<C
 pub fn clients<'a>(
     env: &'a [(OsString, OsString)],
     own: &'a [(OsString, OsString)],
-) -> impl Iterator<Item = Found> + 'a {
+) -> impl Iterator<Item = InstalledClient> + 'a {
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     // Those without a program are part of this one, and always there.
     let theirs = ALL.into_iter().filter(|client| !client.program.is_empty());
     theirs.filter_map(move |client| {
         let place = place(client.program, path?)?;
         let (version, start) = asked(client, &place, env, own);
-        Some(Found { client, place, version, login: login(client, own, &start) })
+        Some(InstalledClient { client, place, version, login: login(client, own, &start) })
     })
 }
 
@@ -171,7 +171,7 @@ fn version(place: &Path, env: &[(OsString, OsString)]) -> Result<[u32; 3], Strin
         stdin: Vec::new(),
         stdout: Sink::memory(),
         stderr: Sink::memory(),
-        limits: Limits { total: Duration::from_secs(20), ..Limits::default() },
+        limits: JobLimits { total: Duration::from_secs(20), ..JobLimits::default() },
         tag: format!("probe.{}", std::process::id()),
     };
     let ended = proc::run(job, &Watch::new(), &mut |_, _| {});

@@ -124,7 +124,7 @@ fn write_plain(path: &Path, text: &str) -> std::io::Result<()> {
 const PROGRESS: &str = ".archeflow/progress.md";
 
 fn list(world: &World, run: &Run) -> Result<(), files::Error> {
-    let line = index::Entry {
+    let line = index::IndexEntry {
         run_id: world.run_id.clone(),
         status: status(run).to_owned(),
         task: run.request.as_ref().map(|request| request.task.clone()).unwrap_or_default(),

@@ -14,7 +14,7 @@ use crate::backends::cli::{Client, CommandInputs, Start};
 use crate::backends::{AgentBackend, Invocation};
 use crate::client_output::ClientOutput;
 use crate::executors::client::{furnish, give_back, listen, told};
-use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
+use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
 /// All that is asked.
 const BRIEF: &str = "This is a check whether you can be reached; you are the tester. Read nothing and change nothing. \
@@ -95,7 +95,7 @@ fn bare(invocation: Invocation) -> Start {
     Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
 }
 
-fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> Ended {
+fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> JobEnd {
     let mut env = around.env.to_vec();
     env.extend(
         [("ARCHEFLOW_ROLE", "tester"), ("ARCHEFLOW_MODEL", TIER.name())].map(|(n, v)| (n.into(), v.into())),
@@ -110,17 +110,17 @@ fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> Ended 
         stdin: BRIEF.as_bytes().to_vec(),
         stdout: Sink::file(stream.to_path_buf()),
         stderr: Sink::memory(),
-        limits: Limits {
+        limits: JobLimits {
             silence: Duration::from_millis(limits.silence_ms),
             total: Duration::from_millis(limits.other_ms),
-            ..Limits::default()
+            ..JobLimits::default()
         },
         tag: format!("try.{}", std::process::id()),
     };
     proc::run(job, &Watch::new(), &mut |_, _| {})
 }
 
-fn of_client(client: &'static Client, ended: &Ended, heard: ClientOutput, around: &Around<'_>) -> Trial {
+fn of_client(client: &'static Client, ended: &JobEnd, heard: ClientOutput, around: &Around<'_>) -> Trial {
     let hitch = heard.hitch.as_ref().filter(|_| !heard.finished);
     let answer = match heard.fault.as_ref().or(hitch) {
         Some(fault) => Err((fault.kind, told(client, fault.kind, &fault.said))),
@@ -132,7 +132,7 @@ fn of_client(client: &'static Client, ended: &Ended, heard: ClientOutput, around
     Trial { answer, took: ended.duration, cost: cost.filter(|_| heard.worked), model: heard.model }
 }
 
-fn of_command(ended: &Ended, stream: &Path) -> Trial {
+fn of_command(ended: &JobEnd, stream: &Path) -> Trial {
     let said = std::fs::read(stream).unwrap_or_default();
     let answer = match ended.cause {
         Cause::Exited(0) => first_line(&String::from_utf8_lossy(&said)),
@@ -153,7 +153,7 @@ fn first_line(said: &str) -> Result<String, (Failure, String)> {
 }
 
 /// By how its process ended, with its last words.
-fn cut_short(ended: &Ended) -> (Failure, String) {
+fn cut_short(ended: &JobEnd) -> (Failure, String) {
     let words = String::from_utf8_lossy(&ended.stderr.bytes);
     let words = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
     let words =

@@ -20,10 +20,11 @@ use archeflow_host::config::approval::{self, BuiltIn};
 use archeflow_host::config::keys;
 use archeflow_host::config::kinds::KindText;
 use archeflow_host::config::personas::{self, Origin};
-use archeflow_host::config::trust::{Change, TrustError};
+use archeflow_host::config::trust::{TrustChange, TrustError};
 use archeflow_host::config::yaml::{self, Value};
 use archeflow_host::config::{
-    Faults, Flags, Inputs, Offer, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, Settings, Source, Trust, user,
+    ConfigFile, Faults, Flags, Inputs, Offer, REPOSITORY_CONFIG, REPOSITORY_HOOKS, Settings, Source, Trust,
+    user,
 };
 use tempfile::TempDir;
 
@@ -33,10 +34,10 @@ const NAMED: &str = "ci.yaml";
 /// Everything that may take part, each part empty unless said.
 #[derive(Default)]
 struct Test {
-    repository: Vec<Part>,
+    repository: Vec<ConfigFile>,
     approved: bool,
-    user: Vec<Part>,
-    file: Option<Part>,
+    user: Vec<ConfigFile>,
+    file: Option<ConfigFile>,
     flags: Flags,
 }
 
@@ -97,7 +98,7 @@ impl Test {
     }
 }
 
-fn part(path: &str, text: &str) -> Part {
+fn part(path: &str, text: &str) -> ConfigFile {
     (path.to_owned(), text.as_bytes().to_vec())
 }
 
@@ -1188,7 +1189,7 @@ fn approvals_are_replaced_shown_and_revoked() {
     let next = place.offer("repo", "workflow: fast\ntest_command: make all\nagents: {maker: 'cmd:codex'}\n");
     let before = trust.last(&next.root).unwrap();
     assert_eq!((before.at.as_str(), before.guarded.len()), ("monday", 2));
-    let change = |key: &str, before: Option<&str>, after: Option<&str>| Change {
+    let change = |key: &str, before: Option<&str>, after: Option<&str>| TrustChange {
         key: key.to_owned(),
         before: before.map(str::to_owned),
         after: after.map(str::to_owned),

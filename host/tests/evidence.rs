@@ -18,7 +18,7 @@ use archeflow_core::model::{Reproduction, Scratch};
 use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
 use archeflow_host::children;
-use archeflow_host::executors::{self, Message, Trouble};
+use archeflow_host::executors::{self, ExecutorFault, Message};
 use archeflow_host::git::{GitEnv, Repo};
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
@@ -296,7 +296,9 @@ fn r8_who_reaches_into_the_users_git_configuration_stops_everything() {
     let command = format!("printf '[core]\\n\\tfsmonitor = evil\\n' >> {}", config.display());
     let start = scene.start(reproduction(&command, &[], false), LONG);
     match scene.message(&start) {
-        Message::Trouble(Trouble::Tampered { who, .. }) => assert_eq!(who, "a reproduction of the guardian"),
+        Message::Trouble(ExecutorFault::Tampered { who, .. }) => {
+            assert_eq!(who, "a reproduction of the guardian");
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -16,7 +16,7 @@ use archeflow_core::model::{
 use archeflow_core::run::Run;
 use archeflow_host::clock;
 use archeflow_host::log;
-use archeflow_host::store::journal::{Journal, Line, Read};
+use archeflow_host::store::journal::{Journal, JournalLine, Read};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -119,7 +119,7 @@ fn written_again(text: &str) -> String {
         let mut json = Vec::new();
         entry.event.write(&mut serde_json::Serializer::new(&mut json)).unwrap();
         let json = without_later_settings(kind, data, String::from_utf8(json).unwrap());
-        let again = Line {
+        let again = JournalLine {
             ts: &clock::written(entry.at),
             ms,
             run_id,

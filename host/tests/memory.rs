@@ -13,7 +13,7 @@ use archeflow_core::event::{Past, Tracked};
 use archeflow_core::model::{Destination, Lesson, LessonKind, Memory as Policy, RunStatus, Severity};
 use archeflow_core::rules::memory::Lived;
 use archeflow_host::memory::{Written, add, forget, restore, take_in};
-use archeflow_host::store::memory::{Error, LESSONS_AT_MOST, Memory, Shelf};
+use archeflow_host::store::memory::{Error, LESSONS_AT_MOST, MemoryFiles, MemoryStore};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -21,14 +21,14 @@ const LEAK: &str = "The session token is written to the access log";
 
 struct Desk {
     temp: TempDir,
-    memory: Memory,
+    memory: MemoryStore,
 }
 
 impl Desk {
     fn new() -> Desk {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join(".archeflow")).unwrap();
-        let memory = Memory::at(temp.path().join(".archeflow/memory"));
+        let memory = MemoryStore::at(temp.path().join(".archeflow/memory"));
         Desk { temp, memory }
     }
 
@@ -53,7 +53,7 @@ impl Desk {
         self.temp.path().join(".archeflow/queue.md")
     }
 
-    fn shelf(&self) -> Shelf {
+    fn shelf(&self) -> MemoryFiles {
         self.memory.read().unwrap()
     }
 

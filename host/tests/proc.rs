@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_host::children;
 use archeflow_host::proc::{
-    self, Cause, Ended, Job, Limits, NotStarted, Sink, Stream, TAG, Watch, become_subreaper, finish_all,
+    self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Stream, TAG, Watch, become_subreaper, finish_all,
     kill_leftovers,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -26,8 +26,8 @@ const MS: Duration = Duration::from_millis(1);
 /// Longer than anything here takes on a machine that is ever so busy: reached only by what is broken.
 const LONG: Duration = Duration::from_secs(600);
 
-fn limits() -> Limits {
-    Limits { silence: LONG, total: LONG, grace: 200 * MS, drain: 200 * MS }
+fn limits() -> JobLimits {
+    JobLimits { silence: LONG, total: LONG, grace: 200 * MS, drain: 200 * MS }
 }
 
 fn job(tag: &str, script: &str) -> Job {
@@ -48,7 +48,7 @@ fn unique(tag: &str) -> String {
     format!("test-{}-{tag}/", std::process::id())
 }
 
-fn run(job: Job) -> Ended {
+fn run(job: Job) -> JobEnd {
     proc::run(job, &Watch::new(), &mut |_, _| {})
 }
 
@@ -490,7 +490,7 @@ fn m_c1_what_cannot_start_says_why() {
 }
 
 /// Runs a script and does something to its watch as soon as it says `ready`.
-fn interrupt(tag: &str, script: &str, grace: Duration, act: impl Fn(&Watch) + Send + 'static) -> Ended {
+fn interrupt(tag: &str, script: &str, grace: Duration, act: impl Fn(&Watch) + Send + 'static) -> JobEnd {
     let watch = Watch::new();
     let (tell, told) = mpsc::channel();
     let other = watch.clone();

@@ -4,7 +4,7 @@
 
 use archeflow_core::model::{DOMAINS, ExitWhen, LENSES, Phase, Sight, Workflow};
 use archeflow_host::config::bundle::{self, Bundle};
-use archeflow_host::config::{Faults, Flags, Inputs, Offer, Part, Settings};
+use archeflow_host::config::{ConfigFile, Faults, Flags, Inputs, Offer, Settings};
 use tempfile::TempDir;
 
 const TEAM: &str = "name: night\nplan: [explorer, creator]\ndo: [maker]\ncheck: [guardian, sage]\n";
@@ -21,16 +21,16 @@ const POET: &str = "---\nname: poet\nrole: reviewer\nphase: check\ntier: cheap\n
 const WARDEN: &str =
     "---\nname: warden\nrole: gatekeeper\nphase: check\nsummary: Both.\ncombines: guardian, poet\n---\n";
 
-fn part(path: &str, text: &str) -> Part {
+fn part(path: &str, text: &str) -> ConfigFile {
     (path.to_owned(), text.as_bytes().to_vec())
 }
 
-fn resolve(files: &[Part], approved: bool, flags: &Flags) -> Result<Settings, Faults> {
+fn resolve(files: &[ConfigFile], approved: bool, flags: &Flags) -> Result<Settings, Faults> {
     Settings::resolve(&Inputs { repository: files, approved, user: &[], file: None, flags })
 }
 
 fn approved(files: &[(&str, &str)]) -> Result<Settings, Faults> {
-    let files: Vec<Part> = files.iter().map(|(path, text)| part(path, text)).collect();
+    let files: Vec<ConfigFile> = files.iter().map(|(path, text)| part(path, text)).collect();
     resolve(&files, true, &Flags::default())
 }
 

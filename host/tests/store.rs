@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use archeflow_host::store::journal::{Error, Journal, LONGEST, Line, Opened, Text, Why};
+use archeflow_host::store::journal::{Error, Journal, JournalLine, LONGEST, LineFault, Opened, Text};
 use archeflow_host::store::lock::{self, Lock};
 use archeflow_host::store::places::{Env, Places};
 use archeflow_host::store::{files, index, names};
@@ -70,7 +70,7 @@ fn add(journal: &mut Journal, data: &str) -> Result<(), Error> {
 fn add_as(journal: &mut Journal, run_id: &str, data: &str) -> Result<(), Error> {
     let seq = journal.next_seq();
     let parent = if seq == 1 { vec![] } else { vec![seq - 1, 1] };
-    let line = Line {
+    let line = JournalLine {
         ts: "2026-04-08T10:00:00Z",
         ms: Some(7),
         run_id,
@@ -102,7 +102,7 @@ fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Both doors must name the same damage, and neither may touch the file.
-fn damage(bytes: &[u8]) -> (u64, u64, Why) {
+fn damage(bytes: &[u8]) -> (u64, u64, LineFault) {
     let desk = Desk::with(bytes);
     let opened = desk.open().expect_err("damage must be noticed");
     assert!(desk.read().is_err());
@@ -147,7 +147,7 @@ fn i3_a_batch_is_chained() {
     let desk = Desk::new();
     let mut journal = Journal::create(desk.dir(), RUN).unwrap();
     let data = raw("{}");
-    let line = |seq| Line {
+    let line = |seq| JournalLine {
         ts: "2026-04-08T10:00:00Z",
         ms: Some(7),
         run_id: RUN,
@@ -323,30 +323,31 @@ fn mb3_rows_of_damage() {
     let nul = [vec![0; 200], b"\n".to_vec()].concat();
     let start = |n: usize| l[..n].iter().map(Vec::len).sum::<usize>() as u64;
 
-    let rows: Vec<(&str, Vec<&[u8]>, u64, Why)> = vec![
-        ("swapped", vec![&l[0], &l[2], &l[1], &l[3]], 2, Why::Seq { expected: 2, found: 3 }),
-        ("missing", vec![&l[0], &l[1], &l[3]], 3, Why::Seq { expected: 3, found: 4 }),
-        ("missing first", vec![&l[1], &l[2]], 1, Why::Seq { expected: 1, found: 2 }),
-        ("old line again", vec![&l[0], &l[1], &l[2], &l[1]], 4, Why::Seq { expected: 4, found: 2 }),
-        ("NUL block", vec![&l[0], &nul, &l[1]], 2, Why::Nul),
-        ("wrong run", vec![&other[0]], 1, Why::OtherRun("other".to_owned())),
-        ("wrong run later", vec![&l[0], &other[1]], 2, Why::OtherRun("other".to_owned())),
-        ("twice the journal", vec![&bytes, &bytes], 7, Why::Seq { expected: 7, found: 1 }),
-        ("two journals", vec![&l[0], &l[1], &other[0]], 3, Why::OtherRun("other".to_owned())),
-        ("not JSON", vec![&l[0], b"hello\n", &l[1]], 2, Why::NotARecord),
-        ("blank line", vec![&l[0], b"\n", &l[1]], 2, Why::NotARecord),
-        ("two blank lines at the end", vec![&l[0], b"\n", b"\n"], 2, Why::NotARecord),
-        ("byte order mark", vec![b"\xef\xbb\xbf", &l[0], &l[1]], 1, Why::NotJson(String::new())),
-        ("torn, then more", vec![&l[0], &l[1][..30], b"\n", &l[2]], 2, Why::NotARecord),
-        ("torn, then glued", vec![&l[0], &l[1][..30], &l[2], &l[3]], 2, Why::NotARecord),
-        ("lost line break", vec![&l[0], &l[1][..l[1].len() - 1], &l[2]], 2, Why::Glued),
-        ("garbage after the last", vec![&l[0], &l[1][..l[1].len() - 1], b"x\n"], 2, Why::Glued),
+    let rows: Vec<(&str, Vec<&[u8]>, u64, LineFault)> = vec![
+        ("swapped", vec![&l[0], &l[2], &l[1], &l[3]], 2, LineFault::Seq { expected: 2, found: 3 }),
+        ("missing", vec![&l[0], &l[1], &l[3]], 3, LineFault::Seq { expected: 3, found: 4 }),
+        ("missing first", vec![&l[1], &l[2]], 1, LineFault::Seq { expected: 1, found: 2 }),
+        ("old line again", vec![&l[0], &l[1], &l[2], &l[1]], 4, LineFault::Seq { expected: 4, found: 2 }),
+        ("NUL block", vec![&l[0], &nul, &l[1]], 2, LineFault::Nul),
+        ("wrong run", vec![&other[0]], 1, LineFault::OtherRun("other".to_owned())),
+        ("wrong run later", vec![&l[0], &other[1]], 2, LineFault::OtherRun("other".to_owned())),
+        ("twice the journal", vec![&bytes, &bytes], 7, LineFault::Seq { expected: 7, found: 1 }),
+        ("two journals", vec![&l[0], &l[1], &other[0]], 3, LineFault::OtherRun("other".to_owned())),
+        ("not JSON", vec![&l[0], b"hello\n", &l[1]], 2, LineFault::NotARecord),
+        ("blank line", vec![&l[0], b"\n", &l[1]], 2, LineFault::NotARecord),
+        ("two blank lines at the end", vec![&l[0], b"\n", b"\n"], 2, LineFault::NotARecord),
+        ("byte order mark", vec![b"\xef\xbb\xbf", &l[0], &l[1]], 1, LineFault::NotJson(String::new())),
+        ("torn, then more", vec![&l[0], &l[1][..30], b"\n", &l[2]], 2, LineFault::NotARecord),
+        ("torn, then glued", vec![&l[0], &l[1][..30], &l[2], &l[3]], 2, LineFault::NotARecord),
+        ("lost line break", vec![&l[0], &l[1][..l[1].len() - 1], &l[2]], 2, LineFault::Glued),
+        ("garbage after the last", vec![&l[0], &l[1][..l[1].len() - 1], b"x\n"], 2, LineFault::Glued),
     ];
     for (name, parts, line, why) in rows {
         let (at, byte, found) = damage(&parts.concat());
         assert_eq!(at, line, "{name}");
         // What exactly is wrong with broken bytes may be said in several ways.
-        let vague = |why: &Why| matches!(why, Why::NotARecord | Why::Crc | Why::NotJson(_));
+        let vague =
+            |why: &LineFault| matches!(why, LineFault::NotARecord | LineFault::Crc | LineFault::NotJson(_));
         assert!(found == why || (vague(&found) && vague(&why)), "{name}: {found:?}");
         if name != "twice the journal" && line == 2 {
             assert_eq!(byte, start(1), "{name}");
@@ -365,11 +366,11 @@ fn i3_a_rewritten_past_is_noticed() {
     let real = sample(3);
     let lines = split(&real);
     let (line, _, why) = damage(&[forged, lines[1].clone(), lines[2].clone()].concat());
-    assert_eq!((line, why), (2, Why::Prev));
+    assert_eq!((line, why), (2, LineFault::Prev));
     // The same as a conflicting duplicate (M-B4).
     let mut conflict = split(&real);
     conflict.insert(1, desk.bytes());
-    assert_eq!(damage(&conflict.concat()).2, Why::Seq { expected: 2, found: 1 });
+    assert_eq!(damage(&conflict.concat()).2, LineFault::Seq { expected: 2, found: 1 });
 }
 
 /// M-B4: the same bytes twice are one record; noted, and the journal goes on.
@@ -397,7 +398,7 @@ fn ms24_forged_records_inside_strings_stay_strings() {
     let text = desk.read().unwrap();
     assert_eq!(text.len(), 1);
     assert_eq!(text.get(0).unwrap().data, data);
-    let line = Line {
+    let line = JournalLine {
         ts: "2026-04-08T10:00:00Z",
         ms: Some(7),
         run_id: RUN,
@@ -436,10 +437,10 @@ fn foreign_layout_is_read_and_continued() {
     // The seal is required all the same, and a sealed line that is no record is not taken for a torn one.
     for wrong in ["\"seq\": -2", "\"seq\": 2.0", "\"seq\": 2, \"seq\": 2"] {
         let bad = [first.clone(), seal(&body.replace("\"seq\": 2", wrong)).into_bytes()].concat();
-        assert!(matches!(damage(&bad).2, Why::NotJson(_)), "{wrong}");
+        assert!(matches!(damage(&bad).2, LineFault::NotJson(_)), "{wrong}");
     }
     let unsealed = format!("{body}}}\n{body}}}\n");
-    assert_eq!(damage(&[first, unsealed.into_bytes()].concat()).2, Why::NotARecord);
+    assert_eq!(damage(&[first, unsealed.into_bytes()].concat()).2, LineFault::NotARecord);
 }
 
 #[test]
@@ -453,7 +454,7 @@ fn r17_lines_are_read_up_to_a_megabyte() {
         format!("{body},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes()))
     };
     assert_eq!(Desk::with(line(1_000_000).as_bytes()).open().unwrap().lines.len(), 1);
-    assert_eq!(damage(line(1 << 20).as_bytes()).2, Why::TooLong);
+    assert_eq!(damage(line(1 << 20).as_bytes()).2, LineFault::TooLong);
 }
 
 /// A journal large enough to be checked on several threads gives the same answers, wherever the flaw lies.
@@ -463,8 +464,8 @@ fn i3_large_journals_are_judged_alike() {
     let mut journal = Journal::create(desk.dir(), RUN).unwrap();
     let data = raw(&format!(r#"{{"x":"{}"}}"#, "y".repeat(700)));
     for batch in 0..10 {
-        let lines: Vec<Line<'_>> = (1..=600)
-            .map(|n| Line {
+        let lines: Vec<JournalLine<'_>> = (1..=600)
+            .map(|n| JournalLine {
                 ts: "2026-04-08T10:00:00Z",
                 ms: Some(7),
                 run_id: RUN,
@@ -946,7 +947,7 @@ fn a_reader_sees_old_or_new() {
 fn index_last_line_of_a_run_wins() {
     let desk = Desk::new();
     assert_eq!(index::read(desk.dir()).unwrap(), index::Index::default());
-    let entry = |run: &str, status: &str| index::Entry {
+    let entry = |run: &str, status: &str| index::IndexEntry {
         run_id: run.to_owned(),
         status: status.to_owned(),
         task: "line\nbreak".to_owned(),
@@ -973,8 +974,8 @@ fn measure() {
     let mut journal = Journal::create(desk.dir(), RUN).unwrap();
     let data = raw(&format!(r#"{{"archetype":"maker","summary":"{}"}}"#, "s".repeat(98)));
     for batch in 0..100 {
-        let lines: Vec<Line<'_>> = (1..=10_000)
-            .map(|n| Line {
+        let lines: Vec<JournalLine<'_>> = (1..=10_000)
+            .map(|n| JournalLine {
                 ts: "2026-04-08T10:00:00Z",
                 ms: Some(7),
                 run_id: RUN,

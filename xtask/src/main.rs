@@ -40,7 +40,7 @@ usage: cargo xtask <command>
   clients                        fetches the clients that tests drive for real into target/clients
   pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
   docs                           writes the generated tables of docs: the settings in configuration.md
-  tidy [waiting]                 the rules of the house that no compiler checks; waiting: those that fail nothing yet
+  tidy                           the rules of the house that no compiler checks
   bench [<name>...]              the goals of the program, measured on a release build
 ";
 
@@ -57,7 +57,6 @@ fn main() -> ExitCode {
         ["clients"] => clients::run(&root()),
         ["docs"] => docs::write(&root()),
         ["tidy"] => tidy::run(&root()),
-        ["tidy", "waiting"] => tidy::waiting(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),
         ["__noop-agent", folder] => bench::play(folder),

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Place, Session};
+use super::{CommonArgs, Session};
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopArgs {
@@ -86,7 +86,7 @@ pub(crate) struct LoopLook {
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -120,7 +120,7 @@ pub(crate) struct LoopSay {
 #[derive(Debug, Args)]
 pub(crate) struct LoopPlace {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args, Clone)]
@@ -140,7 +140,7 @@ pub(crate) struct LoopSession {
     #[arg(long)]
     pub(crate) tui: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 impl LoopSession {
@@ -162,7 +162,7 @@ impl LoopCommand {
         }
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &CommonArgs {
         match self {
             LoopCommand::Status(args) => &args.place,
             LoopCommand::Metrics(args) => &args.place,

@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use super::{Place, Session};
+use super::{CommonArgs, Session};
 
 #[derive(Debug, Args)]
 pub(crate) struct SteerArgs {
     /// Run id
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::Place;
+use super::CommonArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
@@ -30,7 +30,7 @@ pub(crate) struct MemoryList {
     #[arg(long)]
     pub(crate) archived: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub(crate) struct MemoryAdd {
     #[arg(long, value_name = "ID", conflicts_with_all = ["text", "shared", "archetype", "tags"])]
     pub(crate) from_archive: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) struct MemoryOne {
     /// Lesson id, e.g. m-003
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -73,11 +73,11 @@ pub(crate) struct MemoryWhy {
     /// Run id
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: CommonArgs,
 }
 
 impl MemoryCommand {
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &CommonArgs {
         match self {
             MemoryCommand::List(args) => &args.place,
             MemoryCommand::Add(args) => &args.place,

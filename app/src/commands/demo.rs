@@ -7,7 +7,7 @@ use archeflow_host::children;
 use archeflow_host::config::Flags;
 use archeflow_host::open::{Project, RunRequest};
 
-use crate::args::{DemoArgs, Place, Session};
+use crate::args::{CommonArgs, DemoArgs, Session};
 use crate::commands::ground;
 use crate::commands::session::drive;
 use crate::failure::Failure;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
         auto_merge: true,
         unattended: true,
         tui: args.tui,
-        place: Place { repo: Some(shop.clone()), config: None, json: args.json },
+        place: CommonArgs { repo: Some(shop.clone()), config: None, json: args.json },
     };
     let output = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);

@@ -4,13 +4,13 @@ use archeflow_core::event::RunDiscarded;
 use archeflow_core::model::{Reason, RunStatus};
 use archeflow_host::git::{Repo, workspace};
 
-use crate::args::Known;
+use crate::args::RunIdArgs;
 use crate::commands::known::open;
 use crate::commands::session::drive;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 
-pub(crate) fn run(args: &Known) -> Result<CommandOutput, Failure> {
+pub(crate) fn run(args: &RunIdArgs) -> Result<CommandOutput, Failure> {
     let driver = open(&args.id, &args.session)?;
     let branch = driver.run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
     let branch = format!("refs/heads/{branch}");

@@ -6,7 +6,7 @@ use archeflow_host::backends::{AgentBackend, forms};
 use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
 use archeflow_host::platform::{caveats, files};
-use archeflow_host::probe::{self, Choice, Found};
+use archeflow_host::probe::{self, DefaultAgent, InstalledClient};
 use archeflow_host::trial::{self, Around, Trial};
 use archeflow_host::world::{allowed_env, client_env};
 use archeflow_host::{open, proc};
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     let known: Vec<&str> = forms().into_iter().map(|(form, _)| form).collect();
     check("agents", Ok(format!("this version drives {}", known.join(", "))));
     let (env, own) = (allowed_env(std::env::vars_os(), &[]), client_env(std::env::vars_os()));
-    let found: Vec<Found> = probe::clients(&env, &own).collect();
+    let found: Vec<InstalledClient> = probe::clients(&env, &own).collect();
     let agents: Vec<Check> = found.iter().map(row).collect();
     let chosen = probe::choose(&found);
     if let Some(choice) = &chosen {
@@ -126,14 +126,14 @@ fn object(check: &Check) -> serde_json::Value {
     serde_json::json!({"check": check.what, "ok": check.ok, "said": check.said})
 }
 
-fn row(found: &Found) -> Check {
+fn row(found: &InstalledClient) -> Check {
     let (told, wrong) = (found.told(), found.wrong());
     let said = wrong.as_ref().map_or_else(|| told.clone(), |wrong| format!("{told}: {wrong}"));
     Check { what: found.client.name, ok: wrong.is_none(), said }
 }
 
 /// Asks an agent something. Only ever because somebody said so.
-fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&Choice>) -> Result<(String, Trial), Failure> {
+fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&DefaultAgent>) -> Result<(String, Trial), Failure> {
     let house = house(&args.place, None, false)?;
     let none =
         || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use archeflow_host::config::bundle::{self, Bundle, quoted};
-use archeflow_host::config::{self, Part};
+use archeflow_host::config::{self, ConfigFile};
 use archeflow_host::open::Project;
 use archeflow_host::store::files;
 
@@ -189,12 +189,12 @@ fn wanted(args: &InitArgs, bundles: Option<&Path>) -> Result<Bundle, Failure> {
     })
 }
 
-fn write_all(house: &Project, laid_out: &[Part]) -> Result<(), Failure> {
+fn write_all(house: &Project, laid_out: &[ConfigFile]) -> Result<(), Failure> {
     house.places.make()?;
     Ok(bundle::lay_down(house.places.root(), laid_out)?)
 }
 
-fn described(args: &InitArgs, bundle: &Bundle, laid_out: &[Part]) -> CommandOutput {
+fn described(args: &InitArgs, bundle: &Bundle, laid_out: &[ConfigFile]) -> CommandOutput {
     let content = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if args.place.json {
         let files: serde_json::Map<String, serde_json::Value> =

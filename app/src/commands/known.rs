@@ -18,8 +18,8 @@ use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.session.place, None, false)?;
-    if steer::is_driven(&project, &args.id) {
-        return steer::resume(&project, &args.id, args.session.place.json);
+    if let Some(output) = steer::resume(&project, &args.id, args.session.place.json)? {
+        return Ok(output);
     }
     let driver = open_in(project, &args.id, &args.session)?;
     let reopens_at = driver.run.complete.as_ref().and_then(|complete| complete.reopens_at);
@@ -86,8 +86,8 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     let project = house(&args.session.place, None, false)?;
-    if steer::is_driven(&project, &args.id) {
-        return steer::answer(&project, &args.id, &args.text, args.session.place.json);
+    if let Some(output) = steer::answer(&project, &args.id, &args.text, args.session.place.json)? {
+        return Ok(output);
     }
     let driver = open_in(project, &args.id, &args.session)?;
     let Some((start_seq, _)) = driver.run.question() else {

@@ -12,7 +12,7 @@ use archeflow_host::store::{index, journal::Journal, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
-use crate::args::{ListArgs, Place, StatusArgs};
+use crate::args::{CommonArgs, ListArgs, StatusArgs};
 use crate::commands::{ground, house};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -27,7 +27,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
     let runs = runs.split_off(skip);
     if args.place.json {
         let missing: Vec<String> = around.missing.iter().map(|path| path.display().to_string()).collect();
-        let runs: Vec<Value> = runs.iter().map(Seen::json).collect();
+        let runs: Vec<Value> = runs.iter().map(ListedRun::json).collect();
         return Ok(CommandOutput::json(json!({ "runs": runs, "missing_repositories": missing })));
     }
     let mut out = String::new();
@@ -90,9 +90,9 @@ struct Around {
 }
 
 /// A run of some repository, as its index tells it.
-struct Seen {
+struct ListedRun {
     root: PathBuf,
-    entry: index::Entry,
+    entry: index::IndexEntry,
     at: u64,
     /// It has not ended and nobody drives it.
     interrupted: bool,
@@ -100,12 +100,12 @@ struct Seen {
 
 /// A run that is under way or waits, folded.
 struct Active {
-    seen: Seen,
+    seen: ListedRun,
     item: InboxItem,
 }
 
 /// The repository around us, if there is one, and the others if they are wanted.
-fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
+fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
     let ground = ground()?;
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     let here = match Project::open(ground.clone(), &dir, None, false) {
@@ -131,10 +131,11 @@ fn look_around(place: &Place, others: bool) -> Result<Around, Failure> {
 
 impl Around {
     /// Every run, by the time of its last news.
-    fn runs(&self, all: bool) -> Vec<Seen> {
+    fn runs(&self, all: bool) -> Vec<ListedRun> {
         let here = self.here.as_ref().map(|house| house.places.root().to_owned());
         let others = self.elsewhere.iter().filter(|_| all).cloned();
-        let mut runs: Vec<Seen> = here.into_iter().chain(others).flat_map(|root| runs_of(&root)).collect();
+        let mut runs: Vec<ListedRun> =
+            here.into_iter().chain(others).flat_map(|root| runs_of(&root)).collect();
         runs.sort_by_key(|seen| seen.at);
         runs
     }
@@ -165,18 +166,18 @@ fn latest_of(house: &Project) -> Option<String> {
 const MOST: usize = 50;
 
 /// What can't be read is not listed: the place may be somebody else's by now.
-fn runs_of(root: &Path) -> Vec<Seen> {
+fn runs_of(root: &Path) -> Vec<ListedRun> {
     let events = root.join(".archeflow/events");
     let known = index::read(&events).unwrap_or_default();
     let seen = known.runs.into_iter().map(|entry| {
         let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
-        Seen { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted }
+        ListedRun { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted }
     });
     seen.collect()
 }
 
 /// The run with what to do about it, unless there is nothing.
-fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
+fn active(seen: ListedRun, here: Option<&Path>) -> Option<Active> {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
     let item = InboxItem::of(InboxRun {
@@ -189,7 +190,7 @@ fn active(seen: Seen, here: Option<&Path>) -> Option<Active> {
     Some(Active { seen, item })
 }
 
-impl Seen {
+impl ListedRun {
     fn status(&self) -> &str {
         if self.interrupted { "interrupted" } else { &self.entry.status }
     }
@@ -224,15 +225,16 @@ impl Active {
 }
 
 /// On a terminal as wide as it is, with times as people say them; elsewhere in full, for other programs.
-fn table(out: &mut String, runs: &[Seen], all: bool) {
+fn table(out: &mut String, runs: &[ListedRun], all: bool) {
     let (paint, wide) = (Paint::for_stdout(), stdout_width());
-    let widest =
-        |text: fn(&Seen) -> usize, title: &str| runs.iter().map(text).max().unwrap_or(0).max(title.len());
+    let widest = |text: fn(&ListedRun) -> usize, title: &str| {
+        runs.iter().map(text).max().unwrap_or(0).max(title.len())
+    };
     let repository = if all { widest(|seen| seen.name().chars().count(), "REPOSITORY") + 2 } else { 0 };
     let run = widest(|seen| safe_line(&seen.entry.run_id).chars().count(), "RUN");
     let status = widest(|seen| seen.status().len(), "STATUS");
     let now = clock::now();
-    let when = |seen: &Seen| if wide.is_some() { ago(now, seen.at) } else { safe_line(&seen.entry.ts) };
+    let when = |seen: &ListedRun| if wide.is_some() { ago(now, seen.at) } else { safe_line(&seen.entry.ts) };
     let last = runs.iter().map(|seen| when(seen).chars().count()).max().unwrap_or(0).max(4);
     let room = wide.map_or(60, |wide| wide.saturating_sub(repository + run + status + last + 6));
     let heading = format!(

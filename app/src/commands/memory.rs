@@ -6,10 +6,10 @@ use archeflow_core::text::short_line;
 use archeflow_host::config::{Flags, personas};
 use archeflow_host::memory::{self, Written};
 use archeflow_host::open::Project;
-use archeflow_host::store::memory::{Error, Item, Memory, Shelf};
+use archeflow_host::store::memory::{Error, Item, MemoryFiles, MemoryStore};
 use serde_json::{Value, json};
 
-use crate::args::{MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy, Place};
+use crate::args::{CommonArgs, MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy};
 use crate::commands::{house, list};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -28,8 +28,8 @@ pub(crate) fn run(command: &MemoryCommand) -> Result<CommandOutput, Failure> {
 /// The lessons of this repository and those the user keeps for all of them.
 struct Room {
     house: Project,
-    here: Memory,
-    shared: Memory,
+    here: MemoryStore,
+    shared: MemoryStore,
 }
 
 /// Names of lessons for all repositories begin with this letter.
@@ -37,25 +37,25 @@ const SHARED: char = 'u';
 const OURS: char = 'm';
 
 impl Room {
-    fn open(place: &Place) -> Result<Room, Failure> {
+    fn open(place: &CommonArgs) -> Result<Room, Failure> {
         let house = house(place, None, false)?;
-        let here = Memory::at(house.places.memory());
-        let shared = Memory::shared(&house.state);
+        let here = MemoryStore::at(house.places.memory());
+        let shared = MemoryStore::shared(&house.state);
         Ok(Room { house, here, shared })
     }
 
-    fn policy(&self, place: &Place) -> Result<Policy, Failure> {
+    fn policy(&self, place: &CommonArgs) -> Result<Policy, Failure> {
         Ok(self.house.settings(&Flags::default(), place.config.as_deref())?.policy().memory)
     }
 
     /// Where a lesson of this name lies.
-    fn of(&self, id: &str) -> &Memory {
+    fn of(&self, id: &str) -> &MemoryStore {
         if id.starts_with(SHARED) { &self.shared } else { &self.here }
     }
 
-    fn shelves(&self) -> Result<[Shelf; 2], Failure> {
+    fn shelves(&self) -> Result<[MemoryFiles; 2], Failure> {
         let shelves = [self.here.read()?, self.shared.read()?];
-        for damage in shelves.iter().flat_map(Shelf::damage) {
+        for damage in shelves.iter().flat_map(MemoryFiles::damage) {
             tell!("warning: {}", safe_line(&damage.to_string()));
         }
         Ok(shelves)

@@ -32,7 +32,7 @@ use std::path::Path;
 
 use archeflow_host::open::{ProcessEnv, Project};
 
-use crate::args::{Cli, Command, ConfigCommand, Place};
+use crate::args::{Cli, Command, CommonArgs, ConfigCommand};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::tui::terminal;
@@ -94,7 +94,11 @@ pub(crate) fn ground() -> Result<ProcessEnv, Failure> {
 }
 
 /// The repository a command is about.
-pub(crate) fn house(place: &Place, branch: Option<&str>, needs_target: bool) -> Result<Project, Failure> {
+pub(crate) fn house(
+    place: &CommonArgs,
+    branch: Option<&str>,
+    needs_target: bool,
+) -> Result<Project, Failure> {
     let ground = ground()?;
     let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
     Ok(Project::open(ground, Path::new(&dir), branch, needs_target)?)

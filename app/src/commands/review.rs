@@ -6,7 +6,7 @@ use std::path::Path;
 use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
 use archeflow_core::review::{self, Reviewed};
 use archeflow_host::config::Flags;
-use archeflow_host::drive::Ended;
+use archeflow_host::drive::DriveEnd;
 use archeflow_host::git::subject::{self, ReviewTarget};
 use archeflow_host::log;
 use archeflow_host::open::{Project, RunRequest};
@@ -47,8 +47,8 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
     let ended = go(&mut driver, "review", &session, false, opened.before, opened.after)?;
     let run_id = driver.world.run_id.clone();
     let outcome = match ended {
-        Ended::Outcome(outcome) => outcome,
-        Ended::Signal(signal) => return Ok(CommandOutput::done().with_code(stopped(&run_id, signal))),
+        DriveEnd::Outcome(outcome) => outcome,
+        DriveEnd::Signal(signal) => return Ok(CommandOutput::done().with_code(stopped(&run_id, signal))),
     };
     let run = driver.run.clone();
     drop(driver);

@@ -3,7 +3,7 @@
 use archeflow_core::model::{Agents, Phase};
 use archeflow_host::config::Flags;
 use archeflow_host::open::{self, RunRequest};
-use archeflow_host::probe::Choice;
+use archeflow_host::probe::DefaultAgent;
 
 use crate::args::RunArgs;
 use crate::commands::house;
@@ -71,7 +71,7 @@ fn notice_agent(house: &open::Project, agents: &Agents) {
     }
 }
 
-pub(crate) fn notice_choice(choice: &Choice) {
+pub(crate) fn notice_choice(choice: &DefaultAgent) {
     let (who, why) = (&choice.spec, safe_line(&choice.why));
     tell!("note: no agent was named; {who} plays all archetypes: {why} (--agent says otherwise)");
 }

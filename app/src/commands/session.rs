@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use archeflow_core::event::{Report, RunResumed};
 use archeflow_host::control::{self, Server};
-use archeflow_host::drive::{Driver, Ended, Face};
+use archeflow_host::drive::{DriveEnd, Driver, Face};
 use archeflow_host::executors::Message;
 use archeflow_host::open;
 use archeflow_host::proc;
@@ -47,11 +47,11 @@ pub(crate) fn drive(
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (code, outcome, signal) = match &ended {
-        Ended::Outcome(outcome) => {
+        DriveEnd::Outcome(outcome) => {
             summary::print(&run_id, &driver.run, outcome, took);
             (outcome.exit_code(), Some(outcome), None)
         }
-        Ended::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
+        DriveEnd::Signal(signal) => (stopped(&run_id, *signal), None, Some(*signal)),
     };
     let output = match session.place.json {
         true => CommandOutput::json(summary::json(&root, &run_id, &driver.run, outcome, code, signal)),
@@ -68,7 +68,7 @@ pub(crate) fn go(
     auto_merge: bool,
     before: Vec<Report>,
     after: Vec<Report>,
-) -> Result<Ended, Failure> {
+) -> Result<DriveEnd, Failure> {
     proc::become_subreaper();
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);

@@ -47,25 +47,46 @@ pub(crate) fn stop(args: &SteerArgs) -> Result<CommandOutput, Failure> {
 }
 
 /// Whether the run is driven by a living process.
-pub(super) fn is_driven(project: &Project, id: &str) -> bool {
+fn is_driven(project: &Project, id: &str) -> bool {
     Journal::driver(&project.places.events(), id).is_some()
 }
 
-pub(super) fn answer(project: &Project, id: &str, text: &str, json: bool) -> Result<CommandOutput, Failure> {
-    send(project, id, &Request::Answer { text: text.to_owned(), question: None })?;
-    done(
-        project,
-        id,
-        Came::Answered,
-        &format!("{id} is answered; the process that drives it continues"),
-        json,
-    )
+/// Answers through the process that drives the run; `None` where there is none to ask.
+pub(super) fn answer(
+    project: &Project,
+    id: &str,
+    text: &str,
+    json: bool,
+) -> Result<Option<CommandOutput>, Failure> {
+    let request = Request::Answer { text: text.to_owned(), question: None };
+    let said = format!("{id} is answered; the process that drives it continues");
+    through_driver(project, id, &request, Came::Answered, &said, json)
 }
 
-/// Ends the pause of a run that another process drives.
-pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
-    send(project, id, &Request::Resume)?;
-    done(project, id, Came::Resumed, &format!("{id} is resumed; the process that drives it continues"), json)
+/// Ends the pause of a run that another process drives; `None` where there is none to ask.
+pub(super) fn resume(project: &Project, id: &str, json: bool) -> Result<Option<CommandOutput>, Failure> {
+    let said = format!("{id} is resumed; the process that drives it continues");
+    through_driver(project, id, &Request::Resume, Came::Resumed, &said, json)
+}
+
+/// A process that was killed may hold its lock a little longer than its socket: it is not there to ask, and opening
+/// the run waits for the lock.
+fn through_driver(
+    project: &Project,
+    id: &str,
+    request: &Request,
+    came: Came,
+    said: &str,
+    json: bool,
+) -> Result<Option<CommandOutput>, Failure> {
+    if !is_driven(project, id) {
+        return Ok(None);
+    }
+    match send(project, id, request) {
+        Ok(_) => done(project, id, came, said, json).map(Some),
+        Err(failure) if failure.reason == NOT_THERE => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// One request to the process that drives the run.
@@ -73,7 +94,7 @@ pub(super) fn send(project: &Project, id: &str, request: &Request) -> Result<Val
     list::known(project, id)?;
     let hint = format!("See where it is: archeflow status {id}");
     let Some(holder) = Journal::driver(&project.places.events(), id) else {
-        return Err(Failure::usage(format!("no process drives {id}"), hint));
+        return Err(Failure { reason: NOT_THERE, ..Failure::usage(format!("no process drives {id}"), hint) });
     };
     let path = control::socket(&project.state, runtime().as_deref(), &project.places.events(), id)
         .map_err(|error| unreachable(&error.to_string()))?;
@@ -81,15 +102,18 @@ pub(super) fn send(project: &Project, id: &str, request: &Request) -> Result<Val
         client::Error::Refused { message, .. } => {
             Failure::new(21, "refused", format!("{id}: {message} (the run is driven by {holder})"), hint)
         }
-        error @ (client::Error::Unreachable(_)
-        | client::Error::OtherUser
-        | client::Error::NoReply(_)
-        | client::Error::Garbled) => unreachable(&error.to_string()),
+        error @ (client::Error::Unreachable(_) | client::Error::NoReply(_)) => {
+            Failure { reason: NOT_THERE, ..unreachable(&error.to_string()) }
+        }
+        error @ (client::Error::OtherUser | client::Error::Garbled) => unreachable(&error.to_string()),
     })
 }
 
+/// The reason of a failure to reach the process that drives a run.
+const NOT_THERE: &str = "held";
+
 fn unreachable(message: &str) -> Failure {
-    Failure::new(21, "held", message, "Wait until it ends, or press Ctrl-C where it runs.")
+    Failure::new(21, "refused", message, "Wait until it ends, or press Ctrl-C where it runs.")
 }
 
 /// What a request came to.

@@ -3,7 +3,7 @@
 //! [`PreEscaped`].
 
 use archeflow_core::model::Severity;
-use archeflow_core::projections::story::{Choice, Cost, Life, State, Story};
+use archeflow_core::projections::story::{Cost, Life, State, Story, StoryDecision};
 use archeflow_core::text::{revealed, short_line, short_text};
 use archeflow_core::view::{self, Tone, capital};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -401,7 +401,7 @@ fn questions(story: &Story) -> Markup {
 
 fn decisions(story: &Story) -> Markup {
     let (first, left_out, last) = split(&story.decisions, most::DECISIONS);
-    let all: Vec<&Choice> = first.iter().chain(last).collect();
+    let all: Vec<&StoryDecision> = first.iter().chain(last).collect();
     let before = |n: usize| n.checked_sub(1).and_then(|n| all.get(n)).map_or(0, |choice| choice.cycle);
     html! {
         div.wide {
@@ -423,7 +423,7 @@ fn decisions(story: &Story) -> Markup {
     }
 }
 
-fn decision(choice: &Choice) -> Markup {
+fn decision(choice: &StoryDecision) -> Markup {
     html! {
         tr {
             td.n.seq { (choice.seq) }

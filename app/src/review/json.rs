@@ -1,7 +1,7 @@
 //! For programs: everything, in a shape that is promised (`docs/schemas/review.schema.json`).
 
 use archeflow_core::model::{Severity, Verdict};
-use archeflow_core::review::{Frame, Known, Listed, Reviewer};
+use archeflow_core::review::{Frame, KnownFinding, Listed, Reviewer};
 use serde_json::{Value, json};
 
 use super::{Sheet, words};
@@ -105,7 +105,7 @@ fn finding(found: &Listed, frame: Option<&Frame>) -> Value {
     })
 }
 
-fn known(known: &Known) -> Value {
+fn known(known: &KnownFinding) -> Value {
     json!({
         "fingerprint": known.fingerprint,
         "rule": known.rule,

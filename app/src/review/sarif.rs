@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::model::{PROGRAM, Severity, Verdict};
-use archeflow_core::review::{Frame, Known, Listed, Reviewer, Since, Standing};
+use archeflow_core::review::{Frame, KnownFinding, Listed, Reviewer, Since, Standing};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -72,14 +72,14 @@ struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     version_control_provenance: Option<Value>,
     column_kind: &'static str,
-    results: Vec<Found>,
+    results: Vec<SarifResult>,
     properties: Value,
 }
 
 /// A result. There may be thousands, so that they are no trees of values.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct SarifResult {
     rule_id: String,
     rule_index: usize,
     level: &'static str,
@@ -101,12 +101,12 @@ struct Text {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Location {
-    physical_location: Place,
+    physical_location: PhysicalLocation,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Place {
+struct PhysicalLocation {
     artifact_location: Artifact,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<Region>,
@@ -199,10 +199,10 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut Filed) -> Found {
+fn result(sheet: &Sheet<'_>, found: &Listed, frame: Option<&Frame>, filed: &mut Filed) -> SarifResult {
     let (rule_id, rule_index) = filed.index(found);
     let fingerprint = log_line(&found.fingerprint, 100);
-    Found {
+    SarifResult {
         rule_id,
         rule_index,
         level: level(found.severity),
@@ -226,20 +226,20 @@ fn message(found: &Listed) -> String {
     words::message(found).replace("](", "] (")
 }
 
-fn place(found: &Listed, frame: Option<&Frame>) -> Place {
+fn place(found: &Listed, frame: Option<&Frame>) -> PhysicalLocation {
     let Some(uri) = Some(address(&found.file)).filter(|uri| !uri.is_empty() && found.file.len() <= LONGEST)
     else {
         let artifact_location = Artifact { uri: NOWHERE.to_owned(), uri_base_id: ROOT };
-        return Place { artifact_location, region: None, context_region: None };
+        return PhysicalLocation { artifact_location, region: None, context_region: None };
     };
     let artifact_location = Artifact { uri, uri_base_id: ROOT };
     if found.line == 0 {
-        return Place { artifact_location, region: None, context_region: None };
+        return PhysicalLocation { artifact_location, region: None, context_region: None };
     }
     let snippet = frame.and_then(|frame| cited(found, frame)).map(|text| Text { text });
     let region = Region { start_line: found.line, end_line: None, snippet };
     let around = frame.filter(|frame| frame.first > 0 && !frame.lines.is_empty());
-    Place { artifact_location, region: Some(region), context_region: around.map(context) }
+    PhysicalLocation { artifact_location, region: Some(region), context_region: around.map(context) }
 }
 
 fn context(frame: &Frame) -> Region {
@@ -363,7 +363,7 @@ fn reviewer(reviewer: &Reviewer) -> Value {
     })
 }
 
-fn resolved(known: &Known) -> Value {
+fn resolved(known: &KnownFinding) -> Value {
     json!({
         "fingerprint": log_line(&known.fingerprint, 100), "rule": log_line(&known.rule, 100),
         "file": log_line(&known.file, most::SENTENCE), "text": log_line(&known.description, most::SENTENCE),

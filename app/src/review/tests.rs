@@ -11,7 +11,9 @@ use archeflow_core::model::{
     Money, Outcome, Reason, ReproductionResult, ReviewPart, RunStatus, Severity, Subject, SubjectKind,
     Verdict,
 };
-use archeflow_core::review::{Frame, Known, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried};
+use archeflow_core::review::{
+    Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried,
+};
 use serde_json::Value;
 
 use super::schema::faults;
@@ -200,7 +202,7 @@ fn whole() -> Reviewed {
             missing,
         ],
         findings: findings(),
-        resolved: vec![Known {
+        resolved: vec![KnownFinding {
             fingerprint: "c".repeat(32),
             rule: "testing".to_owned(),
             file: "src/db.rs".to_owned(),

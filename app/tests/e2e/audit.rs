@@ -250,20 +250,25 @@ pub(crate) fn terminal(outcome: &Outcome) -> Vec<String> {
 
 /// I5: nobody of this run is left.
 pub(crate) fn orphans(journal: &[Value]) -> Vec<String> {
+    let begun = std::time::Instant::now();
+    loop {
+        let alive = left_now(journal);
+        if alive.is_empty() || begun.elapsed() > std::time::Duration::from_secs(60) {
+            return alive;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// The same at this moment, without waiting for anybody to end.
+pub(crate) fn left_now(journal: &[Value]) -> Vec<String> {
     let tags: Vec<String> = journal
         .iter()
         .filter(|line| line["type"] == "session.start")
         .filter_map(|line| line["data"]["tag"].as_str())
         .map(|tag| format!("ARCHEFLOW_TAG={tag}."))
         .collect();
-    let begun = std::time::Instant::now();
-    loop {
-        let alive: Vec<String> = tagged(&tags);
-        if alive.is_empty() || begun.elapsed() > std::time::Duration::from_secs(60) {
-            return alive.into_iter().map(|who| format!("I5: {who} is still there")).collect();
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    tagged(&tags).into_iter().map(|who| format!("I5: {who} is still there")).collect()
 }
 
 fn tagged(tags: &[String]) -> Vec<String> {

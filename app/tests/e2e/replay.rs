@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Entry, Event, Report};
-use archeflow_core::projections::replay::whatif::{Change, refold};
+use archeflow_core::projections::replay::whatif::{PolicyChange, refold};
 use archeflow_core::projections::replay::{compare, timeline};
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
@@ -17,7 +17,7 @@ use crate::harness::{Test, review};
 pub(crate) fn differs_unchanged(journal: &Path) -> Option<String> {
     let entries = log::entries(&Journal::read(journal).ok()?).ok()?;
     let Event::Report(Report::RunStart(start)) = &entries.first()?.event else { return None };
-    let same = refold(&entries, &Change { start: (**start).clone(), auto_merge: None });
+    let same = refold(&entries, &PolicyChange { start: (**start).clone(), auto_merge: None });
     let first = same.differences.first()?;
     Some(format!("AF-180: folded again, {} differs at {first:?}", journal.display()))
 }

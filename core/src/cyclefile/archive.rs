@@ -63,7 +63,7 @@ pub fn with_summary(text: &str, ending: Ending, blockers: &[String]) -> String {
 
 /// What is done when a cycle succeeds (PJ-58).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ArchiveStep {
     Approval,
     Landing,
     Snapshot,
@@ -72,8 +72,14 @@ pub enum Step {
 }
 
 /// The next step, given those that are done; nothing where one was left out or all are done.
-pub fn in_order(done: &[Step]) -> Option<Step> {
-    const ALL: [Step; 5] = [Step::Approval, Step::Landing, Step::Snapshot, Step::Notice, Step::Clearing];
+pub fn in_order(done: &[ArchiveStep]) -> Option<ArchiveStep> {
+    const ALL: [ArchiveStep; 5] = [
+        ArchiveStep::Approval,
+        ArchiveStep::Landing,
+        ArchiveStep::Snapshot,
+        ArchiveStep::Notice,
+        ArchiveStep::Clearing,
+    ];
     let begun = ALL.get(..done.len())?;
     (begun == done).then(|| ALL.get(done.len()).copied()).flatten()
 }

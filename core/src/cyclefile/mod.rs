@@ -4,12 +4,12 @@
 //! no reader of Markdown shows. Each mark carries a digest of everything before it, so that the file itself tells where
 //! its past was edited (PJ-32). What stands behind the last mark is not sealed yet: it is somebody else's, and read.
 //!
-//! Anybody can compute a digest. So the host also compares the last one with its journal ([`Past::seal`]) and, where it
+//! Anybody can compute a digest. So the host also compares the last one with its journal ([`CycleFileParts::seal`]) and, where it
 //! kept the bytes, asks [`grown`]. Deliberately absent: files, and what a block means (see [`crate::read::signal`]).
 
 mod archive;
 
-pub use archive::{Ending, Step, in_order, name, next_number, with_summary};
+pub use archive::{ArchiveStep, Ending, in_order, name, next_number, with_summary};
 
 use crate::digest::sha256;
 use crate::model::Speaker;
@@ -22,8 +22,8 @@ const SEAL: usize = 32;
 
 /// A file, part by part, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Past {
-    pub parts: Vec<Part>,
+pub struct CycleFileParts {
+    pub parts: Vec<CycleFilePart>,
     /// The digest of the last mark; the beginning's where there is none.
     pub seal: String,
     /// How many blocks of ours there are.
@@ -34,7 +34,7 @@ pub struct Past {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum CycleFilePart {
     /// Between two blocks of ours: a person's, or another tool's.
     Theirs {
         line: usize,
@@ -66,7 +66,7 @@ impl std::fmt::Display for Edited {
 }
 
 /// Reads a file and checks its past.
-pub fn parse(text: &str) -> Result<Past, Edited> {
+pub fn parse(text: &str) -> Result<CycleFileParts, Edited> {
     let mut reader = Reader::new();
     let mut start = 0;
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -81,7 +81,7 @@ pub fn parse(text: &str) -> Result<Past, Edited> {
 }
 
 /// The file with a block of ours at its end. What was there stays as it is, byte for byte.
-pub fn append(text: &str, past: &Past, speaker: Speaker, body: &str) -> String {
+pub fn append(text: &str, past: &CycleFileParts, speaker: Speaker, body: &str) -> String {
     let number = past.blocks + 1;
     let line_end = if past.fresh.is_empty() || past.fresh.ends_with('\n') { "" } else { "\n" };
     let theirs = format!("{}{line_end}", past.fresh);
@@ -154,7 +154,7 @@ fn edited(first: usize, last: usize, what: impl Into<String>) -> Edited {
 }
 
 struct Reader {
-    past: Past,
+    past: CycleFileParts,
     /// Where the part at hand begins, in bytes and in lines.
     from: usize,
     line: usize,
@@ -163,7 +163,7 @@ struct Reader {
 
 impl Reader {
     fn new() -> Reader {
-        let past = Past { seal: seal(BEGINNING, &[]), ..Past::default() };
+        let past = CycleFileParts { seal: seal(BEGINNING, &[]), ..CycleFileParts::default() };
         Reader { past, from: 0, line: 1, open: None }
     }
 
@@ -190,7 +190,7 @@ impl Reader {
             return Err(edited(self.line, at, format!("the text before block {number} was edited")));
         }
         if !text.is_empty() {
-            self.past.parts.push(Part::Theirs { line: self.line, text: text.to_owned() });
+            self.past.parts.push(CycleFilePart::Theirs { line: self.line, text: text.to_owned() });
         }
         self.past.seal = expected;
         self.open = Some(block);
@@ -206,13 +206,13 @@ impl Reader {
             let what = format!("block {number}, of the {}, was edited", speaker.name());
             return Err(edited(self.line, at, what));
         }
-        self.past.parts.push(Part::Ours { line: self.line, speaker, text: text.to_owned() });
+        self.past.parts.push(CycleFilePart::Ours { line: self.line, speaker, text: text.to_owned() });
         self.past.seal = expected;
         self.past.blocks = number;
         Ok(())
     }
 
-    fn finish(mut self, text: &str) -> Result<Past, Edited> {
+    fn finish(mut self, text: &str) -> Result<CycleFileParts, Edited> {
         let rest = text.get(self.from..).unwrap_or("");
         if let Some((number, speaker)) = self.open {
             let what = format!("block {number}, of the {}, has no end", speaker.name());

@@ -37,16 +37,29 @@ pub fn decide(run: &Run) -> Vec<Conclusion> {
     if run.paused.is_some() && !may_be_ordered_while_paused(&conclusions) { vec![] } else { conclusions }
 }
 
-/// A paused run still draws conclusions, such as a verdict or a break, but orders nothing. The only exception is the
-/// rest of a landing whose target branch has already moved: its tests, and the revert if they fail. Until then the
-/// branch holds a merge that nobody has tested.
+/// A paused run still draws conclusions, such as a verdict or a break, but orders nothing, with two exceptions:
+///
+/// - the rest of a landing whose target branch has already moved: its tests, and the revert if they fail. Until then
+///   the branch holds a merge that nobody has tested.
+/// - the hook of a run that ends: a run whose person has left does not wait for one to end its pause.
 ///
 /// A batch with an order in it waits as a whole: the same one follows once the run is resumed.
 fn may_be_ordered_while_paused(conclusions: &[Conclusion]) -> bool {
     conclusions.iter().all(|conclusion| match conclusion {
         Conclusion::Decision(_) => true,
         Conclusion::Order(Order::TestsStart(tests)) => tests.post_merge,
-        Conclusion::Order(order) => matches!(order, Order::RevertIntent(_)),
+        Conclusion::Order(Order::HookStart(hook)) => hook.point == HookPoint::RunComplete,
+        Conclusion::Order(Order::RevertIntent(_)) => true,
+        Conclusion::Order(
+            Order::AgentStart(_)
+            | Order::EvidenceStart(_)
+            | Order::LoopAppend(_)
+            | Order::BatteryStart(_)
+            | Order::LoopArchive(_)
+            | Order::MergeStart(_)
+            | Order::MergeIntent(_)
+            | Order::QuestionAsked(_),
+        ) => false,
     })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn send(
 ) -> Conclusion {
     let policy = run.policy();
     let name = seat.archetype.as_str();
-    let Told { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
+    let Assignment { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
     let own =
         run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
     let total_ms = match (seat.role, purpose) {
@@ -49,7 +49,7 @@ pub(super) fn send(
     .into()
 }
 
-struct Told {
+struct Assignment {
     purpose: Purpose,
     note: String,
     earlier: Option<Artifact>,
@@ -58,8 +58,8 @@ struct Told {
 
 /// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138). The
 /// conversation goes on only for the correction itself: a failed one starts over.
-fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
-    let fresh = |purpose, note| Told { purpose, note, earlier: None, resumes: None };
+fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Assignment {
+    let fresh = |purpose, note| Assignment { purpose, note, earlier: None, resumes: None };
     let Some(shadowed) = cycle.shadowed.get(name) else { return fresh(purpose, note) };
     let earlier = || Some(shadowed.answered.artifact.clone());
     let (anew, earlier, session) = match shadowed.action {
@@ -69,9 +69,9 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Told {
         }
     };
     match purpose {
-        Purpose::Work => Told { purpose: anew, note: shadowed.note.clone(), earlier, resumes: session },
+        Purpose::Work => Assignment { purpose: anew, note: shadowed.note.clone(), earlier, resumes: session },
         Purpose::Retry => {
-            Told { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier, resumes: None }
+            Assignment { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier, resumes: None }
         }
         Purpose::Correct | Purpose::Replace | Purpose::Tests | Purpose::Research | Purpose::Fix => {
             fresh(purpose, note)

@@ -10,13 +10,13 @@ use crate::rules::agent_loop::battery::{Battery, Check, objections};
 use crate::rules::agent_loop::limits::{Scope, scope};
 use crate::rules::agent_loop::turn::{self, TurnFacts};
 use crate::rules::agent_loop::{goal, risk, states};
-use crate::run::{AgentLoop, Answered, Owed, Run, Said, is_yes};
+use crate::run::{AgentLoop, Answered, Owed, PersonMessage, Run, is_yes};
 use crate::text::one_line;
 
 use super::agent_loop::{plan_risk, turn_to};
 
 /// What a person's words mean is a matter of what they were asked.
-pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Conclusion {
+pub(super) fn persons_turn(run: &Run, agent_loop: &AgentLoop, said: &PersonMessage) -> Conclusion {
     let state = agent_loop.place.state;
     let to_an_agent = state.whose().filter(|whose| *whose != Speaker::Human);
     let meant = match (said.word, to_an_agent) {
@@ -64,7 +64,7 @@ fn refusal(state: LoopState, heard: TurnEvent) -> String {
 }
 
 /// A block from the file, or free words.
-fn read_words(run: &Run, agent_loop: &AgentLoop, said: &Said) -> Result<TurnEvent, String> {
+fn read_words(run: &Run, agent_loop: &AgentLoop, said: &PersonMessage) -> Result<TurnEvent, String> {
     let state = agent_loop.place.state;
     if state == LoopState::Idle {
         let vague = goal::is_vague(&agent_loop.goal, &run.policy().looping);

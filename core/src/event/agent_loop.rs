@@ -17,7 +17,7 @@ pub struct LoopOpened {
     pub cycle_id: String,
     /// The cycle file, relative to the repository.
     pub path: String,
-    /// The seal of the file's past ([`crate::cyclefile::Past::seal`]) and how many of our blocks it has.
+    /// The seal of the file's past ([`crate::cyclefile::CycleFileParts::seal`]) and how many of our blocks it has.
     pub seal: String,
     #[serde(default)]
     pub blocks: u32,
@@ -93,7 +93,7 @@ pub struct LoopAppend {
     pub speaker: Speaker,
     /// The number this block gets, counted from 1; whoever finds it there already has appended it.
     pub number: u32,
-    /// The seal the file must have before ([`crate::cyclefile::Past::seal`]).
+    /// The seal the file must have before ([`crate::cyclefile::CycleFileParts::seal`]).
     pub seal: String,
     /// An agent's answer, as it stands in the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

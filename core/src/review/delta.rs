@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::PROGRAM;
 use crate::rules::convergence::keywords;
 
-use super::{Known, Listed, Reviewed, Since, Standing};
+use super::{KnownFinding, Listed, Reviewed, Since, Standing};
 
 /// Half of the rarer words have to be shared where only words are left to go by.
 const ALIKE_PERCENT: usize = 50;
 
 /// Says of every finding whether it is new, and which of those before are gone.
-pub fn compare(reviewed: &mut Reviewed, earlier: &[Known]) {
+pub fn compare(reviewed: &mut Reviewed, earlier: &[KnownFinding]) {
     reviewed.compared = true;
     let mut open: BTreeSet<usize> = (0..earlier.len()).collect();
     pair(reviewed, earlier, &mut open, |found| found.fingerprint.clone(), |old| old.fingerprint.clone());
@@ -39,10 +39,10 @@ pub fn compare(reviewed: &mut Reviewed, earlier: &[Known]) {
 /// By a key that both have. An empty one is none.
 fn pair(
     reviewed: &mut Reviewed,
-    earlier: &[Known],
+    earlier: &[KnownFinding],
     open: &mut BTreeSet<usize>,
     key_now: impl Fn(&Listed) -> String,
-    key_then: impl Fn(&Known) -> String,
+    key_then: impl Fn(&KnownFinding) -> String,
 ) {
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for at in open.iter().rev() {
@@ -58,9 +58,9 @@ fn pair(
 }
 
 /// What is left is compared word by word, as long as it is not a flood.
-fn pair_by_words(reviewed: &mut Reviewed, earlier: &[Known], open: &mut BTreeSet<usize>) {
+fn pair_by_words(reviewed: &mut Reviewed, earlier: &[KnownFinding], open: &mut BTreeSet<usize>) {
     const FLOOD: usize = 400;
-    type Words<'a> = (usize, &'a Known, BTreeSet<String>);
+    type Words<'a> = (usize, &'a KnownFinding, BTreeSet<String>);
     let left: Vec<usize> = open.iter().copied().take(FLOOD).collect();
     let mut known: Vec<Words<'_>> = left
         .into_iter()
@@ -83,12 +83,12 @@ fn pair_by_words(reviewed: &mut Reviewed, earlier: &[Known], open: &mut BTreeSet
     }
 }
 
-fn since(old: Option<&Known>) -> Since {
+fn since(old: Option<&KnownFinding>) -> Since {
     if old.is_some_and(|old| old.resolved) { Since::Regressed } else { Since::Persistent }
 }
 
 /// Nobody who did not look can say that something is gone: one of those who raised it has seen all parts.
-fn was_looked_for(reviewed: &Reviewed, old: &Known) -> bool {
+fn was_looked_for(reviewed: &Reviewed, old: &KnownFinding) -> bool {
     let whole = u32::try_from(reviewed.parts.len()).is_ok_and(|parts| reviewed.parts_done >= parts);
     let looked = |name: &String| {
         let mut those = reviewed.reviewers.iter().filter(|one| one.missed == 0);
@@ -98,12 +98,12 @@ fn was_looked_for(reviewed: &Reviewed, old: &Known) -> bool {
 }
 
 /// What the next review of this subject has to look for: what counts now, and what was resolved.
-pub fn remember(reviewed: &Reviewed, earlier: &[Known]) -> Vec<Known> {
-    let mut known: Vec<Known> = reviewed
+pub fn remember(reviewed: &Reviewed, earlier: &[KnownFinding]) -> Vec<KnownFinding> {
+    let mut known: Vec<KnownFinding> = reviewed
         .findings
         .iter()
         .filter(|found| matches!(found.standing, Standing::Yes | Standing::Accepted(_)))
-        .map(|found| Known {
+        .map(|found| KnownFinding {
             fingerprint: found.fingerprint.clone(),
             rule: found.rule.clone(),
             file: found.file.clone(),
@@ -118,13 +118,13 @@ pub fn remember(reviewed: &Reviewed, earlier: &[Known]) -> Vec<Known> {
     let now: BTreeSet<&str> = reviewed.findings.iter().map(|found| found.fingerprint.as_str()).collect();
     let gone: BTreeSet<&str> = reviewed.resolved.iter().map(|old| old.fingerprint.as_str()).collect();
     // One that was looked for, is not gone and is not here under its old name has a new one.
-    let renamed = |old: &Known| {
+    let renamed = |old: &KnownFinding| {
         !old.resolved && !gone.contains(old.fingerprint.as_str()) && was_looked_for(reviewed, old)
     };
     let kept = earlier.iter().filter(|old| !now.contains(old.fingerprint.as_str()) && !renamed(old));
     known.extend(kept.map(|old| {
         let resolved = old.resolved || gone.contains(old.fingerprint.as_str());
-        Known { resolved, ..old.clone() }
+        KnownFinding { resolved, ..old.clone() }
     }));
     known.sort();
     known.dedup();

@@ -36,7 +36,7 @@ pub struct Reviewed {
     /// Confirmed ones first, then by severity, what does not count behind, what was refuted last.
     pub findings: Vec<Listed>,
     /// What an earlier review of the same subject saw and this one no longer does.
-    pub resolved: Vec<Known>,
+    pub resolved: Vec<KnownFinding>,
     /// There was an earlier review to compare with.
     pub compared: bool,
     /// `None` while it is under way.
@@ -160,7 +160,7 @@ impl Since {
 
 /// A finding as the next review of the same subject will look for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownFinding {
     pub fingerprint: String,
     pub rule: String,
     pub file: String,

@@ -33,7 +33,7 @@ pub struct AgentLoop {
     /// The last line a turn was written about.
     pub taken: Seq,
     /// What a person said that no turn is about yet.
-    pub said: Option<Said>,
+    pub said: Option<PersonMessage>,
     pub plan: Option<Plan>,
     /// What the Planner asked last.
     pub questions: Vec<String>,
@@ -76,7 +76,7 @@ pub struct AgentLoop {
 
 /// A person's words, however they came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct PersonMessage {
     pub line: Seq,
     pub word: Option<Word>,
     pub spoken: Option<Box<TurnSignal>>,
@@ -210,7 +210,7 @@ impl Run {
         if approves {
             let text = "archeflow merge".to_owned();
             agent_loop.said =
-                Some(Said { line, word: Some(Word::Approve), spoken: None, text, in_file: false });
+                Some(PersonMessage { line, word: Some(Word::Approve), spoken: None, text, in_file: false });
             self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
         }
         if !self.loop_is_over() {
@@ -248,7 +248,7 @@ impl Run {
         {
             agent_loop.heard.clone_from(&heard.digest);
         }
-        let said = Said {
+        let said = PersonMessage {
             line,
             word: heard.word,
             spoken: heard.spoken.clone(),
@@ -260,12 +260,12 @@ impl Run {
 
     /// The answer to a question of a loop, in free words.
     pub(super) fn hear_answer(&mut self, line: Seq, question: &QuestionAsked, text: &str) {
-        let said = Said { line, word: None, spoken: None, text: text.to_owned(), in_file: false };
+        let said = PersonMessage { line, word: None, spoken: None, text: text.to_owned(), in_file: false };
         let question = Order::from(question.clone());
         self.take_words(Some(&question), said);
     }
 
-    fn take_words(&mut self, question: Option<&Order>, said: Said) {
+    fn take_words(&mut self, question: Option<&Order>, said: PersonMessage) {
         self.reopen();
         let stops = said.word == Some(Word::Stop) || (said.word.is_none() && is_stop(&said.text));
         if stops {
@@ -286,7 +286,7 @@ impl Run {
             agent_loop.goal = format!("{}\n{}", agent_loop.goal, said.text).trim().to_owned();
         }
         let word = if stops { Some(Word::Stop) } else { said.word };
-        agent_loop.said = Some(Said { word, ..said });
+        agent_loop.said = Some(PersonMessage { word, ..said });
     }
 
     /// Everybody who is out is forgotten; what moves a branch or writes a file is waited for.
@@ -321,7 +321,7 @@ impl Run {
         agent_loop.not_alone();
         if is_stop(&appended.theirs) {
             let (word, text) = (Some(Word::Stop), appended.theirs.clone());
-            self.take_words(None, Said { line, word, spoken: None, text, in_file: true });
+            self.take_words(None, PersonMessage { line, word, spoken: None, text, in_file: true });
         } else {
             agent_loop.note(Some(Speaker::Human), number, bounded(&appended.theirs));
         }
@@ -449,7 +449,7 @@ impl Run {
     }
 
     /// Words that mean nothing here. An agent has to answer anew; what a person says to an agent is told to it.
-    fn apply_unheard(&mut self, turn: &LoopTurn, said: Option<&Said>, name: Option<String>) {
+    fn apply_unheard(&mut self, turn: &LoopTurn, said: Option<&PersonMessage>, name: Option<String>) {
         let number = self.number();
         let Some(agent_loop) = &mut self.agent_loop else { return };
         match turn.by {
@@ -514,7 +514,7 @@ impl AgentLoop {
 fn owed(
     agent_loop: &AgentLoop,
     turn: &LoopTurn,
-    said: Option<&Said>,
+    said: Option<&PersonMessage>,
     artifact: Option<&Artifact>,
 ) -> Option<Owed> {
     let speaker = turn.by?;

@@ -24,7 +24,7 @@ use crate::persona;
 use causes::{Causes, agent_of};
 
 pub use accounts::{Accounts, Author, Breaker};
-pub use agent_loop::{AgentLoop, Note, Owed, Plan, Said};
+pub use agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};

@@ -24,9 +24,11 @@ pub(crate) fn audit(log: &[Entry]) -> Kept {
     Ok(())
 }
 
-/// The target branch has moved: what it holds now is tested, and taken back if the tests fail.
-fn finishes_a_landing(order: &Event) -> bool {
+/// The target branch has moved: what it holds now is tested, and taken back if the tests fail. And a run that ends has
+/// its last hook.
+fn finishes(order: &Event) -> bool {
     match order {
+        Event::Order(Order::HookStart(hook)) => hook.point == HookPoint::RunComplete,
         Event::Order(Order::TestsStart(tests)) => tests.post_merge,
         Event::Order(Order::RevertIntent(_)) => true,
         _ => false,
@@ -174,7 +176,7 @@ impl<'a> Auditor<'a> {
             }
             Verb::Decided => self.decided(entry),
             Verb::Ordered => {
-                holds(!self.paused || finishes_a_landing(&entry.event), "nothing is ordered while paused")?;
+                holds(!self.paused || finishes(&entry.event), "nothing is ordered while paused")?;
                 self.ordered(entry)?;
                 self.orders.insert(entry.seq, &entry.event);
                 self.open.insert(entry.seq, &entry.event);

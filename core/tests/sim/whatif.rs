@@ -3,7 +3,7 @@
 
 use archeflow_core::event::{Decision, Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Severity, Workflow, ZeroPolicy};
-use archeflow_core::projections::replay::whatif::{Change, End, WhatIf, refold};
+use archeflow_core::projections::replay::whatif::{End, PolicyChange, WhatIf, refold};
 use archeflow_core::projections::replay::{rulebook, timeline};
 use archeflow_core::run::Run;
 
@@ -23,7 +23,7 @@ fn started(log: &[Entry]) -> RunStart {
 fn what_if(log: &[Entry], change: impl FnOnce(&mut RunStart)) -> WhatIf {
     let mut start = started(log);
     change(&mut start);
-    refold(log, &Change { start, auto_merge: None })
+    refold(log, &PolicyChange { start, auto_merge: None })
 }
 
 /// Every seed calmly, in any order, and with crashes; and a loop of each.

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::cyclefile::{self, Edited, Part, Past};
+use archeflow_core::cyclefile::{self, CycleFilePart, CycleFileParts, Edited};
 use archeflow_core::model::Speaker;
 
 use crate::platform::files::{self as os, OFlags};
@@ -45,15 +45,15 @@ pub enum Error {
 
 /// The file as it was at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct CycleFileState {
     pub text: String,
-    pub past: Past,
+    pub past: CycleFileParts,
 }
 
-impl Default for Seen {
+impl Default for CycleFileState {
     /// An empty file.
     fn default() -> Self {
-        Seen { text: String::new(), past: cyclefile::parse("").unwrap_or_default() }
+        CycleFileState { text: String::new(), past: cyclefile::parse("").unwrap_or_default() }
     }
 }
 
@@ -78,7 +78,7 @@ impl CycleFile {
     }
 
     /// Reads it and checks its past. A file that is not there is empty.
-    pub fn look(&self) -> Result<Seen, Error> {
+    pub fn look(&self) -> Result<CycleFileState, Error> {
         seen(self.bytes()?)
     }
 
@@ -89,7 +89,7 @@ impl CycleFile {
 
     /// Adds a block of ours behind whatever stands there. `expected` is the last seal of the journal. A block that
     /// stands there already, from before a crash, is not added twice. Gives the file as it is now.
-    pub fn append(&self, expected: &str, speaker: Speaker, body: &str) -> Result<Seen, Error> {
+    pub fn append(&self, expected: &str, speaker: Speaker, body: &str) -> Result<CycleFileState, Error> {
         let _lock = self.lock()?;
         for _ in 0..TRIES {
             let bytes = self.bytes()?;
@@ -173,10 +173,11 @@ impl CycleFile {
     }
 }
 
-impl Seen {
+impl CycleFileState {
     /// What somebody else wrote right before our last block. `heard` is the digest of as much of it as was heard before.
     pub fn unheard(&self, heard: &str) -> &str {
-        let [.., Part::Theirs { text, .. }, Part::Ours { .. }] = self.past.parts.as_slice() else {
+        let [.., CycleFilePart::Theirs { text, .. }, CycleFilePart::Ours { .. }] = self.past.parts.as_slice()
+        else {
             return "";
         };
         let mut hasher = files::Digest::default();
@@ -197,11 +198,11 @@ impl Seen {
 
 /// The seal of a file that nobody has written into.
 pub fn unwritten() -> String {
-    Seen::default().past.seal
+    CycleFileState::default().past.seal
 }
 
 /// Whether the past is the one the journal knows.
-pub fn continues(now: &Seen, expected: &str) -> Result<(), Error> {
+pub fn continues(now: &CycleFileState, expected: &str) -> Result<(), Error> {
     if now.past.seal == expected {
         return Ok(());
     }
@@ -213,19 +214,19 @@ pub fn continues(now: &Seen, expected: &str) -> Result<(), Error> {
     Err(Error::Edited(Edited { first: 1, last, what }))
 }
 
-fn seen(bytes: Vec<u8>) -> Result<Seen, Error> {
+fn seen(bytes: Vec<u8>) -> Result<CycleFileState, Error> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = error.as_bytes().get(..valid).unwrap_or_default();
         Error::NotText { line: before.iter().filter(|byte| **byte == b'\n').count() + 1 }
     })?;
     let past = cyclefile::parse(&text).map_err(Error::Edited)?;
-    Ok(Seen { text, past })
+    Ok(CycleFileState { text, past })
 }
 
 /// Whether the last block is this one, on top of the past that was expected.
-fn is_there(now: &Seen, expected: &str, speaker: Speaker, body: &str) -> bool {
-    let Some(Part::Ours { speaker: who, text, line }) = now.past.parts.last() else { return false };
+fn is_there(now: &CycleFileState, expected: &str, speaker: Speaker, body: &str) -> bool {
+    let Some(CycleFilePart::Ours { speaker: who, text, line }) = now.past.parts.last() else { return false };
     let before: String = now.text.split_inclusive('\n').take(line.saturating_sub(2)).collect();
     *who == speaker
         && *text == cyclefile::harmless(body)

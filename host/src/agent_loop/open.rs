@@ -11,7 +11,7 @@ use archeflow_core::read::signal;
 use archeflow_core::rules::agent_loop::goal;
 use archeflow_core::run::{LOOP, Run};
 
-use super::cycle::{self, CycleFile, PATH, Seen};
+use super::cycle::{self, CycleFile, CycleFileState, PATH};
 use super::{archive, diet};
 use crate::git::{self, runner};
 use crate::open::{self, OpenedRun, Project, RunName, RunRequest};
@@ -158,9 +158,9 @@ fn project(requested: &LoopRequest, root: &Path) -> Result<String, Error> {
 
 /// PJ-01: the file is clear, or has only what a person wrote for this goal. One that is cleared first is as good as
 /// empty.
-fn ready(file: &CycleFile, clear: bool) -> Result<Seen, Error> {
+fn ready(file: &CycleFile, clear: bool) -> Result<CycleFileState, Error> {
     if clear {
-        return Ok(Seen::default());
+        return Ok(CycleFileState::default());
     }
     let seen = file.look()?;
     match seen.past.blocks {
@@ -186,7 +186,7 @@ pub fn put_away(file: &CycleFile) -> Result<Option<String>, cycle::Error> {
     Ok(Some(kept))
 }
 
-fn goal_of(requested: &LoopRequest, seen: &Seen) -> Result<Goal, Error> {
+fn goal_of(requested: &LoopRequest, seen: &CycleFileState) -> Result<Goal, Error> {
     let typed = requested.wanted.task.trim();
     if !typed.is_empty() {
         return Ok(Goal { text: typed.to_owned(), in_file: false });

@@ -13,9 +13,9 @@ use archeflow_core::settings::SettingValue;
 use super::keys::{self, KeyMatch};
 use super::kinds::{self, KindText};
 use super::layers::{Flags, Inputs, Settings};
-use super::shelf::{Kind, in_repository};
-use super::yaml::{self, Entry, MOST_BYTES, Value};
-use super::{Fault, Faults, Part, REPOSITORY_ARCHETYPES, REPOSITORY_CONFIG, REPOSITORY_HOOKS, shown};
+use super::shelf::{ShelfKind, in_repository};
+use super::yaml::{self, MOST_BYTES, Value, YamlEntry};
+use super::{ConfigFile, Fault, Faults, REPOSITORY_ARCHETYPES, REPOSITORY_CONFIG, REPOSITORY_HOOKS, shown};
 
 const MANIFEST: &str = "bundle.yaml";
 const VERSION: &str = "1";
@@ -29,15 +29,15 @@ pub struct Bundle {
     /// Values for `config.yaml`, by dotted key.
     pub values: BTreeMap<String, SettingValue>,
     /// Further files, with their paths from the repository's root; `config.yaml` among them where there is one.
-    pub files: Vec<Part>,
+    pub files: Vec<ConfigFile>,
     /// Files the project has to have.
     pub requires: Vec<String>,
 }
 
 /// Name, what it is for, and the values it sets (BX-19).
-type Known = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+type BuiltInBundle = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-const BUILT_IN: [Known; 5] = [
+const BUILT_IN: [BuiltInBundle; 5] = [
     (
         "quick-fix",
         "A small repair: one cycle, one reviewer, two dollars.",
@@ -71,7 +71,7 @@ const BUILT_IN: [Known; 5] = [
 ];
 
 pub fn built_in() -> Vec<Bundle> {
-    let bundle = |(name, description, values): &Known| {
+    let bundle = |(name, description, values): &BuiltInBundle| {
         let mut bundle = Bundle {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
@@ -183,13 +183,13 @@ impl Bundle {
 
     /// The files to write, paths from the repository's root, with the configuration made from the values. All of them
     /// have been read as a run would read them.
-    pub fn laid_out(&self, comment: &str) -> Result<Vec<Part>, Faults> {
+    pub fn laid_out(&self, comment: &str) -> Result<Vec<ConfigFile>, Faults> {
         let mut values = self.values.clone();
         if !self.name.is_empty() {
             values.insert("bundle".to_owned(), SettingValue::Text(self.name.clone()));
             values.insert("bundle_version".to_owned(), SettingValue::Text(self.version.clone()));
         }
-        let mut files: Vec<Part> =
+        let mut files: Vec<ConfigFile> =
             self.files.iter().filter(|(path, _)| path != REPOSITORY_CONFIG).cloned().collect();
         files.push((REPOSITORY_CONFIG.to_owned(), format!("{comment}{}", written(&values)).into_bytes()));
         files.sort();
@@ -213,7 +213,7 @@ impl Bundle {
             let text = "a bundle of this name exists already".to_owned();
             return Err(at(&folder.display().to_string(), 0, text).into());
         }
-        let mut own: Vec<Part> = vec![(MANIFEST.to_owned(), manifest_of(name, &files).into_bytes())];
+        let mut own: Vec<ConfigFile> = vec![(MANIFEST.to_owned(), manifest_of(name, &files).into_bytes())];
         own.extend(
             files.into_iter().map(|(path, bytes)| (path.trim_start_matches(".archeflow/").to_owned(), bytes)),
         );
@@ -223,7 +223,7 @@ impl Bundle {
 }
 
 /// Writes files that are not there yet, with the folders they need.
-pub fn lay_down(root: &Path, files: &[Part]) -> Result<(), Faults> {
+pub fn lay_down(root: &Path, files: &[ConfigFile]) -> Result<(), Faults> {
     for (path, bytes) in files {
         let target = root.join(path);
         let failed = |error: &dyn std::fmt::Display| {
@@ -240,13 +240,13 @@ pub fn lay_down(root: &Path, files: &[Part]) -> Result<(), Faults> {
 }
 
 /// What a run would make of these files, were they approved.
-fn check(files: &[Part]) -> Result<(), Faults> {
+fn check(files: &[ConfigFile]) -> Result<(), Faults> {
     let flags = Flags::default();
     let inputs = Inputs { repository: files, approved: true, user: &[], file: None, flags: &flags };
     Settings::resolve(&inputs).map(drop)
 }
 
-fn manifest_of(name: &str, files: &[Part]) -> String {
+fn manifest_of(name: &str, files: &[ConfigFile]) -> String {
     let mut text =
         format!("name: {name}\ndescription: Saved from a project.\nversion: \"{VERSION}\"\nincludes:\n");
     let has = |wanted: &str| files.iter().any(|(path, _)| path == wanted);
@@ -254,7 +254,7 @@ fn manifest_of(name: &str, files: &[Part]) -> String {
     let named = |names: Vec<&str>| format!("[{}]", names.join(", "));
     let personas = files.iter().filter_map(|(path, _)| super::personas::name_in_repository(path)).collect();
     text += &format!("  archetypes: {}\n", named(personas));
-    for kind in Kind::ALL {
+    for kind in ShelfKind::ALL {
         let of_kind =
             files.iter().filter_map(|(path, _)| in_repository(path)).filter(|(other, _)| *other == kind);
         text += &format!("  {}: {}\n", singular(kind), named(of_kind.map(|(_, name)| name).collect()));
@@ -262,17 +262,17 @@ fn manifest_of(name: &str, files: &[Part]) -> String {
     text
 }
 
-fn singular(kind: Kind) -> &'static str {
+fn singular(kind: ShelfKind) -> &'static str {
     match kind {
-        Kind::Team => "team",
-        Kind::Workflow => "workflow",
-        Kind::Lens => "lens",
-        Kind::Domain => "domain",
+        ShelfKind::Team => "team",
+        ShelfKind::Workflow => "workflow",
+        ShelfKind::Lens => "lens",
+        ShelfKind::Domain => "domain",
     }
 }
 
 /// The files a manifest names, as they will lie in a repository.
-fn included(folder: &Path, path: &str, includes: &[Entry]) -> Result<Vec<Part>, Faults> {
+fn included(folder: &Path, path: &str, includes: &[YamlEntry]) -> Result<Vec<ConfigFile>, Faults> {
     let mut wanted: Vec<String> = Vec::new();
     for entry in includes {
         let folder = match entry.key.as_str() {
@@ -287,7 +287,7 @@ fn included(folder: &Path, path: &str, includes: &[Entry]) -> Result<Vec<Part>, 
                 continue;
             }
             "archetypes" => "archetypes",
-            key => match Kind::ALL.into_iter().find(|kind| singular(*kind) == key) {
+            key => match ShelfKind::ALL.into_iter().find(|kind| singular(*kind) == key) {
                 Some(kind) => kind.folder(),
                 None => {
                     let text = format!(
@@ -313,9 +313,9 @@ fn included(folder: &Path, path: &str, includes: &[Entry]) -> Result<Vec<Part>, 
 }
 
 /// The configuration in a working tree: the same files a commit of it would bring along.
-fn project_files(root: &Path) -> Result<Vec<Part>, Faults> {
+fn project_files(root: &Path) -> Result<Vec<ConfigFile>, Faults> {
     let mut paths = vec![REPOSITORY_CONFIG.to_owned(), REPOSITORY_HOOKS.to_owned()];
-    let folders = Kind::ALL.map(|kind| format!(".archeflow/{}", kind.folder()));
+    let folders = ShelfKind::ALL.map(|kind| format!(".archeflow/{}", kind.folder()));
     for folder in folders.iter().map(String::as_str).chain([REPOSITORY_ARCHETYPES.trim_end_matches('/')]) {
         let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
         paths.extend(entries.filter_map(|entry| Some(format!("{folder}/{}", entry.file_name().to_str()?))));
@@ -339,7 +339,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Fault> {
 /// Every value a file sets, by dotted key. What is not known is left for [`check`] to name.
 fn flatten(
     section: &[&str],
-    entries: &[Entry],
+    entries: &[YamlEntry],
     archetypes: &[String],
     values: &mut BTreeMap<String, SettingValue>,
 ) {
@@ -394,7 +394,7 @@ pub fn quoted(text: &str) -> String {
     if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "''")) }
 }
 
-fn scalar(node: &yaml::Node) -> Option<String> {
+fn scalar(node: &yaml::YamlNode) -> Option<String> {
     match &node.value {
         Value::Scalar(text) => Some(text.clone()),
         Value::Nothing | Value::List(_) | Value::Map(_) => None,
@@ -411,7 +411,7 @@ fn allowed(key: &str) -> &'static str {
     }
 }
 
-fn wrong(path: &str, entry: &Entry, allowed: &str) -> Fault {
+fn wrong(path: &str, entry: &YamlEntry, allowed: &str) -> Fault {
     let text = format!("`{}` is {}; allowed: {allowed}", shown(&entry.key), kinds::written(&entry.value));
     at(path, entry.line, text)
 }

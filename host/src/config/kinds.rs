@@ -8,14 +8,14 @@ use crate::backends::{self, cli::Rest};
 use crate::model_agent::place::ModelEndpoint;
 
 use super::shown;
-use super::yaml::{self, Node};
+use super::yaml::{self, YamlNode};
 
 /// Reading values of a kind.
 pub trait KindText: Sized {
     /// What may be written, for errors and the manual.
     fn allowed(self) -> String;
     /// The value of a node, or nothing when it isn't one of this kind.
-    fn read(self, node: &Node) -> Option<SettingValue>;
+    fn read(self, node: &YamlNode) -> Option<SettingValue>;
     fn read_text(self, text: &str) -> Option<SettingValue>;
     fn read_items(self, items: &[&str]) -> Option<SettingValue>;
     /// The place of a word among those of its kind.
@@ -69,7 +69,7 @@ impl KindText for Kind {
         }
     }
 
-    fn read(self, node: &Node) -> Option<SettingValue> {
+    fn read(self, node: &YamlNode) -> Option<SettingValue> {
         match &node.value {
             yaml::Value::Scalar(text) => self.read_text(text),
             yaml::Value::List(items) => {
@@ -227,7 +227,7 @@ impl KindText for Kind {
     }
 }
 
-fn scalar(node: &Node) -> Option<&str> {
+fn scalar(node: &YamlNode) -> Option<&str> {
     match &node.value {
         yaml::Value::Scalar(text) => Some(text),
         yaml::Value::Nothing | yaml::Value::List(_) | yaml::Value::Map(_) => None,
@@ -332,7 +332,7 @@ fn variable(text: &str) -> bool {
 }
 
 /// A value as its file has it, for an error.
-pub fn written(node: &Node) -> String {
+pub fn written(node: &YamlNode) -> String {
     match &node.value {
         yaml::Value::Nothing => "nothing".to_owned(),
         yaml::Value::Scalar(text) => format!("`{}`", shown(text)),

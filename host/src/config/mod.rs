@@ -27,7 +27,7 @@ pub use layers::{Flags, Inputs, Row, Settings, Source, Withheld};
 pub use trust::{Offer, Trust};
 
 /// A file that takes part: the path to show and to tell its kind by, and its bytes.
-pub type Part = (String, Vec<u8>);
+pub type ConfigFile = (String, Vec<u8>);
 
 pub const REPOSITORY_CONFIG: &str = ".archeflow/config.yaml";
 pub const REPOSITORY_HOOKS: &str = ".archeflow/hooks.yaml";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use archeflow_core::event::RunStart;
 use archeflow_core::model::{CATEGORIES, Policy, Proof, Strategy, Workflow};
-use archeflow_core::projections::replay::whatif::Change;
+use archeflow_core::projections::replay::whatif::PolicyChange;
 use archeflow_core::settings::{AllSettings, Home, SettingRow, SettingValue};
 
 use super::keys::{self, KeyMatch};
@@ -22,7 +22,7 @@ pub struct Changed {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anew {
-    pub change: Change,
+    pub change: PolicyChange,
     pub changes: Vec<Changed>,
     /// What is taken for granted about the recorded answers.
     pub assumed: Vec<&'static str>,
@@ -35,7 +35,7 @@ const SAME_EVIDENCE: &str =
 
 /// Lays `key=value` pairs over the first line of a run, from left to right.
 pub fn lay_over(start: &RunStart, pairs: &[(String, String)]) -> Result<Anew, Fault> {
-    let change = Change { start: start.clone(), auto_merge: None };
+    let change = PolicyChange { start: start.clone(), auto_merge: None };
     let mut anew = Anew { change, changes: Vec::new(), assumed: Vec::new() };
     for (key, value) in pairs {
         let was = anew.set(key, value.trim())?;

@@ -10,7 +10,7 @@ use archeflow_core::model::{ARCHETYPES, Archetype, Persona};
 
 use super::layers::Withheld;
 use super::yaml::MOST_BYTES;
-use super::{Fault, Faults, Part, REPOSITORY_ARCHETYPES};
+use super::{ConfigFile, Fault, Faults, REPOSITORY_ARCHETYPES};
 
 /// Where a persona's text came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Origin {
 
 /// An archetype as it takes part in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ResolvedPersona {
     pub persona: Persona,
     pub origin: Origin,
     /// Of the whole text, in hexadecimal, for the log.
@@ -32,7 +32,12 @@ pub struct Found {
 }
 
 /// Looks a name up. A file that exists but can't be read is an error, never passed over.
-pub fn find(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> Result<Found, Faults> {
+pub fn find(
+    name: &str,
+    repository: &[ConfigFile],
+    approved: bool,
+    user: &[ConfigFile],
+) -> Result<ResolvedPersona, Faults> {
     let theirs = repository.iter().find(|(path, _)| name_in_repository(path) == Some(name));
     let ours = user.iter().find(|(path, _)| name_of_users(path) == Some(name));
     let withheld = theirs.filter(|_| !approved).map(|(path, _)| path.clone());
@@ -46,14 +51,14 @@ pub fn find(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> R
     } else {
         return Err(unknown(name, repository, user, withheld.as_deref()).into());
     };
-    Ok(Found { persona, origin, digest, withheld })
+    Ok(ResolvedPersona { persona, origin, digest, withheld })
 }
 
 /// Every archetype there would be if the repository were approved, by name. Every file is read: a wrong one is an
 /// error whether it sits in the run's team or not.
 pub(super) fn headers(
-    repository: &[Part],
-    user: &[Part],
+    repository: &[ConfigFile],
+    user: &[ConfigFile],
     faults: &mut Vec<Fault>,
 ) -> BTreeMap<String, Archetype> {
     let mut found = BTreeMap::new();
@@ -79,7 +84,7 @@ fn check_name(name: &str, path: &str) -> Result<(), Faults> {
 }
 
 /// An archetype that stands for itself, as a part of a combined one.
-fn plain(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> Option<Persona> {
+fn plain(name: &str, repository: &[ConfigFile], approved: bool, user: &[ConfigFile]) -> Option<Persona> {
     let theirs =
         repository.iter().filter(|_| approved).find(|(path, _)| name_in_repository(path) == Some(name));
     let ours = || user.iter().find(|(path, _)| name_of_users(path) == Some(name));
@@ -90,7 +95,7 @@ fn plain(name: &str, repository: &[Part], approved: bool, user: &[Part]) -> Opti
 }
 
 /// The names of archetypes that files bring along beside the built-in ones, approved or not.
-pub fn names(repository: &[Part], user: &[Part]) -> Vec<String> {
+pub fn names(repository: &[ConfigFile], user: &[ConfigFile]) -> Vec<String> {
     let theirs = repository.iter().filter_map(|(path, _)| name_in_repository(path));
     let ours = user.iter().filter_map(|(path, _)| name_of_users(path));
     let mut names: Vec<String> = theirs.chain(ours).map(str::to_owned).collect();
@@ -103,7 +108,7 @@ pub fn names(repository: &[Part], user: &[Part]) -> Vec<String> {
 }
 
 /// What an unapproved repository would tell agents.
-pub(super) fn withheld(repository: &[Part]) -> impl Iterator<Item = Withheld> {
+pub(super) fn withheld(repository: &[ConfigFile]) -> impl Iterator<Item = Withheld> {
     repository.iter().filter_map(|(path, bytes)| {
         let name = super::in_full(name_in_repository(path)?);
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -158,7 +163,7 @@ fn read(
     Ok(persona)
 }
 
-fn unknown(name: &str, repository: &[Part], user: &[Part], withheld: Option<&str>) -> Fault {
+fn unknown(name: &str, repository: &[ConfigFile], user: &[ConfigFile], withheld: Option<&str>) -> Fault {
     let mut known: Vec<String> = ARCHETYPES.iter().map(|(known, _)| (*known).to_owned()).collect();
     known.extend(names(repository, user).into_iter().filter(|known| known != name));
     let text = match withheld {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::layers::{Flags, Inputs, Settings};
-use super::{Faults, Part, user};
+use super::{ConfigFile, Faults, user};
 use crate::platform::files::{self as os, Mode, OFlags};
 use crate::platform::process::acting_user;
 
@@ -40,7 +40,7 @@ pub struct Offer {
     pub root: PathBuf,
     /// Paths from the root, and bytes, of everything that configures: `.archeflow/config.yaml`, `hooks.yaml`, archetypes,
     /// teams, workflows, lenses and domains, as far as they exist in the base commit.
-    pub files: Vec<Part>,
+    pub files: Vec<ConfigFile>,
 }
 
 /// Something only an approval puts into force.
@@ -55,7 +55,7 @@ pub struct Guarded {
 /// What was approved, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Approval {
+pub struct TrustRecord {
     pub root: String,
     pub digest: String,
     /// As the caller's clock had it, for people.
@@ -65,7 +65,7 @@ pub struct Approval {
 
 /// A difference between what was approved and what is offered now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct TrustChange {
     pub key: String,
     pub before: Option<String>,
     pub after: Option<String>,
@@ -88,7 +88,7 @@ impl Offer {
     }
 
     /// What approval would change, seen from what was approved before, if anything was.
-    pub fn changes(&self, before: Option<&Approval>) -> Result<Vec<Change>, Faults> {
+    pub fn changes(&self, before: Option<&TrustRecord>) -> Result<Vec<TrustChange>, Faults> {
         let after = self.guarded()?;
         let before = before.map_or(&[][..], |before| &before.guarded);
         let value =
@@ -96,15 +96,18 @@ impl Offer {
         let mut keys: Vec<&String> = before.iter().chain(&after).map(|row| &row.key).collect();
         keys.sort();
         keys.dedup();
-        let change =
-            |key: &String| Change { key: key.clone(), before: value(before, key), after: value(&after, key) };
+        let change = |key: &String| TrustChange {
+            key: key.clone(),
+            before: value(before, key),
+            after: value(&after, key),
+        };
         Ok(keys.into_iter().map(change).filter(|change| change.before != change.after).collect())
     }
 
     /// The root has to exist: an approval is for one place on this machine.
     fn digest(&self) -> io::Result<(String, String)> {
         let root = self.root.canonicalize()?;
-        let mut files: Vec<&Part> = self.files.iter().collect();
+        let mut files: Vec<&ConfigFile> = self.files.iter().collect();
         files.sort();
         let mut hasher = blake3::Hasher::new();
         let mut add = |bytes: &[u8]| {
@@ -125,7 +128,7 @@ impl Offer {
 #[derive(Debug)]
 pub struct Trust {
     folder: PathBuf,
-    approvals: Vec<Approval>,
+    approvals: Vec<TrustRecord>,
 }
 
 impl Trust {
@@ -143,7 +146,7 @@ impl Trust {
     }
 
     /// What was approved last for the repository at `root`, whether or not it still is.
-    pub fn last(&self, root: &Path) -> Option<&Approval> {
+    pub fn last(&self, root: &Path) -> Option<&TrustRecord> {
         let root = named(&root.canonicalize().ok()?);
         self.approvals.iter().find(|approval| approval.root == root)
     }
@@ -156,7 +159,7 @@ impl Trust {
             let why = "approvals would lie inside the repository they are about".to_owned();
             return Err(TrustError::Refused { path: self.folder.clone(), why });
         }
-        let approval = Approval { root: root.clone(), digest, at: now_text.to_owned(), guarded };
+        let approval = TrustRecord { root: root.clone(), digest, at: now_text.to_owned(), guarded };
         self.rewrite(|approvals| {
             approvals.retain(|known| known.root != root);
             approvals.push(approval);
@@ -177,7 +180,7 @@ impl Trust {
 
     /// Reads anew under a lock, changes, and replaces the file whole, so that no approval of another process is lost
     /// and a crash leaves either the old file or the new one.
-    fn rewrite(&mut self, change: impl FnOnce(&mut Vec<Approval>)) -> Result<(), TrustError> {
+    fn rewrite(&mut self, change: impl FnOnce(&mut Vec<TrustRecord>)) -> Result<(), TrustError> {
         create_folder(&self.folder)?;
         check_folder(&self.folder)?;
         let path = self.folder.join(LOCK);
@@ -210,7 +213,7 @@ fn named(path: &Path) -> String {
     }
 }
 
-fn load(path: &Path) -> Result<Vec<Approval>, TrustError> {
+fn load(path: &Path) -> Result<Vec<TrustRecord>, TrustError> {
     let refused = |why: &str| Err(TrustError::Refused { path: path.to_owned(), why: why.to_owned() });
     let file = match open(path, OFlags::RDONLY) {
         Ok(file) => file,

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::shelf::Kind;
+use super::shelf::ShelfKind;
 use super::yaml::MOST_BYTES;
-use super::{Fault, Faults, Part};
+use super::{ConfigFile, Fault, Faults};
 use crate::platform::files as os;
 use crate::platform::process::acting_user;
 
@@ -20,14 +20,14 @@ pub fn folder(xdg_config_home: Option<&Path>, home: Option<&Path>) -> Option<Pat
 
 /// `config.yaml`, `hooks.yaml`, archetypes, teams, workflows, lenses and domains of the folder, as far as they exist. A folder inside the
 /// repository at `root` is refused: a repository must not become its user's voice.
-pub fn read(folder: &Path, root: &Path) -> Result<Vec<Part>, Faults> {
+pub fn read(folder: &Path, root: &Path) -> Result<Vec<ConfigFile>, Faults> {
     if inside(folder, root) {
         let text = "the user's configuration lies inside the repository and can't be told from it".to_owned();
         return Err(fault(folder, text).into());
     }
     let mut paths = vec![folder.join("config.yaml"), folder.join("hooks.yaml")];
     paths.extend(listed(&folder.join("archetypes"), &["md"])?);
-    for kind in Kind::ALL {
+    for kind in ShelfKind::ALL {
         paths.extend(listed(&folder.join(kind.folder()), &["yaml", "yml"])?);
     }
     let mut parts = Vec::new();
@@ -38,7 +38,7 @@ pub fn read(folder: &Path, root: &Path) -> Result<Vec<Part>, Faults> {
 }
 
 /// The file the user named with `--config`; it has to exist.
-pub fn read_named(path: &Path) -> Result<Part, Faults> {
+pub fn read_named(path: &Path) -> Result<ConfigFile, Faults> {
     part(path)?.ok_or_else(|| fault(path, "there is no such file".to_owned()).into())
 }
 
@@ -71,7 +71,7 @@ fn listed(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, Fault> {
 }
 
 /// Links are followed, since people keep their configuration elsewhere; what counts is whose the file is.
-fn part(path: &Path) -> Result<Option<Part>, Fault> {
+fn part(path: &Path) -> Result<Option<ConfigFile>, Fault> {
     let wrong = |error: &io::Error| fault(path, format!("can't be read: {error}"));
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

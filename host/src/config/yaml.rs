@@ -18,7 +18,7 @@ pub const MOST_DEEP: usize = 16;
 
 /// A value and where it begins, both counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct YamlNode {
     pub value: Value,
     pub line: u32,
     pub column: u32,
@@ -29,25 +29,25 @@ pub enum Value {
     /// Nothing behind the colon, or an unquoted `~` or `null`.
     Nothing,
     Scalar(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
+    List(Vec<YamlNode>),
+    Map(Vec<YamlEntry>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct YamlEntry {
     pub key: String,
     pub line: u32,
     pub column: u32,
-    pub value: Node,
+    pub value: YamlNode,
 }
 
 /// Reads a file of keys and values. A file of comments, or of nothing, has no entries.
-pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
+pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<YamlEntry>, Fault> {
     let text = text(path, bytes)?;
     match root(path, text)? {
-        None | Some(Node { value: Value::Nothing, .. }) => Ok(Vec::new()),
-        Some(Node { value: Value::Map(entries), .. }) => Ok(entries),
-        Some(Node { value: Value::Scalar(_) | Value::List(_), line, column }) => {
+        None | Some(YamlNode { value: Value::Nothing, .. }) => Ok(Vec::new()),
+        Some(YamlNode { value: Value::Map(entries), .. }) => Ok(entries),
+        Some(YamlNode { value: Value::Scalar(_) | Value::List(_), line, column }) => {
             Err(fault(path, (line, column), "expected `key: value` lines".to_owned()))
         }
     }
@@ -80,12 +80,12 @@ fn unseen(c: char) -> bool {
 
 /// An open list or mapping.
 enum Open {
-    List(Vec<Node>),
-    Map { entries: Vec<Entry>, lines: BTreeMap<String, u32>, key: Option<(String, u32, u32)> },
+    List(Vec<YamlNode>),
+    Map { entries: Vec<YamlEntry>, lines: BTreeMap<String, u32>, key: Option<(String, u32, u32)> },
 }
 
 /// One pass over the events of the parser, with a stack of our own, so that depth costs no call stack.
-fn root(path: &str, text: &str) -> Result<Option<Node>, Fault> {
+fn root(path: &str, text: &str) -> Result<Option<YamlNode>, Fault> {
     let limits = options! {
         disallow_directives: true,
         emit_unresolved_aliases: true,
@@ -135,7 +135,7 @@ struct Reader<'a> {
     path: &'a str,
     /// What is open, outermost first, and where it began.
     open: Vec<(Open, (u32, u32))>,
-    root: Option<Node>,
+    root: Option<YamlNode>,
 }
 
 impl Reader<'_> {
@@ -189,13 +189,13 @@ impl Reader<'_> {
     }
 
     fn put(&mut self, value: Value, (line, column): (u32, u32)) {
-        let node = Node { value, line, column };
+        let node = YamlNode { value, line, column };
         match self.open.last_mut() {
             None => self.root = Some(node),
             Some((Open::List(items), _)) => items.push(node),
             Some((Open::Map { entries, key, .. }, _)) => {
                 if let Some((key, line, column)) = key.take() {
-                    entries.push(Entry { key, line, column, value: node });
+                    entries.push(YamlEntry { key, line, column, value: node });
                 }
             }
         }

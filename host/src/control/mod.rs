@@ -49,7 +49,7 @@ pub enum Request {
 
 /// Why a request was refused. The reasons are for scripts, the messages for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ControlRefusal {
     #[error("the line is not a JSON object with a field \"request\": {why}")]
     Malformed { why: String },
     #[error("a line may have {LONGEST_LINE} bytes at most")]
@@ -80,23 +80,23 @@ pub enum Refusal {
     NoReply,
 }
 
-impl Refusal {
+impl ControlRefusal {
     pub fn reason(&self) -> &'static str {
         match self {
-            Refusal::Malformed { .. } => "malformed",
-            Refusal::TooLong => "too_long",
-            Refusal::Unknown { .. } => "unknown_request",
-            Refusal::OtherUser => "other_user",
-            Refusal::FromInside => "from_inside",
-            Refusal::TooMany => "too_many_connections",
-            Refusal::NothingAsked => "nothing_asked",
-            Refusal::OtherQuestion => "other_question",
-            Refusal::EmptyAnswer => "empty_answer",
-            Refusal::AlreadyPaused => "already_paused",
-            Refusal::NotPaused => "not_paused",
-            Refusal::Stopping => "stopping",
-            Refusal::Ended => "ended",
-            Refusal::NoReply => "no_reply",
+            ControlRefusal::Malformed { .. } => "malformed",
+            ControlRefusal::TooLong => "too_long",
+            ControlRefusal::Unknown { .. } => "unknown_request",
+            ControlRefusal::OtherUser => "other_user",
+            ControlRefusal::FromInside => "from_inside",
+            ControlRefusal::TooMany => "too_many_connections",
+            ControlRefusal::NothingAsked => "nothing_asked",
+            ControlRefusal::OtherQuestion => "other_question",
+            ControlRefusal::EmptyAnswer => "empty_answer",
+            ControlRefusal::AlreadyPaused => "already_paused",
+            ControlRefusal::NotPaused => "not_paused",
+            ControlRefusal::Stopping => "stopping",
+            ControlRefusal::Ended => "ended",
+            ControlRefusal::NoReply => "no_reply",
         }
     }
 }
@@ -105,12 +105,12 @@ impl Refusal {
 #[derive(Debug)]
 pub struct Steering {
     pub request: Request,
-    reply: SyncSender<Result<Value, Refusal>>,
+    reply: SyncSender<Result<Value, ControlRefusal>>,
 }
 
 impl Steering {
     /// A client that has gone away hears nothing; that is its business.
-    pub(crate) fn reply(self, reply: Result<Value, Refusal>) {
+    pub(crate) fn reply(self, reply: Result<Value, ControlRefusal>) {
         let _ = self.reply.try_send(reply);
     }
 }
@@ -118,8 +118,8 @@ impl Steering {
 impl Request {
     const NAMES: [&'static str; 5] = ["answer", "stop", "pause", "resume", "status"];
 
-    fn parse(line: &[u8]) -> Result<Request, Refusal> {
-        let malformed = |why: &str| Refusal::Malformed { why: why.to_owned() };
+    fn parse(line: &[u8]) -> Result<Request, ControlRefusal> {
+        let malformed = |why: &str| ControlRefusal::Malformed { why: why.to_owned() };
         let value: Value = serde_json::from_slice(line).map_err(|error| malformed(&error.to_string()))?;
         let name = value.get("request").and_then(Value::as_str).ok_or_else(|| malformed("there is none"))?;
         match name {
@@ -131,7 +131,7 @@ impl Request {
                     Some(seq) => Some(seq.as_u64().ok_or_else(|| malformed("\"question\" is no number"))?),
                 };
                 if text.is_empty() {
-                    Err(Refusal::EmptyAnswer)
+                    Err(ControlRefusal::EmptyAnswer)
                 } else {
                     Ok(Request::Answer { text, question })
                 }
@@ -140,7 +140,7 @@ impl Request {
             "pause" => Ok(Request::Pause),
             "resume" => Ok(Request::Resume),
             "status" => Ok(Request::Status),
-            other => Err(Refusal::Unknown { name: other.chars().take(40).collect() }),
+            other => Err(ControlRefusal::Unknown { name: other.chars().take(40).collect() }),
         }
     }
 
@@ -158,7 +158,7 @@ impl Request {
     }
 }
 
-fn reply_line(reply: &Result<Value, Refusal>) -> String {
+fn reply_line(reply: &Result<Value, ControlRefusal>) -> String {
     let object = match reply {
         Ok(value) => {
             let mut object = value.clone();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{LONGEST_LINE, Refusal, Request, Steering, private_folder, reply_line};
+use super::{ControlRefusal, LONGEST_LINE, Request, Steering, private_folder, reply_line};
 use crate::executors::Message;
 use crate::platform::files::set_mode;
 use crate::platform::socket::{SocketPeer, UnixListener, UnixStream, peer};
@@ -106,7 +106,7 @@ fn receive(mut stream: UnixStream, shared: &Arc<Shared>) {
     if shared.open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
         shared.open.fetch_sub(1, Ordering::SeqCst);
         let _ = stream.set_nonblocking(true);
-        let _ = stream.write(reply_line(&Err(Refusal::TooMany)).as_bytes());
+        let _ = stream.write(reply_line(&Err(ControlRefusal::TooMany)).as_bytes());
         return;
     }
     let own = Arc::clone(shared);
@@ -129,7 +129,7 @@ fn converse(stream: &mut UnixStream, shared: &Shared) -> io::Result<()> {
     for _ in 0..REQUESTS_PER_CONNECTION {
         let line = match read_line(stream, &mut rest)? {
             NextLine::Line(line) => Ok(line),
-            NextLine::TooLong => Err(Refusal::TooLong),
+            NextLine::TooLong => Err(ControlRefusal::TooLong),
             NextLine::End => return Ok(()),
         };
         shared.unanswered.fetch_add(1, Ordering::SeqCst);
@@ -137,41 +137,43 @@ fn converse(stream: &mut UnixStream, shared: &Shared) -> io::Result<()> {
         let written = stream.write_all(reply_line(&reply).as_bytes());
         shared.unanswered.fetch_sub(1, Ordering::SeqCst);
         written?;
-        if reply == Err(Refusal::TooLong) {
+        if reply == Err(ControlRefusal::TooLong) {
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn may_not_steer(stream: &UnixStream) -> Option<Refusal> {
-    let Ok(peer) = peer(stream) else { return Some(Refusal::OtherUser) };
+fn may_not_steer(stream: &UnixStream) -> Option<ControlRefusal> {
+    let Ok(peer) = peer(stream) else { return Some(ControlRefusal::OtherUser) };
     refusal(&peer, crate::platform::process::acting_user(), proc::is_descendant)
 }
 
-pub(super) fn refusal(peer: &SocketPeer, us: u32, is_inside: impl Fn(i32) -> bool) -> Option<Refusal> {
+pub(super) fn refusal(peer: &SocketPeer, us: u32, is_inside: impl Fn(i32) -> bool) -> Option<ControlRefusal> {
     if peer.user != us {
-        return Some(Refusal::OtherUser);
+        return Some(ControlRefusal::OtherUser);
     }
-    peer.process.is_some_and(is_inside).then_some(Refusal::FromInside)
+    peer.process.is_some_and(is_inside).then_some(ControlRefusal::FromInside)
 }
 
 impl Shared {
-    fn ask(&self, request: Request) -> Result<Value, Refusal> {
+    fn ask(&self, request: Request) -> Result<Value, ControlRefusal> {
         let mut last = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let rest = last.map_or(Duration::ZERO, |last| BETWEEN.saturating_sub(last.elapsed()));
         thread::sleep(rest);
         let (reply, replies) = sync_channel(1);
-        self.post.send(Message::Steer(Steering { request, reply })).map_err(|_| Refusal::Ended)?;
+        self.post.send(Message::Steer(Steering { request, reply })).map_err(|_| ControlRefusal::Ended)?;
         let begun = Instant::now();
         let reply = loop {
             // Looked at first: what the driver replied before it ended still counts.
             let over = self.over.load(Ordering::SeqCst);
             match replies.recv_timeout(LOOK) {
                 Ok(reply) => break reply,
-                Err(RecvTimeoutError::Disconnected) => break Err(Refusal::Ended),
-                Err(RecvTimeoutError::Timeout) if over => break Err(Refusal::Ended),
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() >= REPLY => break Err(Refusal::NoReply),
+                Err(RecvTimeoutError::Disconnected) => break Err(ControlRefusal::Ended),
+                Err(RecvTimeoutError::Timeout) if over => break Err(ControlRefusal::Ended),
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() >= REPLY => {
+                    break Err(ControlRefusal::NoReply);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };

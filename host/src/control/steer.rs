@@ -4,7 +4,7 @@ use archeflow_core::event::{QuestionAnswered, Report, RunPaused, RunResumed};
 use archeflow_core::run::Run;
 use serde_json::{Value, json};
 
-use super::{BY, Refusal, Request};
+use super::{BY, ControlRefusal, Request};
 
 pub(crate) enum Effect {
     /// A line for the journal.
@@ -14,23 +14,23 @@ pub(crate) enum Effect {
     Reply(Value),
 }
 
-pub(crate) fn effect(run: &Run, run_id: &str, request: &Request) -> Result<Effect, Refusal> {
+pub(crate) fn effect(run: &Run, run_id: &str, request: &Request) -> Result<Effect, ControlRefusal> {
     let by = BY.to_owned();
     if run.outcome.is_some() && *request != Request::Status {
-        return Err(Refusal::Ended);
+        return Err(ControlRefusal::Ended);
     }
     match request {
         Request::Answer { text, question } => {
-            let (start_seq, _) = run.question().ok_or(Refusal::NothingAsked)?;
+            let (start_seq, _) = run.question().ok_or(ControlRefusal::NothingAsked)?;
             if question.is_some_and(|meant| meant != start_seq) {
-                return Err(Refusal::OtherQuestion);
+                return Err(ControlRefusal::OtherQuestion);
             }
             Ok(Effect::Write(QuestionAnswered { start_seq, text: text.clone(), by }.into()))
         }
         Request::Stop => Ok(Effect::Stop),
-        Request::Pause if run.paused.is_some() => Err(Refusal::AlreadyPaused),
+        Request::Pause if run.paused.is_some() => Err(ControlRefusal::AlreadyPaused),
         Request::Pause => Ok(Effect::Write(RunPaused { by }.into())),
-        Request::Resume if run.paused.is_none() => Err(Refusal::NotPaused),
+        Request::Resume if run.paused.is_none() => Err(ControlRefusal::NotPaused),
         Request::Resume => Ok(Effect::Write(RunResumed { by }.into())),
         Request::Status => Ok(Effect::Reply(status(run, run_id))),
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 
 use super::client::{self, Error};
-use super::{Refusal, Request, Server, private_folder, serve, server, socket};
+use super::{ControlRefusal, Request, Server, private_folder, serve, server, socket};
 use crate::executors::Message;
 use crate::platform::files::{self as os, symlink};
 use crate::platform::socket::{SocketPeer, UnixStream};
@@ -138,7 +138,9 @@ fn a_driver_that_is_gone_is_said_to_have_ended() {
     let _server = serve(&path, post).expect("the socket opens");
     drop(inbox);
     let refused = client::send(&path, &Request::Stop);
-    assert!(matches!(refused, Err(Error::Refused { reason, .. }) if reason == Refusal::Ended.reason()));
+    assert!(
+        matches!(refused, Err(Error::Refused { reason, .. }) if reason == ControlRefusal::Ended.reason())
+    );
 }
 
 #[test]
@@ -161,9 +163,9 @@ fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
     for (who, refused) in [
         (peer(1000, Some(7)), None),
         (peer(1000, None), None),
-        (peer(1000, Some(42)), Some(Refusal::FromInside)),
-        (peer(1001, Some(7)), Some(Refusal::OtherUser)),
-        (peer(0, Some(7)), Some(Refusal::OtherUser)),
+        (peer(1000, Some(42)), Some(ControlRefusal::FromInside)),
+        (peer(1001, Some(7)), Some(ControlRefusal::OtherUser)),
+        (peer(0, Some(7)), Some(ControlRefusal::OtherUser)),
     ] {
         assert_eq!(server::refusal(&who, 1000, inside), refused);
     }

@@ -13,24 +13,21 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
 use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
-use archeflow_core::read;
-use archeflow_core::read::signal::ActorStep;
+use archeflow_core::read::{self, signal::ActorStep};
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
 
 use super::client::{self, Seat, Spoken};
 use super::context::{Errand, LoopSeat};
 use super::done::{Done, End};
-use super::{Message, Trouble, account, artifact_name, citations, looking, report, tail, usage};
-use crate::agent_loop::battery::added_text;
-use crate::agent_loop::diet;
-use crate::backends::AgentBackend;
-use crate::backends::cli::Start;
+use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
+use crate::agent_loop::{battery::added_text, diet};
+use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
 use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
-use crate::proc::{self, Job, Limits, Sink, Stream};
+use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::store::files;
 use crate::world::World;
 
@@ -81,7 +78,7 @@ enum Fault {
     #[error("git: {0}")]
     Git(#[from] runner::Error),
     #[error("{0}")]
-    Trouble(Trouble),
+    Trouble(ExecutorFault),
     #[error("'{0}' is not an object name")]
     Oid(String),
 }
@@ -127,7 +124,10 @@ impl Attempt<'_> {
             return Ok(());
         }
         let place = self.world.repo.common_dir().display().to_string();
-        Err(Fault::Trouble(Trouble::Tampered { who: format!("the {}", self.errand.start.archetype), place }))
+        Err(Fault::Trouble(ExecutorFault::Tampered {
+            who: format!("the {}", self.errand.start.archetype),
+            place,
+        }))
     }
 
     /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
@@ -174,10 +174,10 @@ impl Attempt<'_> {
             stdin: self.told().as_bytes().to_vec(),
             stdout: Sink::file(self.folder.join(if self.seat.is_some() { STREAM } else { ANSWER })),
             stderr: Sink::file(self.folder.join("stderr.log")),
-            limits: Limits {
+            limits: JobLimits {
                 silence: Duration::from_millis(start.silence_ms),
                 total: Duration::from_millis(start.total_ms),
-                ..Limits::default()
+                ..JobLimits::default()
             },
             tag: format!("{}.{}", self.world.tag, self.errand.seq),
         };
@@ -627,13 +627,16 @@ impl Attempt<'_> {
     fn write_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
         let path = self.world.artifacts().join(name);
         files::write_atomic(&path, bytes).map_err(|error| {
-            Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+            Fault::Trouble(ExecutorFault::Artifact {
+                path: path.display().to_string(),
+                why: error.to_string(),
+            })
         })
     }
 
     #[expect(clippy::unused_self, reason = "reads as a sentence at its callers")]
     fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
-        Fault::Trouble(Trouble::Artifact { path: path.display().to_string(), why: error.to_string() })
+        Fault::Trouble(ExecutorFault::Artifact { path: path.display().to_string(), why: error.to_string() })
     }
 }
 

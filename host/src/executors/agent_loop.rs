@@ -10,7 +10,7 @@ use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 
 use super::context;
 use crate::agent_loop::archive;
-use crate::agent_loop::battery::{self, BatteryResults, Ran, Spotted, Wanted};
+use crate::agent_loop::battery::{self, BatteryResults, CheckRun, Spotted, Wanted};
 use crate::agent_loop::cycle::{CycleFile, Error};
 use crate::agent_loop::hear;
 use crate::store::files;
@@ -113,7 +113,7 @@ pub(super) fn battery(
 
 /// Several commands as one check: what failed is told first.
 fn checked(report: &BatteryResults, whats: &[&str]) -> Checked {
-    let ran: Vec<&Ran> = report.ran.iter().filter(|ran| whats.contains(&ran.what)).collect();
+    let ran: Vec<&CheckRun> = report.ran.iter().filter(|ran| whats.contains(&ran.what)).collect();
     let end = report.end(whats);
     let told = ran.iter().filter(|ran| ran.end == end && (end != CheckEnd::Passed || whats.len() == 1));
     let tail: Vec<String> = told.map(|ran| said(ran)).filter(|said| !said.is_empty()).collect();
@@ -129,7 +129,7 @@ fn checked(report: &BatteryResults, whats: &[&str]) -> Checked {
     }
 }
 
-fn said(ran: &Ran) -> String {
+fn said(ran: &CheckRun) -> String {
     match (ran.why.as_str(), ran.tail.as_str()) {
         ("", tail) => tail.to_owned(),
         (why, "") => format!("{}: {why}", ran.what),

@@ -10,7 +10,7 @@ use archeflow_core::model::{HookPoint, Seq};
 use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
-use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
+use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
 use crate::world::World;
 
 const TAIL: u64 = 1_500;
@@ -91,7 +91,7 @@ pub(crate) fn shell(
     log: &Path,
     limit_ms: u64,
     more: Vec<(OsString, OsString)>,
-) -> proc::Ended {
+) -> proc::JobEnd {
     let scratch = world.state.join("tmp").join(format!("{}.{seq}", world.tag));
     let _ = std::fs::create_dir_all(&scratch);
     let mut env = world.env.clone();
@@ -106,7 +106,7 @@ pub(crate) fn shell(
         stdin: Vec::new(),
         stdout: Sink::file(log),
         stderr: Sink::nothing(),
-        limits: Limits { total: Duration::from_millis(limit_ms), ..Limits::default() },
+        limits: JobLimits { total: Duration::from_millis(limit_ms), ..JobLimits::default() },
         tag: format!("{}.{seq}", world.tag),
     };
     let ended = proc::run(job, &world.watch, &mut |_, _| {});

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::proc::{Cause, Ended, NotStarted};
+use crate::proc::{Cause, JobEnd, NotStarted};
 
 /// What is known of a process that has ended, kept beside its output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub(super) enum End {
 }
 
 impl Done {
-    pub(super) fn of(ended: &Ended) -> Done {
+    pub(super) fn of(ended: &JobEnd) -> Done {
         let end = match &ended.cause {
             Cause::Exited(code) => End::Exited(*code),
             Cause::Signaled(signal) => End::Signaled(*signal),

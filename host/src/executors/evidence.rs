@@ -13,12 +13,12 @@ use std::time::Duration;
 use archeflow_core::event::{EvidenceDone, EvidenceStart, Ran};
 use archeflow_core::model::{Reproduction, Seq};
 
-use super::{Message, Trouble, report, tail};
+use super::{ExecutorFault, Message, report, tail};
 use crate::backends::cli::ALL;
 use crate::git::ObjectId;
 use crate::git::workspace::{Slot, WorkspaceKind};
 use crate::model_agent::tools::tree::ToolTree;
-use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink};
+use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
 use crate::world::World;
 
 /// What of the output goes into the log, and what into the artifact.
@@ -35,7 +35,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &EvidenceStart, send: &Sen
     if world.repo.fingerprint() != before {
         let who = format!("a reproduction of the {}", start.archetype);
         let place = world.repo.common_dir().display().to_string();
-        let _ = send.send(Message::Trouble(Trouble::Tampered { who, place }));
+        let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, place }));
         return;
     }
     // Stopped by the user, it has proved nothing: it is run again when the review goes on.
@@ -48,7 +48,13 @@ pub(super) fn perform(world: &World, seq: Seq, start: &EvidenceStart, send: &Sen
 fn trial(world: &World, seq: Seq, start: &EvidenceStart) -> Option<EvidenceDone> {
     let on = |commit: &str, which: &str| {
         let name = format!("check-evidence-{seq}-{which}.log");
-        let at = Place { world, seq, commit, log: &world.artifacts().join(name), total_ms: start.total_ms };
+        let at = ReproductionTree {
+            world,
+            seq,
+            commit,
+            log: &world.artifacts().join(name),
+            total_ms: start.total_ms,
+        };
         at.run(&start.reproduction)
     };
     let change = on(&start.change, "change")?;
@@ -61,7 +67,7 @@ fn trial(world: &World, seq: Seq, start: &EvidenceStart) -> Option<EvidenceDone>
 }
 
 /// One tree to run it on.
-struct Place<'a> {
+struct ReproductionTree<'a> {
     world: &'a World,
     seq: Seq,
     commit: &'a str,
@@ -69,7 +75,7 @@ struct Place<'a> {
     total_ms: u64,
 }
 
-impl Place<'_> {
+impl ReproductionTree<'_> {
     /// `None` when the user stopped it.
     fn run(&self, reproduction: &Reproduction) -> Option<Ran> {
         let slot = match self.housed(reproduction) {
@@ -115,7 +121,7 @@ impl Place<'_> {
         Ok(slot)
     }
 
-    fn shell(&self, tree: &Path, command: &str) -> proc::Ended {
+    fn shell(&self, tree: &Path, command: &str) -> proc::JobEnd {
         let tag = format!("{}.{}", self.world.tag, self.seq);
         let scratch = self.world.state.join("tmp").join(&tag);
         let (home, temporary) = (scratch.join("home"), scratch.join("tmp"));
@@ -131,7 +137,7 @@ impl Place<'_> {
             stdin: Vec::new(),
             stdout: Sink::File { path: self.log.to_path_buf(), keep: KEPT },
             stderr: Sink::nothing(),
-            limits: Limits { total: Duration::from_millis(self.total_ms), ..Limits::default() },
+            limits: JobLimits { total: Duration::from_millis(self.total_ms), ..JobLimits::default() },
             tag,
         };
         let ended = proc::run(job, &self.world.watch, &mut |_, _| {});

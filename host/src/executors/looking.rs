@@ -49,7 +49,7 @@ pub fn change_of(
             credential: added.found[n].credential,
         })
         .collect();
-    let is_test = |(seen, found): &(&ScannedFile<'_>, &Found)| {
+    let is_test = |(seen, found): &(&ScannedFile<'_>, &AddedLines)| {
         seen.status != Some(FileStatus::Deleted) && (signs::is_test_path(seen.path) || found.test)
     };
     let test_files = seen.iter().zip(&added.found).filter(is_test).count();
@@ -92,7 +92,7 @@ fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
 
 /// What is looked for in the added lines of a file.
 #[derive(Debug, Clone, Default)]
-struct Found {
+struct AddedLines {
     /// The first credential: the line, and its kind.
     credential: Option<(u32, &'static str)>,
     test: bool,
@@ -102,7 +102,7 @@ struct Found {
 /// one can't move a line to another file.
 struct Added<'a> {
     by_path: BTreeMap<&'a str, usize>,
-    found: Vec<Found>,
+    found: Vec<AddedLines>,
     file: Option<usize>,
     walk: Walk,
     /// The number of the line that is being read, when it is an added one.
@@ -117,7 +117,7 @@ impl<'a> Added<'a> {
         paths: &'a [String],
     ) -> Result<Added<'a>, runner::Error> {
         let by_path = paths.iter().enumerate().map(|(n, path)| (path.as_str(), n)).collect();
-        let found = vec![Found::default(); paths.len()];
+        let found = vec![AddedLines::default(); paths.len()];
         let mut added = Added { by_path, found, file: None, walk: Walk::default(), number: None };
         let mut lines = LineChunker::new(PIECE, OVERLAP);
         let parted = change::parted(repo, base, commit)?;

@@ -46,14 +46,14 @@ pub enum Message {
         text: String,
     },
     /// Something the run can't go on with, outside of its own rules.
-    Trouble(Trouble),
+    Trouble(ExecutorFault),
     Signal(i32),
     /// Another process asks something of the run.
     Steer(Steering),
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum ExecutorFault {
     #[error(
         "{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume"
     )]
@@ -155,7 +155,7 @@ fn spawn(inbox: &Sender<Message>, order: Seq, work: impl FnOnce() + Send + 'stat
     });
     if let Err(error) = begun {
         let why = format!("no thread could be started ({error})");
-        let _ = inbox.send(Message::Trouble(Trouble::Unperformed { order, why }));
+        let _ = inbox.send(Message::Trouble(ExecutorFault::Unperformed { order, why }));
     }
 }
 
@@ -168,7 +168,7 @@ impl Drop for Hand {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let why = "a fault of this program".to_owned();
-            let _ = self.inbox.send(Message::Trouble(Trouble::Unperformed { order: self.order, why }));
+            let _ = self.inbox.send(Message::Trouble(ExecutorFault::Unperformed { order: self.order, why }));
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Http {
 }
 
 /// One request to a provider. It holds a key, so it can't be shown.
-pub(super) struct Request<'a> {
+pub(super) struct HttpRequest<'a> {
     pub(super) url: &'a str,
     pub(super) headers: &'a [(&'static str, String)],
     /// A question without a body is a GET.
@@ -73,7 +73,7 @@ impl Http {
     /// Sends a request and passes on the response, piece by piece.
     pub(super) fn send(
         &self,
-        request: &Request<'_>,
+        request: &HttpRequest<'_>,
         patience: Duration,
         take: &mut dyn FnMut(&ResponseHead, &[u8]),
     ) -> Result<ResponseHead, Broken> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::fault::{self, ErrorReply};
 use super::frames::{Form, Frames, StreamFrame};
-use super::http::{Broken, Http, Request, ResponseHead};
+use super::http::{Broken, Http, HttpRequest, ResponseHead};
 use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, ToolCall, ToolSpec};
 use super::tools::{self, Bench};
 use super::{KEY, ModelAgentEnv, Provider, Task};
@@ -235,7 +235,7 @@ impl<'a> Talk<'a> {
         };
         let url = provider.chat(&self.task.url);
         let body = provider.body(&ask, &url).to_string();
-        let request = Request { url: &url, headers: &self.headers, body: Some(body.as_bytes()) };
+        let request = HttpRequest { url: &url, headers: &self.headers, body: Some(body.as_bytes()) };
         let mut listener = Listener::new(provider);
         let (print, last_line) = (&mut self.print, &mut self.last_line);
         let beat = (patience / 2).min(Duration::from_secs(10));
@@ -309,7 +309,7 @@ impl<'a> Talk<'a> {
     /// A server that has one model needs no name.
     fn only_model(&mut self) -> Result<String, ClientFault> {
         let url = self.task.provider.models(&self.task.url);
-        let request = Request { url: &url, headers: &self.headers, body: None };
+        let request = HttpRequest { url: &url, headers: &self.headers, body: None };
         let mut body = Vec::new();
         let sent =
             self.http.send(&request, self.task.patience(), &mut |_, bytes| body.extend_from_slice(bytes));

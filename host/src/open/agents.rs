@@ -10,7 +10,7 @@ use super::{Error, Project};
 use crate::backends::{self, AgentBackend};
 use crate::config;
 use crate::model_agent::place::{self, Wrong};
-use crate::probe::{self, Choice};
+use crate::probe::{self, DefaultAgent};
 use crate::world::{allowed_env, client_env};
 
 impl Project {
@@ -58,7 +58,7 @@ impl Project {
     }
 
     /// The client that is taken where none is named.
-    pub fn default_client(&self) -> Option<&Choice> {
+    pub fn default_client(&self) -> Option<&DefaultAgent> {
         let look = || {
             let variables = &self.ground.variables;
             let (env, own) = (allowed_env(variables.clone(), &[]), client_env(variables.clone()));

@@ -17,10 +17,10 @@ use std::sync::OnceLock;
 use archeflow_core::event::Report;
 use archeflow_core::model::{ARCHETYPES, Persona};
 
-use crate::config::{self, Faults, Part, personas, trust};
+use crate::config::{self, ConfigFile, Faults, personas, trust};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo, runner};
-use crate::probe::Choice;
+use crate::probe::DefaultAgent;
 use crate::store::{files, journal, places};
 use crate::{backends, log};
 
@@ -64,9 +64,9 @@ pub struct Project {
     /// The files below `.archeflow/` as the base commit has them.
     pub offer: trust::Offer,
     pub approved: bool,
-    pub user: Vec<Part>,
+    pub user: Vec<ConfigFile>,
     /// Looked for once.
-    default_client: OnceLock<Option<Choice>>,
+    default_client: OnceLock<Option<DefaultAgent>>,
 }
 
 /// What was asked for on the command line.
@@ -87,7 +87,7 @@ pub struct OpenedRun {
     pub before: Vec<Report>,
     pub after: Vec<Report>,
     /// The client that was chosen because none was named.
-    pub default_agent: Option<Choice>,
+    pub default_agent: Option<DefaultAgent>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -207,7 +207,7 @@ impl Project {
         }
     }
 
-    pub fn persona(&self, name: &str) -> Result<personas::Found, Error> {
+    pub fn persona(&self, name: &str) -> Result<personas::ResolvedPersona, Error> {
         Ok(personas::find(name, &self.offer.files, self.approved, &self.user)?)
     }
 
@@ -236,7 +236,7 @@ impl Project {
 }
 
 /// Reads the configuration from the base commit, not from the working tree (R4).
-fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<Part>, Error> {
+fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<ConfigFile>, Error> {
     const AT_MOST: u64 = 1024 * 1024;
     let mut files = Vec::new();
     let mut wanted: Vec<String> =

@@ -16,7 +16,7 @@ use crate::config::Settings;
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
 use crate::nonce::nonce;
-use crate::probe::Choice;
+use crate::probe::DefaultAgent;
 use crate::store::journal::Journal;
 use crate::store::names;
 use crate::world::{World, allowed_env};
@@ -29,7 +29,7 @@ pub(crate) struct Preparation {
     pub(crate) personas: BTreeMap<String, Persona>,
     digests: Digests,
     /// The client that was chosen because none was named.
-    pub(crate) default_agent: Option<Choice>,
+    pub(crate) default_agent: Option<DefaultAgent>,
 }
 
 /// Where the id of a new run comes from.

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::job::Limits;
+use super::job::JobLimits;
 use super::watch::Asked;
 
 /// How long a leader may take to die of SIGKILL before we give it up (it hangs in the kernel).
@@ -21,7 +21,7 @@ pub(super) enum Why {
 
 /// What one look at the pipes showed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Seen {
+pub(super) struct PipeState {
     /// A byte arrived.
     pub(super) heard: bool,
     /// The leader is gone.
@@ -41,7 +41,7 @@ pub(super) enum Act {
 
 #[derive(Debug)]
 pub(super) struct Clock {
-    limits: Limits,
+    limits: JobLimits,
     begun: Instant,
     heard: Instant,
     phase: Phase,
@@ -57,7 +57,7 @@ enum Phase {
 }
 
 impl Clock {
-    pub(super) fn start(now: Instant, limits: Limits) -> Self {
+    pub(super) fn start(now: Instant, limits: JobLimits) -> Self {
         Self { limits, begun: now, heard: now, phase: Phase::Running, forced: None }
     }
 
@@ -83,7 +83,7 @@ impl Clock {
     }
 
     /// `before` and `after` are the times around the look that showed `seen`.
-    pub(super) fn step(&mut self, before: Instant, after: Instant, seen: Seen) -> Act {
+    pub(super) fn step(&mut self, before: Instant, after: Instant, seen: PipeState) -> Act {
         if seen.heard {
             self.heard = after;
         }
@@ -147,12 +147,12 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn limits() -> Limits {
-        Limits { silence: 100 * MS, total: 1000 * MS, grace: 50 * MS, drain: 20 * MS }
+    fn limits() -> JobLimits {
+        JobLimits { silence: 100 * MS, total: 1000 * MS, grace: 50 * MS, drain: 20 * MS }
     }
 
     /// Plays rows of (milliseconds before, milliseconds after, what was seen, expected action).
-    fn check(rows: &[(u32, u32, Seen, Act)], forced: Option<Why>) {
+    fn check(rows: &[(u32, u32, PipeState, Act)], forced: Option<Why>) {
         let zero = Instant::now();
         let mut clock = Clock::start(zero, limits());
         for (row, &(before, after, seen, act)) in rows.iter().enumerate() {
@@ -161,12 +161,12 @@ mod tests {
         assert_eq!(clock.forced(), forced);
     }
 
-    const QUIET: Seen = Seen { heard: false, exited: false, closed: false, asked: None };
-    const HEARD: Seen = Seen { heard: true, ..QUIET };
-    const EXITED: Seen = Seen { exited: true, ..QUIET };
-    const CLOSED: Seen = Seen { closed: true, ..EXITED };
-    const STOP: Seen = Seen { asked: Some(Asked::Soon), ..QUIET };
-    const NOW: Seen = Seen { asked: Some(Asked::Now), ..QUIET };
+    const QUIET: PipeState = PipeState { heard: false, exited: false, closed: false, asked: None };
+    const HEARD: PipeState = PipeState { heard: true, ..QUIET };
+    const EXITED: PipeState = PipeState { exited: true, ..QUIET };
+    const CLOSED: PipeState = PipeState { closed: true, ..EXITED };
+    const STOP: PipeState = PipeState { asked: Some(Asked::Soon), ..QUIET };
+    const NOW: PipeState = PipeState { asked: Some(Asked::Now), ..QUIET };
 
     #[test]
     fn silence_is_asked_then_killed_then_given_up() {

@@ -25,14 +25,14 @@ pub struct Job {
     pub stdin: Vec<u8>,
     pub stdout: Sink,
     pub stderr: Sink,
-    pub limits: Limits,
+    pub limits: JobLimits,
     /// Names this job among all that may be alive; two jobs must not share it.
     pub tag: String,
 }
 
 /// How long a job may take; `Duration::MAX` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct JobLimits {
     /// The longest time without a byte on stdout or stderr.
     pub silence: Duration,
     /// The longest time altogether.
@@ -43,7 +43,7 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-impl Default for Limits {
+impl Default for JobLimits {
     fn default() -> Self {
         Self {
             silence: Duration::MAX,
@@ -62,7 +62,7 @@ pub enum Stream {
 
 /// What became of a job. The output so far is there whatever the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct JobEnd {
     pub cause: Cause,
     pub duration: Duration,
     /// Processes that were still alive when the job was over and were killed by the sweep.

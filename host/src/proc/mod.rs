@@ -31,7 +31,7 @@ use sink::Keeper;
 use sweep::Running;
 
 pub use crate::platform::table::is_descendant;
-pub use job::{Cause, Ended, Job, Limits, NotStarted, Stream, TAG};
+pub use job::{Cause, Job, JobEnd, JobLimits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};
 pub use sweep::{all_over, become_subreaper, family, finish_all, kill_family};
@@ -42,7 +42,7 @@ pub use watch::Watch;
 /// Blocks the calling thread, which must be the one that stays: the leader dies with the thread that started it.
 /// `on_output` sees every chunk in the order it was read and should be quick, because the limits are checked
 /// between chunks. It may call [`Watch::stop`] itself.
-pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> JobEnd {
     let begun = Instant::now();
     let running = Running::enter();
     let mut ended = attempt(job, watch, on_output);
@@ -51,7 +51,7 @@ pub fn run(job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) ->
     ended
 }
 
-fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> Ended {
+fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])) -> JobEnd {
     if watch.asked().is_some() {
         return unstarted(Cause::Stopped);
     }
@@ -77,10 +77,10 @@ fn supervise(
     job: &Job,
     watch: &Watch,
     on_output: &mut dyn FnMut(Stream, &[u8]),
-) -> Ended {
+) -> JobEnd {
     let mut leader = Leader::new(child);
     let grace = if failpoint::endless_grace() { Duration::MAX } else { job.limits.grace };
-    let mut clock = Clock::start(Instant::now(), Limits { grace, ..job.limits });
+    let mut clock = Clock::start(Instant::now(), JobLimits { grace, ..job.limits });
     let mut buried = Instant::now();
     loop {
         let before = Instant::now();
@@ -107,15 +107,15 @@ fn supervise(
     let leftovers = sweep::after_job(&job.tag, group, forced.is_some());
     pump.rest(on_output);
     let (stdout, stderr) = pump.close();
-    Ended { cause: Cause::of(forced, status), duration: Duration::ZERO, leftovers, stdout, stderr }
+    JobEnd { cause: Cause::of(forced, status), duration: Duration::ZERO, leftovers, stdout, stderr }
 }
 
 fn remaining(deadline: Option<Instant>, now: Instant) -> Option<Duration> {
     deadline.map(|at| at.saturating_duration_since(now))
 }
 
-fn unstarted(cause: Cause) -> Ended {
-    Ended {
+fn unstarted(cause: Cause) -> JobEnd {
+    JobEnd {
         cause,
         duration: Duration::ZERO,
         leftovers: 0,

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::thread;
 use std::time::Duration;
 
-use super::clock::Seen;
+use super::clock::PipeState;
 use super::job::Stream;
 use super::leader::Leader;
 use super::sink::{Keeper, SinkReport};
@@ -63,7 +63,7 @@ impl Pump {
         watch: &Watch,
         timeout: Option<Duration>,
         on_output: &mut dyn FnMut(Stream, &[u8]),
-    ) -> Seen {
+    ) -> PipeState {
         let blind = leader.exit_fd().is_none() || watch.is_deaf();
         let timeout = if blind { Some(timeout.map_or(PATROL, |given| given.min(PATROL))) } else { timeout };
         let ready = self.wait(leader, watch, timeout);
@@ -77,7 +77,7 @@ impl Pump {
         }
         let out = if ready.stdout { self.stdout.pull(&mut self.buffer, on_output) } else { 0 };
         let err = if ready.stderr { self.stderr.pull(&mut self.buffer, on_output) } else { 0 };
-        Seen { heard: out + err > 0, exited: self.exited, closed: self.is_closed(), asked: self.asked }
+        PipeState { heard: out + err > 0, exited: self.exited, closed: self.is_closed(), asked: self.asked }
     }
 
     /// Takes what still lies in the pipes, without waiting.

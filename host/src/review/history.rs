@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, ReviewOpened};
 use archeflow_core::model::RunStatus;
-use archeflow_core::review::{self, Known, Reviewed};
+use archeflow_core::review::{self, KnownFinding, Reviewed};
 use archeflow_core::run::Run;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ struct History {
     key: String,
     /// The latest review.
     run: String,
-    known: Vec<Known>,
+    known: Vec<KnownFinding>,
 }
 
 fn place(places: &Places, key: &str) -> PathBuf {
@@ -48,7 +48,7 @@ pub(super) fn carried(places: &Places, key: &str, folder: &Path) -> Result<Optio
 }
 
 /// What a review was given of the past; `None` where it was the first of its subject.
-pub fn earlier(places: &Places, run_id: &str, opened: &ReviewOpened) -> Option<Vec<Known>> {
+pub fn earlier(places: &Places, run_id: &str, opened: &ReviewOpened) -> Option<Vec<KnownFinding>> {
     let artifact = opened.earlier.as_ref()?;
     let bytes =
         files::read_capped(&places.artifacts().join(run_id).join(&artifact.name), BYTES_AT_MOST).ok()?;
@@ -87,7 +87,11 @@ fn remember(world: &World, opened: &ReviewOpened, path: &Path) -> Result<(), Str
     files::write_atomic(path, text.as_bytes()).map_err(|error| error.to_string())
 }
 
-fn looked_at(places: &Places, run_id: &str, opened: &ReviewOpened) -> Result<(Reviewed, Vec<Known>), String> {
+fn looked_at(
+    places: &Places,
+    run_id: &str,
+    opened: &ReviewOpened,
+) -> Result<(Reviewed, Vec<KnownFinding>), String> {
     let path = places.events().join(format!("{run_id}.jsonl"));
     let text = Journal::read(&path).map_err(|error| error.to_string())?;
     let entries = log::entries(&text).map_err(|error| error.to_string())?;

@@ -13,7 +13,7 @@ use archeflow_core::sprint::run_id;
 
 use super::queue::{Claim, Error, QueueFolder};
 use crate::log;
-use crate::proc::{self, Cause, Ended, Job, Limits, NotStarted, Sink, Watch};
+use crate::proc::{self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Watch};
 use crate::store::journal::{self, Journal};
 use crate::store::names;
 
@@ -183,7 +183,7 @@ impl Crew {
             stdin: Vec::new(),
             stdout: Sink::nothing(),
             stderr: Sink::Memory { keep: TAIL },
-            limits: Limits { grace: GRACE, ..Limits::default() },
+            limits: JobLimits { grace: GRACE, ..JobLimits::default() },
             tag: format!("{}.{seq}", self.tag),
         };
         let ended = proc::run(job, watch, &mut |_, _| {});
@@ -192,7 +192,7 @@ impl Crew {
     }
 
     /// The result from the run's own log; without one, its last output.
-    fn run_end(&self, dir: &Path, id: &str, ended: &Ended) -> RunEnd {
+    fn run_end(&self, dir: &Path, id: &str, ended: &JobEnd) -> RunEnd {
         let took = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
         match look(dir, id) {
             Looked::Over(run) => end_of(id, &run, took),
@@ -320,7 +320,7 @@ pub(super) fn unstarted(id: &str, detail: String) -> RunEnd {
     }
 }
 
-fn last_output(ended: &Ended) -> String {
+fn last_output(ended: &JobEnd) -> String {
     let said = String::from_utf8_lossy(&ended.stderr.bytes).into_owned();
     let error = said.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let last = || said.lines().rev().map(str::trim).find(|line| !line.is_empty());

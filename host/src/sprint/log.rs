@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::clock;
 use crate::log::Error;
-use crate::store::journal::{Journal, Line, Read, Text};
+use crate::store::journal::{Journal, JournalLine, Read, Text};
 
 /// What an event looks like between two braces of a line.
 #[derive(Serialize, Deserialize)]
@@ -26,10 +26,10 @@ pub(super) fn append(journal: &mut Journal, entries: &[SprintEntry]) -> Result<(
         let parent: Vec<u64> = entry.event.answers().into_iter().collect();
         bodies.push((clock::written(entry.at), parts, parent));
     }
-    let lines: Vec<Line<'_>> = entries
+    let lines: Vec<JournalLine<'_>> = entries
         .iter()
         .zip(&bodies)
-        .map(|(entry, (ts, parts, parent))| Line {
+        .map(|(entry, (ts, parts, parent))| JournalLine {
             ts,
             ms: Some(clock::millisecond(entry.at)),
             run_id: &sprint_id,

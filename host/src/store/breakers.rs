@@ -17,7 +17,7 @@ const LARGEST: u64 = 64 * 1024;
 const LONGEST_MS: u64 = 40 * 86_400_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct BreakerRecord {
     account: String,
     /// In milliseconds since 1970.
     reopens_at: u64,
@@ -31,7 +31,7 @@ pub fn open(state: &Path, account: &str, reopens_at: u64, run: &str) -> io::Resu
     if read(&path, account).is_some_and(|known| known.reopens_at >= reopens_at) {
         return Ok(());
     }
-    let line = Line { account: account.to_owned(), reopens_at, run: run.to_owned() };
+    let line = BreakerRecord { account: account.to_owned(), reopens_at, run: run.to_owned() };
     let bytes = serde_json::to_vec(&line).map_err(io::Error::other)?;
     files::write_atomic(&path, &bytes).map_err(io::Error::other)
 }
@@ -52,9 +52,9 @@ pub fn shut_for(state: &Path, account: &str, run: &str, now: u64) -> Option<u64>
     (1..=LONGEST_MS).contains(&left).then_some(left)
 }
 
-fn read(path: &Path, account: &str) -> Option<Line> {
+fn read(path: &Path, account: &str) -> Option<BreakerRecord> {
     let bytes = files::read_capped(path, LARGEST).ok()?;
-    serde_json::from_slice::<Line>(&bytes).ok().filter(|line| line.account == account)
+    serde_json::from_slice::<BreakerRecord>(&bytes).ok().filter(|line| line.account == account)
 }
 
 fn place(state: &Path, account: &str) -> PathBuf {

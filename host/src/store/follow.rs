@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::frame::{self, Read, Why};
+use super::frame::{self, LineFault, Read};
 use super::journal::{Error, existing, locate};
 use super::verify::{LONGEST, step};
 use crate::platform::files::{self as os, OFlags};
@@ -68,7 +68,7 @@ impl Follower {
         let damage = match flaw {
             // What is at the very end may be half written; the next look knows.
             Some((length, why)) if length + 1 < rest || !why.may_be_torn() => Some(why),
-            None if rest > LONGEST => Some(Why::TooLong),
+            None if rest > LONGEST => Some(LineFault::TooLong),
             Some(_) | None => None,
         };
         self.buffer = bytes;
@@ -102,7 +102,7 @@ impl Follower {
         Ok(())
     }
 
-    fn damaged(&self, used: usize, why: Why) -> Error {
+    fn damaged(&self, used: usize, why: LineFault) -> Error {
         Error::Damaged { file: self.path.clone(), line: self.lines + 1, byte: self.end + used as u64, why }
     }
 }
@@ -112,11 +112,11 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
     use super::*;
-    use crate::store::journal::{Journal, Line};
+    use crate::store::journal::{Journal, JournalLine};
 
     fn append(journal: &mut Journal, seq: u64) {
         let data = serde_json::value::RawValue::from_string(format!("{{\"n\":{seq}}}")).unwrap();
-        let line = Line {
+        let line = JournalLine {
             ts: "2026-04-08T10:00:00Z",
             ms: Some(7),
             run_id: "r",

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 /// A line to be written. The words must be plain (no quotes, backslashes or control characters).
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
+pub struct JournalLine<'a> {
     pub ts: &'a str,
     /// 0 to 999; `None` writes a line as it was before there were milliseconds.
     pub ms: Option<u16>,
@@ -53,7 +53,7 @@ impl<'a> Read<'a> {
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum LineFault {
     NotARecord,
     Nul,
     Crc,
@@ -69,33 +69,36 @@ pub enum Why {
     Prev,
 }
 
-impl Why {
+impl LineFault {
     /// An unfinished write explains the flaw. Everything else can only be the work of a fault or of a hand.
     pub(crate) fn may_be_torn(&self) -> bool {
         match self {
-            Why::NotARecord | Why::Nul | Why::Crc => true,
-            Why::Glued | Why::NotJson(_) | Why::TooLong | Why::OtherRun(_) | Why::Seq { .. } | Why::Prev => {
-                false
-            }
+            LineFault::NotARecord | LineFault::Nul | LineFault::Crc => true,
+            LineFault::Glued
+            | LineFault::NotJson(_)
+            | LineFault::TooLong
+            | LineFault::OtherRun(_)
+            | LineFault::Seq { .. }
+            | LineFault::Prev => false,
         }
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for LineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::NotARecord => f.write_str("this is not a sealed record"),
-            Why::Nul => f.write_str("there are NUL bytes where a record should be"),
-            Why::Crc => f.write_str("the bytes do not match their checksum"),
-            Why::Glued => f.write_str("the record is not followed by a line break"),
-            Why::NotJson(what) => write!(f, "the record cannot be read ({what})"),
-            Why::TooLong => f.write_str("the line is longer than any record may be"),
-            Why::OtherRun(id) => write!(f, "the record belongs to run {id:?}"),
-            Why::Seq { expected, found } if found < expected => {
+            LineFault::NotARecord => f.write_str("this is not a sealed record"),
+            LineFault::Nul => f.write_str("there are NUL bytes where a record should be"),
+            LineFault::Crc => f.write_str("the bytes do not match their checksum"),
+            LineFault::Glued => f.write_str("the record is not followed by a line break"),
+            LineFault::NotJson(what) => write!(f, "the record cannot be read ({what})"),
+            LineFault::TooLong => f.write_str("the line is longer than any record may be"),
+            LineFault::OtherRun(id) => write!(f, "the record belongs to run {id:?}"),
+            LineFault::Seq { expected, found } if found < expected => {
                 write!(f, "record {found} appears again where {expected} should be")
             }
-            Why::Seq { expected, found } => write!(f, "record {expected} is missing, {found} follows"),
-            Why::Prev => f.write_str("the record does not continue the one before it"),
+            LineFault::Seq { expected, found } => write!(f, "record {expected} is missing, {found} follows"),
+            LineFault::Prev => f.write_str("the record does not continue the one before it"),
         }
     }
 }
@@ -115,7 +118,7 @@ pub(crate) fn link(line: &[u8]) -> Link {
 
 /// Adds the line and its line break to `into` and returns the link for the next one, or the name of a field that
 /// cannot be written.
-pub(crate) fn encode(line: &Line<'_>, prev: &Link, into: &mut Vec<u8>) -> Result<Link, &'static str> {
+pub(crate) fn encode(line: &JournalLine<'_>, prev: &Link, into: &mut Vec<u8>) -> Result<Link, &'static str> {
     let start = into.len();
     word(into, "{\"ts\":\"", line.ts).ok_or("ts")?;
     into.push(b'"');
@@ -189,19 +192,19 @@ pub(crate) struct Frame<'a> {
 }
 
 /// Checks the seal of a line (without its line break), then reads it.
-pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, Why> {
+pub(crate) fn decode(line: &[u8]) -> Result<Frame<'_>, LineFault> {
     let Some((covered, crc)) = sealed(line) else {
-        return Err(if line.contains(&0) { Why::Nul } else { Why::NotARecord });
+        return Err(if line.contains(&0) { LineFault::Nul } else { LineFault::NotARecord });
     };
     if crc32fast::hash(covered) != crc {
-        return Err(if line.contains(&0) { Why::Nul } else { Why::Crc });
+        return Err(if line.contains(&0) { LineFault::Nul } else { LineFault::Crc });
     }
     read(line)
 }
 
 /// Reads a line that was checked before, or is checked by the caller.
-pub(crate) fn read(line: &[u8]) -> Result<Frame<'_>, Why> {
-    let text = str::from_utf8(line).map_err(|e| Why::NotJson(e.to_string()))?;
+pub(crate) fn read(line: &[u8]) -> Result<Frame<'_>, LineFault> {
+    let text = str::from_utf8(line).map_err(|e| LineFault::NotJson(e.to_string()))?;
     match exact(text) {
         Some(frame) => Ok(frame),
         None => foreign(text),
@@ -322,17 +325,17 @@ struct Foreign<'a> {
     prev: &'a str,
 }
 
-fn foreign(text: &str) -> Result<Frame<'_>, Why> {
+fn foreign(text: &str) -> Result<Frame<'_>, LineFault> {
     let Foreign { ts, ms, run_id, seq, parent, kind, phase, agent, data, prev } =
-        serde_json::from_str(text).map_err(|e| Why::NotJson(e.to_string()))?;
+        serde_json::from_str(text).map_err(|e| LineFault::NotJson(e.to_string()))?;
     if serde_json::from_str::<Vec<u64>>(parent.get()).is_err() {
-        return Err(Why::NotJson("`parent` is not a list of numbers".to_owned()));
+        return Err(LineFault::NotJson("`parent` is not a list of numbers".to_owned()));
     }
     if ms.is_some_and(|ms| ms > LAST_MS) {
-        return Err(Why::NotJson("`ms` is not a number from 0 to 999".to_owned()));
+        return Err(LineFault::NotJson("`ms` is not a number from 0 to 999".to_owned()));
     }
     if !data.get().starts_with('{') {
-        return Err(Why::NotJson("`data` is not an object".to_owned()));
+        return Err(LineFault::NotJson("`data` is not an object".to_owned()));
     }
     let parent = parent.get().trim_start_matches('[').trim_end_matches(']');
     Ok(Frame { read: Read { ts, ms, run_id, seq, parent, kind, phase, agent, data: data.get() }, prev })

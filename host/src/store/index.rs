@@ -12,7 +12,7 @@ use super::files::{self, Error};
 const LARGEST: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct IndexEntry {
     pub run_id: String,
     pub status: String,
     pub task: String,
@@ -25,11 +25,11 @@ pub struct Entry {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Index {
     /// One entry per run, the last that was written, in the order in which the runs first appeared.
-    pub runs: Vec<Entry>,
+    pub runs: Vec<IndexEntry>,
     pub skipped: usize,
 }
 
-pub fn append(events: &Path, entry: &Entry) -> Result<(), Error> {
+pub fn append(events: &Path, entry: &IndexEntry) -> Result<(), Error> {
     let path = events.join("index.jsonl");
     let line = serde_json::to_string(entry).map_err(|e| Error::io("append to", &path, e))?;
     files::append_line_locked(&path, &line)
@@ -47,7 +47,7 @@ fn parse(bytes: &[u8]) -> Index {
     let mut index = Index::default();
     let mut known: HashMap<String, usize> = HashMap::new();
     for line in bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+        let Ok(entry) = serde_json::from_slice::<IndexEntry>(line) else {
             index.skipped += 1;
             continue;
         };

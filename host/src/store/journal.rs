@@ -16,8 +16,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use super::frame::{Line, Read, Why};
-pub use super::verify::{Damage, Text};
+pub use super::frame::{JournalLine, LineFault, Read};
+pub use super::verify::{JournalDamage, Text};
 
 use super::dir::Dir;
 use super::files;
@@ -47,7 +47,7 @@ pub enum Error {
          Put back a copy, or start again from the lines before the damage in a new file",
         file.display()
     )]
-    Damaged { file: PathBuf, line: u64, byte: u64, why: Why },
+    Damaged { file: PathBuf, line: u64, byte: u64, why: LineFault },
     #[error(
         "a record of {bytes} bytes is larger than {LONGEST}; keep the payload as an artifact and refer to it"
     )]
@@ -123,7 +123,7 @@ impl Journal {
         let mut journal = Journal::hold(file, dir, path, run_id)?;
 
         let mut checked = journal.load()?;
-        if let Some(Damage { line, byte, why }) = checked.damage.take() {
+        if let Some(JournalDamage { line, byte, why }) = checked.damage.take() {
             return Err(Error::Damaged { file: journal.path.clone(), line, byte, why });
         }
         let repaired = match checked.tail() {
@@ -142,14 +142,14 @@ impl Journal {
     pub fn read(path: &Path) -> Result<Text, Error> {
         match Journal::read_prefix(path)? {
             (text, None) => Ok(text),
-            (_, Some(Damage { line, byte, why })) => {
+            (_, Some(JournalDamage { line, byte, why })) => {
                 Err(Error::Damaged { file: path.to_owned(), line, byte, why })
             }
         }
     }
 
     /// The good lines of a journal that may be damaged, and the damage. For salvage; never a base for decisions.
-    pub fn read_prefix(path: &Path) -> Result<(Text, Option<Damage>), Error> {
+    pub fn read_prefix(path: &Path) -> Result<(Text, Option<JournalDamage>), Error> {
         let stem =
             path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
         let Some(run_id) = stem else {
@@ -187,7 +187,7 @@ impl Journal {
     /// A line that is refused for its own sake (too large, not plain) leaves the journal as it was. After any other
     /// failure it is unknown what the disk holds, so this journal accepts nothing more and does not try again; the
     /// next `open` finds out.
-    pub fn append(&mut self, lines: &[Line<'_>]) -> Result<(), Error> {
+    pub fn append(&mut self, lines: &[JournalLine<'_>]) -> Result<(), Error> {
         if let Some(cause) = &self.poison {
             return Err(Error::Poisoned { file: self.path.clone(), cause: cause.clone() });
         }
@@ -205,7 +205,7 @@ impl Journal {
 
     /// An assertion about ourselves that stays on in release. It is an error rather than a panic, because whoever
     /// stops the run still has processes to end.
-    fn in_turn(&self, lines: &[Line<'_>]) -> Result<(), Error> {
+    fn in_turn(&self, lines: &[JournalLine<'_>]) -> Result<(), Error> {
         for (line, expected) in lines.iter().zip(self.next..) {
             if line.seq != expected || line.run_id != self.run_id {
                 return Err(Error::OutOfTurn {
@@ -219,7 +219,7 @@ impl Journal {
         Ok(())
     }
 
-    fn encode(&mut self, lines: &[Line<'_>]) -> Result<Link, Error> {
+    fn encode(&mut self, lines: &[JournalLine<'_>]) -> Result<Link, Error> {
         self.buffer.clear();
         let mut prev = self.prev;
         for line in lines {
@@ -341,8 +341,8 @@ mod tests {
 
     use super::*;
 
-    fn line<'a>(seq: u64, data: &'a serde_json::value::RawValue) -> Line<'a> {
-        Line {
+    fn line<'a>(seq: u64, data: &'a serde_json::value::RawValue) -> JournalLine<'a> {
+        JournalLine {
             ts: "2026-04-08T10:00:00Z",
             ms: Some(7),
             run_id: "r",

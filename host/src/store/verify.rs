@@ -10,7 +10,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
-use super::frame::{self, Read, Why};
+use super::frame::{self, LineFault, Read};
 use crate::platform::files as os;
 
 /// The longest line that is read. What is written is a good deal shorter; see `journal::LONGEST`.
@@ -73,17 +73,17 @@ impl Text {
 
 /// Where a journal stops being one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct JournalDamage {
     pub line: u64,
     pub byte: u64,
-    pub why: Why,
+    pub why: LineFault,
 }
 
 pub(crate) struct Checked {
     pub(crate) text: Text,
     /// Where the verified lines end.
     pub(crate) end: usize,
-    pub(crate) damage: Option<Damage>,
+    pub(crate) damage: Option<JournalDamage>,
 }
 
 impl Checked {
@@ -157,19 +157,21 @@ pub(crate) fn check(bytes: Vec<u8>, run_id: &str) -> Checked {
     Checked {
         text: Text { bytes, rows: found.rows, repeated: found.repeated, torn },
         end,
-        damage: damage.map(|why| Damage { line: found.lines + 1, byte: end as u64, why }),
+        damage: damage.map(|why| JournalDamage { line: found.lines + 1, byte: end as u64, why }),
     }
 }
 
 /// A flaw is a torn write when it lies at the very end and an unfinished write explains it; otherwise it is damage.
-fn judge(bytes: &[u8], found: &Stretch) -> (usize, Option<Why>) {
+fn judge(bytes: &[u8], found: &Stretch) -> (usize, Option<LineFault>) {
     let end = found.end;
     let rest = &bytes[end..];
     let last = rest.iter().position(|b| *b == b'\n').is_none_or(|at| at + 1 == rest.len());
     match &found.flaw {
         None if rest.is_empty() => (end, None),
         Some(why) if !last || !why.may_be_torn() => (end, Some(why.clone())),
-        None | Some(_) if frame::glued(rest.strip_suffix(b"\n").unwrap_or(rest)) => (end, Some(Why::Glued)),
+        None | Some(_) if frame::glued(rest.strip_suffix(b"\n").unwrap_or(rest)) => {
+            (end, Some(LineFault::Glued))
+        }
         None | Some(_) => (end, None),
     }
 }
@@ -181,7 +183,7 @@ struct Stretch {
     repeated: Vec<u64>,
     lines: u64,
     end: usize,
-    flaw: Option<Why>,
+    flaw: Option<LineFault>,
 }
 
 fn gather(stretches: Vec<Stretch>) -> Stretch {
@@ -267,24 +269,28 @@ fn walk(bytes: &[u8], range: Range<usize>, run_id: &str) -> Stretch {
 }
 
 /// Checks one line against the line before it. `None`: the same bytes once more, as a repeated write leaves them.
-pub(super) fn step(line: &[u8], before: Option<(&[u8], u64)>, run_id: &str) -> Result<Option<u64>, Why> {
+pub(super) fn step(
+    line: &[u8],
+    before: Option<(&[u8], u64)>,
+    run_id: &str,
+) -> Result<Option<u64>, LineFault> {
     if line.len() > LONGEST {
-        return Err(Why::TooLong);
+        return Err(LineFault::TooLong);
     }
     if before.is_some_and(|(bytes, _)| bytes == line) {
         return Ok(None);
     }
     let frame::Frame { read, prev } = frame::decode(line)?;
     if read.run_id != run_id {
-        return Err(Why::OtherRun(read.run_id.chars().take(128).collect()));
+        return Err(LineFault::OtherRun(read.run_id.chars().take(128).collect()));
     }
     let (link, expected) =
         before.map_or((frame::FIRST, 1), |(bytes, seq)| (frame::link(bytes), seq.wrapping_add(1)));
     if read.seq != expected {
-        return Err(Why::Seq { expected, found: read.seq });
+        return Err(LineFault::Seq { expected, found: read.seq });
     }
     if prev.as_bytes() != link {
-        return Err(Why::Prev);
+        return Err(LineFault::Prev);
     }
     Ok(Some(read.seq))
 }
@@ -311,7 +317,7 @@ mod tests {
         let (mut bytes, mut prev) = (Vec::new(), frame::FIRST);
         for seq in 1..=lines {
             let (ts, kind, phase) = ("2026-04-08T10:00:00Z", "decision", "do");
-            let line = frame::Line {
+            let line = frame::JournalLine {
                 ts,
                 ms: Some(7),
                 run_id: "r",

@@ -29,7 +29,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     let floor = bare_loop(bench)?;
     let mut seen = Vec::new();
     for n in 0..RUNS {
-        seen.push(Place::new(bench, &format!("recorded-{n}"), None)?.run(bench, &[])?);
+        seen.push(ClientFolder::new(bench, &format!("recorded-{n}"), None)?.run(bench, &[])?);
     }
     let mut rows = vec![row("recorded", &seen, floor)?];
     let real = clients::claude(&bench.root);
@@ -44,7 +44,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
 
 /// The shortest pause of a loop that does only what nobody can do without.
 fn bare_loop(bench: &Bench) -> Result<u128, Box<dyn std::error::Error>> {
-    let place = Place::new(bench, "bare", None)?;
+    let place = ClientFolder::new(bench, "bare", None)?;
     for _ in 0..BARE_STEPS {
         place.bare_step()?;
     }
@@ -62,7 +62,7 @@ fn with_real(bench: &Bench, real: &Path, n: usize) -> Result<Vec<Appearance>, Bo
         ("*", &[say("guardian")]),
     ]);
     let env = [("ANTHROPIC_API_KEY", "test"), ("ANTHROPIC_BASE_URL", &model.address)];
-    Place::new(bench, &format!("real-{n}"), Some(real))?.run(bench, &env)
+    ClientFolder::new(bench, &format!("real-{n}"), Some(real))?.run(bench, &env)
 }
 
 fn row(which: &str, seen: &[Vec<Appearance>], floor: u128) -> Result<Row, Box<dyn std::error::Error>> {
@@ -78,12 +78,16 @@ fn row(which: &str, seen: &[Vec<Appearance>], floor: u128) -> Result<Row, Box<dy
 }
 
 /// A folder with a path on which this program is the client, and with what it writes down.
-struct Place {
+struct ClientFolder {
     folder: PathBuf,
 }
 
-impl Place {
-    fn new(bench: &Bench, name: &str, real: Option<&Path>) -> Result<Place, Box<dyn std::error::Error>> {
+impl ClientFolder {
+    fn new(
+        bench: &Bench,
+        name: &str,
+        real: Option<&Path>,
+    ) -> Result<ClientFolder, Box<dyn std::error::Error>> {
         let folder = bench.folder.path().join(format!("client-{name}"));
         for part in ["", BIN, SEEN] {
             create_dir(folder.join(part))?;
@@ -93,7 +97,7 @@ impl Place {
         if let Some(real) = real {
             std::os::unix::fs::symlink(real, folder.join(REAL))?;
         }
-        Ok(Place { folder })
+        Ok(ClientFolder { folder })
     }
 
     fn seen(&self) -> std::io::Result<Vec<Appearance>> {

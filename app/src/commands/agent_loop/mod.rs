@@ -10,7 +10,7 @@ pub(crate) use say::about_file;
 use archeflow_core::event::Report;
 use archeflow_core::model::Word;
 use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
-use archeflow_host::drive::{Driver, Ended};
+use archeflow_host::drive::{DriveEnd, Driver};
 use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
@@ -80,14 +80,14 @@ fn drive(
 }
 
 /// Where a loop is after it was driven: for people at once, for machines in the output.
-pub(crate) fn end(driver: &Driver, ended: &Ended, json: bool) -> CommandOutput {
+pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> CommandOutput {
     let run_id = driver.world.run_id.clone();
     let screen = screen::Screen::of(&driver.world.places, &driver.world.state, &run_id, &driver.run);
     let code = match ended {
-        Ended::Outcome(outcome) => outcome.exit_code(),
-        Ended::Signal(signal) => stopped(&run_id, *signal),
+        DriveEnd::Outcome(outcome) => outcome.exit_code(),
+        DriveEnd::Signal(signal) => stopped(&run_id, *signal),
     };
-    if matches!(ended, Ended::Outcome(_)) {
+    if matches!(ended, DriveEnd::Outcome(_)) {
         screen.tell();
     }
     if !json {

@@ -1,7 +1,7 @@
 //! `archeflow replay compare`: runs side by side.
 
 use archeflow_core::model::Strategy;
-use archeflow_core::projections::replay::compare::{self, CycleEnd, CycleSide, Parting, Side};
+use archeflow_core::projections::replay::compare::{self, ComparedCycle, CycleSide, Parting, Side};
 use archeflow_core::projections::replay::decision::{ExplainedDecision, verdict};
 use archeflow_core::projections::replay::timeline;
 use archeflow_core::view;
@@ -61,7 +61,7 @@ fn drawn(columns: &[Column]) -> String {
         let of = |tell: &dyn Fn(&CycleSide) -> String, side: &Side| {
             side.cycles.get(at).map_or_else(|| "-".to_owned(), tell)
         };
-        let ends = |tell: &dyn Fn(&CycleEnd) -> String, side: &Side| {
+        let ends = |tell: &dyn Fn(&ComparedCycle) -> String, side: &Side| {
             of(&|cycle| cycle.end.as_ref().map_or_else(|| "not ended".to_owned(), tell), side)
         };
         let number = at + 1;
@@ -139,18 +139,18 @@ fn verdicts(cycle: &CycleSide) -> String {
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 
-fn severities(end: &CycleEnd) -> String {
+fn severities(end: &ComparedCycle) -> String {
     format!("{} CRITICAL, {} WARNING, {} INFO", end.critical, end.warning, end.info)
 }
 
-fn life(end: &CycleEnd) -> String {
+fn life(end: &ComparedCycle) -> String {
     format!(
         "{} new, {} resolved, {} persistent, {} regressed",
         end.new, end.resolved, end.persistent, end.regressed
     )
 }
 
-fn convergence(end: &CycleEnd) -> String {
+fn convergence(end: &ComparedCycle) -> String {
     end.trend
         .map_or_else(|| "-".to_owned(), |(score, status)| format!("{} {}", status.name(), two_places(score)))
 }

@@ -11,7 +11,7 @@ use archeflow_core::model::Outcome;
 use archeflow_host::{log, open};
 use serde_json::{Value, json};
 
-use crate::args::{Place, ReplayCommand};
+use crate::args::{CommonArgs, ReplayCommand};
 use crate::commands::{house, list};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -26,7 +26,7 @@ pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
 }
 
 /// The lines of a run that has begun.
-fn entries(place: &Place, id: &str) -> Result<Vec<Entry>, Failure> {
+fn entries(place: &CommonArgs, id: &str) -> Result<Vec<Entry>, Failure> {
     let entries = log::entries(&list::text(&house(place, None, false)?, id)?)?;
     match entries.is_empty() {
         true => Err(open::Error::NeverBegan { id: id.to_owned() }.into()),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use archeflow_core::event::{Entry, Event, Report, RunStart};
 use archeflow_core::model::{Outcome, Share};
-use archeflow_core::projections::replay::decision::{Told, verdict};
-use archeflow_core::projections::replay::weights::{self, Trouble, Weighed, Weight};
-use archeflow_core::projections::replay::whatif::{Change, Difference, End, Unknown, WhatIf, refold};
+use archeflow_core::projections::replay::decision::{DecisionText, verdict};
+use archeflow_core::projections::replay::weights::{self, Weighed, WeighingError, Weight};
+use archeflow_core::projections::replay::whatif::{Difference, End, PolicyChange, Unknown, WhatIf, refold};
 use archeflow_core::run::Run;
 use archeflow_core::view::{Tone, capital};
 use archeflow_host::config::overrides::{self, Anew};
@@ -82,17 +82,17 @@ fn pairs(args: &ReplayWhatif) -> Result<Vec<(String, String)>, Failure> {
     Ok(pairs)
 }
 
-fn trouble(id: &str, why: Trouble) -> Failure {
+fn trouble(id: &str, why: WeighingError) -> Failure {
     match why {
-        Trouble::NoVerdict => Failure::usage(
+        WeighingError::NoVerdict => Failure::usage(
             format!("nobody has reviewed in {id}: there is no verdict to weigh"),
             format!("See what was decided: archeflow replay timeline {id}"),
         ),
-        Trouble::Stranger { named, known } => Failure::usage(
+        WeighingError::Stranger { named, known } => Failure::usage(
             format!("--weight names '{named}', who gave no verdict in {id}"),
             format!("Verdicts are there of: {}", known.join(", ")),
         ),
-        Trouble::Weightless => Failure::usage(
+        WeighingError::Weightless => Failure::usage(
             "all weights are 0: nobody's verdict would count",
             "Give somebody a weight above 0.",
         ),
@@ -192,7 +192,7 @@ impl Policy {
             (None, _) => None,
             (Some(first), []) => Some(first.seq),
             (Some(_), _) => {
-                let unchanged = refold(log, &Change { start, auto_merge: None });
+                let unchanged = refold(log, &PolicyChange { start, auto_merge: None });
                 unchanged.differences.first().map(|difference| difference.seq)
             }
         };
@@ -306,7 +306,7 @@ fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
 }
 
 fn difference_json(difference: &Difference) -> Value {
-    let told = |told: Option<&Told>| {
+    let told = |told: Option<&DecisionText>| {
         told.map_or(Value::Null, |told| {
             json!({ "rule": told.rule, "archetype": told.who, "input": told.input, "decision": told.decision })
         })
@@ -318,7 +318,7 @@ fn difference_json(difference: &Difference) -> Value {
 }
 
 fn draw_difference(out: &mut String, paint: Paint, what: &str, difference: &Difference) {
-    let told = |told: Option<&Told>| told.map_or("nothing", |told| told.decision.as_str()).to_owned();
+    let told = |told: Option<&DecisionText>| told.map_or("nothing", |told| told.decision.as_str()).to_owned();
     let rule = match difference.rule() {
         "" => String::new(),
         rule => format!(", {rule}"),

@@ -36,11 +36,11 @@ pub struct CycleSide {
     /// The last of each reviewer.
     pub verdicts: BTreeMap<String, Verdict>,
     /// Where the cycle came to its end.
-    pub end: Option<CycleEnd>,
+    pub end: Option<ComparedCycle>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CycleEnd {
+pub struct ComparedCycle {
     pub critical: u32,
     pub warning: u32,
     pub info: u32,
@@ -102,15 +102,15 @@ fn cycles(log: &[Entry]) -> Vec<CycleSide> {
     cycles
 }
 
-fn end(boundary: &CycleBoundary) -> CycleEnd {
-    let counts = CycleEnd {
+fn end(boundary: &CycleBoundary) -> ComparedCycle {
+    let counts = ComparedCycle {
         critical: boundary.critical,
         warning: boundary.warning,
         info: boundary.info,
-        ..CycleEnd::default()
+        ..ComparedCycle::default()
     };
     match &boundary.convergence {
-        Some(trend) => CycleEnd {
+        Some(trend) => ComparedCycle {
             new: trend.new,
             resolved: trend.resolved,
             persistent: trend.persistent,
@@ -118,7 +118,7 @@ fn end(boundary: &CycleBoundary) -> CycleEnd {
             trend: Some((trend.score, trend.status)),
             ..counts
         },
-        None => CycleEnd { new: u32::try_from(boundary.open.len()).unwrap_or(u32::MAX), ..counts },
+        None => ComparedCycle { new: u32::try_from(boundary.open.len()).unwrap_or(u32::MAX), ..counts },
     }
 }
 

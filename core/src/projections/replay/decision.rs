@@ -31,14 +31,14 @@ pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
     if told_elsewhere {
         return None;
     }
-    let Told { rule, who, confidence, input, decision } = decided(decision);
+    let DecisionText { rule, who, confidence, input, decision } = decided(decision);
     let (seq, at, phase) = (entry.seq, entry.at, entry.phase);
     Some(ExplainedDecision { seq, at, cycle, phase, rule, who, confidence, input, decision })
 }
 
 /// What a line says, whatever it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct DecisionText {
     /// Empty where no rule of its own stands behind it.
     pub rule: String,
     pub who: String,
@@ -47,20 +47,20 @@ pub struct Told {
     pub decision: String,
 }
 
-pub fn told(event: &Event) -> Told {
+pub fn told(event: &Event) -> DecisionText {
     match event {
         Event::Decision(decision) => decided(decision),
-        Event::Order(order) => Told { decision: ordered(order), ..program() },
-        Event::Report(report) => Told { decision: report.name().to_owned(), ..program() },
+        Event::Order(order) => DecisionText { decision: ordered(order), ..program() },
+        Event::Report(report) => DecisionText { decision: report.name().to_owned(), ..program() },
     }
 }
 
-fn program() -> Told {
-    Told { who: PROGRAM.to_owned(), ..Told::default() }
+fn program() -> DecisionText {
+    DecisionText { who: PROGRAM.to_owned(), ..DecisionText::default() }
 }
 
-fn decided(decision: &Decision) -> Told {
-    let told = |rule: &str, who: &str, input: String, decision: String| Told {
+fn decided(decision: &Decision) -> DecisionText {
+    let told = |rule: &str, who: &str, input: String, decision: String| DecisionText {
         rule: rule.to_owned(),
         who: who.to_owned(),
         confidence: None,
@@ -70,7 +70,7 @@ fn decided(decision: &Decision) -> Told {
     match decision {
         Decision::DecisionPoint(point) => {
             let told = told(&point.rule, &point.archetype, point.input.clone(), point.decision.clone());
-            Told { confidence: Some(point.confidence), ..told }
+            DecisionText { confidence: Some(point.confidence), ..told }
         }
         Decision::PhaseTransition(transition) => told(
             "",

@@ -27,12 +27,12 @@ pub(super) struct Recorded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) order: Order,
-    told: Option<Box<Told>>,
+    told: Option<Box<BriefInputs>>,
 }
 
 /// What an agent's brief is made from, beside the order itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct BriefInputs {
     task: String,
     research: Vec<String>,
     proposal: Option<String>,
@@ -50,7 +50,7 @@ impl Asked {
     /// An order that `run` is about to write down.
     pub(super) fn of(run: &Run, order: &Order) -> Asked {
         let start = if let Order::AgentStart(start) = order { Some(start) } else { None };
-        Asked { order: order.clone(), told: start.map(|start| Box::new(Told::of(run, start))) }
+        Asked { order: order.clone(), told: start.map(|start| Box::new(BriefInputs::of(run, start))) }
     }
 
     /// Whether whoever performs the two could not tell them apart.
@@ -119,9 +119,9 @@ fn agents_differ(one: &AgentStart, two: &AgentStart) -> Option<&'static str> {
     checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
 }
 
-impl Told {
+impl BriefInputs {
     /// As wide as a role may look; a persona that sees less makes no difference that was not there.
-    fn of(run: &Run, start: &AgentStart) -> Told {
+    fn of(run: &Run, start: &AgentStart) -> BriefInputs {
         let cycle = run.cycle();
         let digest = |answered: &Answered| answered.artifact.digest.clone();
         let of = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role)).map(digest);
@@ -138,7 +138,7 @@ impl Told {
         let failed = cycle.and_then(|cycle| cycle.last_failure.get(&start.archetype));
         let heard = |said: &&Clarification| said.archetype.is_empty() || said.archetype == start.archetype;
         let price = run.policy().costs.prices.get(&start.model);
-        Told {
+        BriefInputs {
             task: run.task(),
             research: match sees_research {
                 true => of(Role::Explorer).into_iter().chain(mini.map(digest)).collect(),
@@ -156,7 +156,7 @@ impl Told {
         }
     }
 
-    fn differs_in(&self, other: &Told, role: Role) -> Option<&'static str> {
+    fn differs_in(&self, other: &BriefInputs, role: Role) -> Option<&'static str> {
         let feedback = match role {
             Role::Maker => "the Maker would have got other feedback",
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {

@@ -50,13 +50,13 @@ impl Ship {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reviewer {
+pub struct WeightedReviewer {
     pub archetype: String,
     pub verdict: Verdict,
     pub weight: Weight,
 }
 
-impl Reviewer {
+impl WeightedReviewer {
     /// Only an approval does not block.
     pub fn is_strict(&self) -> bool {
         self.verdict != Verdict::Approved
@@ -71,7 +71,7 @@ impl Reviewer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighed {
     pub threshold: Millionths,
-    pub reviewers: Vec<Reviewer>,
+    pub reviewers: Vec<WeightedReviewer>,
     pub strict: Ship,
     pub weighted: Ship,
     /// In thousandths, rounded; for people.
@@ -80,7 +80,7 @@ pub struct Weighed {
 
 /// Why nothing can be weighed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum WeighingError {
     /// Nobody has reviewed in this run.
     NoVerdict,
     /// A weight was given to somebody who did not review.
@@ -105,30 +105,31 @@ pub fn weigh(
     log: &[Entry],
     weights: &BTreeMap<String, Weight>,
     threshold: Millionths,
-) -> Result<Weighed, Trouble> {
+) -> Result<Weighed, WeighingError> {
     let last = last_verdicts(log);
     if last.is_empty() {
-        return Err(Trouble::NoVerdict);
+        return Err(WeighingError::NoVerdict);
     }
     if let Some(named) = weights.keys().find(|name| !last.contains_key(*name)) {
-        return Err(Trouble::Stranger { named: named.clone(), known: last.into_keys().collect() });
+        return Err(WeighingError::Stranger { named: named.clone(), known: last.into_keys().collect() });
     }
-    let reviewers: Vec<Reviewer> = last
+    let reviewers: Vec<WeightedReviewer> = last
         .into_iter()
         .map(|(archetype, verdict)| {
             let weight = weights.get(&archetype).copied().unwrap_or(USUAL);
-            Reviewer { archetype, verdict, weight }
+            WeightedReviewer { archetype, verdict, weight }
         })
         .collect();
-    let sum = |of: fn(&Reviewer) -> Weight| reviewers.iter().map(|one| u128::from(of(one))).sum::<u128>();
-    let (against, all) = (sum(Reviewer::contributes), sum(|one| one.weight));
+    let sum =
+        |of: fn(&WeightedReviewer) -> Weight| reviewers.iter().map(|one| u128::from(of(one))).sum::<u128>();
+    let (against, all) = (sum(WeightedReviewer::contributes), sum(|one| one.weight));
     if all == 0 {
-        return Err(Trouble::Weightless);
+        return Err(WeighingError::Weightless);
     }
     let strictness = u64::try_from((against * 1_000 * 2 + all) / (all * 2)).unwrap_or(u64::MAX);
     Ok(Weighed {
         threshold,
-        strict: Ship::blocked(reviewers.iter().any(Reviewer::is_strict)),
+        strict: Ship::blocked(reviewers.iter().any(WeightedReviewer::is_strict)),
         weighted: Ship::blocked(against * 1_000_000 >= u128::from(threshold) * all),
         strictness,
         reviewers,

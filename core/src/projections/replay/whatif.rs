@@ -14,12 +14,12 @@ use crate::event::{Conclusion, Decision, Entry, Event, Order, Report, RunStart};
 use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
 
-use super::decision::{self, Told};
+use super::decision::{self, DecisionText};
 use super::facts::{self, Asked, Recorded};
 
 /// What is other than it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct PolicyChange {
     /// The first line as it would have been.
     pub start: RunStart,
     /// Whether landing was allowed beforehand; `None`: as in each session.
@@ -48,8 +48,8 @@ pub struct Difference {
     pub seq: Seq,
     pub cycle: u32,
     pub phase: Phase,
-    pub was: Option<Told>,
-    pub would: Option<Told>,
+    pub was: Option<DecisionText>,
+    pub would: Option<DecisionText>,
 }
 
 impl Difference {
@@ -82,7 +82,7 @@ pub struct Unknown {
 }
 
 /// Tells the recorded reports to a run with another first line.
-pub fn refold(log: &[Entry], change: &Change) -> WhatIf {
+pub fn refold(log: &[Entry], change: &PolicyChange) -> WhatIf {
     let reports = log.iter().filter(|entry| matches!(entry.event, Event::Report(_))).count();
     let mut walk = Walk::new(log, change);
     let end = walk.go();
@@ -98,7 +98,7 @@ pub fn refold(log: &[Entry], change: &Change) -> WhatIf {
 
 struct Walk<'a> {
     log: &'a [Entry],
-    change: &'a Change,
+    change: &'a PolicyChange,
     orders: Vec<Recorded>,
     /// Orders before this one are all taken.
     first_free: usize,
@@ -121,7 +121,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(log: &'a [Entry], change: &'a Change) -> Walk<'a> {
+    fn new(log: &'a [Entry], change: &'a PolicyChange) -> Walk<'a> {
         Walk {
             log,
             change,

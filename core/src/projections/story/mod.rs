@@ -35,9 +35,9 @@ pub struct Story {
     /// Findings that were made advice because their evidence does not hold (AF-073, D-05).
     pub set_aside: Vec<SetAside>,
     /// Findings of the program itself (D-07).
-    pub raised: Vec<Raised>,
+    pub raised: Vec<RaisedInStory>,
     pub costs: Vec<Cost>,
-    pub decisions: Vec<Choice>,
+    pub decisions: Vec<StoryDecision>,
     pub corrections: Vec<Correction>,
     pub questions: Vec<Question>,
     /// The page of a Wiggum Break, in Markdown.
@@ -164,7 +164,7 @@ pub struct SetAside {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Raised {
+pub struct RaisedInStory {
     pub seq: Seq,
     pub cycle: u32,
     pub finding: Finding,
@@ -187,7 +187,7 @@ pub struct Cost {
 
 /// A decision with its reason (AF-180).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct StoryDecision {
     pub seq: Seq,
     pub cycle: u32,
     pub phase: Phase,
@@ -273,8 +273,8 @@ struct Teller {
     agents: BTreeSet<String>,
     models: BTreeSet<Tier>,
     set_aside: Vec<SetAside>,
-    raised: Vec<Raised>,
-    decisions: Vec<Choice>,
+    raised: Vec<RaisedInStory>,
+    decisions: Vec<StoryDecision>,
     corrections: Vec<Correction>,
     questions: Vec<Question>,
     artifacts: Vec<Kept>,
@@ -297,7 +297,7 @@ impl Teller {
             } else {
                 None
             };
-            self.decisions.push(Choice { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
+            self.decisions.push(StoryDecision { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
         }
     }
 
@@ -420,7 +420,7 @@ impl Teller {
         if let Event::Decision(Decision::EvidenceDowngrade(what)) = &entry.event {
             self.set_aside.push(SetAside { seq, cycle, what: (**what).clone() });
         } else if let Event::Decision(Decision::FindingRaised(raised)) = &entry.event {
-            self.raised.push(Raised { seq, cycle, finding: raised.finding.clone() });
+            self.raised.push(RaisedInStory { seq, cycle, finding: raised.finding.clone() });
         } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event {
             self.corrections.push(correction(seq, seen));
         } else if let Event::Order(Order::QuestionAsked(asked)) = &entry.event {

@@ -6,7 +6,7 @@ use crate::model::{Lesson, Memory};
 
 /// A lesson that was injected, and how near the nearest finding of the run came to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effect {
+pub struct LessonEffect {
     pub lesson_id: String,
     pub lesson_desc: String,
     pub helpful: bool,
@@ -18,14 +18,14 @@ pub fn effects<'a>(
     told: impl IntoIterator<Item = &'a Lesson>,
     findings: &[Tracked],
     policy: &Memory,
-) -> Vec<Effect> {
+) -> Vec<LessonEffect> {
     let effect = |lesson: &Lesson| {
         let nearest = findings
             .iter()
             .map(|found| Shared::between(&lesson.description, &found.description))
             .max_by(|a, b| a.compare(*b))
             .unwrap_or(Shared { words: 0, of: 0 });
-        Effect {
+        LessonEffect {
             lesson_id: lesson.id.clone(),
             lesson_desc: lesson.description.clone(),
             helpful: !nearest.reaches(policy.ineffective_percent),

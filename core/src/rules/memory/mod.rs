@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use crate::rules::convergence::keywords;
 
-pub use effect::{Effect, effects};
+pub use effect::{LessonEffect, effects};
 pub use learn::{Archived, LessonChange, LessonUpdate, crowded_out, learn, retires, tags};
 pub use lived::Lived;
 pub use regress::{Regression, mark, regressions};

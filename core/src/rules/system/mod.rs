@@ -69,10 +69,10 @@ pub struct Situation<'a> {
     pub deferred_warnings: u32,
 }
 
-type Seen = Vec<(SystemShadow, Sighting)>;
+type SystemSightings = Vec<(SystemShadow, Sighting)>;
 
 /// Scope creep, gold plating, analysis paralysis; in each the gravest trigger first.
-pub fn after_do(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+pub fn after_do(now: &Situation<'_>, policy: &SystemShadows) -> SystemSightings {
     let mut seen = named(SystemShadow::ScopeCreep, scope_creep::check(now, &policy.scope_creep));
     seen.extend(named(SystemShadow::GoldPlating, gold_plating::check(now, policy.gold_plating)));
     let paralysis = analysis_paralysis::check(now, &policy.analysis_paralysis);
@@ -81,7 +81,7 @@ pub fn after_do(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
 }
 
 /// Tunnel vision, echo chamber, cargo cult.
-pub fn after_check(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+pub fn after_check(now: &Situation<'_>, policy: &SystemShadows) -> SystemSightings {
     let mut seen = named(SystemShadow::TunnelVision, tunnel_vision::check(now, &policy.tunnel_vision));
     seen.extend(named(SystemShadow::EchoChamber, echo_chamber::check(now, &policy.echo_chamber)));
     let cult = cargo_cult::check(now, policy.cargo_cult, policy.cargo_cult_percent);
@@ -90,7 +90,7 @@ pub fn after_check(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
 }
 
 /// Broken window.
-pub fn at_end(now: &Situation<'_>, policy: &SystemShadows) -> Seen {
+pub fn at_end(now: &Situation<'_>, policy: &SystemShadows) -> SystemSightings {
     named(SystemShadow::BrokenWindow, broken_window::check(now, policy.broken_window))
 }
 
@@ -108,6 +108,6 @@ pub fn remedy(shadow: SystemShadow, sighting: &Sighting) -> String {
     format!("{}. {action}", sighting.detail)
 }
 
-fn named(shadow: SystemShadow, sightings: impl IntoIterator<Item = Sighting>) -> Seen {
+fn named(shadow: SystemShadow, sightings: impl IntoIterator<Item = Sighting>) -> SystemSightings {
     sightings.into_iter().map(|sighting| (shadow, sighting)).collect()
 }

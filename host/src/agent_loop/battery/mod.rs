@@ -12,7 +12,7 @@ use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 pub use counts::{Counts, counts};
 pub(crate) use scan::added_text;
 pub use scan::{Scan, Spotted};
-pub use tools::{Kind, TOOLS, Tool, When, detected};
+pub use tools::{TOOLS, Tool, ToolKind, When, detected};
 
 use crate::executors::checks::shell;
 use crate::executors::tail;
@@ -40,7 +40,7 @@ pub struct Wanted<'a> {
 
 /// One command and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct CheckRun {
     /// `tests`, `linter` or `formatter`.
     pub what: &'static str,
     /// Empty where the project has none.
@@ -56,7 +56,7 @@ pub struct Ran {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatteryResults {
-    pub ran: Vec<Ran>,
+    pub ran: Vec<CheckRun>,
     /// Why nobody could look, where that is so.
     pub scan: Result<Scan, String>,
 }
@@ -96,7 +96,7 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
         Some(command) => tests(world, &wanted, command, &tree)?,
         None => missing("tests", "no test command is set"),
     }];
-    for kind in Kind::ALL {
+    for kind in ToolKind::ALL {
         ran.push(match tools::command(kind, &tree, wanted.policy) {
             Some(command) => execute(world, &wanted, kind.name(), &command, &tree)?,
             None => missing(kind.name(), "none was found for this project"),
@@ -106,7 +106,7 @@ pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
 }
 
 /// Tests that can't be started are not a project without tests.
-fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Option<Ran> {
+fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Option<CheckRun> {
     let mut ran = execute(world, wanted, "tests", command, tree)?;
     if ran.end == CheckEnd::Missing {
         ran.end = CheckEnd::Crashed;
@@ -125,7 +125,7 @@ fn execute(
     what: &'static str,
     command: &str,
     tree: &Path,
-) -> Option<Ran> {
+) -> Option<CheckRun> {
     let log = world.artifacts().join(format!("check-battery-{}-{what}.log", wanted.seq));
     let ended = shell(world, wanted.seq, command, tree, &log, wanted.limit_ms, Vec::new());
     let (end, exit, why) = match ended.cause {
@@ -145,11 +145,11 @@ fn execute(
     };
     let tail = String::from_utf8_lossy(&tail(&log, TAIL)).trim().to_owned();
     let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
-    Some(Ran { what, command: command.to_owned(), end, exit, why, tail, duration_ms, counts: None })
+    Some(CheckRun { what, command: command.to_owned(), end, exit, why, tail, duration_ms, counts: None })
 }
 
-fn missing(what: &'static str, why: &str) -> Ran {
-    Ran {
+fn missing(what: &'static str, why: &str) -> CheckRun {
+    CheckRun {
         what,
         command: String::new(),
         end: CheckEnd::Missing,
@@ -164,6 +164,6 @@ fn missing(what: &'static str, why: &str) -> Ran {
 /// Nothing could be run. That is nobody's pass: the tests have failed, and nobody has looked.
 fn unable(wanted: &Wanted<'_>, why: &str) -> BatteryResults {
     let command = wanted.tests.unwrap_or_default().to_owned();
-    let tests = Ran { end: CheckEnd::Crashed, command, ..missing("tests", why) };
+    let tests = CheckRun { end: CheckEnd::Crashed, command, ..missing("tests", why) };
     BatteryResults { ran: vec![tests], scan: Err(why.to_owned()) }
 }

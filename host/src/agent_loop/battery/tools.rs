@@ -7,18 +7,18 @@ use archeflow_core::model::LoopPolicy;
 use crate::store::files;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ToolKind {
     Linter,
     Formatter,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 2] = [Kind::Linter, Kind::Formatter];
+impl ToolKind {
+    pub const ALL: [ToolKind; 2] = [ToolKind::Linter, ToolKind::Formatter];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Linter => "linter",
-            Kind::Formatter => "formatter",
+            ToolKind::Linter => "linter",
+            ToolKind::Formatter => "formatter",
         }
     }
 }
@@ -36,56 +36,66 @@ pub enum When {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    pub kind: Kind,
+    pub kind: ToolKind,
     pub when: When,
     /// Fails where the tool is not installed.
     pub probe: &'static str,
     pub command: &'static str,
 }
 
-const fn tool(kind: Kind, when: When, probe: &'static str, command: &'static str) -> Tool {
+const fn tool(kind: ToolKind, when: When, probe: &'static str, command: &'static str) -> Tool {
     Tool { kind, when, probe, command }
 }
 
 /// All that hold are run, in this order.
 pub static TOOLS: &[Tool] = &[
-    tool(Kind::Linter, When::There("Cargo.toml"), "cargo clippy --version", "cargo clippy -q --all-targets"),
-    tool(Kind::Formatter, When::There("Cargo.toml"), "cargo fmt --version", "cargo fmt --all -- --check"),
-    tool(Kind::Linter, When::Script("lint"), "command -v npm", "npm run --silent lint"),
-    tool(Kind::Formatter, When::Script("format:check"), "command -v npm", "npm run --silent format:check"),
-    tool(Kind::Linter, When::Says("pyproject.toml", "[tool.ruff"), "command -v ruff", "ruff check ."),
-    tool(Kind::Linter, When::There("ruff.toml"), "command -v ruff", "ruff check ."),
     tool(
-        Kind::Formatter,
+        ToolKind::Linter,
+        When::There("Cargo.toml"),
+        "cargo clippy --version",
+        "cargo clippy -q --all-targets",
+    ),
+    tool(ToolKind::Formatter, When::There("Cargo.toml"), "cargo fmt --version", "cargo fmt --all -- --check"),
+    tool(ToolKind::Linter, When::Script("lint"), "command -v npm", "npm run --silent lint"),
+    tool(
+        ToolKind::Formatter,
+        When::Script("format:check"),
+        "command -v npm",
+        "npm run --silent format:check",
+    ),
+    tool(ToolKind::Linter, When::Says("pyproject.toml", "[tool.ruff"), "command -v ruff", "ruff check ."),
+    tool(ToolKind::Linter, When::There("ruff.toml"), "command -v ruff", "ruff check ."),
+    tool(
+        ToolKind::Formatter,
         When::Says("pyproject.toml", "[tool.ruff.format"),
         "command -v ruff",
         "ruff format --check .",
     ),
     tool(
-        Kind::Formatter,
+        ToolKind::Formatter,
         When::Says("pyproject.toml", "[tool.black"),
         "command -v black",
         "black --check -q .",
     ),
-    tool(Kind::Linter, When::There(".flake8"), "command -v flake8", "flake8"),
-    tool(Kind::Linter, When::There("go.mod"), "command -v go", "go vet ./..."),
+    tool(ToolKind::Linter, When::There(".flake8"), "command -v flake8", "flake8"),
+    tool(ToolKind::Linter, When::There("go.mod"), "command -v go", "go vet ./..."),
     tool(
-        Kind::Formatter,
+        ToolKind::Formatter,
         When::There("go.mod"),
         "command -v gofmt",
         "unformatted=$(gofmt -l .); echo \"$unformatted\"; [ -z \"$unformatted\" ]",
     ),
-    tool(Kind::Linter, When::There(".rubocop.yml"), "command -v rubocop", "rubocop"),
-    tool(Kind::Formatter, When::There("mix.exs"), "command -v mix", "mix format --check-formatted"),
+    tool(ToolKind::Linter, When::There(".rubocop.yml"), "command -v rubocop", "rubocop"),
+    tool(ToolKind::Formatter, When::There("mix.exs"), "command -v mix", "mix format --check-formatted"),
 ];
 
 const LARGEST: u64 = 1024 * 1024;
 
 /// The command for this kind; nothing where the project has none.
-pub(super) fn command(kind: Kind, tree: &Path, policy: &LoopPolicy) -> Option<String> {
+pub(super) fn command(kind: ToolKind, tree: &Path, policy: &LoopPolicy) -> Option<String> {
     let named = match kind {
-        Kind::Linter => &policy.linter,
-        Kind::Formatter => &policy.formatter,
+        ToolKind::Linter => &policy.linter,
+        ToolKind::Formatter => &policy.formatter,
     };
     if named.is_some() {
         return named.clone();

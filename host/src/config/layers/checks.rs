@@ -7,7 +7,7 @@ use archeflow_core::settings::{SettingClass, SettingValue};
 
 use super::{Fault, KindText, SetValue, Shelf, Source, SourcedValue, Withheld, in_full, keys, shown};
 use crate::config::approval::BuiltIn;
-use crate::config::shelf::Kind as ShelfKind;
+use crate::config::shelf::ShelfKind;
 
 /// What no repository may say, not even an approved one.
 pub(super) fn the_users_own(found: &[SourcedValue]) -> Vec<Fault> {

@@ -6,7 +6,7 @@ use archeflow_core::settings::{SettingField, SettingRow};
 use super::{FileValue, FileValues, KeyMatch, KindText, keys, shown, whole_file};
 use crate::config::Fault;
 use crate::config::kinds::written;
-use crate::config::yaml::{self, Entry, Value};
+use crate::config::yaml::{self, Value, YamlEntry};
 
 /// Faults beyond this number in one file are only counted.
 const ENOUGH_FAULTS: usize = 20;
@@ -63,7 +63,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn entry(&mut self, section: &[&str], entry: &Entry) {
+    fn entry(&mut self, section: &[&str], entry: &YamlEntry) {
         let path: Vec<&str> = section.iter().copied().chain([entry.key.as_str()]).collect();
         if entry.key.contains('.') {
             return self.unknown(&path, entry);
@@ -94,7 +94,7 @@ impl Walk<'_> {
         }
     }
 
-    fn value(&mut self, key: &SettingRow, path: &[&str], entry: &Entry) {
+    fn value(&mut self, key: &SettingRow, path: &[&str], entry: &YamlEntry) {
         match key.kind.read(&entry.value) {
             Some(value) => {
                 let (key, path) = (path.join("."), self.path.to_owned());
@@ -107,7 +107,7 @@ impl Walk<'_> {
         }
     }
 
-    fn unknown(&mut self, path: &[&str], entry: &Entry) {
+    fn unknown(&mut self, path: &[&str], entry: &YamlEntry) {
         if self.faults.len() >= ENOUGH_FAULTS {
             self.more += 1;
             return;
@@ -116,7 +116,7 @@ impl Walk<'_> {
         self.fault(entry, format!("unknown key `{}`{advice}", shown(&path.join("."))));
     }
 
-    fn fault(&mut self, entry: &Entry, text: String) {
+    fn fault(&mut self, entry: &YamlEntry, text: String) {
         if self.faults.len() >= ENOUGH_FAULTS {
             self.more += 1;
             return;

@@ -25,7 +25,7 @@ use crate::model_agent;
 use super::keys::{self, KeyMatch};
 use super::kinds::KindText;
 use super::shelf::{self, LensFile, Shelf, Team};
-use super::{Fault, Faults, Part, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shown};
+use super::{ConfigFile, Fault, Faults, REPOSITORY_CONFIG, REPOSITORY_HOOKS, in_full, personas, shown};
 
 pub use flags::{Flags, PROVIDER, SHADOWS};
 pub use show::Row;
@@ -35,13 +35,13 @@ pub use source::Source;
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// The files below `.archeflow/` as they are in the base commit, with paths from the repository's root.
-    pub repository: &'a [Part],
+    pub repository: &'a [ConfigFile],
     /// Whether the user approved exactly these files ([`super::Trust::approved`]).
     pub approved: bool,
     /// The user's own files, as [`super::user::read`] found them.
-    pub user: &'a [Part],
+    pub user: &'a [ConfigFile],
     /// The file named by `--config`.
-    pub file: Option<&'a Part>,
+    pub file: Option<&'a ConfigFile>,
     pub flags: &'a Flags,
 }
 
@@ -378,7 +378,7 @@ fn hash(inputs: &Inputs<'_>) -> String {
         ("file", inputs.file.map_or(&[][..], std::slice::from_ref)),
     ];
     for (layer, files) in layers {
-        let mut files: Vec<&Part> = files.iter().collect();
+        let mut files: Vec<&ConfigFile> = files.iter().collect();
         files.sort();
         add(layer.as_bytes());
         add(&(files.len() as u64).to_le_bytes());

@@ -6,7 +6,7 @@ use archeflow_core::model::{Archetype, Attention, FileTiming, Hundredths, Lens, 
 
 use super::super::Fault;
 use super::super::kinds::written;
-use super::super::yaml::{Entry, Value};
+use super::super::yaml::{Value, YamlEntry};
 use super::sheet::{PATHS, Sheet, join, plain_path, plain_word};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +79,11 @@ pub(super) fn read(
     })
 }
 
-fn words(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&Entry>) -> Vec<String> {
+fn words(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&YamlEntry>) -> Vec<String> {
     sheet.list(key, entry, CATEGORIES, plain_word).into_iter().map(|(word, _)| word.to_owned()).collect()
 }
 
-fn context(sheet: &mut Sheet<'_>, file: &mut LensFile, entry: Option<&&Entry>) {
+fn context(sheet: &mut Sheet<'_>, file: &mut LensFile, entry: Option<&&YamlEntry>) {
     let entries = sheet.section("context_inject", entry);
     let fields = sheet.fields("context_inject", entries, &FileTiming::ALL.map(FileTiming::name));
     for moment in FileTiming::ALL {
@@ -96,7 +96,7 @@ fn context(sheet: &mut Sheet<'_>, file: &mut LensFile, entry: Option<&&Entry>) {
     }
 }
 
-fn attention(sheet: &mut Sheet<'_>, key: &str, entry: &Entry) -> Attention {
+fn attention(sheet: &mut Sheet<'_>, key: &str, entry: &YamlEntry) -> Attention {
     let entries = sheet.section(key, Some(&entry));
     let fields = sheet.fields(key, entries, &["weight", "extra_focus", "extra_categories"]);
     let weight = fields.get("weight").and_then(|entry| {
@@ -127,7 +127,7 @@ fn hundredths(text: &str) -> Option<Hundredths> {
     (10..=1_000).contains(&hundredths).then_some(hundredths)
 }
 
-fn evidence(sheet: &mut Sheet<'_>, lens: &mut Lens, entry: Option<&&Entry>) {
+fn evidence(sheet: &mut Sheet<'_>, lens: &mut Lens, entry: Option<&&YamlEntry>) {
     const KEY: &str = "evidence_rules";
     let Some(entry) = entry else { return };
     let Value::List(items) = &entry.value.value else {

@@ -15,29 +15,30 @@ use archeflow_core::model::{Archetype, DOMAINS, LENSES};
 use archeflow_core::persona;
 
 use super::layers::Withheld;
-use super::{Fault, Part, in_full};
+use super::{ConfigFile, Fault, in_full};
 
 pub use domain::DomainFile;
 pub use lens::LensFile;
 pub use team::Team;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ShelfKind {
     Team,
     Workflow,
     Lens,
     Domain,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Team, Kind::Workflow, Kind::Lens, Kind::Domain];
+impl ShelfKind {
+    pub const ALL: [ShelfKind; 4] =
+        [ShelfKind::Team, ShelfKind::Workflow, ShelfKind::Lens, ShelfKind::Domain];
 
     pub fn folder(self) -> &'static str {
         match self {
-            Kind::Team => "teams",
-            Kind::Workflow => "workflows",
-            Kind::Lens => "lenses",
-            Kind::Domain => "domains",
+            ShelfKind::Team => "teams",
+            ShelfKind::Workflow => "workflows",
+            ShelfKind::Lens => "lenses",
+            ShelfKind::Domain => "domains",
         }
     }
 }
@@ -50,23 +51,23 @@ pub struct Shelf {
     pub lenses: BTreeMap<String, LensFile>,
     pub domains: BTreeMap<String, DomainFile>,
     /// Known by name, and not in force because nobody approved the repository's file.
-    withheld: BTreeSet<(Kind, String)>,
+    withheld: BTreeSet<(ShelfKind, String)>,
 }
 
 impl Shelf {
     pub(super) fn read(
-        repository: &[Part],
+        repository: &[ConfigFile],
         approved: bool,
-        user: &[Part],
+        user: &[ConfigFile],
         archetypes: &BTreeMap<String, Archetype>,
         faults: &mut Vec<Fault>,
     ) -> Shelf {
         let mut shelf = Shelf::default();
         for (name, text) in LENSES {
-            shelf.put(Kind::Lens, name, "built-in", text.as_bytes(), archetypes, faults);
+            shelf.put(ShelfKind::Lens, name, "built-in", text.as_bytes(), archetypes, faults);
         }
         for (name, text) in DOMAINS {
-            shelf.put(Kind::Domain, name, "built-in", text.as_bytes(), archetypes, faults);
+            shelf.put(ShelfKind::Domain, name, "built-in", text.as_bytes(), archetypes, faults);
         }
         for (path, bytes) in user {
             if let Some((kind, name)) = of_users(path) {
@@ -88,7 +89,7 @@ impl Shelf {
 
     fn put(
         &mut self,
-        kind: Kind,
+        kind: ShelfKind,
         name: &str,
         path: &str,
         bytes: &[u8],
@@ -98,12 +99,12 @@ impl Shelf {
         let read = check_file(kind, name, path).map_err(|fault| vec![fault]).and_then(|()| {
             let key = name.to_owned();
             match kind {
-                Kind::Team => drop(self.teams.insert(key, team::team(name, path, bytes, archetypes)?)),
-                Kind::Workflow => {
+                ShelfKind::Team => drop(self.teams.insert(key, team::team(name, path, bytes, archetypes)?)),
+                ShelfKind::Workflow => {
                     drop(self.workflows.insert(key, team::workflow(name, path, bytes, archetypes)?));
                 }
-                Kind::Lens => drop(self.lenses.insert(key, lens::read(name, path, bytes, archetypes)?)),
-                Kind::Domain => {
+                ShelfKind::Lens => drop(self.lenses.insert(key, lens::read(name, path, bytes, archetypes)?)),
+                ShelfKind::Domain => {
                     let file = domain::read(name, path, bytes, archetypes)?;
                     self.domains.entry(key).or_default().lay(file);
                 }
@@ -114,12 +115,12 @@ impl Shelf {
     }
 
     /// The names that may be asked for, those included that wait for approval.
-    pub(super) fn names(&self, kind: Kind) -> Vec<String> {
+    pub(super) fn names(&self, kind: ShelfKind) -> Vec<String> {
         let mut names: BTreeSet<String> = match kind {
-            Kind::Team => self.teams.keys().cloned().collect(),
-            Kind::Workflow => self.workflows.keys().cloned().collect(),
-            Kind::Lens => self.lenses.keys().cloned().collect(),
-            Kind::Domain => self.domains.keys().cloned().collect(),
+            ShelfKind::Team => self.teams.keys().cloned().collect(),
+            ShelfKind::Workflow => self.workflows.keys().cloned().collect(),
+            ShelfKind::Lens => self.lenses.keys().cloned().collect(),
+            ShelfKind::Domain => self.domains.keys().cloned().collect(),
         };
         names.extend(self.withheld.iter().filter(|(other, _)| *other == kind).map(|(_, name)| name.clone()));
         names.into_iter().collect()
@@ -127,7 +128,7 @@ impl Shelf {
 }
 
 /// What an unapproved repository would lay over the archetypes.
-pub(super) fn withheld(repository: &[Part]) -> impl Iterator<Item = Withheld> {
+pub(super) fn withheld(repository: &[ConfigFile]) -> impl Iterator<Item = Withheld> {
     repository.iter().filter_map(|(path, bytes)| {
         let (kind, name) = in_repository(path)?;
         let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -142,24 +143,24 @@ pub(super) fn withheld(repository: &[Part]) -> impl Iterator<Item = Withheld> {
 }
 
 /// Kind and name of a repository's file.
-pub(crate) fn in_repository(path: &str) -> Option<(Kind, &str)> {
+pub(crate) fn in_repository(path: &str) -> Option<(ShelfKind, &str)> {
     let (folder, file) = path.strip_prefix(".archeflow/")?.split_once('/')?;
     named(folder, file)
 }
 
-fn of_users(path: &str) -> Option<(Kind, &str)> {
+fn of_users(path: &str) -> Option<(ShelfKind, &str)> {
     let (folder, file) = path.rsplit_once('/')?;
     named(folder.rsplit('/').next()?, file)
 }
 
 /// `.yml` is let in here so that it can be refused with a reason.
-fn named<'a>(folder: &str, file: &'a str) -> Option<(Kind, &'a str)> {
-    let kind = Kind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
+fn named<'a>(folder: &str, file: &'a str) -> Option<(ShelfKind, &'a str)> {
+    let kind = ShelfKind::ALL.into_iter().find(|kind| kind.folder() == folder)?;
     let name = file.strip_suffix(".yaml").or_else(|| file.strip_suffix(".yml"))?;
     (!name.contains('/')).then_some((kind, name))
 }
 
-fn check_file(kind: Kind, name: &str, path: &str) -> Result<(), Fault> {
+fn check_file(kind: ShelfKind, name: &str, path: &str) -> Result<(), Fault> {
     let fault = |text: String| Err(Fault { path: in_full(path), line: 0, column: 0, text });
     if path.ends_with(".yml") {
         return fault(format!("the file ends with `.yml`; allowed: `{name}.yaml`"));
@@ -167,10 +168,10 @@ fn check_file(kind: Kind, name: &str, path: &str) -> Result<(), Fault> {
     if let Err(why) = persona::check_name(name) {
         return fault(format!("the file's name is `{}`; allowed: {why}", super::shown(name)));
     }
-    if kind == Kind::Domain && !DOMAINS.iter().any(|(known, _)| *known == name) {
+    if kind == ShelfKind::Domain && !DOMAINS.iter().any(|(known, _)| *known == name) {
         return fault(format!("the domain is `{name}`; allowed: code, writing, research"));
     }
-    if kind == Kind::Workflow && archeflow_core::model::Workflow::parse(name).is_some() {
+    if kind == ShelfKind::Workflow && archeflow_core::model::Workflow::parse(name).is_some() {
         return fault(format!("the workflow is `{name}`; allowed: a name that is not built in"));
     }
     Ok(())

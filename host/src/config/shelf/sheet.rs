@@ -6,7 +6,7 @@ use archeflow_core::model::{ARCHETYPES, Archetype, Tier};
 use archeflow_core::persona;
 
 use super::super::kinds::written;
-use super::super::yaml::{self, Entry, Node, Value};
+use super::super::yaml::{self, Value, YamlEntry, YamlNode};
 use super::super::{Fault, shown};
 
 pub(super) const LONGEST_TEXT: usize = 500;
@@ -19,7 +19,7 @@ pub(super) struct Sheet<'a> {
 }
 
 /// Entries of one section by their keys.
-pub(super) type Fields<'e> = BTreeMap<&'e str, &'e Entry>;
+pub(super) type Fields<'e> = BTreeMap<&'e str, &'e YamlEntry>;
 
 impl<'a> Sheet<'a> {
     /// Reads the file and hands it to `fill`; any fault makes it none.
@@ -27,7 +27,7 @@ impl<'a> Sheet<'a> {
         path: &'a str,
         bytes: &[u8],
         archetypes: &'a BTreeMap<String, Archetype>,
-        fill: impl FnOnce(&mut Sheet<'a>, &[Entry]) -> Option<T>,
+        fill: impl FnOnce(&mut Sheet<'a>, &[YamlEntry]) -> Option<T>,
     ) -> Result<T, Vec<Fault>> {
         let entries = yaml::read(path, bytes).map_err(|fault| vec![fault])?;
         let mut sheet = Sheet { path, archetypes, faults: Vec::new() };
@@ -42,13 +42,18 @@ impl<'a> Sheet<'a> {
         self.faults.push(Fault { path: self.path.to_owned(), line, column, text });
     }
 
-    pub(super) fn wrong(&mut self, key: &str, node: &Node, allowed: &str) {
+    pub(super) fn wrong(&mut self, key: &str, node: &YamlNode, allowed: &str) {
         let text = format!("`{key}` is {}; allowed: {allowed}", written(node));
         self.fault((node.line, node.column), text);
     }
 
     /// The fields of a section. Unknown ones are faults that list the known.
-    pub(super) fn fields<'e>(&mut self, section: &str, entries: &'e [Entry], known: &[&str]) -> Fields<'e> {
+    pub(super) fn fields<'e>(
+        &mut self,
+        section: &str,
+        entries: &'e [YamlEntry],
+        known: &[&str],
+    ) -> Fields<'e> {
         let mut fields = Fields::new();
         for entry in entries {
             if known.contains(&entry.key.as_str()) {
@@ -64,7 +69,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// The entries of a section; nothing where all of its lines are commented out.
-    pub(super) fn section<'e>(&mut self, key: &str, entry: Option<&&'e Entry>) -> &'e [Entry] {
+    pub(super) fn section<'e>(&mut self, key: &str, entry: Option<&&'e YamlEntry>) -> &'e [YamlEntry] {
         let Some(entry) = entry else { return &[] };
         match &entry.value.value {
             Value::Map(entries) => entries,
@@ -85,7 +90,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// One line of prose.
-    pub(super) fn text(&mut self, key: &str, entry: Option<&&Entry>) -> Option<String> {
+    pub(super) fn text(&mut self, key: &str, entry: Option<&&YamlEntry>) -> Option<String> {
         let entry = entry?;
         match &entry.value.value {
             Value::Scalar(text)
@@ -103,7 +108,7 @@ impl<'a> Sheet<'a> {
     pub(super) fn word<T: Copy>(
         &mut self,
         key: &str,
-        entry: Option<&&Entry>,
+        entry: Option<&&YamlEntry>,
         words: &[(&str, T)],
     ) -> Option<T> {
         let entry = entry?;
@@ -118,7 +123,13 @@ impl<'a> Sheet<'a> {
         said.map(|(_, value)| *value)
     }
 
-    pub(super) fn whole(&mut self, key: &str, entry: Option<&&Entry>, least: u32, most: u32) -> Option<u32> {
+    pub(super) fn whole(
+        &mut self,
+        key: &str,
+        entry: Option<&&YamlEntry>,
+        least: u32,
+        most: u32,
+    ) -> Option<u32> {
         let entry = entry?;
         let said = match &entry.value.value {
             Value::Scalar(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
@@ -131,7 +142,7 @@ impl<'a> Sheet<'a> {
         said
     }
 
-    pub(super) fn tier(&mut self, key: &str, entry: &Entry) -> Option<Tier> {
+    pub(super) fn tier(&mut self, key: &str, entry: &YamlEntry) -> Option<Tier> {
         let tier = match &entry.value.value {
             Value::Scalar(text) => Tier::parse(text),
             Value::Nothing | Value::List(_) | Value::Map(_) => None,
@@ -146,10 +157,10 @@ impl<'a> Sheet<'a> {
     pub(super) fn list<'e>(
         &mut self,
         key: &str,
-        entry: Option<&&'e Entry>,
+        entry: Option<&&'e YamlEntry>,
         allowed: &str,
         fits: impl Fn(&str) -> bool,
-    ) -> Vec<(&'e str, &'e Node)> {
+    ) -> Vec<(&'e str, &'e YamlNode)> {
         let Some(entry) = entry else { return Vec::new() };
         let Value::List(items) = &entry.value.value else {
             self.wrong(key, &entry.value, &format!("a list of {allowed}"));
@@ -158,7 +169,7 @@ impl<'a> Sheet<'a> {
         if items.len() > LONGEST_LIST {
             self.wrong(key, &entry.value, &format!("at most {LONGEST_LIST} entries"));
         }
-        let mut found: Vec<(&str, &Node)> = Vec::new();
+        let mut found: Vec<(&str, &YamlNode)> = Vec::new();
         for item in items {
             match &item.value {
                 Value::Scalar(text) if found.iter().any(|(other, _)| other == text) => {
@@ -174,7 +185,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// A section whose keys are archetypes or seats; others are faults that list the known.
-    pub(super) fn by_archetype<'e>(&mut self, key: &str, entry: Option<&&'e Entry>) -> Vec<&'e Entry> {
+    pub(super) fn by_archetype<'e>(
+        &mut self,
+        key: &str,
+        entry: Option<&&'e YamlEntry>,
+    ) -> Vec<&'e YamlEntry> {
         let mut known: Vec<&str> = ARCHETYPES.iter().map(|(name, _)| *name).collect();
         known.extend(["gatekeeper", "reviewer"]);
         let archetypes = self.archetypes;

@@ -7,7 +7,7 @@ use archeflow_core::model::{Archetype, Domain, ExitWhen, Participant, Phase, Rol
 use archeflow_core::persona::{self, role_name};
 
 use super::super::Fault;
-use super::super::yaml::{Entry, Node};
+use super::super::yaml::{YamlEntry, YamlNode};
 use super::sheet::{Sheet, join};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(super) fn workflow(
     })
 }
 
-fn one_phase(sheet: &mut Sheet<'_>, team: &mut Team, phase: Phase, entry: Option<&&Entry>) {
+fn one_phase(sheet: &mut Sheet<'_>, team: &mut Team, phase: Phase, entry: Option<&&YamlEntry>) {
     let section = join("phases", phase.name());
     let entries = sheet.section(&section, entry);
     let fields = sheet.fields(&section, entries, &["archetypes", "parallel", "description", "inputs"]);
@@ -118,7 +118,7 @@ fn one_phase(sheet: &mut Sheet<'_>, team: &mut Team, phase: Phase, entry: Option
 fn inputs(
     sheet: &mut Sheet<'_>,
     key: &str,
-    entry: Option<&&Entry>,
+    entry: Option<&&YamlEntry>,
     seats: &[Participant],
 ) -> BTreeSet<Sight> {
     let archetypes = sheet.archetypes;
@@ -138,13 +138,13 @@ fn inputs(
     inputs
 }
 
-fn exit(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&Entry>) -> ExitWhen {
+fn exit(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&YamlEntry>) -> ExitWhen {
     let words = ExitWhen::ALL.map(|exit| (exit.name(), exit));
     sheet.word(key, entry, &words).unwrap_or_default()
 }
 
 /// The seats of one phase, in the order of the file.
-fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&Entry>) -> Vec<Participant> {
+fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&YamlEntry>) -> Vec<Participant> {
     let archetypes = sheet.archetypes;
     let fitting: Vec<&str> = archetypes
         .values()
@@ -163,7 +163,7 @@ fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&Entry>) -
 }
 
 /// A seat that could not be taken in this order is an error, not rearranged.
-fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &Node, role: Role, before: &[Participant]) {
+fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &YamlNode, role: Role, before: &[Participant]) {
     if role != Role::Reviewer && before.iter().any(|seat| seat.role == role) {
         sheet.wrong(key, node, &format!("one {} at most", role_name(role)));
     } else if role == Role::Explorer && !before.is_empty() {

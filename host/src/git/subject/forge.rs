@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::store::SubjectStore;
 use super::{Error, ResolvedSubject, about, names, patch};
 use crate::git::{ObjectId, Repo};
-use crate::proc::{self, Cause, Ended, Job, Limits, Sink, Watch};
+use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
 const TALK: Duration = Duration::from_secs(120);
 const DIFF: Duration = Duration::from_secs(600);
@@ -120,7 +120,7 @@ impl Forge {
         }
     }
 
-    fn run(&self, words: &[&str], stdout: Sink, total: Duration) -> Result<Ended, Error> {
+    fn run(&self, words: &[&str], stdout: Sink, total: Duration) -> Result<JobEnd, Error> {
         let number = self.number.to_string();
         let (verb, rest) = words.split_first().unwrap_or((&"view", &[]));
         let args = ["pr", verb, &number].into_iter().chain(rest.iter().copied());
@@ -132,7 +132,7 @@ impl Forge {
             stdin: Vec::new(),
             stdout,
             stderr: Sink::memory(),
-            limits: Limits { total, ..Limits::default() },
+            limits: JobLimits { total, ..JobLimits::default() },
             tag: format!("forge.{}.{verb}", std::process::id()),
         };
         let ended = proc::run(job, &Watch::new(), &mut |_, _| {});

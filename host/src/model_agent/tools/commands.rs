@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Bench, Input, needed, whole};
-use crate::proc::{self, Cause, Job, Limits, NotStarted, Sink, TAG, Watch};
+use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink, TAG, Watch};
 
 const USUAL: usize = 120;
 const LONGEST: usize = 600;
@@ -21,7 +21,7 @@ pub(super) fn run(bench: &Bench, input: &Input) -> Result<String, String> {
         stdin: Vec::new(),
         stdout: Sink::Memory { keep: KEPT },
         stderr: Sink::Memory { keep: KEPT },
-        limits: Limits { total, silence: bench.patience, ..Limits::default() },
+        limits: JobLimits { total, silence: bench.patience, ..JobLimits::default() },
         tag: tag.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default(),
     };
     let ended = proc::run(job, &Watch::new(), &mut |_, _| {});

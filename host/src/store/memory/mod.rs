@@ -66,13 +66,13 @@ pub struct Debt {
 
 /// Where the lessons of a repository, or those of a user, lie.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct MemoryStore {
     folder: PathBuf,
 }
 
 /// Everything that is remembered, as it was read.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct MemoryFiles {
     pub lessons: Lines<Lesson>,
     pub archive: Lines<Lesson>,
     pub audit: Lines<Value>,
@@ -80,14 +80,14 @@ pub struct Shelf {
     pub debts: Lines<Debt>,
 }
 
-impl Memory {
-    pub fn at(folder: PathBuf) -> Memory {
-        Memory { folder }
+impl MemoryStore {
+    pub fn at(folder: PathBuf) -> MemoryStore {
+        MemoryStore { folder }
     }
 
     /// The lessons a user keeps for all repositories, in the user's own state folder.
-    pub fn shared(state: &Path) -> Memory {
-        Memory { folder: state.join("memory") }
+    pub fn shared(state: &Path) -> MemoryStore {
+        MemoryStore { folder: state.join("memory") }
     }
 
     pub fn folder(&self) -> &Path {
@@ -95,24 +95,24 @@ impl Memory {
     }
 
     /// Without a lock, since every file changes in one step; unless a crash left something undone.
-    pub fn read(&self) -> Result<Shelf, Error> {
+    pub fn read(&self) -> Result<MemoryFiles, Error> {
         if !self.folder.is_dir() {
-            return Ok(Shelf::empty(&self.folder));
+            return Ok(MemoryFiles::empty(&self.folder));
         }
         if pending::is_there(&self.folder)? {
             let _lock = Lock::take(&self.folder, "memory", PATIENCE)?;
             pending::finish(&self.folder)?;
         }
-        Shelf::read(&self.folder)
+        MemoryFiles::read(&self.folder)
     }
 
     /// Reads, lets the caller change what was read, and writes what is different, alone.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Shelf) -> T) -> Result<T, Error> {
+    pub fn change<T>(&self, change: impl FnOnce(&mut MemoryFiles) -> T) -> Result<T, Error> {
         self.make()?;
         let _lock = Lock::take(&self.folder, "memory", PATIENCE)?;
         pending::sweep(&self.folder);
         pending::finish(&self.folder)?;
-        let mut shelf = Shelf::read(&self.folder)?;
+        let mut shelf = MemoryFiles::read(&self.folder)?;
         let outcome = change(&mut shelf);
         shelf.trim();
         pending::commit(&self.folder, &shelf.changes())?;
@@ -131,9 +131,9 @@ impl Memory {
     }
 }
 
-impl Shelf {
-    fn empty(folder: &Path) -> Shelf {
-        Shelf {
+impl MemoryFiles {
+    fn empty(folder: &Path) -> MemoryFiles {
+        MemoryFiles {
             lessons: Lines::parse(&folder.join(LESSONS), b""),
             archive: Lines::parse(&folder.join(ARCHIVE), b""),
             audit: Lines::parse(&folder.join(AUDIT), b""),
@@ -142,8 +142,8 @@ impl Shelf {
         }
     }
 
-    fn read(folder: &Path) -> Result<Shelf, Error> {
-        Ok(Shelf {
+    fn read(folder: &Path) -> Result<MemoryFiles, Error> {
+        Ok(MemoryFiles {
             lessons: lines(folder, LESSONS)?,
             archive: lines(folder, ARCHIVE)?,
             audit: lines(folder, AUDIT)?,
