@@ -2,7 +2,7 @@
 //!
 //! The kind only determines how much of a large file reviewers see. A name or a comment is easily forged, so a small
 //! file is shown whatever it calls itself, a large one is summarised by name and counts, and the program's own scan
-//! ([`signs`](super::signs)) reads all of them. Where it is not clear, the file is [`Kind::Plain`].
+//! ([`signs`](super::signs)) reads all of them. Where it is not clear, the file is `FileKind::Plain`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Every setting, one row each: path, kind, bounds, who may set it, default, help and the field it fills.
 //!
-//! A row is written where its field is, with the [`settings!`](table) macro: the same line declares the field, its
-//! default and its row. Rows that have a name in their path, or that fill more than a field, are in [`named`].
+//! A row is written where its field is, with the `settings!` macro: the same line declares the field, its
+//! default and its row. Rows that have a name in their path, or that fill more than a field, are in `named`.
 //! Reading files, errors, `config show`, `replay whatif --set` and the table of the manual all come from these rows.
 //!
 //! Deliberately absent: reading text. What a command line of an agent or an address looks like is known to the host.

@@ -1,7 +1,7 @@
 //! The one opener: new runs, reviews and loops, runs that exist, and runs re-entered at a phase.
 //!
 //! Everything is checked here before anything is started or spent. What differs between strategies is beside them
-//! ([`crate::review`], [`crate::agent_loop::open`]); they use the steps in [`new`].
+//! ([`crate::review`], [`crate::agent_loop::open`]); they use the steps in `new`.
 
 mod agents;
 mod existing;

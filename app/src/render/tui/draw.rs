@@ -1,4 +1,4 @@
-//! The view on a screen. Whatever is drawn goes through [`put`], and so through the filter: nothing an agent wrote
+//! The view on a screen. Whatever is drawn goes through [`put()`], and so through the filter: nothing an agent wrote
 //! can reach a cell as anything but plain characters.
 
 use archeflow_core::model::{Phase, RunStatus, Severity};
