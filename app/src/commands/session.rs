@@ -97,7 +97,7 @@ pub(crate) fn go(
 
 /// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
 fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
-    let opened = own_socket(&driver.world).and_then(|path| control::serve(&path, driver.post()));
+    let opened = control::serve(&own_socket(&driver.world), driver.post());
     opened
         .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
         .ok()

@@ -96,8 +96,7 @@ pub(super) fn send(project: &Project, id: &str, request: &Request) -> Result<Val
     let Some(holder) = Journal::driver(&project.places.events(), id) else {
         return Err(Failure { reason: NOT_THERE, ..Failure::usage(format!("no process drives {id}"), hint) });
     };
-    let path = control::socket(&project.state, runtime().as_deref(), &project.places.events(), id)
-        .map_err(|error| unreachable(&error.to_string()))?;
+    let path = control::socket(&project.state, runtime().as_deref(), &project.places.events(), id);
     client::send(&path, request).map_err(|error| match error {
         client::Error::Refused { message, .. } => {
             Failure::new(21, "refused", format!("{id}: {message} (the run is driven by {holder})"), hint)
@@ -152,13 +151,13 @@ fn done(project: &Project, id: &str, came: Came, said: &str, json: bool) -> Resu
 }
 
 /// The socket of a run that this process drives.
-pub(crate) fn own_socket(world: &World) -> std::io::Result<PathBuf> {
+pub(crate) fn own_socket(world: &World) -> PathBuf {
     control::socket(&world.state, runtime().as_deref(), &world.places.events(), &world.run_id)
 }
 
 /// The socket of any run.
-pub(crate) fn socket_of(project: &Project, id: &str) -> Option<PathBuf> {
-    control::socket(&project.state, runtime().as_deref(), &project.places.events(), id).ok()
+pub(crate) fn socket_of(project: &Project, id: &str) -> PathBuf {
+    control::socket(&project.state, runtime().as_deref(), &project.places.events(), id)
 }
 
 fn runtime() -> Option<PathBuf> {

@@ -96,7 +96,7 @@ pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
-    let socket = steer::socket_of(house, id);
+    let socket = Some(steer::socket_of(house, id));
     let shelf = Shelf { repo: house.repo.clone(), events, artifacts, socket };
     let stage = Stage::new(view, shelf, None, signal)?;
     proc::signals::listen(move |signal| {

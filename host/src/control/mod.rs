@@ -170,9 +170,10 @@ fn reply_line(reply: &Result<Value, ControlRefusal>) -> String {
     format!("{object}\n")
 }
 
-/// Where the socket of a run is: in the user's state directory, or in `runtime` ($XDG_RUNTIME_DIR) if that path would
-/// be too long for a socket. The name is a hash, so it has one length for every repository and run.
-pub fn socket(state: &Path, runtime: Option<&Path>, events: &Path, run_id: &str) -> io::Result<PathBuf> {
+/// Where the socket of a run is: in the user's state directory; if that path would be too long for a socket, in
+/// `runtime` ($XDG_RUNTIME_DIR), else in a folder of this user's below `/tmp`. The name is a hash, so it has one length
+/// for every repository and run.
+pub fn socket(state: &Path, runtime: Option<&Path>, events: &Path, run_id: &str) -> PathBuf {
     let mut key = events.as_os_str().as_encoded_bytes().to_vec();
     key.push(0);
     key.extend_from_slice(run_id.as_bytes());
@@ -181,13 +182,7 @@ pub fn socket(state: &Path, runtime: Option<&Path>, events: &Path, run_id: &str)
     let folders = [Some(state.join("control")), runtime.map(|folder| folder.join("archeflow"))];
     let fits = |path: &PathBuf| path.as_os_str().len() <= LONGEST_PATH;
     let path = folders.into_iter().flatten().map(|folder| folder.join(&name)).find(fits);
-    path.ok_or_else(|| {
-        let why = format!(
-            "a socket below {} would have a path of more than {LONGEST_PATH} bytes; set XDG_RUNTIME_DIR to a short path",
-            state.display()
-        );
-        io::Error::new(io::ErrorKind::InvalidFilename, why)
-    })
+    path.unwrap_or_else(|| PathBuf::from(format!("/tmp/archeflow-{}", acting_user())).join(&name))
 }
 
 /// A folder that only this user can enter.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use serde_json::{Value, json};
 
 use super::client::{self, Error};
-use super::{ControlRefusal, Request, Server, private_folder, serve, server, socket};
+use super::{ControlRefusal, Request, Server, acting_user, private_folder, serve, server, socket};
 use crate::executors::Message;
 use crate::platform::files::{self as os, symlink};
 use crate::platform::socket::{SocketPeer, UnixStream};
@@ -146,13 +146,14 @@ fn a_driver_that_is_gone_is_said_to_have_ended() {
 #[test]
 fn a_path_fits_into_a_socket_address() {
     let (events, run) = (Path::new("/repo/.archeflow/events"), "2026-01-01-a");
-    let short = socket(Path::new("/home/u/.local/state/archeflow"), None, events, run).expect("fits");
+    let short = socket(Path::new("/home/u/.local/state/archeflow"), None, events, run);
     assert!(short.starts_with("/home/u/.local/state/archeflow/control"));
     let long = PathBuf::from(format!("/{}", "x".repeat(120)));
-    assert!(socket(&long, None, events, run).is_err());
-    let runtime = socket(&long, Some(Path::new("/run/user/1000")), events, run).expect("fits");
+    let last = socket(&long, None, events, run);
+    assert!(last.starts_with(format!("/tmp/archeflow-{}", acting_user())), "{}", last.display());
+    let runtime = socket(&long, Some(Path::new("/run/user/1000")), events, run);
     assert!(runtime.starts_with("/run/user/1000/archeflow"));
-    let other = socket(Path::new("/h"), None, events, "other").expect("fits");
+    let other = socket(Path::new("/h"), None, events, "other");
     assert_ne!(short.file_name(), other.file_name());
 }
 

@@ -41,7 +41,7 @@ impl Live {
             repo: world.repo.clone(),
             events: world.places.events(),
             artifacts: world.artifacts(),
-            socket: own_socket(world).ok(),
+            socket: Some(own_socket(world)),
         };
         let view = View::new(&run_id, Driven::Here, Paint::for_stdout().0);
         let (news, hears) = channel();
