@@ -34,9 +34,12 @@ fn go(test: &Test) {
     fs::write(test.base().join("go"), "").unwrap();
 }
 
+/// The socket of the only run, if it is there. Where it is depends on how long the path of the test's folder is.
 fn sockets(test: &Test) -> Vec<PathBuf> {
-    let folder = test.home().join(".local/state/archeflow/control");
-    fs::read_dir(folder).map(|found| found.map(|file| file.unwrap().path()).collect()).unwrap_or_default()
+    let state = test.home().join(".local/state/archeflow");
+    let events = test.repo.join(".archeflow/events");
+    let path = archeflow_host::control::socket(&state, None, &events, &test.run_ids()[0]);
+    path.exists().then_some(path).into_iter().collect()
 }
 
 fn says(stream: &UnixStream) -> Value {
