@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
             if events.is_empty() || self.unknown.is_some() {
                 break;
             }
-            for conclusion in events {
+            for (nth, conclusion) in events.into_iter().enumerate() {
                 let asked = match &conclusion {
                     Conclusion::Order(order) => Some(Asked::of(&self.would, order)),
                     Conclusion::Decision(_) => None,
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
                         noted = true;
                     }
                     None if noted => {}
-                    None if self.broke_off(to) => return,
+                    None if self.broke_off(to) || (nth > 0 && self.was_ended(to)) => return,
                     None => {
                         self.differ(to, None, Some(&event));
                         noted = true;
@@ -406,6 +406,12 @@ impl<'a> Walk<'a> {
     /// itself ends, another course may still come to its conclusions.
     fn broke_off(&mut self, at: usize) -> bool {
         (self.in_step || at < self.log.len()) && !decide(self.was_before(at)).is_empty()
+    }
+
+    /// Whether the program was ended before this line. Of conclusions that belong together the first ones may then be
+    /// in the log and the others not, and those may have to wait for what the first ones ordered.
+    fn was_ended(&self, at: usize) -> bool {
+        self.log.get(at).is_some_and(|entry| matches!(entry.event, Event::Report(Report::SessionStart(_))))
     }
 }
 
