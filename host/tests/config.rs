@@ -1318,7 +1318,10 @@ fn many_processes_approve_at_once() {
     std::thread::scope(|scope| {
         for root in &roots {
             fs::create_dir(place.path(root)).unwrap();
-            scope.spawn(|| place.trust().approve(&place.offer(root, ""), "now").unwrap());
+            // Often enough that a store is read while another process replaces it.
+            scope.spawn(|| {
+                (0..50).for_each(|_| place.trust().approve(&place.offer(root, ""), "now").unwrap())
+            });
         }
     });
     let trust = place.trust();
