@@ -1320,7 +1320,7 @@ fn many_processes_approve_at_once() {
             fs::create_dir(place.path(root)).unwrap();
             // Often enough that a store is read while another process replaces it.
             scope.spawn(|| {
-                (0..50).for_each(|_| place.trust().approve(&place.offer(root, ""), "now").unwrap())
+                (0..50).for_each(|_| place.trust().approve(&place.offer(root, ""), "now").unwrap());
             });
         }
     });
