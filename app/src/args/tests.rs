@@ -21,15 +21,6 @@ fn every_command_that_takes_an_agent_lists_all_of_them() {
     }
 }
 
-#[test]
-fn the_readme_names_every_client() {
-    let readme = include_str!("../../../README.md");
-    for client in backends::cli::ALL {
-        let named = ["`", ":", "[", "@"].map(|next| format!("`{}{next}", client.name));
-        assert!(named.iter().any(|name| readme.contains(name)), "{}", client.name);
-    }
-}
-
 /// Plain words: an imperative or a noun phrase, and defaults written in one way.
 #[test]
 fn help_texts_are_imperatives_or_noun_phrases() {
