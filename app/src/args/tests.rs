@@ -21,6 +21,16 @@ fn every_command_that_takes_an_agent_lists_all_of_them() {
     }
 }
 
+#[test]
+fn the_readme_lists_every_command() {
+    let readme = include_str!("../../../README.md");
+    for known in command().get_subcommands().filter(|known| !known.is_hide_set()) {
+        let name = format!("| `archeflow {}", known.get_name());
+        let listed = readme.lines().filter_map(|line| line.strip_prefix(&name));
+        assert!(listed.into_iter().any(|rest| rest.starts_with([' ', '`'])), "{name}");
+    }
+}
+
 /// Plain words: an imperative or a noun phrase, and defaults written in one way.
 #[test]
 fn help_texts_are_imperatives_or_noun_phrases() {
