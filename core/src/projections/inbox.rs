@@ -40,7 +40,7 @@ pub struct InboxItem {
 }
 
 impl InboxItem {
-    /// Nothing, if nobody has to do or watch anything: the run is merged, discarded, or a closed loop.
+    /// Nothing, if there is nothing to do or watch: the run is merged, discarded, or a closed loop.
     pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
         let InboxRun { run_id, repository, here, interrupted, run } = found;
         if run.agent_loop.is_some() && !is_open_loop(run) {
@@ -90,7 +90,7 @@ fn detail(run: &Run) -> String {
     }
 }
 
-/// Whether somebody still has to do something about a loop.
+/// Whether a loop still needs a person.
 pub fn is_open_loop(run: &Run) -> bool {
     match run.loop_state() {
         LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_needs_somebody_says_what_to_type() {
+    fn a_run_that_needs_a_person_has_its_command() {
         use {Reason::*, RunStatus::*};
         type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);
         let rows: [Row; 7] = [

@@ -310,7 +310,7 @@ impl SprintDriver {
                 (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
                     crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
-                // A question is answered by the face.
+                // A question is answered by the observer.
                 _ => return,
             };
             let _ = post.send(SprintMessage::Report(seq, report));
