@@ -9,8 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use archeflow_core::cyclefile::Ending;
 use archeflow_core::model::{CheckEnd, LoopPolicy, Speaker};
+use archeflow_core::strategies::agent_loop::cyclefile::Ending;
 use archeflow_host::agent_loop::battery::{self, BatteryResults, Wanted};
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
 use archeflow_host::agent_loop::{archive, diet};

@@ -11,7 +11,7 @@ use archeflow_core::model::{
     Money, Outcome, Reason, ReproductionResult, ReviewPart, RunStatus, Severity, Subject, SubjectKind,
     Verdict,
 };
-use archeflow_core::review::{
+use archeflow_core::strategies::review::{
     Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried,
 };
 use serde_json::Value;
@@ -26,7 +26,7 @@ const NARROW: Look = Look { paint: Paint(false), width: 80 };
 fn listed(rule: &str, severity: Severity, file: &str, line: u32, description: &str) -> Listed {
     let location = if line > 0 { format!("{file}:{line}") } else { file.to_owned() };
     Listed {
-        fingerprint: archeflow_core::review::fingerprint(rule, file, "", description),
+        fingerprint: archeflow_core::strategies::review::fingerprint(rule, file, "", description),
         rule: rule.to_owned(),
         severity,
         said: severity,
