@@ -267,6 +267,8 @@ fn af_003_a_review_looks_as_it_did_in_every_format() {
         let name = format!("review.{}.{}", format.name(), ending(format));
         is_known(&name, &drawn(format, &sheet, NARROW));
     }
+    // Whatever NO_COLOR says where the tests run.
+    crossterm::style::force_color_output(true);
     is_known(
         "review.colours.txt",
         &drawn(Format::Terminal, &sheet, Look { paint: Paint(true), width: 80 }).replace('\u{1b}', "␛"),
