@@ -1,4 +1,4 @@
-//! Clients with a name of their own: what is started, and what recordings of the real ones are read as. The rows stand
+//! Clients with a name of their own: what is started, and what recordings of the real ones are read as. The rows are
 //! in `docs/agents.md`.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,8 @@ use archeflow_core::event::{Failure, Session};
 use archeflow_core::model::{AnswerBody, Money, Role, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_host::backends::cli::{self, Client, CommandInputs, Start};
+use archeflow_host::backends::cli::{Client, CommandInputs, Start};
+use archeflow_host::backends::{self, cli};
 use archeflow_host::client_output::ClientOutput;
 
 #[path = "common/page.rs"]
@@ -77,6 +78,14 @@ fn issue_4_recordings_of_real_clients_are_read_as_the_page_says() -> Result {
             assert_eq!(heard.session, before.id, "{at}: the same session");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn the_manual_lists_every_agent() -> Result {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agents.md"))?;
+    let wanted = backends::in_manual(&page).ok_or("docs/agents.md does not mark where its list is")?;
+    assert!(page == wanted, "docs/agents.md is out of date; run `cargo xtask docs`");
     Ok(())
 }
 

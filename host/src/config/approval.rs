@@ -76,8 +76,14 @@ fn table() -> String {
             (SettingClass::GuardedBelow, _) => "needs approval below the default",
             (SettingClass::Own, _) => "never",
         };
-        // Angle brackets would be taken for HTML.
-        let allowed = key.kind.allowed().replace('<', "\\<");
+        // The list of agents is on another page. Elsewhere angle brackets would be taken for HTML.
+        let allowed = if key.kind == SettingKind::Agent {
+            "an [agent](agents.md#naming-agents)".to_owned()
+        } else if let SettingKind::Agents(most) = key.kind {
+            format!("a list of at most {most} [agents](agents.md#naming-agents)")
+        } else {
+            key.kind.allowed().replace('<', "\\<")
+        };
         text += &format!("| `{}` | {allowed} | {default} | {class} | {} |\n", key.path, key.help);
     }
     text
