@@ -1,14 +1,14 @@
 //! A loop played with scripted agents and a person at the cycle file: reader, turns, states and file together.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
-use archeflow_core::cyclefile::{append, parse};
 use archeflow_core::model::{LimitMode, LoopPolicy, Speaker};
-use archeflow_core::read::signal::{Route, RouteMode, Signal, read, route};
-use archeflow_core::rules::agent_loop::battery::{Battery, Check, objections};
-use archeflow_core::rules::agent_loop::limits::{Scope, Size, scope};
-use archeflow_core::rules::agent_loop::states::{LoopPosition, State, after};
-use archeflow_core::rules::agent_loop::turn::{RoutedSignal, TurnFacts, event_of};
-use archeflow_core::rules::agent_loop::{commands, risk};
+use archeflow_core::strategies::agent_loop::cyclefile::{append, parse};
+use archeflow_core::strategies::agent_loop::rules::battery::{Battery, Check, objections};
+use archeflow_core::strategies::agent_loop::rules::limits::{Scope, Size, scope};
+use archeflow_core::strategies::agent_loop::rules::states::{LoopPosition, State, after};
+use archeflow_core::strategies::agent_loop::rules::turn::{RoutedSignal, TurnFacts, event_of};
+use archeflow_core::strategies::agent_loop::rules::{commands, risk};
+use archeflow_core::strategies::agent_loop::signal::{Route, RouteMode, Signal, read, route};
 
 /// A loop and its file, with the size of what the Actor changes.
 struct Game {

@@ -9,13 +9,13 @@
 #[path = "loops/game.rs"]
 mod game;
 
-use archeflow_core::agent_loop::{Material, brief, documents, shown};
-use archeflow_core::cyclefile::Ending;
 use archeflow_core::event::{Event, Order, QuestionKind, Report};
 use archeflow_core::model::{Alert, Approval, CheckEnd, LimitMode, LoopState, Reason, RunStatus, Speaker};
 use archeflow_core::projections::handoff;
 use archeflow_core::projections::story::Story;
 use archeflow_core::projections::story::dag::Dag;
+use archeflow_core::strategies::agent_loop::brief::{Material, brief, documents, shown};
+use archeflow_core::strategies::agent_loop::cyclefile::Ending;
 
 use game::Game;
 

@@ -1,12 +1,12 @@
 //! The cycle file: what we append is read back, what others wrote stays, and an edited past is told with its place.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
-use archeflow_core::cyclefile::{
+use archeflow_core::model::Speaker;
+use archeflow_core::strategies::agent_loop::cyclefile::{
     ArchiveStep, CycleFilePart, Ending, append, grown, harmless, in_order, name, next_number, parse,
     with_summary,
 };
-use archeflow_core::model::Speaker;
-use archeflow_core::read::signal;
+use archeflow_core::strategies::agent_loop::signal;
 
 /// xorshift64*: enough chance for tests, and the same every time.
 struct Random(u64);

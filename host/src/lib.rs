@@ -54,8 +54,6 @@ pub mod proc;
 
 pub mod platform;
 
-pub mod children;
-
 pub mod clock;
 
 mod nearest;

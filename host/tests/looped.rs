@@ -9,13 +9,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use archeflow_core::cyclefile::Ending;
 use archeflow_core::model::{CheckEnd, LoopPolicy, Speaker};
+use archeflow_core::strategies::agent_loop::cyclefile::Ending;
 use archeflow_host::agent_loop::battery::{self, BatteryResults, Wanted};
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, unwritten};
 use archeflow_host::agent_loop::{archive, diet};
-use archeflow_host::children;
 use archeflow_host::git::{GitEnv, ObjectId, Repo};
+use archeflow_host::platform::children;
 use archeflow_host::proc;
 use archeflow_host::store::files;
 use archeflow_host::store::places::Places;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use archeflow_host::children;
+use archeflow_host::platform::children;
 use archeflow_host::proc::{
     self, Cause, Job, JobEnd, JobLimits, NotStarted, Sink, Stream, TAG, Watch, become_subreaper, finish_all,
     kill_leftovers,

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use archeflow_host::children::{spawn, wait};
 use archeflow_host::git::change::{self, PathStatus, quote_path};
 use archeflow_host::git::subject::{Error, ReviewSubject, ReviewTarget, reopen, sweep, take};
 use archeflow_host::git::workspace::{Pool, WorkspaceKind};
 use archeflow_host::git::{GitEnv, ObjectId, Repo};
+use archeflow_host::platform::children::{spawn, wait};
 use tempfile::TempDir;
 
 /// A user with a home, a repository and a state directory.

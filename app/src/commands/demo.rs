@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use archeflow_host::children;
 use archeflow_host::config::Flags;
 use archeflow_host::open::{Project, RunRequest};
+use archeflow_host::platform::children;
 
 use crate::args::{CommonArgs, DemoArgs, Session};
 use crate::commands::process_env;

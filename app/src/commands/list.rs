@@ -284,7 +284,11 @@ fn print_now(out: &mut String, now: &[Active], here: Option<&Project>) {
             let seen = &active.seen;
             let place =
                 if here == Some(seen.root.as_path()) { String::new() } else { format!("{}: ", seen.name()) };
-            let word = seen.status().replace('_', " ");
+            let word = if active.item.paused && !seen.interrupted {
+                "paused".to_owned()
+            } else {
+                seen.status().replace('_', " ")
+            };
             let wide = stdout_width().unwrap_or(200).saturating_sub(4);
             put!(out, "  {}  {}", paint.tone(seen.tone(), &word), paint.dim(&ago(moment, seen.at)));
             put!(out, "    {}", cut(&format!("{place}{}", safe_line(&seen.entry.task)), wide));
@@ -333,13 +337,17 @@ fn one(out: &mut String, id: &str, run: &Run) {
             }
         }
         (None, Some(cycle)) => {
-            put!(out, "not ended: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
+            let state = if run.paused.is_some() { "paused" } else { "not ended" };
+            put!(out, "{state}: cycle {} of {}, {}", cycle.number, run.max_cycles, cycle.phase.name());
             for (_, start) in run.open_agents() {
                 put!(out, "  {}", view::doing(start));
             }
-            put!(out, "  if nothing drives it any more: archeflow resume {id}");
+            match &run.paused {
+                Some(_) => put!(out, "  archeflow resume {id}"),
+                None => put!(out, "  if no process drives it any more: archeflow resume {id}"),
+            }
         }
-        (None, None) => put!(out, "not begun; resume it: archeflow resume {id}"),
+        (None, None) => put!(out, "not begun: archeflow resume {id}"),
     }
 }
 

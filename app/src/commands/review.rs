@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use archeflow_core::model::{AcceptedFinding, RunStatus, Severity};
-use archeflow_core::review::{self, Reviewed};
+use archeflow_core::strategies::review::{self, Reviewed};
 use archeflow_host::config::Flags;
 use archeflow_host::drive::DriveEnd;
 use archeflow_host::git::subject::{self, ReviewTarget};

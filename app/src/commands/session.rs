@@ -97,7 +97,10 @@ pub(crate) fn go(
 
 /// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
 fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
-    let opened = control::serve(&own_socket(&driver.world), driver.post());
+    let post = driver.post();
+    let opened = control::serve(&own_socket(&driver.world), move |steering| {
+        post.send(Message::Steer(steering)).is_ok()
+    });
     opened
         .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
         .ok()

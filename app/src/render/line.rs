@@ -10,6 +10,8 @@ use archeflow_core::model::{Phase, Seq, Strategy};
 use archeflow_core::run::Run;
 use archeflow_core::view::{self, ProgressLine};
 use archeflow_host::drive::{Asked, Face};
+use crossterm::cursor::MoveUp;
+use crossterm::terminal::{Clear, ClearType};
 
 use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
 
@@ -78,7 +80,8 @@ impl Lines {
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            tell_part!("\x1b[{}A\x1b[J", self.drawn);
+            let back = MoveUp(u16::try_from(self.drawn).unwrap_or(u16::MAX));
+            tell_part!("{back}{}", Clear(ClearType::FromCursorDown));
             self.drawn = 0;
         }
     }

@@ -4,7 +4,7 @@
 //! percent signs encoded, and in a property without colons and commas.
 
 use archeflow_core::model::Severity;
-use archeflow_core::review::Listed;
+use archeflow_core::strategies::review::Listed;
 
 use super::{Sheet, most, words};
 use archeflow_core::text::{log_line, log_text};

@@ -1,7 +1,7 @@
 //! For programs: everything, in a shape that is promised (`docs/schemas/review.schema.json`).
 
 use archeflow_core::model::{Severity, Verdict};
-use archeflow_core::review::{Frame, KnownFinding, Listed, Reviewer};
+use archeflow_core::strategies::review::{Frame, KnownFinding, Listed, Reviewer};
 use serde_json::{Value, json};
 
 use super::{Sheet, words};

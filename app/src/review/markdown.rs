@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use archeflow_core::review::{Frame, Listed};
+use archeflow_core::strategies::review::{Frame, Listed};
 
 use super::words::{self, Aside};
 use super::{Sheet, frame, most};

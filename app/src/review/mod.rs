@@ -21,7 +21,7 @@ mod tests;
 
 use std::io;
 
-use archeflow_core::review::{Frame, Listed, Reviewed, Since};
+use archeflow_core::strategies::review::{Frame, Listed, Reviewed, Since};
 
 use crate::render::text::{Paint, stdout_width};
 

@@ -2,7 +2,7 @@
 //! original words are in `original_output`. There are no suggestions: a fix is advice, not a replacement.
 
 use archeflow_core::model::Severity;
-use archeflow_core::review::Listed;
+use archeflow_core::strategies::review::Listed;
 use serde_json::{Value, json};
 
 use super::{Sheet, most, rules, words};

@@ -1,8 +1,8 @@
 //! What a finding is filed under where tools ask for rules: by category for reviewers, by sign for the program.
 
 use archeflow_core::model::{PROGRAM, Severity, Sign};
-use archeflow_core::review::{Listed, Standing};
 use archeflow_core::rules::raised;
+use archeflow_core::strategies::review::{Listed, Standing};
 use archeflow_core::text::identifier;
 
 /// A rule as tools get it.

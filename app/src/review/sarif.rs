@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::model::{PROGRAM, Severity, Verdict};
-use archeflow_core::review::{Frame, KnownFinding, Listed, Reviewer, Since, Standing};
+use archeflow_core::strategies::review::{Frame, KnownFinding, Listed, Reviewer, Since, Standing};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! For people at a terminal: what counts like a compiler's diagnostics, what doesn't in a line each, and the sum.
 
 use archeflow_core::model::Severity;
-use archeflow_core::review::{Frame, Listed, Since};
+use archeflow_core::strategies::review::{Frame, Listed, Since};
 use archeflow_core::view::Tone;
 
 use super::words::{self, Aside};

@@ -11,7 +11,7 @@ use archeflow_core::model::{
     Money, Outcome, Reason, ReproductionResult, ReviewPart, RunStatus, Severity, Subject, SubjectKind,
     Verdict,
 };
-use archeflow_core::review::{
+use archeflow_core::strategies::review::{
     Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried,
 };
 use serde_json::Value;
@@ -26,7 +26,7 @@ const NARROW: Look = Look { paint: Paint(false), width: 80 };
 fn listed(rule: &str, severity: Severity, file: &str, line: u32, description: &str) -> Listed {
     let location = if line > 0 { format!("{file}:{line}") } else { file.to_owned() };
     Listed {
-        fingerprint: archeflow_core::review::fingerprint(rule, file, "", description),
+        fingerprint: archeflow_core::strategies::review::fingerprint(rule, file, "", description),
         rule: rule.to_owned(),
         severity,
         said: severity,
@@ -267,6 +267,8 @@ fn af_003_a_review_looks_as_it_did_in_every_format() {
         let name = format!("review.{}.{}", format.name(), ending(format));
         is_known(&name, &drawn(format, &sheet, NARROW));
     }
+    // Whatever NO_COLOR says where the tests run.
+    crossterm::style::force_color_output(true);
     is_known(
         "review.colours.txt",
         &drawn(Format::Terminal, &sheet, Look { paint: Paint(true), width: 80 }).replace('\u{1b}', "␛"),

@@ -2,7 +2,7 @@
 
 pub(super) use archeflow_core::model::counted as count;
 use archeflow_core::model::{ReproductionResult, Severity, Verdict};
-use archeflow_core::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
+use archeflow_core::strategies::review::{Listed, Reviewed, Reviewer, Since, Standing, Tried};
 
 use super::most;
 use archeflow_core::text::log_line;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Artifact;
-use crate::cyclefile::Ending;
 use crate::model::{
     Alert, CheckEnd, LoopState, Millis, Oid, Risk, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
 };
+use crate::strategies::agent_loop::cyclefile::Ending;
 
 /// A loop begins: whose it is, what is wanted, and the file people read and write it in. The host reports it once, after
 /// `session.start`, as `review.opened` is reported for a review.
@@ -17,7 +17,7 @@ pub struct LoopOpened {
     pub cycle_id: String,
     /// The cycle file, relative to the repository.
     pub path: String,
-    /// The seal of the file's past ([`crate::cyclefile::CycleFileParts::seal`]) and how many of our blocks it has.
+    /// The seal of the file's past ([`crate::strategies::agent_loop::cyclefile::CycleFileParts::seal`]) and how many of our blocks it has.
     pub seal: String,
     #[serde(default)]
     pub blocks: u32,
@@ -93,7 +93,7 @@ pub struct LoopAppend {
     pub speaker: Speaker,
     /// The number this block gets, counted from 1; if it is already there, it was appended before.
     pub number: u32,
-    /// The seal the file must have before ([`crate::cyclefile::CycleFileParts::seal`]).
+    /// The seal the file must have before ([`crate::strategies::agent_loop::cyclefile::CycleFileParts::seal`]).
     pub seal: String,
     /// An agent's answer, as in the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]

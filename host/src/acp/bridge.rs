@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::talk::{AcpAction, AcpTask, Talk};
 use crate::backends::AgentBackend;
-use crate::children;
 use crate::client_output::own::OwnRecord;
 use crate::client_output::read_line;
+use crate::platform::children;
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
 use crate::platform::watcher;
 use crate::proc::{self, signals};

@@ -16,5 +16,4 @@ mod talk;
 
 pub use bridge::run;
 pub use permission::Permission;
-pub(crate) use permission::WORKING;
 pub use talk::{AcpAction, AcpTask, Talk};

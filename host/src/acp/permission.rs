@@ -41,9 +41,6 @@ pub(super) struct AcpToolCall {
 /// Tools that change nothing.
 const LOOKING: [&str; 3] = ["read", "search", "think"];
 
-/// Tools a Maker can't do without; being refused one of them is reported by the tool's kind alone.
-pub(crate) const WORKING: [&str; 4] = ["edit", "execute", "delete", "move"];
-
 impl AcpToolCall {
     /// Adds the fields another message has about the call. Fields it lacks stay as they are.
     pub(super) fn learn(&mut self, said: &Value) {
@@ -230,7 +227,6 @@ mod tests {
         let refused = PermissionAnswer::Refused { option: None, tool: "edit".to_owned() };
         assert_eq!(permission(true).judge(&call, &options), refused);
         assert_eq!(permission(true).judge(&call, &Value::Null), refused);
-        assert!(WORKING.contains(&"edit"));
     }
 
     /// As the agents this was tried with describe their modes.

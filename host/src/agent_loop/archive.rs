@@ -4,7 +4,7 @@
 
 use std::io;
 
-use archeflow_core::cyclefile::{self, Ending};
+use archeflow_core::strategies::agent_loop::cyclefile::{self, Ending};
 
 use super::cycle::{CycleFile, Error, FOLDERS, LARGEST};
 use crate::platform::files::OFlags;

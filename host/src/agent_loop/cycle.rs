@@ -9,8 +9,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use archeflow_core::cyclefile::{self, CycleFilePart, CycleFileParts, Edited};
 use archeflow_core::model::Speaker;
+use archeflow_core::strategies::agent_loop::cyclefile::{self, CycleFilePart, CycleFileParts, Edited};
 
 use crate::platform::files::{self as os, OFlags};
 use crate::store::dir::Dir;

@@ -2,7 +2,7 @@
 
 use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::model::{LoopState, TurnEvent};
-use archeflow_core::rules::agent_loop::metrics::Tally;
+use archeflow_core::strategies::agent_loop::rules::metrics::Tally;
 
 use super::open::journals;
 use crate::log;

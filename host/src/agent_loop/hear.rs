@@ -2,8 +2,8 @@
 
 use archeflow_core::event::{LoopHeard, QuestionKind};
 use archeflow_core::model::Seq;
-use archeflow_core::read::signal;
 use archeflow_core::run::Run;
+use archeflow_core::strategies::agent_loop::signal;
 
 use super::cycle::{CycleFile, Error, continues};
 use crate::store::files;

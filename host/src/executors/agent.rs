@@ -13,9 +13,10 @@ use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
 use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
-use archeflow_core::read::{self, signal::ActorStep};
+use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
+use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::client::{self, Seat, Spoken};
 use super::context::{AgentInputs, LoopSeat};
@@ -290,7 +291,7 @@ impl Attempt<'_> {
     fn answer(&self, said: &[u8]) -> Answer {
         let start = &self.inputs.start;
         match &self.inputs.seat {
-            Some(seat) => read::signal::answer(seat.speaker, said, None, &seat.policy),
+            Some(seat) => signal::answer(seat.speaker, said, None, &seat.policy),
             None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories),
         }
     }
@@ -306,7 +307,7 @@ impl Attempt<'_> {
         let step = looking::change_of(repo, &base, &commit, "", self.inputs.binary_bytes)?;
         let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
         let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
-        Ok(read::signal::answer(seat.speaker, said, Some(step), &seat.policy))
+        Ok(signal::answer(seat.speaker, said, Some(step), &seat.policy))
     }
 
     /// PJ-33: a plan may refer to missing files; the Actor should know.

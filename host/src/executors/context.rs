@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use archeflow_core::agent_loop::{self, Material};
 use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
@@ -17,6 +16,7 @@ use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
+use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
 use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;

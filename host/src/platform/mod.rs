@@ -8,6 +8,7 @@
 //! [`store`](crate::store).
 
 pub mod caveats;
+pub mod children;
 pub mod files;
 pub mod machine;
 pub mod poll;

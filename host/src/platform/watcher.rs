@@ -12,9 +12,9 @@ use std::io::{BufRead, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::children;
 use super::process::{self, Pid, Signal};
 use super::table::{self, Process, ProcessId};
-use crate::children;
 
 /// The hidden subcommand that is the watcher.
 pub const ARGUMENT: &str = "__watcher";

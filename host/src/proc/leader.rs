@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ExitStatus};
 
 use super::sweep;
-use crate::children;
+use crate::platform::children;
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
 
 pub(super) struct Leader {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::job::TAG;
 use super::leftovers::{self, GIT_OF};
 use super::signals;
-use crate::children;
+use crate::platform::children;
 use crate::platform::process::{
     self, ADOPTS_ORPHANS, Pid, Signal, getpid, has_dead_child, is_childless, kill_process, kill_process_group,
 };

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Artifact, ReviewOpened};
 use archeflow_core::model::RunStatus;
-use archeflow_core::review::{self, KnownFinding, Reviewed};
 use archeflow_core::run::Run;
+use archeflow_core::strategies::review::{self, KnownFinding, Reviewed};
 use serde::{Deserialize, Serialize};
 
 use crate::log;

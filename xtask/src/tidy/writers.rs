@@ -74,7 +74,7 @@ fn together<'a>(
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
 const STARTERS: [(&str, &str); 8] = [
     ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
-    ("host/src/children.rs", "starts and registers every process"),
+    ("host/src/platform/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
     ("host/src/proc/job.rs", "agents, tests and hooks"),
     ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),

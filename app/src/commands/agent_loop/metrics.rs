@@ -1,7 +1,7 @@
 //! `archeflow loop metrics`: figures over all loops of a repository, with their goals (PJ-64..PJ-68).
 
 use archeflow_core::model::{LoopPolicy, counted};
-use archeflow_core::rules::agent_loop::metrics::{Light, Tally};
+use archeflow_core::strategies::agent_loop::rules::metrics::{Light, Tally};
 use archeflow_core::view::{Tone, seconds};
 use archeflow_host::agent_loop::figures::{self, Figures};
 use archeflow_host::config::Flags;
