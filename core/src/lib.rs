@@ -29,18 +29,17 @@ pub mod brief;
 pub mod feedback;
 pub mod guide;
 
-pub mod agent_loop;
 pub mod read;
 
 pub mod accept;
 
-pub mod cyclefile;
+pub mod steps;
+
+pub mod strategies;
 
 pub mod split;
 
 pub mod persona;
-
-pub mod review;
 
 pub mod view;
 

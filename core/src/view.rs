@@ -1,8 +1,8 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
-mod agent_loop;
-
-pub use agent_loop::{battery, came_out, next_steps as next_steps_of_loop, why_part};
+pub use crate::strategies::agent_loop::view::{
+    battery, came_out, next_steps as next_steps_of_loop, why_part,
+};
 
 use crate::event::{
     AgentStart, BudgetEffect, BudgetStep, Built, Decision, Entry, Event, MergeBuilt, NextAction, Order,
@@ -326,7 +326,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Report::LoopArchived(_)
             | Report::QuestionAnswered(_)
             | Report::QuestionDeferred(_),
-        )) => agent_loop::line(other, &tag(run, phase, "")),
+        )) => crate::strategies::agent_loop::view::line(other, &tag(run, phase, "")),
     }
 }
 
@@ -524,7 +524,7 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
     let has_work = run.work.is_some();
     let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
     if run.agent_loop.is_some() {
-        return agent_loop::next_steps(run_id, run, Some(outcome));
+        return crate::strategies::agent_loop::view::next_steps(run_id, run, Some(outcome));
     }
     if run.review.is_some() {
         return match (outcome.status, outcome.reason) {

@@ -9,14 +9,14 @@ mod common {
 use std::collections::BTreeSet;
 
 use archeflow_core::model::{LimitMode, LoopPolicy, Risk, Speaker, Token};
-use archeflow_core::rules::agent_loop::battery::{Battery, Check, objections};
-use archeflow_core::rules::agent_loop::fewer::fewer;
-use archeflow_core::rules::agent_loop::limits::{Scope, Size, scope};
-use archeflow_core::rules::agent_loop::metrics::{Alert, LoopSnapshot, Tally, alerts};
-use archeflow_core::rules::agent_loop::recovery::{LoopFault, remedy};
-use archeflow_core::rules::agent_loop::states::{LoopPosition, State, TurnEvent, after};
-use archeflow_core::rules::agent_loop::turn::{self, RoutedSignal, TurnFacts};
-use archeflow_core::rules::agent_loop::{commands, diet, goal, risk};
+use archeflow_core::strategies::agent_loop::rules::battery::{Battery, Check, objections};
+use archeflow_core::strategies::agent_loop::rules::fewer::fewer;
+use archeflow_core::strategies::agent_loop::rules::limits::{Scope, Size, scope};
+use archeflow_core::strategies::agent_loop::rules::metrics::{Alert, LoopSnapshot, Tally, alerts};
+use archeflow_core::strategies::agent_loop::rules::recovery::{LoopFault, remedy};
+use archeflow_core::strategies::agent_loop::rules::states::{LoopPosition, State, TurnEvent, after};
+use archeflow_core::strategies::agent_loop::rules::turn::{self, RoutedSignal, TurnFacts};
+use archeflow_core::strategies::agent_loop::rules::{commands, diet, goal, risk};
 
 use common::page::{Page, Row};
 

@@ -1,12 +1,12 @@
 //! The cycle file: what we append is read back, what others wrote stays, and an edited past is told with its place.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
-use archeflow_core::cyclefile::{
+use archeflow_core::model::Speaker;
+use archeflow_core::strategies::agent_loop::cyclefile::{
     ArchiveStep, CycleFilePart, Ending, append, grown, harmless, in_order, name, next_number, parse,
     with_summary,
 };
-use archeflow_core::model::Speaker;
-use archeflow_core::read::signal;
+use archeflow_core::strategies::agent_loop::signal;
 
 /// xorshift64*: enough chance for tests, and the same every time.
 struct Random(u64);
@@ -183,8 +183,7 @@ fn pj_55_to_pj_57_names_and_summaries() {
     let paused = with_summary("x", Ending::Incomplete, &blockers);
     assert_eq!(paused, "x\n\n## Pause summary\n\n- test a fails ## not a heading\n- the linter\n");
     assert!(
-        with_summary("x\n", Ending::Failed, &[])
-            .ends_with("## Failure summary\n\n- Nobody said what blocks.\n")
+        with_summary("x\n", Ending::Failed, &[]).ends_with("## Failure summary\n\n- No blocker was named.\n")
     );
 }
 

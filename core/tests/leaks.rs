@@ -5,7 +5,7 @@ mod common {
     pub(crate) mod page;
 }
 
-use archeflow_core::rules::agent_loop::leaks::{Leak, LeakKind, leaks_in};
+use archeflow_core::strategies::agent_loop::rules::leaks::{Leak, LeakKind, leaks_in};
 
 use common::page::Page;
 

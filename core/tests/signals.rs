@@ -11,9 +11,9 @@ mod common {
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use archeflow_core::cyclefile::{append, parse};
 use archeflow_core::model::{LoopPolicy, Speaker, Token};
-use archeflow_core::read::signal::{
+use archeflow_core::strategies::agent_loop::cyclefile::{append, parse};
+use archeflow_core::strategies::agent_loop::signal::{
     Block, How, Route, RouteMode, SignalBlocks, read, read_bytes, render, route, spoken,
 };
 

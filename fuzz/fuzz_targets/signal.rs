@@ -1,8 +1,8 @@
 //! Any bytes, read as a text with signal blocks (PJ-20..PJ-23): what must hold of every reading.
 #![no_main]
 
-use archeflow_core::cyclefile;
-use archeflow_core::read::signal::{RouteMode, Route, answer, read, read_bytes, route, spoken};
+use archeflow_core::strategies::agent_loop::cyclefile;
+use archeflow_core::strategies::agent_loop::signal::{RouteMode, Route, answer, read, read_bytes, route, spoken};
 use archeflow_core::model::{LoopPolicy, Speaker};
 use libfuzzer_sys::fuzz_target;
 

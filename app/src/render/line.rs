@@ -1,4 +1,4 @@
-//! Progress as lines (AF-122): one per agent. On a terminal the agents that are out stand below, with what they are
+//! Progress as lines (AF-122): one per agent. On a terminal the running agents are shown below, with what they are
 //! doing and for how long; elsewhere a line appears when it is complete.
 
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl Lines {
         lines
     }
 
-    /// Comes in while the run is under way: says what it is about and shows who is out.
+    /// Joins a run that is under way: prints its heading and the running agents.
     pub(crate) fn join(&mut self, run: &Run) {
         self.begun = true;
         self.cycle = run.number();

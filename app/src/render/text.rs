@@ -87,7 +87,7 @@ impl Paint {
     }
 }
 
-/// The terminal's width; 80 when nobody knows.
+/// The terminal's width; 80 if unknown.
 pub(crate) fn width() -> usize {
     columns(std::io::stderr()).unwrap_or(80).clamp(20, 400)
 }

@@ -1,6 +1,6 @@
 //! The code a finding is about, with its line numbers and a mark under what is meant.
 
-use archeflow_core::review::{Frame, Listed};
+use archeflow_core::strategies::review::{Frame, Listed};
 
 use super::most;
 use archeflow_core::text::{fitted, revealed_in_columns, width};

@@ -11,18 +11,17 @@ mod draft;
 mod findings;
 mod heads;
 mod json;
-mod lines;
+pub(crate) mod lines;
 mod naming;
 mod place;
 mod proposal;
 mod reproductions;
 mod review;
 mod sections;
-pub mod signal;
 mod status;
 mod structured;
 mod table;
-mod text;
+pub(crate) mod text;
 mod traits;
 
 pub(crate) use lines::closed;
@@ -72,7 +71,7 @@ pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String
 }
 
 /// The words of a line. Nearly all text is ASCII, where a word ends at a byte before white space.
-fn words(line: &str) -> u32 {
+pub(crate) fn words(line: &str) -> u32 {
     if !line.is_ascii() {
         return u32::try_from(line.split_whitespace().count()).unwrap_or(u32::MAX);
     }

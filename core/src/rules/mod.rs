@@ -1,7 +1,6 @@
 //! A rule is a function from facts to a verdict. It takes the narrowest slice of facts that answers its question,
 //! and its table is in `docs/rules`.
 
-pub mod agent_loop;
 pub mod attention;
 pub(crate) mod bag;
 pub mod breaker;

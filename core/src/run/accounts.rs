@@ -1,5 +1,5 @@
 //! Provider accounts: which program works with which, which of them are limited, and which were given up (C6). Only
-//! remembers; `rules/breaker.rs` says how long to keep away, and `decide/accounts.rs` what follows.
+//! remembers; `rules/breaker.rs` says how long to keep away, and `steps/accounts.rs` what follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -208,7 +208,7 @@ impl Cycle {
     }
 
     /// An answer that has to be given anew. Where the cycle had gone on, as after a re-entry, it goes back.
-    pub(super) fn forget(&mut self, archetype: &str) {
+    pub(crate) fn forget(&mut self, archetype: &str) {
         let Some(answered) = self.answers.remove(archetype) else { return };
         self.phase = self.phase.min(crate::persona::phase(answered.role));
     }

@@ -564,7 +564,7 @@ impl Run {
         self.cycles.push(Cycle::new(number));
     }
 
-    pub(super) fn reopen(&mut self) {
+    pub(crate) fn reopen(&mut self) {
         self.outcome = None;
         self.complete = None;
         self.broke = None;

@@ -1,5 +1,5 @@
 //! What a run has spent and what is set aside for agents that are out (I4). Only remembers; `rules/ledger.rs` has the
-//! rules and `decide/budget.rs` what follows from them.
+//! rules and `steps/budget.rs` what follows from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,7 +92,7 @@ impl Run {
     }
 
     /// Agents nobody waits for any more: what was set aside for them is spent, for all we know.
-    pub(super) fn settle_open(&mut self) {
+    pub(crate) fn settle_open(&mut self) {
         let out: Vec<AgentStart> = self.open_agents().map(|(_, start)| start.clone()).collect();
         out.iter().for_each(|start| self.settle_cost(start, None, None));
     }

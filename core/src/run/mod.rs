@@ -1,7 +1,6 @@
 //! The state of a run: a fold over its log. It remembers; it never decides.
 
 mod accounts;
-mod agent_loop;
 mod causes;
 mod corrections;
 mod cycle;
@@ -23,8 +22,8 @@ use crate::persona;
 
 use causes::Causes;
 
+pub use crate::strategies::agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use accounts::{Accounts, Author, Breaker};
-pub use agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
@@ -154,7 +153,7 @@ impl Run {
     }
 
     /// The cycle under way. A run that has not begun one has nothing that concerns a cycle.
-    pub(super) fn cycle_mut(&mut self) -> &mut Cycle {
+    pub(crate) fn cycle_mut(&mut self) -> &mut Cycle {
         if self.cycles.is_empty() {
             self.cycles.push(Cycle::new(1));
         }

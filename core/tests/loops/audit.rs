@@ -8,7 +8,7 @@ use archeflow_core::event::{
 use archeflow_core::model::{
     Approval, CheckEnd, LoopState, Reason, Risk, Seq, Speaker, TurnEvent, TurnSignal,
 };
-use archeflow_core::rules::agent_loop::states::{LoopPosition, after};
+use archeflow_core::strategies::agent_loop::rules::states::{LoopPosition, after};
 
 type Kept = Result<(), String>;
 

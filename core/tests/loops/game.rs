@@ -3,7 +3,6 @@
 #[path = "audit.rs"]
 pub(crate) mod audit;
 
-use archeflow_core::cyclefile::{Ending, append, grown, parse};
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, Base, BatteryDone, Built, Checked, Decision, Entry, Event,
     Failure, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened, MergeBuilt, MergeRequested,
@@ -14,8 +13,11 @@ use archeflow_core::model::{
     Alert, Change, ChangedFile, CheckEnd, FileStatus, LoopPolicy, Policy, Role, Seq, Signs, Speaker,
     Strategy, Tier, Word,
 };
-use archeflow_core::read::signal::{ActorStep, Route, RouteMode, answer, read, route, spoken};
 use archeflow_core::run::Run;
+use archeflow_core::strategies::agent_loop::cyclefile::{Ending, append, grown, parse};
+use archeflow_core::strategies::agent_loop::signal::{
+    ActorStep, Route, RouteMode, answer, read, route, spoken,
+};
 
 #[derive(Clone)]
 pub(crate) struct Game {

@@ -9,8 +9,8 @@ use archeflow_core::event::{
 use archeflow_core::model::{
     Answer, AnswerBody, Finding, Phase, Reason, Role, RunStatus, Seq, Severity, ShadowAction, Sign, Status,
 };
-use archeflow_core::review::fingerprint;
 use archeflow_core::run::REVIEW;
+use archeflow_core::strategies::review::fingerprint;
 
 type Kept = Result<(), String>;
 

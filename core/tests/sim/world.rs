@@ -16,8 +16,8 @@ use archeflow_core::model::{
     Shadow, ShadowSet, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow,
     ZeroPolicy, team,
 };
-use archeflow_core::review;
 use archeflow_core::run::REVIEW;
+use archeflow_core::strategies::review;
 
 use super::chance::{Chance, word};
 use super::ledger::Ledger;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use archeflow_core::agent_loop::{self, Material};
 use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
@@ -17,6 +16,7 @@ use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
+use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
 use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
@@ -27,11 +27,11 @@ use crate::store::files;
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
-pub(super) struct Errand {
+pub(super) struct AgentInputs {
     pub(super) seq: Seq,
     pub(super) start: AgentStart,
     pub(super) brief: String,
-    /// What is said instead where its conversation goes on.
+    /// The prompt if a session is resumed.
     pub(super) correction: String,
     /// The commit the run began from, and the branch its work goes to.
     pub(super) base: String,
@@ -46,7 +46,7 @@ pub(super) struct Errand {
     pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
-    /// Where this is a seat of a loop.
+    /// Set for a role of a loop.
     pub(super) seat: Option<LoopSeat>,
 }
 
@@ -74,11 +74,16 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A diff longer than this is cut, and the reviewers are told (R17).
+/// A longer diff is cut, and the prompt says so (R17).
 const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
-pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+pub(super) fn agent_inputs(
+    world: &World,
+    run: &Run,
+    seq: Seq,
+    start: &AgentStart,
+) -> Result<AgentInputs, Error> {
     if run.agent_loop.is_some() {
         return of_loop(world, run, seq, start);
     }
@@ -148,7 +153,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
             }
         }
     }
-    Ok(Errand {
+    Ok(AgentInputs {
         seq,
         start: start.clone(),
         brief,
@@ -165,8 +170,8 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
     })
 }
 
-/// A seat of a loop: what it is shown is the core's to say, and it answers in words alone.
-fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+/// A role of a loop: the core selects its context, and it answers in text only.
+fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<AgentInputs, Error> {
     let mut sections = Vec::new();
     for shown in agent_loop::shown(run, start) {
         if let Some(text) = material(world, start, &shown.material)? {
@@ -175,7 +180,7 @@ fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Err
     }
     let brief = agent_loop::brief(run, start, &world.run_id, &nonce(), &sections);
     let request = run.request.as_ref();
-    Ok(Errand {
+    Ok(AgentInputs {
         seq,
         start: start.clone(),
         correction: brief.clone(),
@@ -213,7 +218,7 @@ fn verifies(run: &Run) -> bool {
     run.review.as_ref().is_some_and(|opened| opened.verify)
 }
 
-/// Only for clients that take one, and where nobody has switched it off.
+/// Only for clients that take one, unless it is switched off.
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     let takes_one = match AgentBackend::parse(&start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, _)) => client.takes_schema,
@@ -235,14 +240,14 @@ fn length(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
-/// The rest of it lies in the checkout, which can be read piece by piece.
+/// The rest is in the checkout, which can be read piece by piece.
 fn cut_diff(seen: &mut AgentContext, over: u64) {
     for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
         *text = pollution::cut(text, over, "read the rest in your checkout");
     }
 }
 
-/// What the tier's models hold; cautious where nobody said.
+/// Context size of the tier's models; a cautious value if not configured.
 fn window(run: &Run, start: &AgentStart) -> u64 {
     const CAUTIOUS: u64 = 200_000;
     let price = run.policy().costs.prices.get(&start.model);
@@ -302,7 +307,7 @@ fn lay_out(
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
     let mut desk = ContextSources { task: run.task(), ..ContextSources::default() };
     if let Some(opened) = &run.review {
-        // What a change says of itself is all the plan there is.
+        // The change's own description is the only plan.
         if wants(Sight::Proposal) {
             desk.proposal = Some(artifact_text(world, &opened.about)?);
         }
@@ -338,15 +343,15 @@ fn lay_out(
     }
     if wants(Sight::Feedback) {
         match start.role {
-            Role::Creator => desk.creator_feedback = told(run, start, Destination::Creator),
-            Role::Maker => desk.maker_feedback = told(run, start, Destination::Maker),
+            Role::Creator => desk.creator_feedback = feedback_text(run, start, Destination::Creator),
+            Role::Maker => desk.maker_feedback = feedback_text(run, start, Destination::Maker),
             Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
         }
     }
     Ok(desk)
 }
 
-fn told(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
+fn feedback_text(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
     match too_long(run, start) {
         None => feedback::for_role(run, role),
         Some(_) => feedback::in_short(run, role),

@@ -1,13 +1,13 @@
 //! The lines of the reviewed tree around what a finding is about, for people.
 
-use archeflow_core::review::{Frame, Reviewed};
+use archeflow_core::strategies::review::{Frame, Reviewed};
 
 use crate::git::content::CommitFiles;
 use crate::git::{ObjectId, Repo};
 
 /// Lines before and after.
 const AROUND: usize = 2;
-/// Findings are more than anybody reads long before this.
+/// More findings than anyone reads.
 const AT_MOST: usize = 1_000;
 const LONGEST_LINE: usize = 2_000;
 
@@ -15,7 +15,8 @@ const LONGEST_LINE: usize = 2_000;
 pub fn frames(repo: &Repo, reviewed: &Reviewed) -> Vec<Option<Frame>> {
     let Ok(commit) = ObjectId::parse(reviewed.commit.as_bytes()) else { return Vec::new() };
     let mut tree = CommitFiles::open(repo, &commit);
-    let wanted = |found: &&archeflow_core::review::Listed| !found.file.is_empty() && found.line > 0;
+    let wanted =
+        |found: &&archeflow_core::strategies::review::Listed| !found.file.is_empty() && found.line > 0;
     let mut paths: Vec<&[u8]> =
         reviewed.findings.iter().take(AT_MOST).filter(wanted).map(|found| found.file.as_bytes()).collect();
     paths.sort_unstable();
@@ -24,7 +25,7 @@ pub fn frames(repo: &Repo, reviewed: &Reviewed) -> Vec<Option<Frame>> {
         return Vec::new();
     }
     let mut shown = 0;
-    let mut frame = |found: &archeflow_core::review::Listed| {
+    let mut frame = |found: &archeflow_core::strategies::review::Listed| {
         if !wanted(&found) || shown >= AT_MOST {
             return None;
         }

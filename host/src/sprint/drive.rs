@@ -309,7 +309,7 @@ impl SprintDriver {
                 (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
                     crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
-                // A question is answered by the face.
+                // A question is answered by the observer.
                 (SprintEvent::Ask { .. }, _) => return,
                 // An item that is not in the sprint is not run.
                 (SprintEvent::Run { .. } | SprintEvent::Resume { .. } | SprintEvent::Land { .. }, None) => {

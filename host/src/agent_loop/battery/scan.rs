@@ -1,12 +1,12 @@
 //! A look at every line a step adds (PJ-44). A diff may be of any size, so it goes by line by line, and what is kept are
 //! the first findings and the number of all.
 
-use archeflow_core::rules::agent_loop::leaks::{self, LeakKind};
 use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
+use archeflow_core::strategies::agent_loop::rules::leaks::{self, LeakKind};
 
 use crate::git::{ObjectId, Repo, change, runner};
 
-/// Findings that are told one by one.
+/// Findings that are listed one by one.
 const TOLD: usize = 20;
 /// A longer line is looked at in pieces. What spans less than the overlap is whole in one of them.
 const PIECE: usize = 100_000;

@@ -1,0 +1,321 @@
+//! Act: tally, escalate (A1), compare with the cycles before, then land, go round again, or stop.
+
+use crate::event::{
+    Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
+    WorkflowEscalated, fitting,
+};
+use crate::model::{
+    Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
+    Workflow, counted,
+};
+use crate::rules::exit::{self, Against};
+use crate::rules::{convergence, gates, memory};
+use crate::run::{Cycle, Run};
+
+use super::land::land;
+use super::{boundary, budget, check, system};
+use super::{enter, onward, point, send, stop};
+
+pub(crate) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
+    match (boundary.next_action, &boundary.stop) {
+        (NextAction::Merge, _) => land(run, cycle),
+        (NextAction::CycleBack, _) => match budget::last_cycle(run).or_else(|| wind_down(run)) {
+            Some(why) => stop(run, &why),
+            None => vec![enter(run, "act", cycle.number + 1, Phase::Plan)],
+        },
+        (NextAction::Stop, Some(why)) => stop(run, why),
+        (NextAction::Stop, None) => vec![],
+    }
+}
+
+/// The end of a cycle: its counts, its trend, and what follows.
+fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let seats = run.seats();
+    if seats.iter().any(|seat| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype)) {
+        return onward(run, cycle, Phase::Check);
+    }
+    let owed = check::owed(run, cycle);
+    if !owed.is_empty() {
+        return owed;
+    }
+    if let Some(events) = escalate(run, cycle) {
+        return events;
+    }
+    let weighed = standing(run, cycle);
+    let policy = &run.policy().convergence;
+    let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    let back = regressions(run, &mut open);
+    let approved = approved(run, cycle, &weighed, trend.as_ref());
+    if run.strategy() == Strategy::Pipeline
+        && let Some(events) = targeted_fix(run, cycle, approved, &open)
+    {
+        return events;
+    }
+    let fixes = fixes(cycle, trend.as_ref());
+    let (next_action, why) = next(run, cycle, approved, &open, trend.as_ref());
+    let tally = |severity| count(weighed.iter().filter(|finding| finding.severity == severity).count());
+    let exit_condition = match (next_action, &why) {
+        (NextAction::Merge, _) => "approved",
+        (NextAction::CycleBack, _) => "findings_open",
+        (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, .. })) => "max_cycles",
+        (NextAction::Stop, Some(Stop { breaks: Some(_), .. })) => "wiggum_break",
+        (NextAction::Stop, _) => "escalated",
+    };
+    let boundary = CycleBoundary {
+        cycle: cycle.number,
+        max_cycles: run.max_cycles,
+        exit_condition: exit_condition.to_owned(),
+        met: next_action == NextAction::Merge,
+        fixes_applied: count(cycle.fixed.len() + fixes.len()),
+        next_action,
+        critical: tally(Severity::Critical),
+        warning: tally(Severity::Warning),
+        info: tally(Severity::Info),
+        convergence: trend.map(|trend| advised(trend, next_action, why.as_ref())),
+        stop: why,
+        open: fitting(open, usize::MAX),
+    };
+    let decided = point(
+        PROGRAM,
+        "AF-109",
+        format!(
+            "{} CRITICAL, {} WARNING, {} INFO; cycle {} of {}",
+            boundary.critical, boundary.warning, boundary.info, cycle.number, run.max_cycles
+        ),
+        match (&boundary.next_action, &boundary.stop) {
+            (NextAction::Merge, _) => "approved: land it".to_owned(),
+            (NextAction::CycleBack, _) => "findings open: one more cycle".to_owned(),
+            (NextAction::Stop, why) => {
+                format!("stop: {}", why.as_ref().map_or("", |why| why.detail.as_str()))
+            }
+        },
+    );
+    let mut events = fixes;
+    if boundary.next_action != NextAction::CycleBack {
+        events.extend(system::at_end(run, cycle, system::warnings(&boundary.open)));
+    }
+    events.extend(back);
+    events.push(decided);
+    events.push(boundary.into());
+    events
+}
+
+/// What counts against the change, without what a person accepted as it is.
+fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
+    let mut weighed = cycle.weighed();
+    let (accepted, policy) = (&run.corrections.accepted, &run.policy().convergence);
+    weighed.retain(|finding| !accepted.iter().any(|known| convergence::is_same(finding, known, policy)));
+    weighed
+}
+
+/// AF-121: findings an earlier run of this project had resolved are marked as such.
+fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
+    let past = &run.request.as_ref()?.past.resolved;
+    memory::mark(open, past, &run.policy().memory);
+    let back: Vec<String> = open
+        .iter()
+        .filter_map(|found| Some(format!("{} (resolved in {})", found.id, found.regression_of.as_ref()?)))
+        .collect();
+    if back.is_empty() {
+        return None;
+    }
+    let decision = "regression: comes before fresh findings".to_owned();
+    Some(point(PROGRAM, "AF-121", back.join(", "), decision))
+}
+
+/// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).
+fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
+    if run.strategy() == Strategy::Pipeline {
+        return None;
+    }
+    let seats = run.seats();
+    let gatekeeper = &seats.iter().find(|seat| seat.role == Role::Gatekeeper)?.archetype;
+    let criticals = cycle
+        .weighed()
+        .iter()
+        .filter(|finding| finding.source == *gatekeeper && finding.severity == Severity::Critical)
+        .count();
+    if !gates::escalates(run.current_workflow(), count(criticals)) {
+        return None;
+    }
+    let to = Workflow::Standard;
+    let max_cycles = run.policy().cycles(to);
+    let decision = format!("escalate fast to standard, at most {}", counted(max_cycles, "cycle"));
+    Some(vec![
+        point(gatekeeper, "A1", format!("{criticals} CRITICAL in a fast run"), decision),
+        WorkflowEscalated { from: Workflow::Fast, to, max_cycles, rule: "A1".to_owned() }.into(),
+    ])
+}
+
+/// Nothing that counts stands against it. A rejection whose findings were all found wanting does not block; a
+/// CRITICAL blocks whatever the verdict says. The pipeline lets warnings pass (AF-191), and a team or workflow may name
+/// another condition.
+fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
+    let critical = |finding: &&Finding| finding.severity == Severity::Critical;
+    let against = Against {
+        critical: weighed.iter().any(|finding| critical(&finding)),
+        critical_by_program: weighed.iter().filter(critical).any(|finding| finding.source == PROGRAM),
+        rejected: weighed.iter().any(|finding| {
+            finding.severity >= Severity::Warning
+                && cycle.verdicts.get(&finding.source) == Some(&Verdict::Rejected)
+        }),
+        converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
+    };
+    let exit = match run.strategy() {
+        Strategy::Pdca | Strategy::Review | Strategy::Loop => run.overlay().exit,
+        Strategy::Pipeline => ExitWhen::NoCritical,
+    };
+    exit::met(exit, against)
+}
+
+/// What happens next, and why it stops if it does. The order is AF-109: convergence first, then the exit logic;
+/// a stop overrides another cycle, not an approval, except that findings that undo each other stop everything.
+fn next(
+    run: &Run,
+    cycle: &Cycle,
+    approved: bool,
+    open: &[Tracked],
+    trend: Option<&Trend>,
+) -> (NextAction, Option<Stop>) {
+    let policy = &run.policy().convergence;
+    let convergence = trend.and_then(|trend| convergence::stop(trend, &run.earlier_trends(), policy));
+    let hard = convergence.as_ref().is_some_and(|why| why.breaks == Some(Hardness::Hard));
+    if hard {
+        return (NextAction::Stop, convergence);
+    }
+    if approved {
+        return (NextAction::Merge, None);
+    }
+    let above_info = weighed_count(run, cycle);
+    let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
+    let last = run.strategy() == Strategy::Pipeline || cycle.number >= run.max_cycles;
+    let persistent =
+        open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
+    if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
+        && (last || breaks.is_some() || persistent.is_some())
+    {
+        let detail = failing.description.clone();
+        return (NextAction::Stop, Some(Stop { reason: Reason::TestsFailed, detail, breaks: None }));
+    }
+    if breaks.is_some() {
+        return (NextAction::Stop, breaks);
+    }
+    if let Some(found) = persistent {
+        let detail = format!(
+            "{} is open for the {} cycle running: {}",
+            found.id,
+            ordinal(found.cycles_open),
+            found.description
+        );
+        return (NextAction::Stop, Some(Stop { reason: Reason::PersistentCritical, detail, breaks: None }));
+    }
+    if last {
+        let detail = format!(
+            "{} still open after {} of {}",
+            counted(count(open.len()), "finding"),
+            cycle.number,
+            counted(run.max_cycles, "cycle")
+        );
+        return (NextAction::Stop, Some(Stop { reason: Reason::MaxCycles, detail, breaks: None }));
+    }
+    if let Some(why) = budget::last_cycle(run) {
+        return (NextAction::Stop, Some(why));
+    }
+    (NextAction::CycleBack, None)
+}
+
+/// A boundary of policy was passed on the way: this cycle was the last.
+fn wind_down(run: &Run) -> Option<Stop> {
+    run.corrections.winding_down.clone()
+}
+
+fn weighed_count(run: &Run, cycle: &Cycle) -> u32 {
+    count(standing(run, cycle).iter().filter(|finding| finding.severity > Severity::Info).count())
+}
+
+/// AF-191: exactly one targeted fix, then everything is reviewed and tested again.
+fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> Option<Vec<Conclusion>> {
+    if approved || cycle.fix_asked {
+        return None;
+    }
+    let seats = run.seats();
+    let maker = seats.iter().find(|seat| seat.role == Role::Maker)?;
+    let critical: Vec<String> = open
+        .iter()
+        .filter(|found| found.severity == Severity::Critical)
+        .map(|found| format!("- {}: {} Fix: {}", found.id, found.description, found.fix))
+        .collect();
+    let note = format!("Fix these critical findings and nothing else:\n{}", critical.join("\n"));
+    Some(vec![
+        point(PROGRAM, "AF-191", format!("{} CRITICAL", critical.len()), "one targeted fix".to_owned()),
+        enter(run, "act", cycle.number, Phase::Do),
+        send(run, cycle, maker, Purpose::Fix, note),
+    ])
+}
+
+/// The Maker of a targeted fix, where a crash came between the way back to Do and sending it.
+pub(crate) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
+    if run.strategy() != Strategy::Pipeline || cycle.reviewers().is_empty() {
+        return None;
+    }
+    let weighed = standing(run, cycle);
+    let policy = &run.policy().convergence;
+    let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    targeted_fix(run, cycle, approved(run, cycle, &weighed, None), &open)?.pop()
+}
+
+/// CL-34: a finding that is gone and that somebody says was fixed.
+fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Conclusion> {
+    let said: Vec<&str> = cycle
+        .answers
+        .values()
+        .flat_map(|answered| &answered.answer.prior)
+        .filter(|prior| prior.disposition == Disposition::Fixed)
+        .map(|prior| prior.text.as_str())
+        .collect();
+    let Some(trend) = trend else { return vec![] };
+    trend
+        .resolved_findings
+        .iter()
+        // Whether failing tests are mended shows only when they run again.
+        .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
+        .filter(|found| !cycle.fixed.contains(&found.id) && said.iter().any(|text| names(text, found)))
+        .map(|found| {
+            let (file, line) = (found.file.clone(), found.line);
+            FixApplied { source: found.source.join("+"), finding: found.id.clone(), file, line }.into()
+        })
+        .collect()
+}
+
+/// By its id, or in at least half of its words.
+fn names(text: &str, found: &Tracked) -> bool {
+    let wanted = convergence::keywords(&found.description);
+    let said = convergence::keywords(text);
+    text.contains(found.id.as_str())
+        || (!wanted.is_empty() && wanted.intersection(&said).count() * 2 >= wanted.len())
+}
+
+fn advised(mut trend: Trend, next: NextAction, why: Option<&Stop>) -> Trend {
+    let (recommendation, reason) = match (next, why) {
+        (NextAction::Merge, _) => ("continue", "nothing stands against landing".to_owned()),
+        (NextAction::CycleBack, _) => ("continue", format!("{}, cycles remain", trend.status.name())),
+        (NextAction::Stop, Some(why)) => ("stop", why.detail.clone()),
+        (NextAction::Stop, None) => ("stop", String::new()),
+    };
+    trend.recommendation = recommendation.to_owned();
+    trend.reason = reason;
+    trend
+}
+
+fn ordinal(n: u32) -> String {
+    match n {
+        2 => "second".to_owned(),
+        3 => "third".to_owned(),
+        n => format!("{n}th"),
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

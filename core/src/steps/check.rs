@@ -1,0 +1,169 @@
+//! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
+
+use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised};
+use crate::model::{
+    Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Strategy, Verdict,
+};
+use crate::rules::gates::{self, Clearance};
+use crate::rules::{evidence, raised};
+use crate::run::{Cycle, Run};
+
+use super::{onward, point, send, skip, system};
+
+pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let raised = raise(run, cycle);
+    if !raised.is_empty() {
+        return raised;
+    }
+    let seats = run.seats();
+    let gatekeeper = seats.iter().find(|seat| seat.role == Role::Gatekeeper);
+    if let Some(seat) = gatekeeper.filter(|seat| !cycle.settled(&seat.archetype)) {
+        return vec![send(run, cycle, seat, Purpose::Work, String::new())];
+    }
+    let waiting: Vec<&Participant> =
+        seats.iter().filter(|seat| seat.role == Role::Reviewer && !cycle.settled(&seat.archetype)).collect();
+    if !waiting.is_empty() {
+        // Nobody can clear the fast path of a team without a gatekeeper.
+        let Some(gatekeeper) = gatekeeper.map(|seat| seat.archetype.as_str()) else {
+            return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
+        };
+        return match run.strategy() {
+            Strategy::Pdca | Strategy::Review | Strategy::Loop => reviewers(run, cycle, gatekeeper, &waiting),
+            Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
+        };
+    }
+    let downgrades = weigh(run, cycle);
+    if !downgrades.is_empty() {
+        return downgrades;
+    }
+    system::after_check(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Act))
+}
+
+/// What a cycle is never concluded without, also where it was entered after Check.
+pub(crate) fn owed(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let mut events = raise(run, cycle);
+    events.extend(weigh(run, cycle));
+    events
+}
+
+/// D-07: what the program holds against the change, each once.
+pub(crate) fn raise(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let Some(work) = &run.work else { return vec![] };
+    raised::findings(&work.signs, &run.policy().raised)
+        .into_iter()
+        .filter(|pair| !cycle.raised.contains(pair))
+        .map(|(sign, finding)| FindingRaised { sign, finding }.into())
+        .collect()
+}
+
+/// A2, then everybody at once.
+fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
+    let facts = clearance(run, cycle, gatekeeper);
+    match gates::fast_path(facts) {
+        Ok(()) => {
+            let reason = format!("the {gatekeeper} found nothing above INFO (A2)");
+            let mut events = vec![point(
+                gatekeeper,
+                "A2",
+                described(facts),
+                "fast path: other reviewers skipped".to_owned(),
+            )];
+            events.extend(waiting.iter().map(|seat| skip(&seat.archetype, &reason, false)));
+            events
+        }
+        Err(why) => {
+            let mut events = Vec::new();
+            let mut reviewers = run.seats().into_iter().filter(|seat| seat.role == Role::Reviewer);
+            if reviewers.all(|seat| !cycle.starts.contains_key(&seat.archetype)) {
+                events.push(point(gatekeeper, "A2", described(facts), format!("all reviewers run: {why}")));
+            }
+            events.extend(waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())));
+            events
+        }
+    }
+}
+
+/// AF-190: the Skeptic only when the Guardian has findings, then the Sage.
+fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
+    let clean =
+        cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
+    match waiting.first() {
+        // Who has reviewed already and answers anew is not spared: its findings would be gone.
+        Some(seat)
+            if seat.archetype == "skeptic" && clean && !cycle.shadowed.contains_key(&seat.archetype) =>
+        {
+            vec![
+                point(
+                    gatekeeper,
+                    "AF-190",
+                    "the Guardian has no findings".to_owned(),
+                    "no Skeptic".to_owned(),
+                ),
+                skip("skeptic", "the Guardian has no findings (AF-190)", false),
+            ]
+        }
+        Some(seat) => vec![send(run, cycle, seat, Purpose::Work, String::new())],
+        None => vec![],
+    }
+}
+
+fn clearance(run: &Run, cycle: &Cycle, gatekeeper: &str) -> Clearance {
+    let verified = |role: Role| {
+        cycle.answer_of(role).is_some_and(|answered| answered.answer.status != Status::Unverified)
+    };
+    Clearance {
+        approved: cycle.verdicts.get(gatekeeper) == Some(&Verdict::Approved),
+        gravest: cycle.review(gatekeeper).and_then(|review| review.findings.iter().map(|f| f.severity).max()),
+        verified: verified(Role::Gatekeeper) && verified(Role::Maker),
+        raised_by_program: !cycle.raised.is_empty(),
+        workflow: run.current_workflow(),
+        escalated: run.escalated,
+        cycle: cycle.number,
+    }
+}
+
+fn described(facts: Clearance) -> String {
+    format!(
+        "{}, gravest finding {}, workflow {}{}, cycle {}",
+        if facts.approved { "APPROVED" } else { "REJECTED" },
+        facts.gravest.map_or("none", Severity::name),
+        facts.workflow.name(),
+        if facts.escalated { " (escalated)" } else { "" },
+        facts.cycle
+    )
+}
+
+/// AF-073, AF-074: after all reviewers, what has no evidence counts as INFO. The artifacts stay as they are.
+pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let mut events = Vec::new();
+    let required = &run.overlay().evidence;
+    for (name, review) in cycle.reviewers() {
+        for (index, finding) in review.findings.iter().enumerate() {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            // What was seen to fail needs no more evidence.
+            let tried = cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
+            if tried == Some(ReproductionResult::Confirmed) {
+                continue;
+            }
+            let Some(reason) = evidence::weigh_by(finding, required) else { continue };
+            if cycle.downgrades.contains_key(&(name.to_owned(), index)) {
+                continue;
+            }
+            events.push(
+                EvidenceDowngrade {
+                    archetype: name.to_owned(),
+                    index,
+                    from: finding.severity,
+                    to: Severity::Info,
+                    reason,
+                    file: finding.file.clone(),
+                    line: finding.line,
+                    category: finding.category.clone(),
+                    description: finding.description.clone(),
+                }
+                .into(),
+            );
+        }
+    }
+    events
+}

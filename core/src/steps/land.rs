@@ -1,0 +1,290 @@
+//! Landing (D-03): build off to the side, test exactly that, ask, write the intent, move the branch, look again.
+
+use crate::event::{
+    Built, Conclusion, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal,
+    RevertIntent, Tested, TestsStart,
+};
+use crate::model::{
+    Counted, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
+    TurnEvent, counted,
+};
+use crate::rules::{evidence, raised};
+use crate::run::{Cycle, Merged, Run};
+
+use super::settle::{self, hook};
+use crate::strategies::agent_loop::decide::landing_ended;
+
+pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    let landing = &run.landing;
+    if let Some(merged) = &landing.merged {
+        return landed(run, cycle, merged);
+    }
+    let Some(built) = &landing.built else { return build(run, 1) };
+    let (old, commit, tree) = match built {
+        Built::Candidate { old, commit, tree } => (old, commit, tree),
+        // What stands in the way may never land: it is tried again without the others.
+        Built::Conflict { .. } | Built::Nothing if !landing.chain.is_empty() => {
+            return wait(run, "it does not go together with the others");
+        }
+        Built::Conflict { paths } => {
+            let detail = format!("the change conflicts with the target in {}", listed(paths));
+            return ends(run, RunStatus::Stopped, Reason::MergeConflict, detail);
+        }
+        Built::Nothing => {
+            let detail = "nothing to merge: the target has this content already".to_owned();
+            return ends(run, RunStatus::Stopped, Reason::NoChange, detail);
+        }
+        Built::BaseGone { now } => {
+            let detail =
+                format!("the target no longer contains the commit the run began from (it is at {now})");
+            return ends(run, RunStatus::Stopped, Reason::BaseMoved, detail);
+        }
+        Built::Fault { what } => return ends(run, RunStatus::Failed, Reason::GitFault, what.clone()),
+    };
+    if let Some((why, detail)) = &landing.refused {
+        return refused(run, *why, detail);
+    }
+    match (&run.policy().test_command, &landing.tested) {
+        (Some(command), None) => return vec![tests(run, commit, tree, command, false)],
+        (Some(_), Some((Tested::Passed, _))) | (None, _) => {}
+        (Some(command), Some((Tested::Broken, tail))) => {
+            let detail = format!("the test command can't be run ({command}): {}", last_line(tail));
+            return ends(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
+        }
+        (Some(command), Some((Tested::Failed | Tested::TimedOut, tail))) => {
+            return tests_failed(run, cycle, command, tail);
+        }
+    }
+    if let Some(events) = hook(run, HookPoint::PreMerge) {
+        return events;
+    }
+    if let Some(events) = agree(run, cycle, old, commit) {
+        return events;
+    }
+    let target = run.request.as_ref().map(|request| request.base.target.clone()).unwrap_or_default();
+    let (old, new, tree) = (old.clone(), commit.clone(), tree.clone());
+    vec![MergeIntent { target, old, new, tree, strategy: run.policy().git.merge_strategy }.into()]
+}
+
+fn build(run: &Run, attempt: u32) -> Vec<Conclusion> {
+    let (Some(request), Some(work)) = (&run.request, &run.work) else {
+        return ends(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
+    };
+    let start = MergeStart {
+        work: work.commit.clone(),
+        base: request.base.commit.clone(),
+        target: request.base.target.clone(),
+        strategy: run.policy().git.merge_strategy,
+        attempt,
+        before: run.landing.before.clone(),
+        with: run.landing.with.clone(),
+    };
+    vec![start.into()]
+}
+
+/// Approved as before, and not landed: what speaks against it concerns several runs, and whoever put them together
+/// takes them apart.
+fn wait(run: &Run, why: &str) -> Vec<Conclusion> {
+    let others: Vec<&str> = run.landing.chain.iter().map(|link| link.run_id.as_str()).collect();
+    let detail = format!("not landed together with {}: {why}", others.join(", "));
+    settle::finish(run, RunStatus::AwaitingMerge, Reason::Approved, detail)
+}
+
+fn tests(run: &Run, commit: &Oid, tree: &Oid, command: &str, post_merge: bool) -> Conclusion {
+    let (commit, tree, command) = (commit.clone(), tree.clone(), command.to_owned());
+    TestsStart { commit, tree, command, limit_ms: run.policy().limits.tests_ms, post_merge }.into()
+}
+
+fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
+    match why {
+        Refusal::Moved if run.landing.attempts < run.policy().retries.moved_base => {
+            build(run, run.landing.attempts + 1)
+        }
+        Refusal::Moved => {
+            let detail = format!("the target kept moving; tried {} times ({detail})", run.landing.attempts);
+            ends(run, RunStatus::Stopped, Reason::BaseMoved, detail)
+        }
+        Refusal::Dirty => ends(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned()),
+        Refusal::Busy => ends(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned()),
+        Refusal::Fault => ends(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
+    }
+}
+
+/// A red test command is a finding of the program (D-07); the cycle is concluded anew with it. A person who asked
+/// for the merge is told instead.
+fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Conclusion> {
+    let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
+    if !run.landing.chain.is_empty() {
+        return wait(run, &detail);
+    }
+    if agreed(run) {
+        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+    }
+    raise_tests(run, cycle, detail)
+}
+
+fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
+    if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
+        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+    }
+    let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
+    let mut finding = raised::finding(&counted, &run.policy().raised);
+    finding.description = format!("integration test failure: {}", finding.description);
+    vec![FindingRaised { sign: Sign::TestsFailing, finding }.into()]
+}
+
+/// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
+fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclusion>> {
+    let landing = &run.landing;
+    if agreed(run) {
+        return None;
+    }
+    let doubts = doubtful(cycle);
+    let untested = run.policy().test_command.is_none() && !run.policy().no_tests;
+    if run.auto_merge() && doubts.is_empty() && !untested {
+        return None;
+    }
+    let (reason, detail) = match (untested, doubts.is_empty()) {
+        (true, _) => {
+            (Reason::NoTestCommand, "approved, but there is no test command: landing needs your yes")
+        }
+        (false, false) => (
+            Reason::SecurityDowngraded,
+            "approved, but a security CRITICAL was set aside for lack of evidence",
+        ),
+        (false, true) => (Reason::Approved, "approved; landing needs your yes"),
+    };
+    if landing.answer == Some(false) {
+        let detail = "approved; you said no to landing it now".to_owned();
+        return Some(ends(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
+    }
+    let target = run.request.as_ref().map(|request| request.base.target.as_str()).unwrap_or_default();
+    let target = target.strip_prefix("refs/heads/").unwrap_or(target);
+    let mut details = vec![format!("{target}: {} -> {}", short(old), short(commit))];
+    if let Some(work) = &run.work {
+        let files = counted(work.files.len() + work.files_left_out as usize, "file");
+        details.push(format!("{files} changed"));
+    }
+    details.push(match (&run.policy().test_command, untested) {
+        (Some(command), _) => format!("tests passed on exactly this tree: {command}"),
+        (None, true) => "NOT TESTED: there is no test command".to_owned(),
+        (None, false) => "not tested, as you asked (--no-tests)".to_owned(),
+    });
+    details.extend(doubts.into_iter().map(|doubt| format!("set aside for lack of evidence: {doubt}")));
+    let question = QuestionAsked {
+        kind: QuestionKind::Merge,
+        archetype: String::new(),
+        question: format!("Land this change on {target}?"),
+        details,
+        unanswered: Outcome { status: RunStatus::AwaitingMerge, reason, detail: detail.to_owned() },
+    };
+    Some(vec![question.into()])
+}
+
+/// D-05: security CRITICALs that count as advice only because nothing backs them.
+fn doubtful(cycle: &Cycle) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (name, review) in cycle.reviewers() {
+        for finding in &review.findings {
+            let grave = finding.severity == Severity::Critical && finding.category == "security";
+            if grave && evidence::weigh(finding).is_some() {
+                doubts.push(format!("{name}: {} {}", finding.location, finding.description));
+            }
+        }
+    }
+    doubts
+}
+
+/// After the branch has moved: the hook, the second net, the end.
+fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Conclusion> {
+    if let Some(events) = hook(run, HookPoint::PostMerge) {
+        return events;
+    }
+    if let Some(events) = second_net(run, cycle, merged) {
+        return events;
+    }
+    match &run.agent_loop {
+        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::Landed, String::new()),
+        None => landed_for_good(run),
+    }
+}
+
+/// The end of a run whose change is in its branch.
+pub(crate) fn landed_for_good(run: &Run) -> Vec<Conclusion> {
+    let mut detail = run.landing.merged.as_ref().map_or(String::new(), |merged| {
+        let target = merged.target.strip_prefix("refs/heads/").unwrap_or(&merged.target);
+        format!("landed on {target} as {}", short(&merged.commit))
+    });
+    if let Some(with) = &run.landing.with {
+        detail.push_str(&format!(", tested as {} with {}", short(&with.tip), with.run_id));
+    }
+    settle::finish(run, RunStatus::Merged, Reason::Approved, detail)
+}
+
+/// A person said yes, or the loop is past that.
+fn agreed(run: &Run) -> bool {
+    run.landing.agreed || run.loop_state() == LoopState::Landing
+}
+
+/// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
+fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Conclusion> {
+    match &run.agent_loop {
+        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::NotLanded, detail),
+        None => settle::finish(run, status, reason, detail),
+    }
+}
+
+/// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
+/// halts, or goes round once more when a person is there.
+fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusion>> {
+    let command = run.policy().test_command.as_ref().filter(|_| run.policy().git.post_merge_test)?;
+    let landing = &run.landing;
+    let Some(Built::Candidate { tree, .. }) = &landing.built else { return None };
+    let (result, tail) = match &landing.retested {
+        None => return Some(vec![tests(run, &merged.commit, tree, command, true)]),
+        Some((result, tail)) => (*result, tail),
+    };
+    if matches!(result, Tested::Passed | Tested::Broken) {
+        return None;
+    }
+    let detail = format!("the tests fail after landing: {}", last_line(tail));
+    if let Some(why) = &landing.revert_refused {
+        let detail = format!("{detail}; the merge could not be taken back: {why}");
+        return Some(settle::break_off(run, Reason::PostMergeTests, detail));
+    }
+    if landing.reverted.is_none() {
+        let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
+        return Some(vec![RevertIntent { target, landed, old }.into()]);
+    }
+    if let Some(agent_loop) = &run.agent_loop {
+        let detail = format!("{detail}; the merge was taken back");
+        return Some(landing_ended(run, agent_loop, TurnEvent::NotLanded, detail));
+    }
+    let cycles_left = cycle.number < run.max_cycles;
+    let by_default =
+        if run.attended() && cycles_left { OnPostMergeFailure::CycleBack } else { OnPostMergeFailure::Halt };
+    let first = run.reverts < 2;
+    match run.policy().git.on_post_merge_failure.unwrap_or(by_default) {
+        OnPostMergeFailure::CycleBack if first && cycles_left => Some(raise_tests(run, cycle, detail)),
+        OnPostMergeFailure::CycleBack | OnPostMergeFailure::Halt => {
+            let detail = format!("{detail}; the merge was taken back");
+            Some(settle::break_off(run, Reason::PostMergeTests, detail))
+        }
+    }
+}
+
+fn listed(paths: &[String]) -> String {
+    match paths {
+        [] => "files git did not name".to_owned(),
+        [a, b, c, rest @ ..] if !rest.is_empty() => format!("{a}, {b}, {c} and {} more", rest.len()),
+        paths => paths.join(", "),
+    }
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no output")
+}
+
+fn short(oid: &str) -> &str {
+    oid.get(..10).unwrap_or(oid)
+}

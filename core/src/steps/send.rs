@@ -1,0 +1,103 @@
+//! Sending an agent out: the order with everything its performer needs.
+
+use crate::event::{AgentStart, Artifact, Conclusion, Session};
+use crate::model::{Participant, Purpose, Role, ShadowAction, Tier};
+use crate::rules::tiers;
+use crate::run::{Cycle, Run};
+
+use super::budget;
+
+pub(crate) fn send(
+    run: &Run,
+    cycle: &Cycle,
+    seat: &Participant,
+    purpose: Purpose,
+    note: String,
+) -> Conclusion {
+    let policy = run.policy();
+    let name = seat.archetype.as_str();
+    let Assignment { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
+    let own =
+        run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
+    let total_ms = match (seat.role, purpose) {
+        (_, Purpose::Research) => policy.limits.mini_explorer_ms,
+        (Role::Maker, _) => policy.limits.maker_ms,
+        (Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer, _) => policy.limits.other_ms,
+    };
+    let resolved = tiers::resolve(&policy.models, run.current_workflow(), name, own);
+    let (model, agent) = (budget::tier(run, seat.role, resolved), run.agent_for(name));
+    let reserved_usd = budget::reserve(run, &agent, seat.role, model);
+    AgentStart {
+        archetype: name.to_owned(),
+        role: seat.role,
+        model,
+        prompt_summary: summary(run, cycle, seat, purpose),
+        purpose,
+        attempt: cycle.starts.get(name).copied().unwrap_or(0) + 1,
+        cycle: cycle.number,
+        account: run.account_of(&agent),
+        agent,
+        at: run.tip(),
+        silence_ms: policy.limits.silence_ms.min(total_ms),
+        total_ms,
+        wait_ms: 0,
+        note,
+        earlier,
+        reserved_usd,
+        resumes,
+    }
+    .into()
+}
+
+struct Assignment {
+    purpose: Purpose,
+    note: String,
+    earlier: Option<Artifact>,
+    resumes: Option<Session>,
+}
+
+/// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138). The
+/// conversation goes on only for the correction itself: a failed one starts over.
+fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Assignment {
+    let fresh = |purpose, note| Assignment { purpose, note, earlier: None, resumes: None };
+    let Some(shadowed) = cycle.shadowed.get(name) else { return fresh(purpose, note) };
+    let earlier = || Some(shadowed.answered.artifact.clone());
+    let (anew, earlier, session) = match shadowed.action {
+        ShadowAction::Correct => (Purpose::Correct, earlier(), shadowed.answered.session.clone()),
+        ShadowAction::Replace | ShadowAction::Escalate | ShadowAction::Break | ShadowAction::Note => {
+            (Purpose::Replace, None, None)
+        }
+    };
+    match purpose {
+        Purpose::Work => Assignment { purpose: anew, note: shadowed.note.clone(), earlier, resumes: session },
+        Purpose::Retry => {
+            Assignment { purpose, note: format!("{note}\n\n{}", shadowed.note), earlier, resumes: None }
+        }
+        Purpose::Correct | Purpose::Replace | Purpose::Tests | Purpose::Research | Purpose::Fix => {
+            fresh(purpose, note)
+        }
+    }
+}
+
+fn summary(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose) -> String {
+    let work = match seat.role {
+        Role::Creator if run.agent_loop.is_some() => "plan one step, or ask",
+        Role::Maker if run.agent_loop.is_some() => "carry out the step",
+        Role::Gatekeeper if run.agent_loop.is_some() => "judge the step",
+        Role::Explorer => "research the context",
+        Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
+        Role::Creator => "design a proposal",
+        Role::Maker => "implement the proposal",
+        Role::Gatekeeper => "review the diff for risks",
+        Role::Reviewer => "review",
+    };
+    match purpose {
+        Purpose::Work => format!("{work} (cycle {})", cycle.number),
+        Purpose::Correct | Purpose::Replace | Purpose::Retry => {
+            format!("{work} (cycle {}, again)", cycle.number)
+        }
+        Purpose::Tests => "add the tests the proposal asks for".to_owned(),
+        Purpose::Research => "research only the named risks".to_owned(),
+        Purpose::Fix => "fix the critical findings".to_owned(),
+    }
+}

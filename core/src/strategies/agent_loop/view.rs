@@ -1,0 +1,145 @@
+//! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
+
+use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, QuestionKind, Report};
+use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
+use crate::run::Run;
+use crate::text::one_line;
+use crate::view::{ProgressLine, Tone};
+
+/// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
+pub(crate) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
+    let say = |doing: &str, outcome: String, tone: Tone| {
+        Some(ProgressLine { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
+    };
+    if let Event::Decision(Decision::LoopTurn(turn)) = event {
+        return Some(turned(turn, tag));
+    }
+    if let Event::Decision(Decision::LoopAlert(alert)) = event {
+        return say("Alert", alert.detail.clone(), Tone::Caution);
+    }
+    let Event::Report(report) = event else { return None };
+    if let Report::BatteryDone(done) = report {
+        let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
+        return say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good });
+    }
+    if let Report::LoopAppended(appended) = report
+        && !appended.theirs.is_empty()
+    {
+        let told = format!("told to whoever is next: {}", appended.theirs);
+        return say("You wrote meanwhile", told, Tone::Plain);
+    }
+    if let Report::LoopEdited(edited) = report {
+        if edited.first == 0 {
+            return say("The cycle file", edited.what.clone(), Tone::Bad);
+        }
+        let place = format!("lines {} to {}: {}", edited.first, edited.last, edited.what);
+        return say("The cycle file was edited", place, Tone::Bad);
+    }
+    if let Report::LoopArchived(archived) = report {
+        return match archived.trouble.as_str() {
+            "" => say("Keeping the cycle...", archived.path.clone(), Tone::Plain),
+            trouble => say("Keeping the cycle...", trouble.to_owned(), Tone::Bad),
+        };
+    }
+    None
+}
+
+fn turned(turn: &LoopTurn, tag: &str) -> ProgressLine {
+    let tag = tag.to_owned();
+    let who = turn.by.map_or("The program", Speaker::name);
+    let why = turn.why.join("; ");
+    let Some(heard) = turn.heard else {
+        let doing = format!("{who} is not heard");
+        return ProgressLine { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
+    };
+    let tone = match heard {
+        TurnEvent::Pass | TurnEvent::PassOn | TurnEvent::Approve | TurnEvent::Landed => Tone::Good,
+        TurnEvent::Fail | TurnEvent::GraveFail | TurnEvent::NotLanded | TurnEvent::Stop => Tone::Bad,
+        TurnEvent::Insufficient
+        | TurnEvent::Unclear
+        | TurnEvent::GatedPlan
+        | TurnEvent::Questions
+        | TurnEvent::RequestChanges => Tone::Caution,
+        TurnEvent::Goal
+        | TurnEvent::Answer
+        | TurnEvent::Plan
+        | TurnEvent::Success
+        | TurnEvent::Restart
+        | TurnEvent::Clear => Tone::Plain,
+    };
+    let said = if why.is_empty() { turn.summary.clone() } else { format!("{}; {why}", turn.summary) };
+    let said = match said.trim_start_matches("; ") {
+        "" => format!("on to {}", turn.to.name()),
+        said => said.to_owned(),
+    };
+    let then = if turn.to == LoopState::Paused { " (paused)" } else { "" };
+    let doing = format!("{who}: {}{then}", heard.name().replace('_', " "));
+    ProgressLine { tag, doing, outcome: one_line(&said), tone }
+}
+
+fn is_bad(check: &Checked) -> bool {
+    matches!(check.end, CheckEnd::Failed | CheckEnd::Crashed)
+}
+
+/// `tests passed (14 passed), linter missing, security passed`.
+pub fn battery(done: &BatteryDone) -> String {
+    let checks = [("tests", &done.tests), ("linter", &done.linter), ("security", &done.security)];
+    checks.map(|(name, check)| format!("{name} {}", came_out(check))).join(", ")
+}
+
+/// How one check came out, with its counts, and whether that is all of it.
+pub fn came_out(check: &Checked) -> String {
+    let count =
+        |n: Option<u32>, word: &str| n.filter(|n| *n > 0 || word == "passed").map(|n| format!("{n} {word}"));
+    let part = check.part.then(|| "only those of the change".to_owned());
+    let told: Vec<String> =
+        [count(check.passed, "passed"), count(check.failed, "failed"), part].into_iter().flatten().collect();
+    let end = check.end.name();
+    if told.is_empty() { end.to_owned() } else { format!("{end} ({})", told.join(", ")) }
+}
+
+/// Why that was not all of it.
+pub fn why_part(done: &BatteryDone) -> Option<String> {
+    done.tests.part.then(|| "the whole suite crashed, so only the tests of the change were run".to_owned())
+}
+
+/// What a person can type, the most likely first. `outcome` is how it rests; nothing where it was interrupted.
+pub fn next_steps(run_id: &str, run: &Run, outcome: Option<&Outcome>) -> Vec<(String, &'static str)> {
+    let plain = |command: &str, meaning| (command.to_owned(), meaning);
+    let stop = || plain("archeflow loop stop", "end it; what was done stays on its branch");
+    let resume = || (format!("archeflow resume {run_id}"), "go on where it was");
+    let reject = || plain("archeflow loop reject \"<what to change>\"", "back to the Planner");
+    let asked = run.question().map(|(_, question)| question.kind);
+    match (asked, run.loop_state()) {
+        (Some(QuestionKind::StepApproval), _) => {
+            vec![plain("archeflow loop approve", "it lands, tested as it will be"), reject(), stop()]
+        }
+        (Some(QuestionKind::PlanApproval), _) => {
+            vec![plain("archeflow loop approve", "the Actor begins"), reject(), stop()]
+        }
+        (Some(QuestionKind::LoopPaused), _) => vec![
+            plain("archeflow loop restart \"<what to do differently>\"", "the count begins anew"),
+            plain("archeflow loop clear", "give it up and empty the file"),
+        ],
+        (Some(QuestionKind::LoopEdited), _) => {
+            vec![plain("archeflow loop answer again", "once the file is as it was"), stop()]
+        }
+        (Some(_), _) => vec![
+            plain("archeflow loop answer \"<text>\"", "the Planner is told"),
+            plain("archeflow loop answer", "takes up what you wrote below the last block of the file"),
+            stop(),
+        ],
+        (None, LoopState::Archived | LoopState::Failed | LoopState::Stopped) => vec![
+            plain("archeflow loop clear", "empty the file; the archive keeps it"),
+            plain("archeflow loop start \"<goal>\"", "the next goal"),
+        ],
+        (None, _) => match outcome.map(|outcome| (outcome.status, outcome.reason)) {
+            Some((_, Reason::Discarded)) => vec![plain("archeflow loop start \"<goal>\"", "the next goal")],
+            Some((RunStatus::Stopped, Reason::Budget)) => vec![
+                (format!("archeflow continue {run_id} --one-more-cycle --budget <usd>"), "go on with more"),
+                stop(),
+            ],
+            Some(_) | None => vec![resume(), stop()],
+        },
+    }
+}
