@@ -45,7 +45,8 @@ pub use splitting::Splitting;
 pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
-    Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
+    Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, only_on_findings, pipeline_team,
+    review_team, team,
 };
 
 /// A shadow and its thresholds are declared in its own file.

@@ -3,7 +3,7 @@
 mod asks;
 pub mod brief;
 pub mod cyclefile;
-pub(crate) mod decide;
+mod decide;
 pub mod rules;
 pub mod signal;
 mod state;
@@ -11,3 +11,5 @@ mod turns;
 pub(crate) mod view;
 
 pub use state::{AgentLoop, Note, Owed, PersonMessage, Plan};
+
+pub(crate) struct LoopStrategy;

@@ -1,0 +1,6 @@
+//! Cycles of Plan, Do, Check and Act until a change is approved or the cycles are used up.
+
+mod decide;
+
+/// The strategy of a plain run.
+pub(crate) struct Pdca;
