@@ -46,7 +46,7 @@ pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
     Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, only_on_findings, pipeline_team,
-    review_team, team,
+    review_team, reviews_quality, team,
 };
 
 /// A shadow and its thresholds are declared in its own file.

@@ -122,6 +122,11 @@ pub fn only_on_findings(archetype: &str) -> bool {
     archetype == SKEPTIC.0
 }
 
+/// Reviewers of the pipeline that look at quality; the others compare with the specification (AF-192).
+pub fn reviews_quality(archetype: &str) -> bool {
+    archetype == SAGE.0
+}
+
 /// The default reviewers of an existing change.
 pub fn review_team() -> Vec<Participant> {
     seats(&[GUARDIAN])

@@ -10,9 +10,9 @@ use crate::event::{
     Report, ReviewVerdict, Tokens,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
+use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::short_line;
-use crate::view::{self, Tone};
 
 /// No text of others is kept longer than this; nobody reads more of it in one row.
 const LONGEST: usize = 600;

@@ -2,8 +2,8 @@
 
 use crate::event::{Conclusion, Hardness, PolicyCheckpoint, Stop};
 use crate::model::{Reason, counted};
+use crate::projections::view::seconds;
 use crate::run::Run;
-use crate::view::seconds;
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
 const SPENT_PERCENT: u32 = 80;

@@ -8,13 +8,14 @@ mod pdca;
 mod pipeline;
 pub mod review;
 
-use crate::event::{AgentFailed, Conclusion, Failure, Tracked};
-use crate::model::{ExitWhen, Participant, Reason, Role, RunStatus, Seq, Strategy, Workflow};
+use crate::event::{AgentFailed, Conclusion, Event, Failure, NextAction, Tracked};
+use crate::model::{ExitWhen, Outcome, Participant, Phase, Reason, Role, RunStatus, Seq, Strategy, Workflow};
+use crate::projections::view::{self, ProgressLine, Tone};
 use crate::run::{Cycle, Run};
 use crate::steps::{check, land, send, settle};
 
 /// The rules of a strategy. The defaults are what a plain run does.
-pub(crate) trait StrategyRules: Sync {
+pub(crate) trait StrategyRules: StrategyView + Sync {
     /// The key of the participants in the first line.
     fn seats_key(&self, workflow: Workflow) -> &'static str;
 
@@ -180,6 +181,57 @@ pub(crate) trait StrategyRules: Sync {
     }
 }
 
+/// How a run of a strategy is shown. The defaults are the words of a plain run.
+pub(crate) trait StrategyView {
+    /// The word for a run of this kind in its header.
+    fn title(&self) -> &'static str;
+
+    /// The line below the header.
+    fn subtitle(&self, run: &Run) -> String;
+
+    /// The short name of a run of this kind, given the name of its workflow.
+    fn label(&self, workflow: &'static str) -> &'static str;
+
+    /// The name of a phase before each line.
+    fn phase(&self, phase: Phase, _archetype: &str) -> &'static str {
+        match phase {
+            Phase::Plan => "Plan",
+            Phase::Do => "Do",
+            Phase::Check => "Check",
+            Phase::Act => "Act",
+        }
+    }
+
+    /// Above the lines of a cycle that is not the first.
+    fn cycle_heading(&self, number: u32, all: u32) -> String {
+        format!("Cycle {number} of {all}")
+    }
+
+    /// What the end of a cycle is called; nothing, if other lines say it.
+    fn boundary(&self, next: NextAction) -> Option<(&'static str, Tone)> {
+        Some(match next {
+            NextAction::Merge => ("All approved", Tone::Good),
+            NextAction::CycleBack => ("Findings open, one more cycle", Tone::Caution),
+            NextAction::Stop => ("Stop", Tone::Bad),
+        })
+    }
+
+    /// The line of an event that only this strategy has.
+    fn line(&self, _: &Event, _tag: &str) -> Option<ProgressLine> {
+        None
+    }
+
+    /// What a person can type next, most likely first.
+    fn next_steps(&self, run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
+        view::plain_next_steps(run_id, run, outcome)
+    }
+
+    /// Nobody has to do anything about it any more, whatever its outcome says.
+    fn is_closed(&self, _: &Run) -> bool {
+        false
+    }
+}
+
 /// What a strategy does about a failure for which it has a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
@@ -205,6 +257,11 @@ impl Run {
     /// Whether the lines that open this run are all there.
     pub fn is_opened(&self) -> bool {
         self.rules().is_opened(self)
+    }
+
+    /// Whether its work can get into its target branch.
+    pub fn lands(&self) -> bool {
+        self.rules().lands()
     }
 
     /// A person may write the answer to an open question into a file and only say that it is there.

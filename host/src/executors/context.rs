@@ -7,23 +7,20 @@ use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
-use archeflow_core::model::{
-    Costs, Destination, LoopPolicy, Participant, Purpose, Role, Seq, Sight, Speaker,
-};
+use archeflow_core::model::{Costs, Destination, Participant, Purpose, Role, Seq, Sight};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
-use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
+use crate::strategies::{self, Conversation};
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
@@ -46,16 +43,8 @@ pub(super) struct Errand {
     pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
-    /// Where this is a seat of a loop.
-    pub(super) seat: Option<LoopSeat>,
-}
-
-/// Whose answer it is, and what a step of it is measured by.
-#[derive(Debug)]
-pub(super) struct LoopSeat {
-    pub(super) speaker: Speaker,
-    pub(super) step_base: String,
-    pub(super) policy: LoopPolicy,
+    /// Where the strategy reads the answer itself.
+    pub(super) conversation: Option<Box<dyn Conversation>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +68,8 @@ const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
 pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
-    if run.agent_loop.is_some() {
-        return of_loop(world, run, seq, start);
+    if let Some(own) = strategies::conversation(world, run, start)? {
+        return Ok(conversed(run, (seq, start), own));
     }
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
@@ -161,21 +150,18 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         categories,
         anchors: run.review.is_some(),
         schema,
-        seat: None,
+        conversation: None,
     })
 }
 
-/// A seat of a loop: what it is shown is the core's to say, and it answers in words alone.
-fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
-    let mut sections = Vec::new();
-    for shown in agent_loop::shown(run, start) {
-        if let Some(text) = material(world, start, &shown.material)? {
-            sections.push((shown.heading, text));
-        }
-    }
-    let brief = agent_loop::brief(run, start, &world.run_id, &nonce(), &sections);
+/// The strategy wrote the brief and reads the answer.
+fn conversed(
+    run: &Run,
+    (seq, start): (Seq, &AgentStart),
+    (brief, conversation): (String, Box<dyn Conversation>),
+) -> Errand {
     let request = run.request.as_ref();
-    Ok(Errand {
+    Errand {
         seq,
         start: start.clone(),
         correction: brief.clone(),
@@ -188,23 +174,7 @@ fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Err
         categories: Vec::new(),
         anchors: false,
         schema: None,
-        seat: Some(LoopSeat {
-            speaker: agent_loop::speaker(start.role),
-            step_base: run.step_base(),
-            policy: run.policy().looping.clone(),
-        }),
-    })
-}
-
-fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, Error> {
-    match material {
-        Material::Text(text) => Ok(Some(text.clone())),
-        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
-        Material::Diff { from, to } => diff_between(world, from, to),
-        Material::Document(name) => match ObjectId::parse(start.at.as_bytes()) {
-            Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
-            Err(_) => Ok(None),
-        },
+        conversation: Some(conversation),
     }
 }
 
@@ -372,7 +342,7 @@ fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
     diff_between(world, &request.base.commit, &work.commit)
 }
 
-fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
+pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
     let (Ok(base), Ok(commit)) = (ObjectId::parse(from.as_bytes()), ObjectId::parse(to.as_bytes())) else {
         return Ok(None);
     };
@@ -399,7 +369,7 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
     answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
 }
 
-pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
+pub(crate) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
     let place = world.artifacts().join(name);
     // The artifacts of an earlier cycle were archived.
     let archived = || {

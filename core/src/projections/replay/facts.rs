@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Order, Report, Tested};
 use crate::feedback;
 use crate::model::{Destination, Purpose, Role, Seq};
+use crate::projections::view::seconds;
 use crate::run::{Answered, Clarification, Run};
-use crate::view::seconds;
 
 /// An order of the recorded run.
 #[derive(Debug)]

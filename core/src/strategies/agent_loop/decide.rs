@@ -11,6 +11,7 @@ use crate::model::{
     Alert, CheckEnd, FileStatus, LoopState, PROGRAM, Participant, Phase, Purpose, Reason, Risk, Role,
     RunStatus, Seq, Speaker, Strategy, TurnEvent, Word, Workflow, loop_team,
 };
+use crate::projections::view::seconds;
 use crate::run::{AgentLoop, Answered, Cycle, Run};
 use crate::strategies::agent_loop::cyclefile::Ending;
 use crate::strategies::agent_loop::rules::fewer::fewer;
@@ -19,7 +20,6 @@ use crate::strategies::agent_loop::rules::recovery::{LoopFault, Remedy, remedy};
 use crate::strategies::agent_loop::rules::states::{self, LoopPosition};
 use crate::strategies::agent_loop::rules::{goal, risk};
 use crate::text::one_line;
-use crate::view::seconds;
 
 use crate::steps::{boundary, budget, enter, finish, land, onward, point, send, settle, stop};
 use crate::strategies::{Patience, StrategyRules};

@@ -8,7 +8,7 @@ pub mod rules;
 pub mod signal;
 mod state;
 mod turns;
-pub(crate) mod view;
+pub mod view;
 
 pub use state::{AgentLoop, Note, Owed, PersonMessage, Plan};
 

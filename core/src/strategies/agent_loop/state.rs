@@ -178,6 +178,11 @@ impl Run {
         self.agent_loop.as_ref().map_or(LoopState::Idle, |agent_loop| agent_loop.place.state)
     }
 
+    /// Digest of what was last heard from the cycle file.
+    pub fn heard_in_file(&self) -> String {
+        self.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default()
+    }
+
     /// The commit the step under way began from: its size is counted from here (PJ-30).
     pub fn step_base(&self) -> Oid {
         let base = || self.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();

@@ -5,10 +5,10 @@ use crate::model::{
     ExitWhen, PROGRAM, Participant, Phase, Purpose, Role, Severity, Strategy, Workflow, only_on_findings,
     pipeline_team,
 };
+use crate::projections::view::capital;
 use crate::run::{Cycle, Run};
 use crate::steps::{self, act, check, enter, make, plan, point, send, skip};
 use crate::strategies::StrategyRules;
-use crate::view::capital;
 
 use super::Pipeline;
 

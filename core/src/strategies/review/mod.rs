@@ -3,6 +3,7 @@
 mod decide;
 mod results;
 mod state;
+mod view;
 
 pub(crate) use results::of_finding;
 pub use results::{
