@@ -22,7 +22,7 @@ mod turns;
 mod workflow;
 
 pub use answer::{Answer, AnswerBody, Confidence, Disposition, Prior, Proposal, Review, Status, Verdict};
-pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
+pub use archetype::{ARCHETYPES, Archetype, EXPERTISE, Persona, Role, Sight, Tier};
 pub use bounds::{Boundaries, Costs, Memory, Price};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use count::counted;
