@@ -6,76 +6,44 @@ use std::path::PathBuf;
 
 use archeflow_core::text::{self, is_unsafe};
 
-/// Where a text goes. One row of the table goes through one of these doors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goes {
-    Terminal,
-    TerminalLine,
-    Short,
-    Cells,
-    Log,
-    Html,
-    Markdown,
-    Comment,
-    Code,
-    Block,
-    Cell,
-    Json,
-    Shell,
-    FileName,
-    Identifier,
-    Revealed,
-    Columns,
-    Inside,
+/// Declares where a text can go, with the filter for each place.
+macro_rules! destinations {
+    ($($name:ident => |$raw:ident| $escape:expr;)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum Goes { $($name),* }
+
+        const ALL: &[Goes] = &[$(Goes::$name),*];
+
+        fn sent(goes: Goes, raw: &str) -> String {
+            match goes { $(Goes::$name => { let $raw = raw; $escape })* }
+        }
+    };
 }
-
-use Goes::*;
-
-const ALL: [Goes; 18] = [
-    Terminal,
-    TerminalLine,
-    Short,
-    Cells,
-    Log,
-    Html,
-    Markdown,
-    Comment,
-    Code,
-    Block,
-    Cell,
-    Json,
-    Shell,
-    FileName,
-    Identifier,
-    Revealed,
-    Columns,
-    Inside,
-];
 
 const MOST: usize = 60;
 
-fn sent(goes: Goes, raw: &str) -> String {
-    match goes {
-        Terminal => text::safe(raw),
-        TerminalLine => text::safe_line(raw),
-        Short => text::short_line(raw, MOST),
-        Cells => text::cells(raw),
-        Log => text::log_text(raw, MOST),
-        Html => text::html(&text::short_line(raw, MOST)),
-        Markdown => text::markdown(raw, MOST),
-        Comment => text::markdown_comment(raw, MOST),
-        Code => text::code_span(raw, MOST),
-        Block => text::code_block(&text::safe(raw)),
-        Cell => text::table_cell(raw),
-        Json => text::json(&serde_json::Value::from(raw).to_string()),
-        Shell => text::shell_word(&text::safe_line(raw)),
-        FileName => text::file_name(raw),
-        Identifier => text::identifier(raw),
-        Revealed => text::revealed(raw, MOST),
-        Columns => text::revealed_in_columns(raw, MOST),
-        Inside => text::one_line(raw),
-    }
+destinations! {
+    Terminal => |raw| text::safe(raw);
+    TerminalLine => |raw| text::safe_line(raw);
+    Short => |raw| text::short_line(raw, MOST);
+    Cells => |raw| text::cells(raw);
+    Log => |raw| text::log_text(raw, MOST);
+    Html => |raw| text::html(&text::short_line(raw, MOST));
+    Markdown => |raw| text::markdown(raw, MOST);
+    Comment => |raw| text::markdown_comment(raw, MOST);
+    Code => |raw| text::code_span(raw, MOST);
+    Block => |raw| text::code_block(&text::safe(raw));
+    Cell => |raw| text::table_cell(raw);
+    Json => |raw| text::json(&serde_json::Value::from(raw).to_string());
+    Shell => |raw| text::shell_word(&text::safe_line(raw));
+    FileName => |raw| text::file_name(raw);
+    Identifier => |raw| text::identifier(raw);
+    Revealed => |raw| text::revealed(raw, MOST);
+    Columns => |raw| text::revealed_in_columns(raw, MOST);
+    Inside => |raw| text::one_line(raw);
 }
+
+use Goes::*;
 
 #[test]
 fn every_text_is_escaped_for_where_it_goes() {
@@ -141,7 +109,7 @@ fn every_text_is_escaped_for_where_it_goes() {
     for (goes, raw, drawn) in rows {
         assert_eq!(sent(*goes, raw), *drawn, "{goes:?} of {raw:?}");
     }
-    for goes in ALL {
+    for &goes in ALL {
         assert!(rows.iter().any(|(tried, ..)| *tried == goes), "no row for {goes:?}");
     }
 }
@@ -159,7 +127,7 @@ fn nothing_of_the_hostile_corpus_reaches_a_reader() {
         let path = entry.unwrap().path();
         let raw = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         files += 1;
-        for goes in ALL.into_iter().filter(|goes| is_filtered(*goes)) {
+        for goes in ALL.iter().copied().filter(|goes| is_filtered(*goes)) {
             let drawn = sent(goes, &raw);
             let left = drawn.chars().find(|c| is_unsafe(*c) && !matches!(c, '\n' | '\t'));
             assert_eq!(left, None, "{goes:?} of {}: {drawn:?}", path.display());

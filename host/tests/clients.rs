@@ -1,4 +1,4 @@
-//! Clients with a name of their own: what is started, and what recordings of the real ones are read as. The rows stand
+//! Clients with a name of their own: what is started, and what recordings of the real ones are read as. The rows are
 //! in `docs/agents.md`.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,8 @@ use archeflow_core::event::{Failure, Session};
 use archeflow_core::model::{AnswerBody, Money, Role, Tier};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Stated;
-use archeflow_host::backends::cli::{self, Client, CommandInputs, Start};
+use archeflow_host::backends::cli::{Client, CommandInputs, Start};
+use archeflow_host::backends::{self, cli};
 use archeflow_host::client_output::ClientOutput;
 
 #[path = "common/page.rs"]
@@ -77,6 +78,14 @@ fn issue_4_recordings_of_real_clients_are_read_as_the_page_says() -> Result {
             assert_eq!(heard.session, before.id, "{at}: the same session");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn the_manual_lists_every_agent() -> Result {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agents.md"))?;
+    let wanted = backends::in_manual(&page).ok_or("docs/agents.md does not mark where its list is")?;
+    assert!(page == wanted, "docs/agents.md is out of date; run `cargo xtask docs`");
     Ok(())
 }
 
@@ -380,8 +389,8 @@ fn issue_4_opencode_gives_the_users_folders_to_the_commands_it_runs() -> Result 
     let start = start("opencode", true, "", &variables, None)?;
     let companion = file(&start, "companion.js")?;
     assert!(companion.contains(r#"XDG_CONFIG_HOME: undefined, XDG_DATA_HOME: "/da\"ta""#), "{companion}");
-    let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
-    assert_eq!(lent, ["/da\"ta/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"]);
+    let linked: Vec<_> = start.linked.iter().map(|linked| linked.from.display().to_string()).collect();
+    assert_eq!(linked, ["/da\"ta/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"]);
     for (model, off) in [("", true), ("openai/gpt-5.5", true), ("opencode/big-pickle", false)] {
         let text = file(&self::start("opencode", true, model, &[], None)?, "config/opencode/opencode.json")?;
         assert_eq!(text.contains(r#""disabled_providers":["opencode"]"#), off, "{model}: {text}");
@@ -446,9 +455,10 @@ fn issue_4_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
         let secret = start.env.iter().filter(|(_, value)| value.to_string_lossy().starts_with("sk-"));
         let passed: BTreeSet<_> = secret.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         assert_eq!(passed, keys.iter().map(|key| (*key).to_owned()).collect(), "{name} gets its own keys");
-        let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
-        assert_eq!(lent, logins);
-        let away = start.lent.iter().map(|lent| &lent.to).chain(start.files.iter().map(|(path, _)| path));
+        let linked: Vec<_> = start.linked.iter().map(|linked| linked.from.display().to_string()).collect();
+        assert_eq!(linked, logins);
+        let away =
+            start.linked.iter().map(|linked| &linked.to).chain(start.files.iter().map(|(path, _)| path));
         assert!(away.into_iter().all(|path| path.starts_with("/its/own")), "{name} writes at home only");
     }
     Ok(())

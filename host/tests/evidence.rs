@@ -17,9 +17,9 @@ use archeflow_core::event::{EvidenceDone, EvidenceStart, Order, Report};
 use archeflow_core::model::{Reproduction, Scratch};
 use archeflow_core::rules::trial;
 use archeflow_core::run::Run;
-use archeflow_host::children;
 use archeflow_host::executors::{self, ExecutorFault, Message};
 use archeflow_host::git::{GitEnv, Repo};
+use archeflow_host::platform::children;
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
 use archeflow_host::world::{World, allowed_env};
@@ -321,7 +321,7 @@ fn d_05_an_order_left_open_is_performed_again() {
 }
 
 #[test]
-fn d_05_a_commit_that_is_not_there_is_said() {
+fn d_05_a_missing_commit_is_reported() {
     let scene = Scene::new();
     let mut start = scene.start(reproduction("true", &[], false), LONG);
     start.change = "f".repeat(40);

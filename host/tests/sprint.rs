@@ -7,6 +7,7 @@ use std::path::Path;
 
 use archeflow_core::sprint::queue::{ItemStatus, QueueItem};
 use archeflow_host::git;
+use archeflow_host::sprint::drive::{self, OpenedSprint};
 use archeflow_host::sprint::queue::{Claim, Error, Extra, Queue, QueueFolder};
 use archeflow_host::sprint::scan;
 use serde_json::{Value, json};
@@ -215,6 +216,29 @@ fn bx_22_many_takers_never_get_the_same_item() {
         assert_eq!(queue.claim_of(&id).unwrap().sprint, sprint, "{id}");
     }
     assert_eq!(read(&place)["version"], 40);
+}
+
+/// One of them may find the other's file before it is locked, and take it for one that was killed before it began.
+#[test]
+fn bx_22_sprints_that_begin_at_once_get_a_journal_each() {
+    for _ in 0..200 {
+        let (dir, _place) = queue_of(&[]);
+        let begin = std::sync::Barrier::new(3);
+        let opened: Vec<OpenedSprint> = std::thread::scope(|scope| {
+            let opening = || {
+                let place = QueueFolder::at(dir.path());
+                begin.wait();
+                drive::open(&place)
+            };
+            let sprints: Vec<_> = (0..3).map(|_| scope.spawn(opening)).collect();
+            let ended: Vec<_> = sprints.into_iter().map(|sprint| sprint.join().unwrap()).collect();
+            ended.into_iter().map(Result::unwrap).collect()
+        });
+        let mut ids: Vec<&str> = opened.iter().map(|sprint| sprint.journal.run_id()).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 3);
+    }
 }
 
 #[test]

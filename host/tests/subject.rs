@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use archeflow_host::children::{spawn, wait};
 use archeflow_host::git::change::{self, PathStatus, quote_path};
 use archeflow_host::git::subject::{Error, ReviewSubject, ReviewTarget, reopen, sweep, take};
 use archeflow_host::git::workspace::{Pool, WorkspaceKind};
 use archeflow_host::git::{GitEnv, ObjectId, Repo};
+use archeflow_host::platform::children::{spawn, wait};
 use tempfile::TempDir;
 
 /// A user with a home, a repository and a state directory.
@@ -752,7 +752,7 @@ fn issue_5_a_hostile_repository_runs_nothing() {
 }
 
 #[test]
-fn issue_5_filtered_files_that_nobody_touched_are_no_change() {
+fn issue_5_untouched_filtered_files_are_no_change() {
     let world = World::new();
     world.git(&["config", "filter.x.clean", "tr a-z A-Z"]);
     world.git(&["config", "filter.x.smudge", "tr A-Z a-z"]);
@@ -1028,7 +1028,7 @@ fn issue_5_pull_requests() {
 }
 
 #[test]
-fn issue_5_without_a_client_for_the_forge_the_way_around_is_told() {
+fn issue_5_without_a_client_for_the_forge_the_alternative_is_named() {
     let world = World::new();
     let nowhere: OsString = world.dir.path().join("bin").into();
     let home: OsString = world.dir.path().join("home").into();

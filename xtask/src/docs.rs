@@ -1,28 +1,30 @@
-//! `cargo xtask docs`: the tables of the manual that follow from the code.
+//! `cargo xtask docs`: the tables of the manual that are generated from the code.
 
 use std::path::Path;
 use std::process::ExitCode;
 
+use archeflow_host::backends;
 use archeflow_host::config::approval;
 
-const PAGE: &str = "docs/configuration.md";
+/// A page, and the function that writes its table again; `None` if the page does not mark where the table is.
+type GeneratedPage = (&'static str, fn(&str) -> Option<String>);
+
+const PAGES: [GeneratedPage; 2] =
+    [("docs/configuration.md", approval::in_manual), ("docs/agents.md", backends::in_manual)];
 
 pub(crate) fn write(root: &Path) -> ExitCode {
-    match settings(root) {
-        Ok(()) => {
-            println!("{PAGE} is up to date");
-            ExitCode::SUCCESS
+    for (name, table) in PAGES {
+        if let Err(error) = update(&root.join(name), table) {
+            eprintln!("{name}: {error}");
+            return ExitCode::FAILURE;
         }
-        Err(error) => {
-            eprintln!("{PAGE}: {error}");
-            ExitCode::FAILURE
-        }
+        println!("{name} is up to date");
     }
+    ExitCode::SUCCESS
 }
 
-fn settings(root: &Path) -> Result<(), String> {
-    let path = root.join(PAGE);
-    let page = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let page = approval::in_manual(&page).ok_or("it does not mark where its table begins and ends")?;
-    std::fs::write(&path, page).map_err(|error| error.to_string())
+fn update(path: &Path, table: fn(&str) -> Option<String>) -> Result<(), String> {
+    let page = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let page = table(&page).ok_or("it does not mark where its table begins and ends")?;
+    std::fs::write(path, page).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The house's own tools: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`, `cargo xtask pictures`.
+//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `bench`, `pictures`, `clients`.
 
 #![expect(
     clippy::print_stdout,
@@ -33,19 +33,20 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test [<flag>...] [<step>...]   everything a change must pass, once; --quick leaves out the steps that
-                                 take minutes (killing, simulation, release build), the real clients
-                                 and the browser; --without-clients only the real clients (2 GB to
-                                 fetch), --without-browser only the step that needs chromium
-  clients                        fetches the clients that tests drive for real into target/clients
-  pictures                       makes docs/pictures anew: the recordings, and with chromium the report and the live view
-  docs                           writes the generated tables of docs: the settings in configuration.md
-  tidy                           the rules of the house that no compiler checks
-  bench [<name>...]              the goals of the program, measured on a release build
+  test [<flag>...] [<step>...]   run the test suite, or only the named steps; each test runs once.
+                                 --quick: skip the steps that take minutes (crash, sprint, simulation,
+                                 release builds), the real clients and the browser
+                                 --without-clients: skip the real clients (2 GB to download)
+                                 --without-browser: skip the step that needs chromium
+  clients                        download the clients that tests drive into target/clients
+  pictures                       draw docs/pictures again: recordings, report and live view (needs chromium)
+  docs                           write the generated tables: settings in configuration.md, agents in agents.md
+  tidy                           check conventions that no compiler checks
+  bench [<name>...]              measure the performance goals on a release build
 ";
 
 fn main() -> ExitCode {
-    // Under the name of a client it plays that client, for a measurement.
+    // When started under the name of a client it acts as that client, for a measurement.
     if let Some(code) = bench::relay() {
         return code;
     }

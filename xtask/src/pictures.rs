@@ -31,7 +31,7 @@ pub(crate) fn draw(root: &Path) -> ExitCode {
 /// A run of characters in one style.
 type Piece = (&'static str, String);
 
-/// As much of a terminal as our own faces use: styles, going up, and clearing what is below.
+/// As much of a terminal as our own output uses: styles, going up, and clearing what is below.
 #[derive(Default)]
 struct Screen {
     lines: Vec<Vec<Piece>>,
@@ -82,12 +82,12 @@ fn styled(number: &str) -> &'static str {
     match number {
         "1" => "b",
         "2" => "d",
-        "31" => "c31",
-        "32" => "c32",
-        "33" => "c33",
-        "34" => "c34",
-        "35" => "c35",
-        "36" => "c36",
+        "31" | "38;5;1" => "c31",
+        "32" | "38;5;2" => "c32",
+        "33" | "38;5;3" => "c33",
+        "34" | "38;5;4" => "c34",
+        "35" | "38;5;5" => "c35",
+        "36" | "38;5;6" => "c36",
         _ => "p",
     }
 }

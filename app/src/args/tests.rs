@@ -22,11 +22,12 @@ fn every_command_that_takes_an_agent_lists_all_of_them() {
 }
 
 #[test]
-fn the_readme_names_every_client() {
+fn the_readme_lists_every_command() {
     let readme = include_str!("../../../README.md");
-    for client in backends::cli::ALL {
-        let named = ["`", ":", "[", "@"].map(|next| format!("`{}{next}", client.name));
-        assert!(named.iter().any(|name| readme.contains(name)), "{}", client.name);
+    for known in command().get_subcommands().filter(|known| !known.is_hide_set()) {
+        let name = format!("| `archeflow {}", known.get_name());
+        let listed = readme.lines().filter_map(|line| line.strip_prefix(&name));
+        assert!(listed.into_iter().any(|rest| rest.starts_with([' ', '`'])), "{name}");
     }
 }
 

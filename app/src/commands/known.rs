@@ -1,4 +1,4 @@
-//! Commands that let an existing run go on: resume, answer, continue, merge.
+//! Commands that continue an existing run: resume, answer, continue, merge.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use archeflow_host::{clock, co_landing};
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::agent_loop::{self, FileAnswer};
 use crate::commands::session::drive;
-use crate::commands::{house, steer};
+use crate::commands::{open_project, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.session.place, None, false)?;
+    let project = open_project(&args.session.place, None, false)?;
     if let Some(output) = steer::resume(&project, &args.id, args.session.place.json)? {
         return Ok(output);
     }
@@ -43,7 +43,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     go_on(driver, "resume", &args.session, after)
 }
 
-/// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
+/// A parked run is resumed when its account is available again, not before: its one attempt would be wasted.
 /// So it ends as it had ended, or waits.
 fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<CommandOutput> {
     if reopens_at <= clock::now() {
@@ -51,7 +51,7 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     }
     let (id, when) = (&args.id, summary::when(reopens_at));
     if args.wait {
-        tell!("waiting until {when}; Ctrl-C stops waiting, the run stays as it is");
+        tell!("waiting until {when}; Ctrl-C stops waiting and leaves the run unchanged");
         while clock::now() < reopens_at {
             std::thread::sleep(Duration::from_millis(reopens_at.saturating_sub(clock::now()).min(200)));
         }
@@ -83,7 +83,7 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.session.place, None, false)?;
+    let project = open_project(&args.session.place, None, false)?;
     if let Some(output) = steer::answer(&project, &args.id, &args.text, args.session.place.json)? {
         return Ok(output);
     }
@@ -91,7 +91,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
             format!("{} waits for no answer", args.id),
-            format!("See how it stands: archeflow status {}", args.id),
+            format!("Show its state: archeflow status {}", args.id),
         ));
     };
     let text = args.text.clone();
@@ -188,14 +188,14 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
-    open_in(house(&session.place, None, false)?, id, session)
+    open_in(open_project(&session.place, None, false)?, id, session)
 }
 
 fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Failure> {
     let (driver, repaired) = project.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
         tell!(
-            "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",
+            "note: the log's last line was torn ({} bytes); it was saved as {} and the run continues from the line before",
             repair.bytes,
             repair.saved_as.display()
         );

@@ -21,7 +21,7 @@ use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::tui::face::Live;
 
-/// A person is there when both ways of talking are a terminal and nobody said otherwise.
+/// A session is attended if input and output are terminals and no flag says otherwise.
 pub(crate) fn attended(session: &Session) -> bool {
     !session.unattended && (session.tui || talks())
 }
@@ -60,7 +60,7 @@ pub(crate) fn drive(
     Ok(output.with_code(code))
 }
 
-/// The same up to its end, which the caller tells.
+/// The same without printing the end, which the caller does.
 pub(crate) fn go(
     driver: &mut Driver,
     why: &str,
@@ -83,7 +83,7 @@ pub(crate) fn go(
     let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
     let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
     drop(control);
-    // The screen is the person's again before anything else is said.
+    // The terminal is restored before anything else is printed.
     drop(face);
     proc::finish_all();
     ended.map_err(|error| {
@@ -97,7 +97,10 @@ pub(crate) fn go(
 
 /// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
 fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
-    let opened = control::serve(&own_socket(&driver.world), driver.post());
+    let post = driver.post();
+    let opened = control::serve(&own_socket(&driver.world), move |steering| {
+        post.send(Message::Steer(steering)).is_ok()
+    });
     opened
         .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
         .ok()

@@ -7,30 +7,30 @@ use archeflow_host::config::trust::{Guarded, Trust};
 use archeflow_host::open;
 
 use crate::args::TrustArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, true)?;
-    let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
+    let project = open_project(&args.place, None, true)?;
+    let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
+        let had = trust.revoke(&project.offer.root).map_err(open::Error::from)?;
         if args.place.json {
             return Ok(CommandOutput::json(serde_json::json!({ "approved": false, "revoked": had })));
         }
         let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
         return Ok(CommandOutput::text(said.to_owned()));
     }
-    let guarded = house.offer.guarded()?;
+    let guarded = project.offer.guarded()?;
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
         if !args.show {
-            trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+            trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
         }
         return Ok(CommandOutput::json(
-            serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }),
+            serde_json::json!({ "approved": !args.show || project.approved, "guarded": rows }),
         ));
     }
     if guarded.is_empty() {
@@ -40,16 +40,16 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let mut out = String::new();
     put!(
         out,
-        "{} wants, as committed on the checked-out branch:",
-        safe(&house.offer.root.display().to_string())
+        "{} configures, as committed on the checked-out branch:",
+        safe(&project.offer.root.display().to_string())
     );
     for row in &guarded {
         put!(out, "  {}", safe(&described(row)));
     }
-    for change in house.offer.changes(trust.last(&house.offer.root))? {
+    for change in project.offer.changes(trust.last(&project.offer.root))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
-        if trust.last(&house.offer.root).is_some() {
+        if trust.last(&project.offer.root).is_some() {
             put!(
                 out,
                 "  changed since you approved it: {} from {} to {}",
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
             );
         }
     }
-    if house.approved {
+    if project.approved {
         put!(out, "You approved exactly this already.");
         return Ok(CommandOutput::text(out));
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
             return Ok(CommandOutput::text("Not approved.\n".to_owned()).with_code(20));
         }
     }
-    trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+    trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
     put!(out, "Approved. Any change to these files asks again.");
     Ok(CommandOutput::text(out))
 }

@@ -1,4 +1,4 @@
-//! Progress as lines (AF-122): one per agent. On a terminal the agents that are out stand below, with what they are
+//! Progress as lines (AF-122): one per agent. On a terminal the running agents are shown below, with what they are
 //! doing and for how long; elsewhere a line appears when it is complete.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,8 @@ use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::run::Run;
 use archeflow_host::drive::{Asked, Face};
+use crossterm::cursor::MoveUp;
+use crossterm::terminal::{Clear, ClearType};
 
 use super::text::{Paint, cut, pad, pad_after, safe, safe_line, width};
 
@@ -59,7 +61,7 @@ impl Lines {
         lines
     }
 
-    /// Comes in while the run is under way: says what it is about and shows who is out.
+    /// Joins a run that is under way: prints its heading and the running agents.
     pub(crate) fn join(&mut self, run: &Run) {
         self.begun = true;
         self.cycle = run.number();
@@ -78,7 +80,8 @@ impl Lines {
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            tell_part!("\x1b[{}A\x1b[J", self.drawn);
+            let back = MoveUp(u16::try_from(self.drawn).unwrap_or(u16::MAX));
+            tell_part!("{back}{}", Clear(ClearType::FromCursorDown));
             self.drawn = 0;
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     tell!("\n{}", paint.tone(tone, &safe_line(&last)));
 }
 
-/// When a parked run can go on.
+/// When a parked run can be resumed.
 pub(crate) fn parked(run: &Run) -> Option<String> {
     let reopens_at = run.complete.as_ref()?.reopens_at?;
     Some(format!("Parked:    its account serves again at {}", when(reopens_at)))

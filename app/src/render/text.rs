@@ -6,6 +6,7 @@ use archeflow_core::model::Phase;
 use archeflow_core::projections::view::Tone;
 pub(crate) use archeflow_core::text::{cut, pad, pad_after, safe, safe_line};
 use archeflow_host::platform::terminal::columns;
+use crossterm::style::{Attribute, Color, ContentStyle, Stylize};
 
 /// What the program prints as JSON on a terminal.
 pub(crate) fn safe_json(value: &serde_json::Value) -> String {
@@ -21,40 +22,45 @@ impl Paint {
         Paint(Paint::wanted() && std::io::stderr().is_terminal())
     }
 
-    fn wrap(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    fn wrap(self, style: ContentStyle, text: &str) -> String {
+        if self.0 { style.apply(text).to_string() } else { text.to_owned() }
+    }
+
+    /// One of the six colours that every terminal has; crossterm calls them the dark ones.
+    fn colour(self, colour: Color, text: &str) -> String {
+        self.wrap(ContentStyle::new().with(colour), text)
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
-        self.wrap("1", text)
+        self.wrap(ContentStyle::new().attribute(Attribute::Bold), text)
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
-        self.wrap("2", text)
+        self.wrap(ContentStyle::new().attribute(Attribute::Dim), text)
     }
 
     pub(crate) fn cyan(self, text: &str) -> String {
-        self.wrap("36", text)
+        self.colour(Color::DarkCyan, text)
     }
 
     pub(crate) fn tone(self, tone: Tone, text: &str) -> String {
         match tone {
             Tone::Plain => text.to_owned(),
-            Tone::Good => self.wrap("32", text),
-            Tone::Caution => self.wrap("33", text),
-            Tone::Bad => self.wrap("31", text),
+            Tone::Good => self.colour(Color::DarkGreen, text),
+            Tone::Caution => self.colour(Color::DarkYellow, text),
+            Tone::Bad => self.colour(Color::DarkRed, text),
         }
     }
 
     /// The colours of the phases: plan blue, do green, check yellow, act magenta.
     pub(crate) fn tag(self, tag: &str) -> String {
-        let code = match tag {
-            "[Plan]" => "34",
-            "[Do]" | "[Implement]" => "32",
-            "[Check]" | "[Spec]" | "[Quality]" => "33",
-            _ => "35",
+        let colour = match tag {
+            "[Plan]" => Color::DarkBlue,
+            "[Do]" | "[Implement]" => Color::DarkGreen,
+            "[Check]" | "[Spec]" | "[Quality]" => Color::DarkYellow,
+            _ => Color::DarkMagenta,
         };
-        self.wrap(code, tag)
+        self.colour(colour, tag)
     }
 }
 
@@ -71,17 +77,17 @@ impl Paint {
 
     /// A word in the colour of a phase.
     pub(crate) fn tag_of(self, phase: Phase, word: &str) -> String {
-        let code = match phase {
-            Phase::Plan => "34",
-            Phase::Do => "32",
-            Phase::Check => "33",
-            Phase::Act => "35",
+        let colour = match phase {
+            Phase::Plan => Color::DarkBlue,
+            Phase::Do => Color::DarkGreen,
+            Phase::Check => Color::DarkYellow,
+            Phase::Act => Color::DarkMagenta,
         };
-        self.wrap(code, word)
+        self.colour(colour, word)
     }
 }
 
-/// The terminal's width; 80 when nobody knows.
+/// The terminal's width; 80 if unknown.
 pub(crate) fn width() -> usize {
     columns(std::io::stderr()).unwrap_or(80).clamp(20, 400)
 }

@@ -31,7 +31,7 @@ fn json(test: &Test, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn af175_af013_what_came_up_in_two_runs_is_told_to_the_third() {
+fn af175_af013_a_finding_of_two_runs_is_a_lesson_in_the_third() {
     let test = rejecting();
     let first = rejected(&test);
     assert_eq!(lessons(&test)[0]["frequency"], 1);
@@ -108,7 +108,7 @@ fn af175_a_run_killed_before_it_has_learned_learns_when_it_is_opened() {
 }
 
 #[test]
-fn af121_what_is_back_is_said_first() {
+fn af121_a_regression_comes_first() {
     // Without the rule, the README would come first.
     let fresh = "README.md:1 | WARNING | security | Another fresh matter altogether | Look | `README.md:1`";
     let test = Test::new().play(&review("guardian cycle=1", "REJECTED", &[fresh, LEAK]));

@@ -1,8 +1,8 @@
 //! The language of the log: one table of everything that can be written down.
 //!
 //! Three verbs. The core *decides* and *orders*; the world *reports*. An order is answered by exactly one report
-//! that carries the order's line number as `start_seq`; what was ordered and never answered is what a resumed run
-//! has to look after. The dotted names are a promise to scripts and are never renamed.
+//! that carries the order's line number as `start_seq`; an order without an answer is what a resumed run
+//! performs again. The dotted names are a promise to scripts and are never renamed.
 
 mod agent;
 mod agent_loop;
@@ -64,7 +64,7 @@ pub struct Entry {
     pub event: Event,
 }
 
-/// Who speaks in a line.
+/// The kind of event in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     Decided,
@@ -131,7 +131,7 @@ macro_rules! language {
             Order { $($order $ordered,)* }
         }
         verb! {
-            /// What the world told the core: the answer to an order, a session, a person's word.
+            /// What happened outside the core: the answer to an order, a session, a person's decision.
             Report { $($report $reported,)* }
         }
 

@@ -47,7 +47,7 @@ impl Tier {
 }
 
 named! {
-    /// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to anybody.
+    /// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to any agent.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Sight {

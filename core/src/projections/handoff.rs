@@ -14,7 +14,7 @@ use crate::rules::convergence;
 use crate::run::Run;
 use crate::text::{one_line, shell_word, table_cell};
 
-/// More findings than this are counted, not told.
+/// More findings than this are counted, not listed.
 const FINDINGS_AT_MOST: usize = 8;
 
 /// One thing a person can decide, and what to type for it.
@@ -37,7 +37,7 @@ pub fn page(run_id: &str, run: &Run, log: &[Entry]) -> Option<String> {
     Some(text)
 }
 
-/// AF-150: how a run stands at a checkpoint.
+/// AF-150: the state of a run at a checkpoint.
 pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
     let mut text = format!("# Control center\n\nRun {run_id}: {}\n\n", one_line(&run.task()));
     let phase = run.cycle().map_or("plan", |cycle| cycle.phase.name());
@@ -46,7 +46,7 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
         run.budget_percent().map(|percent| format!(", {percent}% of the budget")).unwrap_or_default();
     let _ = writeln!(text, "- Spent: {}{budget}", run.spent.shown());
     if let Some(checkpoint) = checkpoints(log).last() {
-        let stops = checkpoint.stops.as_ref().map_or("going on", |stop| stop.detail.as_str());
+        let stops = checkpoint.stops.as_ref().map_or("continue", |stop| stop.detail.as_str());
         let _ = writeln!(text, "- Checkpoint {}: {}; {stops}", checkpoint.number, checkpoint.why);
         let _ = writeln!(
             text,
@@ -111,10 +111,10 @@ fn choices_section(text: &mut String, run_id: &str, run: &Run, broke: &WiggumBre
 fn question(trigger: Reason) -> &'static str {
     match trigger {
         Reason::Oscillation => {
-            "Mending one finding brings another back: the reviewers want things that exclude each other. Which one holds?"
+            "Fixing one finding brings another back: the reviewers' demands contradict each other. Which one is right?"
         }
         Reason::ShadowStrikes => {
-            "An agent could not be brought back to its job. The task is probably too large or too vague for one run."
+            "An agent kept misbehaving after corrections. The task is probably too large or too vague for one run."
         }
         Reason::SystemShadow => {
             "The process itself keeps going wrong in the same way. Is this the right task for it?"
@@ -123,15 +123,13 @@ fn question(trigger: Reason) -> &'static str {
             "Agents fail one after another. That is rarely the task: look at the agent first."
         }
         Reason::PostMergeTests => {
-            "The tests failed after landing and the merge was taken back. Is the change wrong, or the tests?"
+            "The tests failed after landing and the merge was reverted. Is the change wrong, or the tests?"
         }
-        Reason::Checkpoint => "A boundary you set was reached. Is what there is worth going on with?",
+        Reason::Checkpoint => "A limit you set was reached. Is it worth continuing?",
         Reason::FindingsRising | Reason::ConvergedStopDiverging => {
-            "More comes up than goes away. A different approach or a smaller task is needed, or you accept what is left."
+            "Cycles add more findings than they resolve. Try another approach or a smaller task, or accept what is left."
         }
-        _ => {
-            "Another cycle would find the same again. Is what is left acceptable, or is the task to be cut differently?"
-        }
+        _ => "Another cycle would find the same again. Accept what is left, or change the task?",
     }
 }
 
@@ -141,16 +139,18 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
     let go_on = format!("archeflow continue {run_id}");
     let ids: Vec<&str> = open(run).iter().map(|found| found.id.as_str()).take(3).collect();
     let choice = |what, command| Choice { what, command };
-    let rule = || choice("Say which side holds, and go round once more", format!("{go_on} --ruling \"…\""));
+    let rule =
+        || choice("Decide which side is right, and run one more cycle", format!("{go_on} --ruling \"…\""));
     let accept = || {
         let ids = ids.iter().map(|id| format!(" --accept {}", shell_word(id))).collect::<String>();
-        choice("Accept findings as they are; the rest is judged anew", format!("{go_on}{ids}"))
+        choice("Accept these findings; the rest is reviewed again", format!("{go_on}{ids}"))
     };
     let once_more = || choice("One more cycle, as it is", format!("{go_on} --one-more-cycle"));
     let rescope =
-        || choice("Make the task smaller, and go round once more", format!("{go_on} --rescope \"…\""));
+        || choice("Make the task smaller, and run one more cycle", format!("{go_on} --rescope \"…\""));
     let merge = || choice("Land it as it is", format!("archeflow merge {run_id}"));
-    let discard = || choice("Give it up; the work stays under a ref", format!("archeflow discard {run_id}"));
+    let discard =
+        || choice("Discard it; the commits are kept under a ref", format!("archeflow discard {run_id}"));
     let has_findings = !ids.is_empty();
     let mut choices = match trigger {
         Reason::Oscillation => vec![rule()],
@@ -164,12 +164,12 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
             let most = run.limits().iter().map(|limit| limit.cap).chain([run.spent, Money::DOLLAR]).max();
             let budget = most.unwrap_or(Money::DOLLAR).0.div_ceil(1_000_000) * 2;
             let command = format!("{go_on} --one-more-cycle --budget {budget}");
-            vec![choice("Give the whole run so many dollars, and go on", command)]
+            vec![choice("Raise the budget of the whole run, and continue", command)]
         }
         Reason::ShadowStrikes => {
             vec![
                 rescope(),
-                choice("Take the answer as it is, and go on", format!("{go_on} --one-more-cycle")),
+                choice("Accept the answer as it is, and continue", format!("{go_on} --one-more-cycle")),
             ]
         }
         Reason::SystemShadow => vec![rescope(), once_more()],
@@ -179,7 +179,7 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
                     "Say what to do differently, and start again",
                     "archeflow loop restart \"…\"".to_owned(),
                 ),
-                choice("End it; the work stays on its branch", "archeflow loop stop".to_owned()),
+                choice("End it; the work is kept on its branch", "archeflow loop stop".to_owned()),
             ];
         }
         _ => vec![rescope()],
@@ -201,7 +201,7 @@ fn open(run: &Run) -> &[Tracked] {
     boundary.map_or(&[], |boundary| boundary.open.as_slice())
 }
 
-/// Which cycles a finding was open in, and who said what about it then.
+/// The cycles in which a finding was open, and what each reviewer wrote about it.
 fn findings_section(text: &mut String, run: &Run, broke: &WiggumBreak, log: &[Entry]) {
     let cycles: Vec<&[Tracked]> = run
         .cycles
@@ -209,7 +209,7 @@ fn findings_section(text: &mut String, run: &Run, broke: &WiggumBreak, log: &[En
         .filter_map(|cycle| cycle.boundary.as_ref())
         .map(|boundary| boundary.open.as_slice())
         .collect();
-    let told = told_findings(run, &cycles);
+    let told = findings_to_show(run, &cycles);
     if told.is_empty() {
         plain_findings(text, broke);
         return;
@@ -251,7 +251,7 @@ fn plain_findings(text: &mut String, broke: &WiggumBreak) {
 }
 
 /// Those that came back first, then those that stayed, then the rest of what is open.
-fn told_findings<'a>(run: &Run, cycles: &[&'a [Tracked]]) -> Vec<&'a Tracked> {
+fn findings_to_show<'a>(run: &Run, cycles: &[&'a [Tracked]]) -> Vec<&'a Tracked> {
     let Some(last) = cycles.last() else { return Vec::new() };
     let trend = run.cycle().and_then(|cycle| cycle.boundary.as_ref()?.convergence.as_ref());
     let came_back = |id: &str| trend.is_some_and(|trend| trend.oscillating.iter().any(|other| other == id));
@@ -388,7 +388,7 @@ struct Sum {
     unknown: u32,
 }
 
-/// What each archetype took. Attempts without a known cost are said, not guessed.
+/// Time and cost per archetype. Attempts without a known cost are counted, not guessed.
 fn cost_section(text: &mut String, log: &[Entry]) {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for entry in log {
@@ -411,7 +411,7 @@ fn cost_section(text: &mut String, log: &[Entry]) {
     if sums.is_empty() {
         return;
     }
-    text.push_str("\n## What it cost\n\n| who | attempts | time | cost |\n|---|---|---|---|\n");
+    text.push_str("\n## What it cost\n\n| agent | attempts | time | cost |\n|---|---|---|---|\n");
     for (name, sum) in &sums {
         let unknown = if sum.unknown > 0 { format!(" ({} unknown)", sum.unknown) } else { String::new() };
         let (time, cost) = (seconds(sum.duration_ms), sum.cost.shown());
@@ -437,6 +437,6 @@ fn places_section(text: &mut String, run_id: &str, run: &Run) {
     } else {
         text.push_str("- Nothing was changed.\n");
     }
-    let _ = writeln!(text, "- What everybody wrote: `.archeflow/artifacts/{run_id}/`");
+    let _ = writeln!(text, "- All artifacts: `.archeflow/artifacts/{run_id}/`");
     let _ = writeln!(text, "- Every decision with its reason: `archeflow show {run_id} --why`");
 }

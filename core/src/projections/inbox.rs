@@ -27,6 +27,8 @@ pub struct InboxItem {
     pub run_id: String,
     pub repository: String,
     pub interrupted: bool,
+    /// Somebody paused it.
+    pub paused: bool,
     /// It does nothing more until a person has done something.
     pub waiting: bool,
     pub cycle: u32,
@@ -40,7 +42,7 @@ pub struct InboxItem {
 }
 
 impl InboxItem {
-    /// Nothing, if nobody has to do or watch anything: the run is merged, discarded, or a closed loop.
+    /// Nothing, if there is nothing to do or watch: the run is merged, discarded, or a closed loop.
     pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
         let InboxRun { run_id, repository, here, interrupted, run } = found;
         if run.rules().is_closed(run) {
@@ -54,7 +56,8 @@ impl InboxItem {
             run_id: run_id.to_owned(),
             repository: repository.to_owned(),
             interrupted,
-            waiting: run.outcome.is_some() || interrupted,
+            paused: run.paused.is_some(),
+            waiting: run.outcome.is_some() || interrupted || run.paused.is_some(),
             cycle: run.number(),
             phase: run.cycle().map(|cycle| cycle.phase.name()),
             reason: run.outcome.as_ref().map(|outcome| outcome.reason.name()),
@@ -72,7 +75,7 @@ fn next(run_id: &str, run: &Run, interrupted: bool) -> Option<String> {
             let mut commands = view::next_steps(run_id, run, outcome).into_iter().map(|(command, _)| command);
             commands.find(|command| command.starts_with("archeflow "))
         }
-        None if interrupted => Some(format!("archeflow resume {run_id}")),
+        None if interrupted || run.paused.is_some() => Some(format!("archeflow resume {run_id}")),
         None => Some(format!("archeflow show {run_id}")),
     }
 }
@@ -85,7 +88,8 @@ fn detail(run: &Run) -> String {
             let phase = run.cycle().map_or("plan", |cycle| cycle.phase.name());
             let running: Vec<String> = run.open_agents().map(|(_, start)| view::doing(start)).collect();
             let agents = if running.is_empty() { String::new() } else { format!(": {}", running.join(" ")) };
-            format!("{phase}, cycle {} of {}{agents}", run.number().max(1), run.max_cycles)
+            let paused = if run.paused.is_some() { "paused: " } else { "" };
+            format!("{paused}{phase}, cycle {} of {}{agents}", run.number().max(1), run.max_cycles)
         }
     }
 }
@@ -105,7 +109,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_needs_somebody_says_what_to_type() {
+    fn a_paused_run_waits_to_be_resumed() {
+        let mut run = Run::default();
+        (run.paused, run.max_cycles) = (Some("socket".to_owned()), 2);
+        let found = InboxRun { run_id: "r", repository: "/a", here: true, interrupted: false, run: &run };
+        let item = InboxItem::of(found);
+        let drawn =
+            item.as_ref().map(|item| (item.paused, item.waiting, item.detail.as_str(), item.next.as_str()));
+        assert_eq!(drawn, Some((true, true, "paused: plan, cycle 1 of 2", "archeflow resume r")));
+    }
+
+    #[test]
+    fn a_run_that_needs_a_person_has_its_command() {
         use {Reason::*, RunStatus::*};
         type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);
         let rows: [Row; 7] = [

@@ -14,7 +14,7 @@ use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::short_line;
 
-/// No text of others is kept longer than this; nobody reads more of it in one row.
+/// No text of others is kept longer than this; one row has no space for more.
 const LONGEST: usize = 600;
 /// Decisions and deeds that are kept; the journal has all of them.
 const DECISIONS: usize = 2_000;
@@ -192,7 +192,7 @@ impl LiveRun {
         }
     }
 
-    /// A reviewer that was sent again has said something else instead.
+    /// A reviewer that was started again has given another answer instead.
     fn reviewed(&mut self, verdict: &ReviewVerdict) {
         let cycle = self.run.number();
         let source = bounded(&verdict.archetype);
@@ -268,7 +268,7 @@ impl LiveRun {
         });
     }
 
-    /// Choices say their rule; what the program did itself stands among them.
+    /// Decisions with their rule, and between them what the program did itself.
     fn note_decision(&mut self, entry: &Entry) {
         let (seq, phase) = (entry.seq, entry.phase);
         let decision = if let Some(why) = view::why(entry) {
@@ -317,7 +317,7 @@ impl LiveRun {
         self.agents.iter().rev().find(of)
     }
 
-    /// The commits between which the change lies: what landed, or else what the Maker last made.
+    /// The two commits of the change: what landed, or else what the Maker last made.
     pub fn span(&self) -> Option<(String, String)> {
         let run = &self.run;
         let landed = run.landing.merged.as_ref().map(|merged| (merged.old.clone(), merged.commit.clone()));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn bx_24_a_line_that_means_nothing_is_said() {
+    fn bx_24_an_invalid_line_is_reported() {
         for line in
             ["tier gold 1 2 3 4 5 x", "model x 1 2 3", "typical poet 1 2", "as_of", "tier haiku 1 2 3 4 -5 x"]
         {

@@ -54,7 +54,7 @@ pub enum Home {
     Run,
     /// The bounds of a sprint.
     Sprint,
-    /// What the program is told beside these.
+    /// Settings of the program besides these.
     Program,
 }
 
@@ -66,7 +66,7 @@ pub struct AllSettings {
     pub program: ProgramSettings,
 }
 
-/// The value of a setting that nobody sets.
+/// The value of a setting that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// The default of its field.
@@ -140,44 +140,23 @@ impl SettingKind {
 
     /// How many of its field's units one written unit has.
     fn unit(self) -> u64 {
-        match self {
-            SettingKind::Seconds(..) | SettingKind::Waits(..) => 1_000,
-            SettingKind::Minutes(..) => 60_000,
-            SettingKind::Switch
-            | SettingKind::Off(_)
-            | SettingKind::Whole(..)
-            | SettingKind::Limit(..)
-            | SettingKind::Share
-            | SettingKind::Dollars(_)
-            | SettingKind::Words(_)
-            | SettingKind::Tier
-            | SettingKind::Release
-            | SettingKind::Prefix
-            | SettingKind::Command
-            | SettingKind::Agent
-            | SettingKind::Agents(_)
-            | SettingKind::Variables
-            | SettingKind::Model
-            | SettingKind::Url
-            | SettingKind::HostKeys(_)
-            | SettingKind::Shares(_)
-            | SettingKind::Workflow
-            | SettingKind::Name
-            | SettingKind::Names(_)
-            | SettingKind::Phrases(_) => 1,
-        }
+        self.number().map_or(1, |number| number.unit)
     }
 
     /// The bounds of a single number.
     pub fn bounds(self) -> Option<(u64, u64)> {
+        self.number()?.bounds
+    }
+
+    fn number(self) -> Option<NumberKind> {
+        let single = |unit, least, most| Some(NumberKind { unit, bounds: Some((least, most)) });
         match self {
-            SettingKind::Whole(least, most)
-            | SettingKind::Limit(least, most)
-            | SettingKind::Seconds(least, most)
-            | SettingKind::Minutes(least, most) => Some((least, most)),
+            SettingKind::Whole(least, most) | SettingKind::Limit(least, most) => single(1, least, most),
+            SettingKind::Seconds(least, most) => single(1_000, least, most),
+            SettingKind::Minutes(least, most) => single(60_000, least, most),
+            SettingKind::Waits(..) => Some(NumberKind { unit: 1_000, bounds: None }),
             SettingKind::Switch
             | SettingKind::Off(_)
-            | SettingKind::Waits(..)
             | SettingKind::Share
             | SettingKind::Dollars(_)
             | SettingKind::Words(_)
@@ -198,6 +177,13 @@ impl SettingKind {
             | SettingKind::Phrases(_) => None,
         }
     }
+}
+
+/// What a whole number in a file is in its field.
+struct NumberKind {
+    unit: u64,
+    /// `None`: a list of numbers.
+    bounds: Option<(u64, u64)>,
 }
 
 /// Whether a repository may set it without having been approved (R1).

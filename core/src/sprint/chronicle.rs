@@ -1,4 +1,4 @@
-//! What people ask of a sprint afterwards, or while it runs: when, how long, what came of it, and why. Made from the
+//! What people ask of a sprint afterwards, or while it runs: when, how long, with which result, and why. Made from the
 //! same log as the sprint itself; nothing is decided by it.
 
 use std::collections::BTreeMap;

@@ -149,7 +149,7 @@ impl UnfinishedRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Busy {
     pub accounts: Vec<String>,
-    /// When they serve again, in milliseconds since 1970, if they said so.
+    /// When they serve again, in milliseconds since 1970, if reported.
     pub until: Option<u64>,
 }
 
@@ -163,7 +163,7 @@ pub struct Candidate {
 /// The result of landing several at a time. Items not named here wait as before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchLanding {
-    /// Runs that came to an end: landed, or refused for a reason of their own.
+    /// Runs that ended: landed, or refused for a reason of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<ItemEnd>,
     /// Items that are red together, in their order.
@@ -188,7 +188,7 @@ named! {
     pub enum SprintStop {
         /// Nothing is left that could be run.
         Done = "done",
-        /// A person said no to a batch.
+        /// A person declined a batch.
         Declined = "declined",
         TaskFailures = "task_failures",
         Budget = "budget",

@@ -43,7 +43,7 @@ pub struct Sprint {
     pub warned: bool,
     pub broke: Option<(SprintStop, bool, String)>,
     pub end: Option<(SprintStop, String)>,
-    /// The items a person said yes to, until they are claimed.
+    /// The items a person approved, until they are claimed.
     pub agreed: Vec<String>,
     /// Items that were red together and are not taken apart yet; the last are parts of those before.
     pub reds: Vec<Vec<String>>,
@@ -265,7 +265,7 @@ impl Sprint {
             if yes {
                 self.agreed.clone_from(items);
             } else {
-                self.broke = Some((SprintStop::Declined, false, "you said no to a batch".to_owned()));
+                self.broke = Some((SprintStop::Declined, false, "you declined a batch".to_owned()));
             }
         }
     }

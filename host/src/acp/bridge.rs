@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::talk::{AcpAction, AcpTask, Talk};
 use crate::backends::AgentBackend;
-use crate::children;
 use crate::client_output::own::OwnRecord;
 use crate::client_output::read_line;
+use crate::platform::children;
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
 use crate::platform::watcher;
 use crate::proc::{self, signals};
@@ -178,7 +178,7 @@ impl Bridge<'_> {
         Ok(false)
     }
 
-    /// An agent that is gone hears nothing; that it is gone arrives by itself.
+    /// Writing to an agent that is gone has no effect; its end is reported separately.
     fn say(&self, message: &Value) {
         if let Some(to) = &self.to {
             let _ = to.send(format!("{message}\n").into_bytes());

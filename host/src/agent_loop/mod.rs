@@ -1,4 +1,4 @@
-//! The hands of the Human/Planner/Actor/Judge loop: the file that people read and write, the Judge's battery, the
+//! What the Human/Planner/Actor/Judge loop does outside the core: the file that people read and write, the Judge's checks, the
 //! archives, the figures. What follows from any of it is decided in the core.
 
 pub mod archive;

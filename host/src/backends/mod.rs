@@ -44,6 +44,16 @@ pub fn forms() -> Vec<(&'static str, &'static str)> {
     clients.chain(others).collect()
 }
 
+/// The page of the manual with the list of agents written again between its two marks; `None` without them.
+pub fn in_manual(page: &str) -> Option<String> {
+    const BEGIN: &str = "<!-- agents: written by `cargo xtask docs` -->\n";
+    const END: &str = "<!-- end of agents -->\n";
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    let rows: String = forms().iter().map(|(form, title)| format!("| `{form}` | {title} |\n")).collect();
+    Some(format!("{before}{BEGIN}| Spec | Agent |\n|---|---|\n{rows}{END}{after}"))
+}
+
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
     #[error("unknown agent '{name}'. Known: {}", known_forms())]

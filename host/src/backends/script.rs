@@ -30,7 +30,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::Invocation;
-use crate::children;
+use crate::platform::children;
 
 /// The hidden command with which this program runs a script.
 pub const PLAY: &str = "__play";

@@ -4,7 +4,7 @@ use archeflow_core::settings::{SettingClass, SettingKind, SettingRow, SettingVal
 
 use super::kinds::KindText;
 
-/// What a row says about its values.
+/// Default and approval of a setting.
 pub trait BuiltIn {
     /// The built-in value.
     fn built_in(&self) -> Option<SettingValue>;
@@ -51,7 +51,7 @@ fn exceeds(kind: SettingKind, a: &SettingValue, b: &SettingValue) -> bool {
     }
 }
 
-/// The page of the manual with its table written anew between the two marks; `None` without them.
+/// The page of the manual with its table written again between the two marks; `None` without them.
 pub fn in_manual(page: &str) -> Option<String> {
     const BEGIN: &str = "<!-- settings: written by `cargo xtask docs` -->\n";
     const END: &str = "<!-- end of settings -->\n";
@@ -76,8 +76,14 @@ fn table() -> String {
             (SettingClass::GuardedBelow, _) => "needs approval below the default",
             (SettingClass::Own, _) => "never",
         };
-        // Angle brackets would be taken for HTML.
-        let allowed = key.kind.allowed().replace('<', "\\<");
+        // The list of agents is on another page. Elsewhere angle brackets would be taken for HTML.
+        let allowed = if key.kind == SettingKind::Agent {
+            "an [agent](agents.md#naming-agents)".to_owned()
+        } else if let SettingKind::Agents(most) = key.kind {
+            format!("a list of at most {most} [agents](agents.md#naming-agents)")
+        } else {
+            key.kind.allowed().replace('<', "\\<")
+        };
         text += &format!("| `{}` | {allowed} | {default} | {class} | {} |\n", key.path, key.help);
     }
     text

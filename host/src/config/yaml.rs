@@ -202,7 +202,7 @@ impl Reader<'_> {
     }
 }
 
-/// Keys are plain ASCII words. A letter that only looks like another can't name a key nobody has heard of.
+/// Keys are plain ASCII words. A letter that only looks like another can't hide in a key.
 fn check_key(path: &str, key: &str, at: (u32, u32)) -> Result<(), Fault> {
     if key == "<<" {
         return Err(fault(path, at, "merge keys (`<<`) are not accepted".to_owned()));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{ControlRefusal, LONGEST_LINE, Request, Steering, private_folder, reply_line};
-use crate::executors::Message;
 use crate::platform::files::set_mode;
 use crate::platform::socket::{SocketPeer, UnixListener, UnixStream, peer};
 use crate::proc;
@@ -32,16 +31,17 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST_REPLIES: Duration = Duration::from_secs(2);
 
 /// Listens until dropped.
-#[derive(Debug)]
 pub struct Server {
     path: PathBuf,
     shared: Arc<Shared>,
 }
 
+/// Gives a request to the driver; `false` if there is none any more.
+type Post = Box<dyn Fn(Steering) -> bool + Send + Sync>;
+
 /// What all connections share.
-#[derive(Debug)]
 struct Shared {
-    post: Sender<Message>,
+    post: Post,
     open: AtomicUsize,
     /// Requests whose reply is not written yet.
     unanswered: AtomicUsize,
@@ -53,7 +53,7 @@ struct Shared {
 
 /// Opens the socket of a run. The caller holds the run's journal, so a socket of that name belongs to a process that
 /// is gone, and is replaced.
-pub fn serve(path: &Path, post: Sender<Message>) -> io::Result<Server> {
+pub fn serve(path: &Path, post: impl Fn(Steering) -> bool + Send + Sync + 'static) -> io::Result<Server> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidFilename)?;
     private_folder(folder)?;
     match fs::remove_file(path) {
@@ -64,7 +64,7 @@ pub fn serve(path: &Path, post: Sender<Message>) -> io::Result<Server> {
     // Nobody else can enter the folder in between.
     set_mode(path, 0o600)?;
     let shared = Arc::new(Shared {
-        post,
+        post: Box::new(post),
         open: AtomicUsize::new(0),
         unanswered: AtomicUsize::new(0),
         turn: Mutex::new(None),
@@ -81,7 +81,7 @@ impl Drop for Server {
         // Wakes the thread that accepts.
         let _ = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
-        // The program may end now, and with it the threads: whoever asked for the stop should hear that it was heard.
+        // The program may end now, and with it the threads: the client that asked for the stop should get its reply first.
         let until = Instant::now() + LAST_REPLIES;
         while self.shared.unanswered.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
@@ -162,7 +162,9 @@ impl Shared {
         let rest = last.map_or(Duration::ZERO, |last| BETWEEN.saturating_sub(last.elapsed()));
         thread::sleep(rest);
         let (reply, replies) = sync_channel(1);
-        self.post.send(Message::Steer(Steering { request, reply })).map_err(|_| ControlRefusal::Ended)?;
+        if !(self.post)(Steering { request, reply }) {
+            return Err(ControlRefusal::Ended);
+        }
         let begun = Instant::now();
         let reply = loop {
             // Looked at first: what the driver replied before it ended still counts.

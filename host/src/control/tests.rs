@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::client::{self, Error};
 use super::{ControlRefusal, Request, Server, acting_user, private_folder, serve, server, socket};
-use crate::executors::Message;
 use crate::platform::files::{self as os, symlink};
 use crate::platform::socket::{SocketPeer, UnixStream};
 
@@ -14,14 +13,12 @@ use crate::platform::socket::{SocketPeer, UnixStream};
 fn served(dir: &Path) -> (Server, PathBuf, Receiver<Request>) {
     let path = dir.join("control").join("x.sock");
     let (post, inbox) = channel();
-    let server = serve(&path, post).expect("the socket opens");
+    let server = serve(&path, move |steering| post.send(steering).is_ok()).expect("the socket opens");
     let (seen, requests) = channel();
     std::thread::spawn(move || {
-        for message in inbox {
-            if let Message::Steer(steering) = message {
-                let _ = seen.send(steering.request.clone());
-                steering.reply(Ok(json!({})));
-            }
+        for steering in inbox {
+            let _ = seen.send(steering.request.clone());
+            steering.reply(Ok(json!({})));
         }
     });
     (server, path, requests)
@@ -49,7 +46,7 @@ fn every_request_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_heard() {
+fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_read() {
     let dir = folder();
     let (_server, path, requests) = served(dir.path());
     let rows: [(&[u8], &str); 10] = [
@@ -131,11 +128,11 @@ fn a_folder_that_others_may_enter_is_refused() {
 }
 
 #[test]
-fn a_driver_that_is_gone_is_said_to_have_ended() {
+fn a_driver_that_is_gone_is_reported_as_ended() {
     let dir = folder();
     let path = dir.path().join("control").join("x.sock");
     let (post, inbox) = channel();
-    let _server = serve(&path, post).expect("the socket opens");
+    let _server = serve(&path, move |steering| post.send(steering).is_ok()).expect("the socket opens");
     drop(inbox);
     let refused = client::send(&path, &Request::Stop);
     assert!(
@@ -158,7 +155,7 @@ fn a_path_fits_into_a_socket_address() {
 }
 
 #[test]
-fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
+fn only_this_user_may_steer_and_no_process_of_the_run() {
     let peer = |user, process| SocketPeer { user, process };
     let inside = |pid| pid == 42;
     for (who, refused) in [
@@ -180,10 +177,10 @@ fn a_reply_that_is_on_its_way_is_written_before_the_server_is_gone() {
     let path = dir.path().join("control").join("x.sock");
     for _ in 0..20 {
         let (post, inbox) = channel();
-        let server = serve(&path, post).expect("the socket opens");
+        let server = serve(&path, move |steering| post.send(steering).is_ok()).expect("the socket opens");
         let mut stream = UnixStream::connect(&path).expect("connects");
         stream.write_all(b"{\"request\":\"stop\"}\n").expect("sent");
-        let Ok(Message::Steer(steering)) = inbox.recv() else { panic!("a request comes") };
+        let Ok(steering) = inbox.recv() else { panic!("a request comes") };
         steering.reply(Ok(json!({})));
         drop(server);
         // The program could end here, and its threads with it.

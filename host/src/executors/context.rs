@@ -24,11 +24,11 @@ use crate::strategies::{self, Conversation};
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
-pub(super) struct Errand {
+pub(super) struct AgentInputs {
     pub(super) seq: Seq,
     pub(super) start: AgentStart,
     pub(super) brief: String,
-    /// What is said instead where its conversation goes on.
+    /// The prompt if a session is resumed.
     pub(super) correction: String,
     /// The commit the run began from, and the branch its work goes to.
     pub(super) base: String,
@@ -63,11 +63,16 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A diff longer than this is cut, and the reviewers are told (R17).
+/// A longer diff is cut, and the prompt says so (R17).
 const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
-pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
+pub(super) fn agent_inputs(
+    world: &World,
+    run: &Run,
+    seq: Seq,
+    start: &AgentStart,
+) -> Result<AgentInputs, Error> {
     if let Some(own) = strategies::conversation(world, run, start)? {
         return Ok(conversed(run, (seq, start), own));
     }
@@ -137,7 +142,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
             }
         }
     }
-    Ok(Errand {
+    Ok(AgentInputs {
         seq,
         start: start.clone(),
         brief,
@@ -159,9 +164,9 @@ fn conversed(
     run: &Run,
     (seq, start): (Seq, &AgentStart),
     (brief, conversation): (String, Box<dyn Conversation>),
-) -> Errand {
+) -> AgentInputs {
     let request = run.request.as_ref();
-    Errand {
+    AgentInputs {
         seq,
         start: start.clone(),
         correction: brief.clone(),
@@ -183,7 +188,7 @@ fn verifies(run: &Run) -> bool {
     run.review.as_ref().is_some_and(|opened| opened.verify)
 }
 
-/// Only for clients that take one, and where nobody has switched it off.
+/// Only for clients that take one, unless it is switched off.
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     let takes_one = match AgentBackend::parse(&start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, _)) => client.takes_schema,
@@ -205,14 +210,14 @@ fn length(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
-/// The rest of it lies in the checkout, which can be read piece by piece.
+/// The rest is in the checkout, which can be read piece by piece.
 fn cut_diff(seen: &mut AgentContext, over: u64) {
     for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
         *text = pollution::cut(text, over, "read the rest in your checkout");
     }
 }
 
-/// What the tier's models hold; cautious where nobody said.
+/// Context size of the tier's models; a cautious value if not configured.
 fn window(run: &Run, start: &AgentStart) -> u64 {
     const CAUTIOUS: u64 = 200_000;
     let price = run.policy().costs.prices.get(&start.model);
@@ -272,7 +277,7 @@ fn lay_out(
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
     let mut desk = ContextSources { task: run.task(), ..ContextSources::default() };
     if let Some(opened) = &run.review {
-        // What a change says of itself is all the plan there is.
+        // The change's own description is the only plan.
         if wants(Sight::Proposal) {
             desk.proposal = Some(artifact_text(world, &opened.about)?);
         }
@@ -308,15 +313,15 @@ fn lay_out(
     }
     if wants(Sight::Feedback) {
         match start.role {
-            Role::Creator => desk.creator_feedback = told(run, start, Destination::Creator),
-            Role::Maker => desk.maker_feedback = told(run, start, Destination::Maker),
+            Role::Creator => desk.creator_feedback = feedback_text(run, start, Destination::Creator),
+            Role::Maker => desk.maker_feedback = feedback_text(run, start, Destination::Maker),
             Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
         }
     }
     Ok(desk)
 }
 
-fn told(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
+fn feedback_text(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
     match too_long(run, start) {
         None => feedback::for_role(run, role),
         Some(_) => feedback::in_short(run, role),

@@ -68,7 +68,7 @@ pub fn change_of(
     })
 }
 
-/// The files the log has room for.
+/// The number of files that fit into the log.
 fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
     let mut room = FILES_BYTES_AT_MOST;
     changed

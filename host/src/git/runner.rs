@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::children;
 use crate::platform::Errno;
+use crate::platform::children;
 use crate::platform::files::is_executable;
 use crate::platform::poll::{self, PollFd, PollFlags};
 use crate::platform::process::{self, Pid, Signal, kill_process_group};

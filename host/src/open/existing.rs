@@ -22,7 +22,7 @@ impl Project {
         self.existing_with(id, file, &config::Flags::default())
     }
 
-    /// The same, with agents named anew. What is frozen in the log can't be changed.
+    /// The same, with other agents. What is frozen in the log can't be changed.
     pub(crate) fn existing_with(
         self,
         id: &str,
@@ -80,7 +80,7 @@ impl Project {
         Ok(self)
     }
 
-    /// D-08: a log freezes what the user allowed when the run began. One that a commit brings was allowed by nobody.
+    /// D-08: a log freezes what the user allowed when the run began. A log that comes with a commit was not allowed by the user.
     fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
         let Some(commit) = self.repo.resolve("HEAD")? else { return Ok(false) };
         let log = format!(".archeflow/events/{id}.jsonl");

@@ -2,12 +2,15 @@
 
 pub use rustix::process::{getpgrp, getsid};
 pub use rustix::stdio::{stdin, stdout};
-pub use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, isatty, tcflush, tcgetattr,
-    tcgetpgrp, tcgetwinsize, tcsetattr,
-};
+pub use rustix::termios::{isatty, tcgetpgrp};
 
+use std::io;
 use std::os::fd::AsFd;
+
+use rustix::termios::{
+    LocalModes, OptionalActions, OutputModes, QueueSelector, SpecialCodeIndex, tcflush, tcgetattr,
+    tcgetwinsize, tcsetattr,
+};
 
 use super::Errno;
 
@@ -16,9 +19,21 @@ pub fn columns(terminal: impl AsFd) -> Option<usize> {
     tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_col))
 }
 
-/// One read past every buffer, as the system answers it.
-pub fn read_keys(into: &mut [u8]) -> Result<usize, Errno> {
-    rustix::io::read(stdin(), into)
+/// What a terminal in raw mode shall do nevertheless: turn Ctrl-C and Ctrl-Z into signals and begin lines at the left.
+/// Reading from it never waits, so a key that came in part holds up nobody; the descriptor, which other processes
+/// share, stays as it is.
+pub fn keep_signals(terminal: impl AsFd) -> io::Result<()> {
+    let mut modes = tcgetattr(&terminal)?;
+    modes.local_modes |= LocalModes::ISIG;
+    modes.output_modes |= OutputModes::OPOST;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 0;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    Ok(tcsetattr(&terminal, OptionalActions::Now, &modes)?)
+}
+
+/// Forgets what was typed and not read.
+pub fn discard_input(terminal: impl AsFd) {
+    let _ = tcflush(terminal, QueueSelector::IFlush);
 }
 
 /// One write past every buffer and lock, so that it also works in the middle of a panic.

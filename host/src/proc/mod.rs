@@ -21,9 +21,10 @@ mod watch;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use crate::failpoint;
+use crate::platform::children;
 use crate::platform::process::Signal;
 use crate::platform::watcher;
-use crate::{children, failpoint};
 use clock::{Act, Clock};
 use leader::Leader;
 use pump::Pump;

@@ -86,7 +86,8 @@ pub fn open(place: &QueueFolder) -> Result<OpenedSprint, Error> {
         let id = if n == 1 { wish.clone() } else { format!("{wish}-{n}") };
         match Journal::create(&dir, &id) {
             Ok(journal) => return Ok(OpenedSprint { journal, sprint: Sprint::default() }),
-            Err(journal::Error::Exists { .. }) => {}
+            // Held: another process has found the file before it was locked here, and uses it.
+            Err(journal::Error::Exists { .. } | journal::Error::Held { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -309,7 +310,7 @@ impl SprintDriver {
                 (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
                     crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
-                // A question is answered by the face.
+                // A question is answered by the observer.
                 _ => return,
             };
             let _ = post.send(SprintMessage::Report(seq, report));

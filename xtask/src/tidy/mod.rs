@@ -1,4 +1,4 @@
-//! The rules of the house that no compiler checks. Each is a function from the tree to a list of complaints, so
+//! Conventions that no compiler checks. Each is a function from the tree to a list of complaints, so
 //! that its tests can hand it a tree that breaks it.
 //!
 //! Deliberately absent: anything clippy can say.
@@ -89,7 +89,7 @@ fn complaints(
 }
 
 impl Tree {
-    /// What git tracks or would track; ignored files are nobody's business.
+    /// What git tracks or would track; ignored files are skipped.
     fn read(root: &Path) -> std::io::Result<Tree> {
         let listing = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_house_is_tidy() {
+    fn the_repository_is_tidy() {
         let found = complaints(&CHECKS, &crate::root()).unwrap_or_default();
         assert!(found.is_empty(), "{found:#?}");
     }

@@ -14,7 +14,7 @@ use archeflow_host::drive::{DriveEnd, Driver};
 use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::commands::session::stopped;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -34,9 +34,9 @@ pub(crate) fn run(what: &LoopCommand) -> Result<CommandOutput, Failure> {
 }
 
 fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let known = pick(&house, args.id.as_deref())?;
-    let screen = screen::Screen::of(&house.places, &house.state, &known.id, &known.run);
+    let project = open_project(&args.place, None, false)?;
+    let known = pick(&project, args.id.as_deref())?;
+    let screen = screen::Screen::of(&project.places, &project.state, &known.id, &known.run);
     Ok(match args.place.json {
         true => CommandOutput::json(screen.json()),
         false => CommandOutput::text(screen.text()),
@@ -44,8 +44,8 @@ fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
 }
 
 /// The loop that is meant: the one that is named, else the one that is open, else the last.
-fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
-    let mut known = loops(&house.places);
+fn pick(project: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
+    let mut known = loops(&project.places);
     let at = match id {
         Some(id) => known.iter().position(|known| known.id == id),
         None => known.iter().rposition(|known| is_open(&known.run)).or(known.len().checked_sub(1)),
@@ -68,7 +68,7 @@ fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
     }
 }
 
-/// Drives a loop on until it ends or waits for somebody, and tells where it is then.
+/// Drives a loop until it ends or waits for a person, and prints its state.
 fn drive(
     driver: Driver,
     why: &str,
@@ -107,7 +107,7 @@ pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> Option<Comma
         DriveEnd::Signal(signal) => stopped(&run_id, *signal),
     };
     if matches!(ended, DriveEnd::Outcome(_)) {
-        screen.tell();
+        screen.print();
     }
     if !json {
         return Some(CommandOutput::done().with_code(code));

@@ -58,7 +58,7 @@ impl Board {
         changed
     }
 
-    /// The screen was somebody else's meanwhile.
+    /// Another view used the screen meanwhile.
     pub(crate) fn again(&mut self) {
         self.heading = None;
     }

@@ -5,18 +5,25 @@
 //! [`leave`] can be called from anywhere and any number of times.
 
 use std::io;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
 use archeflow_host::platform::Errno;
 use archeflow_host::platform::poll::{self, PollFd, PollFlags};
 use archeflow_host::platform::process::{Signal, getpid, kill_process};
 use archeflow_host::platform::terminal::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, getpgrp, getsid, isatty,
-    read_keys, stdin, stdout, tcflush, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, write_raw,
+    discard_input, getpgrp, getsid, isatty, keep_signals, stdin, stdout, tcgetpgrp, write_raw,
 };
 use archeflow_host::proc::signals::Pauses;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::queue;
+use crossterm::style::{self, Attribute, Print, SetAttribute, SetForegroundColor};
+use crossterm::terminal::{
+    self as crossterm_terminal, Clear, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
+};
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
@@ -25,22 +32,21 @@ use ratatui_core::terminal::{Frame, Terminal};
 
 use super::View;
 use super::draw::draw;
-use super::keys::{Key, Keys};
+use super::keys::{Key, keys_of};
 
-/// Another screen, no cursor, pastes marked as such.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l\x1b[0m\x1b[2J";
-const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l";
 /// No screen is larger, whatever the terminal says.
 const LARGEST: Size = Size { width: 500, height: 250 };
 /// A terminal that takes nothing for so long is not looked at.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long crossterm may look for a key that is already there. It does not look at all when given no time.
+const MOMENT: Duration = Duration::from_millis(1);
+/// Events read before the view is drawn and signals are looked at again.
+const EVENTS_AT_ONCE: usize = 256;
 
-/// The modes from before, while they are changed.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static ENTERED: AtomicBool = AtomicBool::new(false);
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// There is a terminal to draw on and to hear keys from.
+/// There is a terminal to draw on and to read keys from.
 pub(crate) fn is_there() -> bool {
     let smart = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     smart && isatty(stdin()) && isatty(stdout())
@@ -48,7 +54,8 @@ pub(crate) fn is_there() -> bool {
 
 pub(crate) struct Screen {
     terminal: Terminal<Tty>,
-    keys: Keys,
+    /// More events were there than were read at once, so some may wait inside crossterm.
+    unread: bool,
     pauses: &'static Pauses,
 }
 
@@ -58,7 +65,7 @@ impl Screen {
         put_back_on_panic();
         enter()?;
         let terminal = Terminal::new(Tty::default()).inspect_err(|_| leave())?;
-        Ok(Screen { terminal, keys: Keys::default(), pauses })
+        Ok(Screen { terminal, unread: false, pauses })
     }
 
     pub(crate) fn draw(&mut self, view: &View) -> io::Result<()> {
@@ -72,26 +79,23 @@ impl Screen {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// The keys that come within this time. An error says that nobody is there any more.
+    /// The keys that come within this time. An error means that the terminal is gone.
     pub(crate) fn keys(&mut self, wait: Duration) -> io::Result<Vec<Key>> {
-        let input = stdin();
-        let mut fds = [PollFd::new(&input, PollFlags::IN)];
-        match poll::wait(&mut fds, Some(wait)) {
-            Ok(0) => return Ok(self.keys.idle().into_iter().collect()),
-            Err(Errno::INTR) => return Ok(Vec::new()),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
+        if !self.unread && !has_input(wait)? {
+            return Ok(Vec::new());
         }
-        let mut bytes = [0; 1024];
-        match read_keys(&mut bytes) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(n) => Ok(self.keys.feed(bytes.get(..n).unwrap_or_default())),
-            Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
-            Err(error) => Err(error.into()),
+        let mut keys = Vec::new();
+        for _ in 0..EVENTS_AT_ONCE {
+            self.unread = event::poll(MOMENT)?;
+            if !self.unread {
+                break;
+            }
+            keys.extend(keys_of(event::read()?));
         }
+        Ok(keys)
     }
 
-    /// Pauses where the terminal asks for it, and draws everything anew after a pause. Says whether there was one.
+    /// Pauses where the terminal asks for it, and draws everything again after a pause. Returns whether there was one.
     pub(crate) fn pause(&mut self) -> io::Result<bool> {
         if self.pauses.asked.swap(false, Ordering::SeqCst) && can_be_resumed() {
             leave();
@@ -145,35 +149,56 @@ pub(crate) fn size() -> (u16, u16) {
 }
 
 fn enter() -> io::Result<()> {
-    let mut before = BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let usual = match before.take() {
-        Some(usual) => usual,
-        None => tcgetattr(stdin())?,
-    };
-    let mut modes = usual.clone();
-    modes.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
-    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
-    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-    *before = Some(usual);
-    tcsetattr(stdin(), OptionalActions::Now, &modes)?;
-    // What was typed before the view was there is not meant for it.
-    let _ = tcflush(stdin(), QueueSelector::IFlush);
+    // After a stop that nobody could prepare for, crossterm believes that its modes are still there.
+    disable_raw_mode()?;
+    enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
-    write_all(ENTER)
+    keep_signals(stdin())?;
+    // Keys typed before the view was there are not meant for it.
+    discard_input(stdin());
+    let mut bytes = Vec::new();
+    queue!(
+        bytes,
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        Hide,
+        SetAttribute(Attribute::Reset),
+        Clear(crossterm_terminal::ClearType::All)
+    )?;
+    write_all(&bytes)
 }
 
-/// Puts the terminal back as it was. Never fails: there is nobody left to tell.
+/// Restores the terminal. Never fails: there is no place left to report to.
 pub(crate) fn leave() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
-    let _ = write_all(LEAVE);
+    let mut bytes = Vec::new();
+    let reset = SetAttribute(Attribute::Reset);
+    let _ = queue!(bytes, reset, DisableBracketedPaste, Show, LeaveAlternateScreen);
+    let _ = write_all(&bytes);
     // Changing modes from the background would stop the process for good.
-    let before = BEFORE.try_lock().ok().and_then(|mut before| before.take());
-    if let Some(usual) = before.filter(|_| in_front()) {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &usual);
-        let _ = tcflush(stdin(), QueueSelector::IFlush);
+    if in_front() {
+        let _ = disable_raw_mode();
+        discard_input(stdin());
     }
+}
+
+/// Whether the terminal has something to read within this time. crossterm would try again and again to read from a
+/// terminal that was closed, so this is found out before it is asked.
+fn has_input(wait: Duration) -> io::Result<bool> {
+    let input = stdin();
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    match poll::wait(&mut fds, Some(wait)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(false),
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    if fds.iter().any(|fd| fd.revents().intersects(closed)) {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(true)
 }
 
 fn put_back_on_panic() {
@@ -198,9 +223,9 @@ fn in_front() -> bool {
 }
 
 fn measured() -> Size {
-    let size = tcgetwinsize(stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let size = crossterm_terminal::window_size().ok().filter(|size| size.columns > 0 && size.rows > 0);
     size.map_or(Size::new(80, 24), |size| {
-        Size::new(size.ws_col.min(LARGEST.width), size.ws_row.min(LARGEST.height))
+        Size::new(size.columns.min(LARGEST.width), size.rows.min(LARGEST.height))
     })
 }
 
@@ -231,9 +256,9 @@ pub(super) struct Tty {
 }
 
 impl Tty {
-    fn go(&mut self, to: Position) {
-        self.out.extend_from_slice(format!("\x1b[{};{}H", to.y + 1, to.x + 1).as_bytes());
+    fn go(&mut self, to: Position) -> io::Result<()> {
         self.cursor = to;
+        queue!(self.out, MoveTo(to.x, to.y))
     }
 }
 
@@ -248,32 +273,29 @@ impl Backend for Tty {
         let mut style = None;
         for (x, y, cell) in content {
             if at != Some(Position { x, y }) {
-                self.go(Position { x, y });
+                self.go(Position { x, y })?;
             }
             let looks = (cell.fg, cell.modifier);
             if style != Some(looks) {
-                self.out.extend_from_slice(looks_like(looks).as_bytes());
+                put_on(&mut self.out, looks)?;
                 style = Some(looks);
             }
-            // The last word on what reaches a terminal, whoever filled the cell.
+            // The last filter before the terminal, whatever filled the cell.
             let symbol = cell.symbol();
             let harmless = !symbol.chars().any(char::is_control);
-            self.out.extend_from_slice(if harmless { symbol.as_bytes() } else { b"?" });
-            // Terminals disagree on how wide some characters are; after those the place is said anew.
+            queue!(self.out, Print(if harmless { symbol } else { "?" }))?;
+            // Terminals disagree on how wide some characters are; after those the position is set again.
             at = is_one_wide(symbol).then_some(Position { x: x + 1, y });
         }
-        self.out.extend_from_slice(b"\x1b[0m");
-        Ok(())
+        queue!(self.out, SetAttribute(Attribute::Reset))
     }
 
     fn hide_cursor(&mut self) -> io::Result<()> {
-        self.out.extend_from_slice(b"\x1b[?25l");
-        Ok(())
+        queue!(self.out, Hide)
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
-        self.out.extend_from_slice(b"\x1b[?25h");
-        Ok(())
+        queue!(self.out, Show)
     }
 
     /// As it was last put; the terminal is not asked.
@@ -282,8 +304,7 @@ impl Backend for Tty {
     }
 
     fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
-        self.go(position.into());
-        Ok(())
+        self.go(position.into())
     }
 
     fn clear(&mut self) -> io::Result<()> {
@@ -291,15 +312,14 @@ impl Backend for Tty {
     }
 
     fn clear_region(&mut self, part: ClearType) -> io::Result<()> {
-        let code = match part {
-            ClearType::All => "2J",
-            ClearType::AfterCursor => "J",
-            ClearType::BeforeCursor => "1J",
-            ClearType::CurrentLine => "2K",
-            ClearType::UntilNewLine => "K",
+        let part = match part {
+            ClearType::All => crossterm_terminal::ClearType::All,
+            ClearType::AfterCursor => crossterm_terminal::ClearType::FromCursorDown,
+            ClearType::BeforeCursor => crossterm_terminal::ClearType::FromCursorUp,
+            ClearType::CurrentLine => crossterm_terminal::ClearType::CurrentLine,
+            ClearType::UntilNewLine => crossterm_terminal::ClearType::UntilNewLine,
         };
-        self.out.extend_from_slice(format!("\x1b[0m\x1b[{code}").as_bytes());
-        Ok(())
+        queue!(self.out, SetAttribute(Attribute::Reset), Clear(part))
     }
 
     fn size(&self) -> io::Result<Size> {
@@ -324,27 +344,33 @@ fn is_one_wide(symbol: &str) -> bool {
     chars.next().is_none() && matches!(first, ' '..='~' | '\u{a1}'..='\u{24f}' | '\u{2500}'..='\u{259f}')
 }
 
-pub(super) fn looks_like((fg, modifier): (Color, Modifier)) -> String {
-    let mut codes = vec![0];
-    for (flag, code) in [(Modifier::BOLD, 1), (Modifier::DIM, 2), (Modifier::REVERSED, 7)] {
-        if modifier.contains(flag) {
-            codes.push(code);
-        }
+/// The colour comes before the attributes: where `NO_COLOR` is set, crossterm resets everything in its place.
+fn put_on(out: &mut Vec<u8>, (fg, modifier): (Color, Modifier)) -> io::Result<()> {
+    queue!(out, SetAttribute(Attribute::Reset))?;
+    if let Some(colour) = colour(fg) {
+        queue!(out, SetForegroundColor(colour))?;
     }
-    codes.extend(colour(fg));
-    let codes: Vec<String> = codes.iter().map(u8::to_string).collect();
-    format!("\x1b[{}m", codes.join(";"))
+    let attributes = [
+        (Modifier::BOLD, Attribute::Bold),
+        (Modifier::DIM, Attribute::Dim),
+        (Modifier::REVERSED, Attribute::Reverse),
+    ];
+    for (_, attribute) in attributes.iter().filter(|(flag, _)| modifier.contains(*flag)) {
+        queue!(out, SetAttribute(*attribute))?;
+    }
+    Ok(())
 }
 
+/// crossterm calls the six colours that every terminal has the dark ones.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the view uses the six colours every terminal has")]
-fn colour(colour: Color) -> Option<u8> {
+fn colour(colour: Color) -> Option<style::Color> {
     match colour {
-        Color::Red => Some(31),
-        Color::Green => Some(32),
-        Color::Yellow => Some(33),
-        Color::Blue => Some(34),
-        Color::Magenta => Some(35),
-        Color::Cyan => Some(36),
+        Color::Red => Some(style::Color::DarkRed),
+        Color::Green => Some(style::Color::DarkGreen),
+        Color::Yellow => Some(style::Color::DarkYellow),
+        Color::Blue => Some(style::Color::DarkBlue),
+        Color::Magenta => Some(style::Color::DarkMagenta),
+        Color::Cyan => Some(style::Color::DarkCyan),
         _ => None,
     }
 }

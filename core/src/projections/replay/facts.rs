@@ -1,7 +1,7 @@
-//! Orders of a recorded run and what came of them: when a recorded fact answers an order that another policy gives.
+//! Orders of a recorded run and their results: when a recorded result is valid for an order that another policy gives.
 //!
-//! Two orders are the same when whoever performs them could not tell them apart: the same archetype for the same purpose
-//! in the same cycle, told the same things. What an agent was told is not in the log, but everything it was made from is,
+//! Two orders are the same if an executor could not tell them apart: the same archetype for the same purpose
+//! in the same cycle, with the same prompt. The prompt is not in the log, but everything it was made from is,
 //! by digest or in words; so it is compared without a file being opened.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::run::{Answered, Clarification, Run};
 pub(super) struct Recorded {
     pub(super) seq: Seq,
     pub(super) asked: Asked,
-    /// Where in the log its answer stands.
+    /// Position of its answer in the log.
     pub(super) answer: Option<usize>,
     /// An order of the other course is answered by what answered this one.
     pub(super) taken: bool,
@@ -53,7 +53,7 @@ impl Asked {
         Asked { order: order.clone(), told: start.map(|start| Box::new(BriefInputs::of(run, start))) }
     }
 
-    /// Whether whoever performs the two could not tell them apart.
+    /// Whether an executor could not tell the two apart.
     pub(super) fn is_same(&self, other: &Asked) -> bool {
         self.differs_in(other).is_none()
     }
@@ -105,15 +105,15 @@ impl Asked {
 /// Time limits are no part of this: they matter only to an attempt that would have run into them.
 fn agents_differ(one: &AgentStart, two: &AgentStart) -> Option<&'static str> {
     let checks = [
-        ((&one.archetype, one.role) == (&two.archetype, two.role), "somebody else would have been sent"),
+        ((&one.archetype, one.role) == (&two.archetype, two.role), "another agent would have been started"),
         (one.cycle == two.cycle, "it would have been sent in another cycle"),
         (one.purpose == two.purpose, "it would have been sent for another purpose"),
-        (one.agent == two.agent, "another program would have played it"),
+        (one.agent == two.agent, "another program would have been used"),
         (one.model == two.model, "it would have had another tier"),
         (one.at == two.at, "it would have looked at another commit"),
-        (one.note == two.note, "it would have been told something else"),
+        (one.note == two.note, "its instructions would have differed"),
         (one.earlier == two.earlier, "it would have been shown another earlier answer"),
-        (one.resumes == two.resumes, "it would have gone on with another conversation"),
+        (one.resumes == two.resumes, "it would have resumed another session"),
         (one.wait_ms == two.wait_ms, "it would have been asked again after another wait"),
     ];
     checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
@@ -169,12 +169,12 @@ impl BriefInputs {
             (self.proposal == other.proposal, "it would have seen another proposal"),
             (self.summary == other.summary, "it would have seen another summary of the work"),
             (self.feedback == other.feedback, feedback),
-            (self.clarifications == other.clarifications, "people would have told it something else"),
+            (self.clarifications == other.clarifications, "people would have answered differently"),
             (
                 self.reflects_first == other.reflects_first,
                 "it would have been asked to reflect first, or not",
             ),
-            (self.useless_lessons == other.useless_lessons, "it would have been told other lessons"),
+            (self.useless_lessons == other.useless_lessons, "it would have been given other lessons"),
             (self.shortened == other.shortened, "its brief would have been shortened, or not"),
             (self.prompt_percent == other.prompt_percent, "its brief might have been shortened"),
             (self.window == other.window, "its brief might have been shortened"),
@@ -183,7 +183,7 @@ impl BriefInputs {
     }
 }
 
-/// The orders of a log, each with where its answer stands.
+/// The orders of a log, each with the position of its answer.
 pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
     let mut orders: Vec<Recorded> = Vec::new();
     let mut run = Run::default();

@@ -108,7 +108,7 @@ pub struct Step {
     pub attempts: Vec<Attempt>,
     /// How it stands after the last attempt.
     pub result: Ended,
-    /// Findings of its last answer, by severity as the reviewer said it: critical, warning, info.
+    /// Findings of its last answer, by severity as the reviewer reported it: critical, warning, info.
     pub found: [u32; 3],
 }
 
@@ -125,12 +125,12 @@ pub struct Attempt {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// Sent and not heard of yet.
+    /// Started, and not finished yet.
     Out,
     Done,
     Verdict(Verdict),
     Failed(String),
-    /// Spared, with the reason.
+    /// Skipped, with the reason.
     Skipped(String),
 }
 
@@ -179,7 +179,7 @@ pub struct Cost {
     pub cost: Money,
     /// Attempts that did not say what they cost.
     pub unknown: u32,
-    /// Attempts that said how many tokens they took, and those tokens.
+    /// Attempts that reported their tokens, and those tokens.
     pub counted: u32,
     pub tokens: Tokens,
     pub worked_ms: u64,
@@ -212,7 +212,7 @@ pub struct Correction {
 pub struct Question {
     pub seq: Seq,
     pub text: String,
-    /// `None` while it waits, or when nobody was there.
+    /// `None` while it waits, or if nobody answered.
     pub answer: Option<String>,
 }
 
@@ -255,7 +255,7 @@ impl Story {
         self.overview.last.saturating_sub(self.overview.began)
     }
 
-    /// The commits between which the change lies: what landed, or else what the Maker last made.
+    /// The two commits of the change: what landed, or else what the Maker last made.
     pub fn span(&self) -> Option<(Oid, Oid)> {
         let overview = &self.overview;
         let landed = overview.landed.as_ref().map(|landed| (landed.old.clone(), landed.commit.clone()));
@@ -396,7 +396,7 @@ impl Teller {
         });
     }
 
-    /// Writes the end of an attempt where its beginning stands.
+    /// Completes the entry of an attempt with its end.
     fn ended(&mut self, start: Seq, took_ms: u64, tell: impl FnOnce(&mut Step, &mut Attempt)) {
         let Some(sent) = self.starts.remove(&start) else { return };
         *self.worked.entry((sent.archetype.clone(), sent.model)).or_default() += took_ms;

@@ -1,4 +1,4 @@
-//! AF-145: a lesson that is told and not learned. A finding is what a lesson warned of if half of the shorter one's
+//! AF-145: a lesson that was given and not learned. A finding is what a lesson warned of if half of the shorter one's
 //! words are the other's too, the rule by which memory itself matches. Advice does not count as coming back.
 
 use std::collections::BTreeSet;
@@ -35,7 +35,10 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>, percent: u32) -> Ve
         trigger: "cargo_cult".to_owned(),
         measured: u64::from(measured),
         threshold: u64::from(limit),
-        detail: format!("{}: told in this run and found again at {}", lesson.id, finding.location),
+        detail: format!(
+            "{}: given as a lesson in this run and found again at {}",
+            lesson.id, finding.location
+        ),
     };
     returned.iter().map(told).collect()
 }

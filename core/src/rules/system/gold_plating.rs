@@ -1,4 +1,4 @@
-//! AF-143: polishing while the house burns. What the Maker calls fixed and no reviewer held against the change
+//! AF-143: polishing while something CRITICAL is open. What the Maker calls fixed and no reviewer held against the change
 //! counts, as long as a CRITICAL that was routed to the Maker is not among what it fixed. Who fixed all of them
 //! may polish.
 
@@ -40,7 +40,7 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>) -> Option<Sighting>
     let polished = number(fixed.iter().filter(unasked).count());
     (polished >= limit.max(1)).then(|| {
         let detail = format!(
-            "The Maker fixed {} nobody had to fix, while the CRITICAL {} is open",
+            "The Maker fixed {} that needed no fix, while the CRITICAL {} is open",
             counted(polished, "thing"),
             burning.id
         );

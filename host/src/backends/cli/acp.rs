@@ -5,8 +5,10 @@
 //! else.
 
 use super::{Client, CommandInputs, Rest, Start, own};
-use crate::acp::WORKING;
 use crate::backends::Invocation;
+
+/// Tools a Maker can't do without; being refused one of them is reported by the tool's kind alone.
+const NEEDED_TOOLS: [&str; 4] = ["edit", "execute", "delete", "move"];
 
 /// The hidden command by which this program is the bridge.
 const COMMAND: &str = "__acp";
@@ -21,7 +23,7 @@ pub(super) const CLIENT: Client = Client {
     tried: [0, 0, 0],
     sign_in: "log in with the agent itself, or name the variable its key is in under `agents.env`",
     own: &[],
-    needs: &WORKING,
+    needs: &NEEDED_TOOLS,
     counts_on: false,
     takes_schema: false,
     command,
@@ -38,5 +40,5 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     }
     args.extend(["--".into(), inputs.model.into()]);
     let invocation = Invocation { program: inputs.me.into(), args };
-    Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
+    Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::platform::{process, watcher};
+use super::{process, watcher};
 
 static OURS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
