@@ -15,6 +15,8 @@ pub mod review;
 
 pub mod sprint;
 
+mod strategies;
+
 pub mod agent_loop;
 
 pub mod executors;

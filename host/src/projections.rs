@@ -11,9 +11,9 @@ use archeflow_core::event::{
 };
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Reason, RunStatus};
+use archeflow_core::projections::view;
 use archeflow_core::run::Run;
 use archeflow_core::text::{one_line, safe};
-use archeflow_core::view;
 use serde_json::json;
 
 use crate::store::{files, index};

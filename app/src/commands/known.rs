@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use archeflow_core::event::{MergeRequested, QuestionAnswered, Report, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
-use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
 use archeflow_host::open::Project;
 use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
+use crate::commands::agent_loop::{self, FileAnswer};
 use crate::commands::session::drive;
-use crate::commands::{agent_loop, open_project, steer};
+use crate::commands::{open_project, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -30,17 +30,15 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
-        // What a person wrote into the cycle file of a loop is an answer.
-        Some(_) if hear::question(&driver.run).is_some() => match hear::from_file(&driver.world, &driver.run)
-        {
-            Ok(Some(heard)) => vec![heard.into()],
-            Ok(None) => return Err(ended(&args.id, &driver, driver.run.outcome.as_ref())),
-            Err(error) => return Err(agent_loop::about_file(error)),
+        Some(outcome) => match agent_loop::answer_in_file(&driver)? {
+            FileAnswer::Written(report) => vec![report],
+            FileAnswer::NotAsked if can_be_tried_again(&outcome) => {
+                vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
+            }
+            FileAnswer::Missing | FileAnswer::NotAsked => {
+                return Err(ended(&args.id, &driver, Some(&outcome)));
+            }
         },
-        Some(outcome) if can_be_tried_again(&outcome) => {
-            vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
-        }
-        Some(outcome) => return Err(ended(&args.id, &driver, Some(&outcome))),
     };
     go_on(driver, "resume", &args.session, after)
 }
@@ -77,7 +75,7 @@ fn can_be_tried_again(outcome: &Outcome) -> bool {
 
 fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
     let Some(outcome) = outcome else { return Failure::usage(format!("{id} has not ended"), "") };
-    let steps = archeflow_core::view::next_steps(id, &driver.run, outcome);
+    let steps = archeflow_core::projections::view::next_steps(id, &driver.run, outcome);
     let hint: Vec<String> =
         steps.into_iter().map(|(command, meaning)| format!("{command} ({meaning})")).collect();
     let message = format!("the run has ended ({}): {}", outcome.status.name(), outcome.detail);

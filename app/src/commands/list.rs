@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::model::Outcome;
 use archeflow_core::projections::inbox::{self, InboxItem, InboxRun};
+use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::run::Run;
-use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
 use archeflow_host::open::{self, Project};
 use archeflow_host::store::{index, journal::Journal, places::Places};

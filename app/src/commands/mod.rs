@@ -1,7 +1,7 @@
 //! One file per command. A command returns its result and prints nothing on standard output; `main` does that.
 
 mod acp;
-mod agent_loop;
+pub(crate) mod agent_loop;
 mod config;
 mod dag;
 mod demo;

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
         return Ok(output.with_code(wish.verdict(&reviewed)));
     }
     tell!("{}", safe_line(&format!("the review did not come to its end: {}", outcome.detail)));
-    for (command, what) in archeflow_core::view::next_steps(&run_id, &run, &outcome) {
+    for (command, what) in archeflow_core::projections::view::next_steps(&run_id, &run, &outcome) {
         tell!("  {} ({what})", safe_line(&command));
     }
     Ok(output.with_code(outcome.exit_code()))

@@ -41,8 +41,8 @@ pub(crate) fn drive(
 ) -> Result<CommandOutput, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
-    if driver.run.agent_loop.is_some() {
-        return Ok(agent_loop::end(&driver, &ended, session.place.json));
+    if let Some(output) = agent_loop::end(&driver, &ended, session.place.json) {
+        return Ok(output);
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -3,7 +3,7 @@
 use archeflow_core::event::{Entry, Verb};
 use archeflow_core::projections::replay::decision::{self, ExplainedDecision};
 use archeflow_core::projections::replay::{rulebook, timeline};
-use archeflow_core::view;
+use archeflow_core::projections::view;
 use archeflow_host::clock;
 
 use crate::commands::replay::two_places;

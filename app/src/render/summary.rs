@@ -1,9 +1,9 @@
 //! The end of a run: for people on standard error, for machines on standard output.
 
 use archeflow_core::model::{Outcome, RunStatus};
+use archeflow_core::projections::view;
 use archeflow_core::rules::players;
 use archeflow_core::run::Run;
-use archeflow_core::view;
 use archeflow_host::clock;
 use serde_json::json;
 

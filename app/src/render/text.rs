@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use archeflow_core::model::Phase;
+use archeflow_core::projections::view::Tone;
 pub(crate) use archeflow_core::text::{cut, pad, pad_after, safe, safe_line};
-use archeflow_core::view::Tone;
 use archeflow_host::platform::terminal::columns;
 use crossterm::style::{Attribute, Color, ContentStyle, Stylize};
 

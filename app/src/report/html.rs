@@ -4,8 +4,8 @@
 
 use archeflow_core::model::Severity;
 use archeflow_core::projections::story::{Cost, Life, State, Story, StoryDecision};
+use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::{revealed, short_line, short_text};
-use archeflow_core::view::{self, Tone, capital};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::diff::{FileDiff, Kind};

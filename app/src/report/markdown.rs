@@ -5,7 +5,7 @@ use std::fmt::Write;
 use archeflow_core::feedback;
 use archeflow_core::model::Phase;
 use archeflow_core::projections::story::{CycleStory, State, Story};
-use archeflow_core::view::{self, capital};
+use archeflow_core::projections::view::{self, capital};
 
 use super::{Report, graph, most, words};
 use crate::render::text::safe;

@@ -5,8 +5,8 @@ use archeflow_core::event::Trend;
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::short_line;
-use archeflow_core::view::{self, Tone, capital};
 use maud::{Markup, html};
 
 use super::markdown::split;

@@ -1,10 +1,10 @@
 //! The words that Markdown, HTML and the one-line summary share.
 
 use archeflow_core::event::NextAction;
+use archeflow_core::model::Verdict;
 pub(super) use archeflow_core::model::counted as count;
-use archeflow_core::model::{Strategy, Verdict};
 use archeflow_core::projections::story::{CycleEnd, Ended, Step, Story};
-use archeflow_core::view::{self, Tone, capital};
+use archeflow_core::projections::view::{self, Tone, capital};
 
 use super::most;
 use crate::render::text::{cut, safe_line};
@@ -53,12 +53,7 @@ pub(super) struct Fact {
 pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
     let overview = &story.overview;
     let fact = |name, value: String, more: String| Fact { name, value, more };
-    let strategy = match overview.strategy {
-        Strategy::Pdca => overview.workflow.to_owned(),
-        Strategy::Pipeline => "pipeline".to_owned(),
-        Strategy::Review => "review".to_owned(),
-        Strategy::Loop => "loop".to_owned(),
-    };
+    let strategy = view::label(overview.strategy, overview.workflow).to_owned();
     let limit = overview.limit.map(|limit| format!("of {} allowed", limit.shown())).unwrap_or_default();
     let cost = if overview.spent.0 == 0 && overview.unknown_costs > 0 {
         fact("Cost", "not known".to_owned(), "no agent reported its cost".to_owned())

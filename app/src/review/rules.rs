@@ -83,6 +83,7 @@ fn sign(found: &Listed) -> Option<Sign> {
 /// `ProgramCredential`.
 fn name(words: &[&str]) -> String {
     let parts = words.iter().flat_map(|word| word.split(['-', '_'])).filter(|part| !part.is_empty());
-    let name: String = std::iter::once("Archeflow").chain(parts).map(archeflow_core::view::capital).collect();
+    let name: String =
+        std::iter::once("Archeflow").chain(parts).map(archeflow_core::projections::view::capital).collect();
     name
 }

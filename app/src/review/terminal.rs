@@ -1,8 +1,8 @@
 //! For people at a terminal: what counts like a compiler's diagnostics, what doesn't in a line each, and the sum.
 
 use archeflow_core::model::Severity;
+use archeflow_core::projections::view::Tone;
 use archeflow_core::strategies::review::{Frame, Listed, Since};
-use archeflow_core::view::Tone;
 
 use super::words::{self, Aside};
 use super::{Look, Sheet, frame, most};

@@ -10,10 +10,10 @@ use crate::event::{
     PolicyCheckpoint, ReviewVerdict, Topic, Tracked, WiggumBreak,
 };
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
+use crate::projections::view::{capital, follows, seconds};
 use crate::rules::convergence;
 use crate::run::Run;
 use crate::text::{one_line, shell_word, table_cell};
-use crate::view::{capital, follows, seconds};
 
 /// More findings than this are counted, not listed.
 const FINDINGS_AT_MOST: usize = 8;

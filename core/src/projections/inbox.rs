@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use crate::model::{LoopState, Outcome, Reason, RunStatus};
+use crate::model::{Outcome, Reason, RunStatus};
+use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::shell_word;
-use crate::view::{self, Tone};
 
 /// A run as a look at its repository finds it.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ impl InboxItem {
     /// Nothing, if there is nothing to do or watch: the run is merged, discarded, or a closed loop.
     pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
         let InboxRun { run_id, repository, here, interrupted, run } = found;
-        if run.agent_loop.is_some() && !is_open_loop(run) {
+        if run.rules().is_closed(run) {
             return None;
         }
         let mut next = next(run_id, run, interrupted)?;
@@ -91,22 +91,6 @@ fn detail(run: &Run) -> String {
             let paused = if run.paused.is_some() { "paused: " } else { "" };
             format!("{paused}{phase}, cycle {} of {}{agents}", run.number().max(1), run.max_cycles)
         }
-    }
-}
-
-/// Whether a loop still needs a person.
-pub fn is_open_loop(run: &Run) -> bool {
-    match run.loop_state() {
-        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
-        LoopState::Idle => run.outcome.is_none(),
-        LoopState::Align
-        | LoopState::Waiting
-        | LoopState::Gate
-        | LoopState::Execute
-        | LoopState::Evaluate
-        | LoopState::Approval
-        | LoopState::Landing
-        | LoopState::Paused => true,
     }
 }
 

@@ -10,9 +10,9 @@ use crate::event::{
     FindingLine, ReviewLine, ReviewVerdict, Tokens, Topic,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
+use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::short_line;
-use crate::view::{self, Tone};
 
 /// No text of others is kept longer than this; one row has no space for more.
 const LONGEST: usize = 600;

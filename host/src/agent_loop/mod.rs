@@ -3,9 +3,11 @@
 
 pub mod archive;
 pub mod battery;
+pub(crate) mod conversation;
 pub mod cycle;
 pub mod diet;
 pub mod figures;
 pub mod hear;
 pub mod leave;
 pub mod open;
+pub(crate) mod orders;

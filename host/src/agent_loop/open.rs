@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Base, Chosen, LoopOpened, RunStart};
 use archeflow_core::model::{Approval, Speaker, Strategy, Token, Workflow, loop_team};
-pub use archeflow_core::projections::inbox::is_open_loop as is_open;
-use archeflow_core::run::{LOOP, Run};
+use archeflow_core::run::Run;
 use archeflow_core::strategies::agent_loop::cyclefile;
 use archeflow_core::strategies::agent_loop::rules::goal;
 use archeflow_core::strategies::agent_loop::signal;
+pub use archeflow_core::strategies::agent_loop::view::is_open;
 
 use super::cycle::{self, CycleFile, CycleFileState, PATH};
 use super::{archive, diet};
@@ -102,7 +102,7 @@ impl Project {
         let wanted = RunRequest { task: goal.text.clone(), ..requested.wanted.clone() };
         let mut team = prepared.select_team(&wanted, (&self.repo, &target.oid))?;
         let participants = loop_team();
-        team.seats.insert(LOOP.to_owned(), participants.clone());
+        team.seats.insert(Strategy::Loop.name().to_owned(), participants.clone());
         let documents = diet::names(&self.repo, &target.oid)?;
         let archived = if requested.clear { put_away(&file)? } else { None };
         let words = format!("loop {}", wanted.task);

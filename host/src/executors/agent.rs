@@ -12,17 +12,15 @@ use archeflow_core::accept;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
-use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
+use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
-use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::client::{self, Seat, Spoken};
-use super::context::{AgentInputs, LoopSeat};
+use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
-use crate::agent_loop::{battery::added_text, diet};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
@@ -30,13 +28,11 @@ use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::store::files;
+use crate::strategies::MeasureFault;
 use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
-
-/// What of a step's added lines is looked through for forbidden commands.
-const ADDED_AT_MOST: usize = 4_000_000;
 
 /// The files with an attempt's answer and with what a client printed around it.
 pub(crate) const ANSWER: &str = "answer.md";
@@ -82,6 +78,8 @@ enum Fault {
     Trouble(ExecutorFault),
     #[error("'{0}' is not an object name")]
     Oid(String),
+    #[error(transparent)]
+    Measure(#[from] MeasureFault),
 }
 
 impl Attempt<'_> {
@@ -271,8 +269,9 @@ impl Attempt<'_> {
             Role::Maker => self.collect(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
-        if let Some(seat) = &self.inputs.seat {
-            let answer = self.loop_answer(seat, &said, change.as_ref())?;
+        if let Some(conversation) = &self.inputs.conversation {
+            let commit = change.as_ref().map_or(&start.at, |change| &change.commit);
+            let answer = conversation.measure(self.world, &said, commit)?;
             return self.complete(done, silent_after_answer, &said, answer, change);
         }
         citations::resolve(&self.world.repo, &start.at, &mut answer)?;
@@ -290,32 +289,10 @@ impl Attempt<'_> {
 
     fn answer(&self, said: &[u8]) -> Answer {
         let start = &self.inputs.start;
-        match &self.inputs.seat {
-            Some(seat) => signal::answer(seat.speaker, said, None, &seat.policy),
+        match &self.inputs.conversation {
+            Some(conversation) => conversation.read(said),
             None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories),
         }
-    }
-
-    /// The answer of a loop's role, with what its step really did (PJ-30, PJ-34).
-    fn loop_answer(&self, seat: &LoopSeat, said: &[u8], change: Option<&Change>) -> Result<Answer, Fault> {
-        if seat.speaker != Speaker::Actor {
-            return Ok(self.answer(said));
-        }
-        let (base, commit) =
-            (oid(&seat.step_base)?, oid(change.map_or(&self.inputs.start.at, |change| &change.commit))?);
-        let repo = &self.world.repo;
-        let step = looking::change_of(repo, &base, &commit, "", self.inputs.binary_bytes)?;
-        let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
-        let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
-        Ok(signal::answer(seat.speaker, said, Some(step), &seat.policy))
-    }
-
-    /// PJ-33: a plan may refer to missing files; the Actor should know.
-    fn dangling(&self, said: &[u8]) -> Option<String> {
-        let seat = self.inputs.seat.as_ref().filter(|seat| seat.speaker == Speaker::Planner)?;
-        let commit = oid(&seat.step_base).ok()?;
-        let absent = diet::absent(&self.world.repo, &commit, &String::from_utf8_lossy(said)).ok()?;
-        (!absent.is_empty()).then(|| format!("it points at files that are not there: {}", absent.join(", ")))
     }
 
     /// Why the process gave no answer, as far as its end shows. What a client reports itself comes first:
@@ -385,7 +362,8 @@ impl Attempt<'_> {
             artifacts.push("do-maker-files.txt".to_owned());
         }
         let mut notes = self.inputs.notes.clone();
-        notes.extend(self.dangling(said));
+        let conversation = self.inputs.conversation.as_ref();
+        notes.extend(conversation.and_then(|conversation| conversation.remark(self.world, said)));
         if done.leftovers > 0 {
             notes.push(format!("left {} processes behind; they were ended", done.leftovers));
         }

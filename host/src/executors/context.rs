@@ -7,23 +7,20 @@ use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
-use archeflow_core::model::{
-    Costs, Destination, LoopPolicy, Participant, Purpose, Role, Seq, Sight, Speaker,
-};
+use archeflow_core::model::{Costs, Destination, Participant, Purpose, Role, Seq, Sight};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
-use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
+use crate::strategies::{self, Conversation};
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
@@ -46,16 +43,8 @@ pub(super) struct AgentInputs {
     pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
-    /// Set for a role of a loop.
-    pub(super) seat: Option<LoopSeat>,
-}
-
-/// Whose answer it is, and what a step of it is measured by.
-#[derive(Debug)]
-pub(super) struct LoopSeat {
-    pub(super) speaker: Speaker,
-    pub(super) step_base: String,
-    pub(super) policy: LoopPolicy,
+    /// Where the strategy reads the answer itself.
+    pub(super) conversation: Option<Box<dyn Conversation>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +73,8 @@ pub(super) fn agent_inputs(
     seq: Seq,
     start: &AgentStart,
 ) -> Result<AgentInputs, Error> {
-    if run.agent_loop.is_some() {
-        return of_loop(world, run, seq, start);
+    if let Some(own) = strategies::conversation(world, run, start)? {
+        return Ok(conversed(run, (seq, start), own));
     }
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
@@ -166,21 +155,18 @@ pub(super) fn agent_inputs(
         categories,
         anchors: run.review.is_some(),
         schema,
-        seat: None,
+        conversation: None,
     })
 }
 
-/// A role of a loop: the core selects its context, and it answers in text only.
-fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<AgentInputs, Error> {
-    let mut sections = Vec::new();
-    for shown in agent_loop::shown(run, start) {
-        if let Some(text) = material(world, start, &shown.material)? {
-            sections.push((shown.heading, text));
-        }
-    }
-    let brief = agent_loop::brief(run, start, &world.run_id, &nonce(), &sections);
+/// The strategy wrote the brief and reads the answer.
+fn conversed(
+    run: &Run,
+    (seq, start): (Seq, &AgentStart),
+    (brief, conversation): (String, Box<dyn Conversation>),
+) -> AgentInputs {
     let request = run.request.as_ref();
-    Ok(AgentInputs {
+    AgentInputs {
         seq,
         start: start.clone(),
         correction: brief.clone(),
@@ -193,23 +179,7 @@ fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Age
         categories: Vec::new(),
         anchors: false,
         schema: None,
-        seat: Some(LoopSeat {
-            speaker: agent_loop::speaker(start.role),
-            step_base: run.step_base(),
-            policy: run.policy().looping.clone(),
-        }),
-    })
-}
-
-fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, Error> {
-    match material {
-        Material::Text(text) => Ok(Some(text.clone())),
-        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
-        Material::Diff { from, to } => diff_between(world, from, to),
-        Material::Document(name) => match ObjectId::parse(start.at.as_bytes()) {
-            Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
-            Err(_) => Ok(None),
-        },
+        conversation: Some(conversation),
     }
 }
 
@@ -377,7 +347,7 @@ fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
     diff_between(world, &request.base.commit, &work.commit)
 }
 
-fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
+pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
     let (Ok(base), Ok(commit)) = (ObjectId::parse(from.as_bytes()), ObjectId::parse(to.as_bytes())) else {
         return Ok(None);
     };
@@ -404,7 +374,7 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
     answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
 }
 
-pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
+pub(crate) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
     let place = world.artifacts().join(name);
     // The artifacts of an earlier cycle were archived.
     let archived = || {

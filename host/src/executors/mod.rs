@@ -5,11 +5,10 @@
 
 mod account;
 mod agent;
-mod agent_loop;
 pub(crate) mod checks;
 mod citations;
 pub(crate) mod client;
-mod context;
+pub(crate) mod context;
 mod done;
 mod evidence;
 mod landing;
@@ -23,6 +22,7 @@ use archeflow_core::event::{AgentStart, Order, Report};
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
+use crate::agent_loop::orders;
 use crate::clock;
 use crate::control::Steering;
 use crate::world::World;
@@ -95,22 +95,20 @@ pub fn perform(
             spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
         }
         Order::LoopAppend(order) => {
-            let order = (**order).clone();
-            let heard =
-                run.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default();
-            spawn(inbox, seq, move || report(&send, seq, agent_loop::append(&world, seq, &order, &heard)));
+            let (order, heard) = ((**order).clone(), run.heard_in_file());
+            spawn(inbox, seq, move || report(&send, seq, orders::append(&world, seq, &order, &heard)));
         }
         Order::BatteryStart(start) => {
             let (start, policy) = ((**start).clone(), run.policy().looping.clone());
             spawn(inbox, seq, move || {
-                if let Some(done) = agent_loop::battery(&world, seq, &start, &policy) {
+                if let Some(done) = orders::battery(&world, seq, &start, &policy) {
                     report(&send, seq, done);
                 }
             });
         }
         Order::LoopArchive(order) => {
             let order = (**order).clone();
-            spawn(inbox, seq, move || report(&send, seq, agent_loop::snapshot(&world, seq, &order)));
+            spawn(inbox, seq, move || report(&send, seq, orders::snapshot(&world, seq, &order)));
         }
         Order::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);

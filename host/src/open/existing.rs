@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use archeflow_core::event::{Report, SessionStart};
-use archeflow_core::model::{Money, Strategy};
+use archeflow_core::model::Money;
 use archeflow_core::run::Run;
 
 use super::agents::accounts;
@@ -43,12 +43,7 @@ impl Project {
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
-        let unopened = match run.strategy() {
-            Strategy::Review => run.review.is_none(),
-            Strategy::Loop => run.agent_loop.is_none(),
-            Strategy::Pdca | Strategy::Pipeline => false,
-        };
-        if run.request.is_none() || unopened {
+        if run.request.is_none() || !run.is_opened() {
             return Err(Error::NeverBegan { id: id.to_owned() });
         }
         if let Some(session) = &run.session {

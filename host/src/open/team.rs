@@ -12,8 +12,8 @@ use archeflow_core::model::{
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::lens;
 use archeflow_core::rules::selection::{self, Wishes};
-use archeflow_core::run::PIPELINE;
 use archeflow_core::settings::rows;
+use archeflow_core::strategies;
 
 use super::Error;
 use crate::config::shelf::{DomainFile, LensFile, Team};
@@ -39,7 +39,7 @@ pub(crate) struct SelectedTeam {
 impl SelectedTeam {
     /// The team of the workflow the run begins with.
     pub(crate) fn participants(&self) -> &[Participant] {
-        let key = if self.strategy == Strategy::Pipeline { PIPELINE } else { self.workflow.name() };
+        let key = strategies::seats_key(self.strategy, self.workflow);
         self.seats.get(key).map_or(&[], Vec::as_slice)
     }
 }
@@ -123,10 +123,8 @@ pub(crate) fn select(
     let voice = if domain == Domain::Writing { domain::voices(&paths) } else { Vec::new() };
     readable(tree, &lenses, &of_domain, &voice)?;
     let seats = seats(file);
-    let max_cycles = match strategy {
-        Strategy::Pdca => file.and_then(|file| file.max_cycles).unwrap_or_else(|| policy.cycles(workflow)),
-        Strategy::Pipeline | Strategy::Review | Strategy::Loop => 1,
-    };
+    let of_workflow = file.and_then(|file| file.max_cycles).unwrap_or_else(|| policy.cycles(workflow));
+    let max_cycles = strategies::max_cycles(strategy, of_workflow);
     let tiers = tiers(personas, &of_domain, &lens);
     let (lenses, categories) = (lens.names.clone(), lens::categories(&lens));
     let overlay = overlay(settings, file, of_domain, lens, voice);
@@ -154,7 +152,7 @@ fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Participant>> {
     Workflow::ALL
         .into_iter()
         .map(|workflow| (workflow.name().to_owned(), own(team(workflow))))
-        .chain([(PIPELINE.to_owned(), own(pipeline_team()))])
+        .chain([(Strategy::Pipeline.name().to_owned(), own(pipeline_team()))])
         .collect()
 }
 

@@ -12,7 +12,6 @@ use archeflow_core::event::{Artifact, Base, Chosen, ReviewOpened, RunStart};
 use archeflow_core::model::{
     Participant, Persona, ReviewPart, Role, Sight, Strategy, Subject, SubjectKind, review_team,
 };
-use archeflow_core::run::REVIEW;
 
 use crate::executors;
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
@@ -118,7 +117,7 @@ impl Project {
             .map(|seat| Participant { role: Role::Reviewer, ..seat })
             .collect();
         let subject = subject_of(requested, taken);
-        team.seats.insert(REVIEW.to_owned(), sitting.clone());
+        team.seats.insert(Strategy::Review.name().to_owned(), sitting.clone());
         let name = format!("review {}", subject.label());
         let journal = self.claim(&RunName::From(&name))?;
         let artifacts = self.places.artifacts();

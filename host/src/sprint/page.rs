@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Share, counted};
+use archeflow_core::projections::view::seconds;
 use archeflow_core::sprint::budget::{self, SprintBudget};
 use archeflow_core::sprint::chronicle::{SprintSession, SprintSessionEnd};
 use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, QueueItem};
 use archeflow_core::sprint::{ItemStage, ItemState};
 use archeflow_core::text::{code_span, markdown, safe_line, shell_word};
-use archeflow_core::view::seconds;
 
 use super::queue::{Queue, QueueFolder};
 use super::reading::SprintReader;

@@ -8,6 +8,7 @@ mod events;
 mod layout;
 mod numbers;
 mod scan;
+mod strategies;
 mod types;
 mod writers;
 
@@ -31,13 +32,15 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 17] = [
+const CHECKS: [(&str, Check); 19] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
     ("files are written in known places (R14)", writers::file_writes),
     ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),
+    ("no archetype is named where something is decided", strategies::archetypes),
+    ("what all strategies share knows none of them", strategies::shared),
     ("every page of rules is tested", docs::rule_pages),
     ("matches over events name every type", events::wildcards),
     ("every module is declared", layout::orphans),

@@ -1,8 +1,8 @@
 //! `archeflow loop metrics`: figures over all loops of a repository, with their goals (PJ-64..PJ-68).
 
 use archeflow_core::model::{LoopPolicy, counted};
+use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::strategies::agent_loop::rules::metrics::{Light, Tally};
-use archeflow_core::view::{Tone, seconds};
 use archeflow_host::agent_loop::figures::{self, Figures};
 use archeflow_host::config::Flags;
 use serde_json::{Value, json};

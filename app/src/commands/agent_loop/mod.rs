@@ -1,14 +1,14 @@
 //! `archeflow loop`: a person, a Planner, an Actor and a Judge take turns.
 
+pub(crate) mod args;
 mod metrics;
 mod say;
 mod screen;
 mod start;
 
-pub(crate) use say::about_file;
-
 use archeflow_core::event::Report;
 use archeflow_core::model::Word;
+use archeflow_host::agent_loop::hear;
 use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{DriveEnd, Driver};
 use archeflow_host::open::Project;
@@ -79,8 +79,27 @@ fn drive(
     crate::commands::session::drive(driver, why, &session.session(), false, before, after)
 }
 
+/// What is in the cycle file when a run that has ended is resumed.
+pub(crate) enum FileAnswer {
+    /// The run is no loop, or has no open question.
+    NotAsked,
+    Missing,
+    Written(Report),
+}
+
+/// What a person wrote into the cycle file of a loop is the answer to its open question.
+pub(crate) fn answer_in_file(driver: &Driver) -> Result<FileAnswer, Failure> {
+    if hear::question(&driver.run).is_none() {
+        return Ok(FileAnswer::NotAsked);
+    }
+    let heard = hear::from_file(&driver.world, &driver.run).map_err(say::about_file)?;
+    Ok(heard.map_or(FileAnswer::Missing, |heard| FileAnswer::Written(heard.into())))
+}
+
 /// Where a loop is after it was driven: for people at once, for machines in the output.
-pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> CommandOutput {
+/// Nothing, if the run is no loop.
+pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> Option<CommandOutput> {
+    driver.run.agent_loop.as_ref()?;
     let run_id = driver.world.run_id.clone();
     let screen = screen::Screen::of(&driver.world.places, &driver.world.state, &run_id, &driver.run);
     let code = match ended {
@@ -91,9 +110,9 @@ pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> CommandOutpu
         screen.print();
     }
     if !json {
-        return CommandOutput::done().with_code(code);
+        return Some(CommandOutput::done().with_code(code));
     }
     let mut object = screen.json();
     object["exit_code"] = code.into();
-    CommandOutput::json(object).with_code(code)
+    Some(CommandOutput::json(object).with_code(code))
 }

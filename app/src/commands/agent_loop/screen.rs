@@ -4,8 +4,9 @@ use std::path::Path;
 
 use archeflow_core::event::Order;
 use archeflow_core::model::{LoopState, Speaker, counted};
+use archeflow_core::projections::view::Tone;
 use archeflow_core::run::{AgentLoop, Run};
-use archeflow_core::view::{self, Tone};
+use archeflow_core::strategies::agent_loop::view as loop_view;
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, continues};
 use archeflow_host::store::journal::Journal;
 use archeflow_host::store::places::Places;
@@ -65,7 +66,7 @@ impl<'a> Screen<'a> {
         );
         let ran = agent_loop.battery.as_ref().or(agent_loop.last_battery.as_ref());
         if let Some(done) = ran {
-            say("Battery", &view::battery(done));
+            say("Battery", &loop_view::battery(done));
         }
         if let Some(archived) = agent_loop.archived.as_ref().filter(|archived| !archived.path.is_empty()) {
             say("Archive", &safe_line(&archived.path));
@@ -212,7 +213,7 @@ fn last_message(agent_loop: &AgentLoop, paint: Paint, lines: &mut Vec<String>) {
 /// What can be typed now, the most likely first.
 pub(super) fn commands(id: &str, run: &Run, driven: bool) -> Vec<(String, &'static str)> {
     if !driven {
-        return view::next_steps_of_loop(id, run, run.outcome.as_ref());
+        return loop_view::next_steps(id, run, run.outcome.as_ref());
     }
     let stop = ("archeflow loop stop".to_owned(), "end it; the work is kept on its branch");
     vec![(format!("archeflow watch {id}"), "see it as it happens"), stop]

@@ -7,8 +7,8 @@ use archeflow_core::model::{Outcome, Share};
 use archeflow_core::projections::replay::decision::{DecisionText, verdict};
 use archeflow_core::projections::replay::weights::{self, Weighed, WeighingError, Weight};
 use archeflow_core::projections::replay::whatif::{Difference, End, PolicyChange, Unknown, WhatIf, refold};
+use archeflow_core::projections::view::{Tone, capital};
 use archeflow_core::run::Run;
-use archeflow_core::view::{Tone, capital};
 use archeflow_host::config::overrides::{self, Anew};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Looking after the queue: adding, listing, importing, approving, cancelling.
 
+use archeflow_core::projections::view::Tone;
 use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, Priority, QueueItem, TaskSize};
-use archeflow_core::view::Tone;
 use archeflow_host::sprint::queue::{Error, Extra, Queue, wish};
 use archeflow_host::store::files;
 use serde_json::{Value, json};

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use archeflow_core::model::{Money, Share, counted};
 use archeflow_core::projections::board::tone;
+use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::settings::share_of;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{RunEnd, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::SprintPolicy;
 use archeflow_core::sprint::queue::{Graph, ItemStatus};
 use archeflow_core::sprint::{ItemState, Sprint};
-use archeflow_core::view::{Tone, seconds};
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;

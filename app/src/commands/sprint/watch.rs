@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use archeflow_core::projections::board::{BoardRow, RunProgress, SprintBoard, SprintFacts};
-use archeflow_core::view::seconds;
+use archeflow_core::projections::view::seconds;
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;

@@ -3,8 +3,8 @@
 
 use archeflow_core::model::{Phase, RunStatus, Severity};
 use archeflow_core::projections::live::{Driven, LiveAgent, LiveCycle, LiveDecision, LiveFinding};
+use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::text::{cells, one_line};
-use archeflow_core::view::{self, Tone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};

@@ -2,7 +2,7 @@
 
 use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, Share};
 use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
-use crate::view;
+use crate::projections::view;
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use crate::event::{
 };
 use crate::feedback;
 use crate::model::{Destination, Purpose, Role, Seq};
+use crate::projections::view::seconds;
 use crate::run::{Answered, Clarification, Run};
-use crate::view::seconds;
 
 /// An order of the recorded run.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::event::{Built, Decision, Entry, Event, Order, Report, Verb};
 use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
+use crate::projections::view::{capital, seconds};
 use crate::text::one_line;
-use crate::view::{capital, seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dag {

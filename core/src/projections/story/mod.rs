@@ -19,8 +19,8 @@ use crate::model::{
     ShadowAction, Strategy, Tier, Verdict,
 };
 use crate::projections::handoff;
+use crate::projections::view::{self, ProgressLine, Tone, Why};
 use crate::run::Run;
-use crate::view::{self, ProgressLine, Tone, Why};
 
 pub use findings::{Life, State};
 

@@ -10,7 +10,8 @@ use crate::event::{AgentStart, Artifact, BatteryDone};
 use crate::model::{Approval, LimitMode, LoopPolicy, Oid, Purpose, Role, Speaker};
 use crate::run::{AgentLoop, Note, Run};
 use crate::strategies::agent_loop::rules::diet;
-use crate::view::{came_out, why_part};
+
+use super::view::{came_out, why_part};
 
 /// A section of a role's prompt, under this heading.
 #[derive(Debug, Clone, PartialEq, Eq)]

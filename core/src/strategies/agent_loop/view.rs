@@ -1,13 +1,76 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
-use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, QuestionKind, Report};
-use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
+use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, NextAction, QuestionKind, Report};
+use crate::model::{CheckEnd, LoopState, Outcome, Phase, Reason, RunStatus, Speaker, Strategy, TurnEvent};
 use crate::run::Run;
+use crate::strategies::StrategyView;
 use crate::text::one_line;
-use crate::view::{ProgressLine, Tone};
+
+use super::LoopStrategy;
+use crate::projections::view::{ProgressLine, Tone};
+
+impl StrategyView for LoopStrategy {
+    fn title(&self) -> &'static str {
+        "ArcheFlow Loop"
+    }
+
+    fn subtitle(&self, run: &Run) -> String {
+        format!("Loop: {} | Step: {}", run.loop_state().name(), run.number().max(1))
+    }
+
+    fn label(&self, _: &'static str) -> &'static str {
+        Strategy::Loop.name()
+    }
+
+    fn phase(&self, phase: Phase, _: &str) -> &'static str {
+        match phase {
+            Phase::Plan => "Plan",
+            Phase::Do => "Act",
+            Phase::Check => "Judge",
+            Phase::Act => "Land",
+        }
+    }
+
+    fn cycle_heading(&self, number: u32, _: u32) -> String {
+        format!("Step {number}")
+    }
+
+    /// The turns of a step say what it came to.
+    fn boundary(&self, _: NextAction) -> Option<(&'static str, Tone)> {
+        None
+    }
+
+    fn line(&self, event: &Event, tag: &str) -> Option<ProgressLine> {
+        line(event, tag)
+    }
+
+    fn next_steps(&self, run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
+        next_steps(run_id, run, Some(outcome))
+    }
+
+    fn is_closed(&self, run: &Run) -> bool {
+        run.agent_loop.is_some() && !is_open(run)
+    }
+}
+
+/// Whether somebody still has to do something about a loop.
+pub fn is_open(run: &Run) -> bool {
+    match run.loop_state() {
+        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
+        LoopState::Idle => run.outcome.is_none(),
+        LoopState::Align
+        | LoopState::Waiting
+        | LoopState::Gate
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Approval
+        | LoopState::Landing
+        | LoopState::Paused => true,
+    }
+}
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
-pub(crate) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
+fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     let say = |doing: &str, outcome: String, tone: Tone| {
         Some(ProgressLine { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
     };

@@ -8,11 +8,11 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 
-use super::context;
-use crate::agent_loop::archive;
-use crate::agent_loop::battery::{self, BatteryResults, CheckRun, Spotted, Wanted};
-use crate::agent_loop::cycle::{CycleFile, Error};
-use crate::agent_loop::hear;
+use super::battery::{self, BatteryResults, CheckRun, Spotted, Wanted};
+use super::cycle::{CycleFile, Error};
+use super::{archive, hear};
+use crate::executors::DeskError;
+use crate::executors::context::artifact_text;
 use crate::store::files;
 use crate::world::World;
 use crate::{clock, failpoint};
@@ -21,7 +21,7 @@ use crate::{clock, failpoint};
 const BODY_AT_MOST: usize = 200_000;
 
 /// `heard` is the digest of what was last read from the file.
-pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Report {
+pub(crate) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Report {
     let body = match body(world, order) {
         Ok(body) => body,
         Err(error) => return edited(seq, 0, 0, error.to_string()),
@@ -41,8 +41,8 @@ pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -
     }
 }
 
-fn body(world: &World, order: &LoopAppend) -> Result<String, context::Error> {
-    let said = order.artifact.as_ref().map(|artifact| context::artifact_text(world, artifact)).transpose()?;
+fn body(world: &World, order: &LoopAppend) -> Result<String, DeskError> {
+    let said = order.artifact.as_ref().map(|artifact| artifact_text(world, artifact)).transpose()?;
     let said = said.map(|said| shortened(&said)).unwrap_or_default();
     Ok(match (said.trim_end(), order.text.as_str()) {
         ("", text) => text.to_owned(),
@@ -69,7 +69,7 @@ fn file(world: &World) -> CycleFile {
     CycleFile::new(world.places.root(), &world.state)
 }
 
-pub(super) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArchived {
+pub(crate) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArchived {
     let date = clock::date(clock::now());
     let kept = archive::write(&file(world), &date, order.ending, &order.blockers);
     failpoint::pass("loop.kept");
@@ -80,7 +80,7 @@ pub(super) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArch
 }
 
 /// `None` if the user stopped it: it runs again when the loop is resumed.
-pub(super) fn battery(
+pub(crate) fn battery(
     world: &World,
     seq: Seq,
     order: &BatteryStart,
