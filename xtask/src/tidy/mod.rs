@@ -4,6 +4,7 @@
 //! Deliberately absent: anything clippy can say.
 
 mod docs;
+mod events;
 mod layout;
 mod numbers;
 mod scan;
@@ -30,7 +31,7 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 16] = [
+const CHECKS: [(&str, Check); 17] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
@@ -38,6 +39,7 @@ const CHECKS: [(&str, Check); 16] = [
     ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),
     ("every page of rules is tested", docs::rule_pages),
+    ("matches over events name every type", events::wildcards),
     ("every module is declared", layout::orphans),
     ("no file without end", layout::long_files),
     ("no leftovers", layout::leftovers),
