@@ -196,7 +196,7 @@ impl SprintObserver for Lines {
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
             SprintEvent::Resume { item: id, run_id } => {
-                tell!("{} goes on with {}", item(id), safe_line(run_id));
+                tell!("{} resumes {}", item(id), safe_line(run_id));
             }
             SprintEvent::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
