@@ -305,7 +305,7 @@ impl Driver {
 
     /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
     fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<DriveEnd, Error> {
-        face.warn("stopping: agents are called in and their work is kept; press again to stop at once");
+        face.warn("stopping agents; their work is saved. Press again to stop at once");
         self.world.stop();
         let mut entries = Vec::new();
         while self.run.open_agents().next().is_some() || self.is_landing() {

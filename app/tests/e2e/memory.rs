@@ -184,7 +184,9 @@ fn bx30_people_write_down_forget_and_look() {
     let shown = test.run(&["memory", "show", "m-001"]).stdout;
     assert!(shown.contains(&format!("maker was given in {}: m-001 (preference)", merged.id)), "{shown}");
     assert!(shown.contains(&format!("m-001 helped in {}", merged.id)), "{shown}");
-    assert!(test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (recurring)"));
+    assert!(
+        test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (recurring)")
+    );
     let standard = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
     let why = test.run(&["memory", "why", &standard.id]).stdout;
     assert!(

@@ -360,7 +360,7 @@ fn af_122_a_run_with_the_view_asks_before_it_is_left_or_stopped() {
     // Plain lines from here on.
     let test = Test::new().play(WAITS);
     let pty = driven(&test, &["--auto-merge"]);
-    pty.see("implementing").press("q").see("go on in plain lines").press("p").see("Run ID:");
+    pty.see("implementing").press("q").see("continue in plain lines").press("p").see("Run ID:");
     go(&test);
     let (code, sent) = pty.ends();
     assert_eq!(code, 0);

@@ -19,7 +19,7 @@ use crate::world::World;
 /// How long another landing on the same target is waited for.
 const WAIT: Duration = Duration::from_secs(120);
 
-/// D-03: a merge commit off to the side, on the target as it is now. Work of other runs that is to land in the same
+/// D-03: a merge commit in a separate worktree, on the target as it is now. Work of other runs that is to land in the same
 /// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
 pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Report {
     let mut built =

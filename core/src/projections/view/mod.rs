@@ -203,7 +203,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
         }
         Event::Report(Report::MergeBuilt(built)) => match &built.built {
             Built::Candidate { commit, .. } => act(
-                "Building the merge off to the side...",
+                "Building merge commit...",
                 format!("candidate {}{}", short(commit), taken_along(built)),
                 Tone::Plain,
             ),
@@ -348,7 +348,7 @@ fn budget_step(step: &BudgetStep) -> String {
         BudgetEffect::Warn => "a warning, nothing else",
         BudgetEffect::Downgrade => "reviewers get the next cheaper tier",
         BudgetEffect::FinishThenStop => "this cycle is finished, no other begins",
-        BudgetEffect::StopNow => "everybody is called in",
+        BudgetEffect::StopNow => "all agents are stopped",
     };
     let of = if step.limit == "day" { " a day" } else { "" };
     format!("{} of {}{of} spent: {follows}", step.spent_usd.shown(), step.budget_usd.shown())
@@ -486,19 +486,22 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'
 /// The same for a plain run.
 pub(crate) fn plain_next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
-    let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
+    let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and continue");
     let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
     let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
     let parked = run.complete.as_ref().is_some_and(|complete| complete.reopens_at.is_some());
-    let wait = || (format!("archeflow resume {run_id} --wait"), "go on as soon as the account serves again");
+    let wait =
+        || (format!("archeflow resume {run_id} --wait"), "resume as soon as the account is available again");
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
     match (outcome.status, outcome.reason) {
         (RunStatus::Merged | RunStatus::Reviewed, _) => vec![show()],
-        (RunStatus::DryRun, _) => vec![(format!("archeflow answer {run_id} yes"), "go on with Do"), show()],
+        (RunStatus::DryRun, _) => {
+            vec![(format!("archeflow answer {run_id} yes"), "continue with Do"), show()]
+        }
         (_, Reason::Discarded) => vec![show()],
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],
