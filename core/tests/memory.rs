@@ -259,7 +259,7 @@ fn af_156_the_log_says_when_lessons_were_left_out() {
     assert_eq!(rules(0), []);
     assert_eq!(rules(1), [("AF-013", "told: maker m-001".to_owned())]);
     assert_eq!(rules(15).len(), 1);
-    assert_eq!(rules(16)[1], ("AF-156", "only the 5 most frequent are shown".to_owned()));
+    assert_eq!(rules(16)[1], ("AF-156", "only the 5 most frequent are told".to_owned()));
 }
 
 #[test]

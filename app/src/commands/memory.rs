@@ -301,7 +301,7 @@ fn sentence(line: &Value, only: Option<&str>) -> String {
         .collect();
     let more = line["fitted"].as_u64().filter(|_| only.is_none());
     let more = more.map_or_else(String::new, |fitted| format!("; {fitted} would have fitted"));
-    format!("{} was told{run}: {}{more}", word("archetype"), told.join(", "))
+    format!("{} was given{run}: {}{more}", word("archetype"), told.join(", "))
 }
 
 fn step(lesson: &Value) -> String {

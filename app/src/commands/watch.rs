@@ -147,7 +147,7 @@ fn end(project: &Project, id: &str, run: &Run, json: bool) -> CommandOutput {
     let code = run.outcome.as_ref().map_or(NEEDS_YOU, Outcome::exit_code);
     match &run.outcome {
         Some(outcome) => summary::print(id, run, outcome, run.last.saturating_sub(run.began)),
-        None => tell!("\nnobody drives this run any more; next: archeflow resume {id}"),
+        None => tell!("\nno process drives this run any more; next: archeflow resume {id}"),
     }
     let output = match json {
         true => CommandOutput::json(summary::json(

@@ -93,7 +93,7 @@ fn issue_4_doctor_lists_versions_logins_and_the_default_agent() {
         assert!(!asked(&test, "claude") && !asked(&test, "codex"), "{what}: nothing is spent unasked");
         if let Some(taken) = taken {
             let run = test.run(&["run", "Add a line", "--no-tests", "--unattended", "--json"]);
-            let told = format!("no agent was named; {taken} plays all archetypes: ");
+            let told = format!("no agent was named; using {taken} for all archetypes: ");
             assert!(run.stderr.contains(&told) && run.stderr.contains(because), "{what}: {run}");
             assert!(asked(&test, taken), "{what}: {run}");
         }

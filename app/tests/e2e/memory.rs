@@ -182,14 +182,16 @@ fn bx30_people_write_down_forget_and_look() {
     assert!(!merged.briefs("guardian")[0].contains("Write tests first"), "it is for the Maker");
     assert!(merged.briefs("guardian")[0].contains("Colours are a theme matter"));
     let shown = test.run(&["memory", "show", "m-001"]).stdout;
-    assert!(shown.contains(&format!("maker was told in {}: m-001 (preference)", merged.id)), "{shown}");
+    assert!(shown.contains(&format!("maker was given in {}: m-001 (preference)", merged.id)), "{shown}");
     assert!(shown.contains(&format!("m-001 helped in {}", merged.id)), "{shown}");
-    assert!(test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was told: m-002 (recurring)"));
+    assert!(
+        test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (recurring)")
+    );
     let standard = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
     let why = test.run(&["memory", "why", &standard.id]).stdout;
     assert!(
-        why.contains("explorer was told") && !why.contains("sage was told"),
-        "who was spared was told nothing\n{why}"
+        why.contains("explorer was given") && !why.contains("sage was given"),
+        "a skipped reviewer was given no lesson\n{why}"
     );
     // Forgotten and taken back.
     let forgotten = test.run(&["memory", "forget", "m-001"]);

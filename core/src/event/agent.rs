@@ -1,5 +1,7 @@
 //! Sending an agent out, and what comes back.
 
+use std::ops::{Deref, DerefMut};
+
 use serde::{Deserialize, Serialize};
 
 use super::{Artifact, CostSource, Money};
@@ -227,6 +229,20 @@ pub struct AgentFailed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentTimeout(pub AgentFailed);
+
+impl Deref for AgentTimeout {
+    type Target = AgentFailed;
+
+    fn deref(&self) -> &AgentFailed {
+        &self.0
+    }
+}
+
+impl DerefMut for AgentTimeout {
+    fn deref_mut(&mut self) -> &mut AgentFailed {
+        &mut self.0
+    }
+}
 
 /// The program died or was stopped while this agent was running. It counts as no failure and is started again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

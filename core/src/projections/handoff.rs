@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::event::{
-    Decision, Entry, Event, Hardness, Money, PolicyCheckpoint, Report, ReviewVerdict, Tracked, WiggumBreak,
+    AgentLine, CorrectionLine, CycleBoundary, CycleLine, Entry, Hardness, Money, PhaseTransition,
+    PolicyCheckpoint, ReviewVerdict, Topic, Tracked, WiggumBreak,
 };
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
 use crate::projections::view::{capital, follows, seconds};
@@ -62,11 +63,7 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
 }
 
 fn checkpoints(log: &[Entry]) -> Vec<&PolicyCheckpoint> {
-    let checkpoints = log.iter().filter_map(|entry| {
-        let Event::Decision(Decision::PolicyCheckpoint(checkpoint)) = &entry.event else { return None };
-        Some(&**checkpoint)
-    });
-    checkpoints.collect()
+    log.iter().filter_map(|entry| entry.event.body()).collect()
 }
 
 /// The break this run ended with.
@@ -74,10 +71,7 @@ fn last_break<'a>(run: &Run, log: &'a [Entry]) -> Option<&'a WiggumBreak> {
     if run.outcome.as_ref().map(|outcome| outcome.status) != Some(RunStatus::WiggumBreak) {
         return None;
     }
-    log.iter().rev().find_map(|entry| {
-        let Event::Decision(Decision::WiggumBreak(broke)) = &entry.event else { return None };
-        Some(&**broke)
-    })
+    log.iter().rev().find_map(|entry| entry.event.body())
 }
 
 fn heading(text: &mut String, run_id: &str, run: &Run, broke: &WiggumBreak) {
@@ -323,12 +317,8 @@ fn verdicts(log: &[Entry]) -> Vec<(u32, &ReviewVerdict)> {
     let mut cycle = 1;
     let mut found = Vec::new();
     for entry in log {
-        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event {
-            cycle = transition.cycle;
-        }
-        if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
-            found.push((cycle, &**verdict));
-        }
+        cycle = entry.event.body::<PhaseTransition>().map_or(cycle, |transition| transition.cycle);
+        found.extend(entry.event.body().map(|verdict| (cycle, verdict)));
     }
     found
 }
@@ -338,46 +328,68 @@ fn tried_section(text: &mut String, log: &[Entry]) {
     text.push_str("\n## What was tried\n\n");
     let mut cycle = 0;
     for entry in log {
-        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
-            && transition.cycle != cycle
-        {
-            cycle = transition.cycle;
-            let _ = writeln!(text, "**Cycle {cycle}**\n");
-        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event
-            && (complete.change.is_some() || complete.artifacts.iter().any(|name| name.contains("creator")))
-        {
-            let said =
-                format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
-            if !text.ends_with(&said) {
-                text.push_str(&said);
-            }
-        } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event
-            && seen.action != ShadowAction::Note
-        {
-            let who = if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
-            let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
-            let _ = writeln!(
-                text,
-                "- Shadow of the {who}, {}: {} ({})",
-                seen.shadow.replace('_', " "),
-                one_line(&what.join("; ")),
-                follows(seen.action)
-            );
-        } else if let Event::Report(Report::AgentFailed(failed)) = &entry.event {
-            let _ = writeln!(text, "- {} failed: {}", capital(&failed.archetype), one_line(&failed.reason));
-        } else if let Event::Report(Report::AgentTimeout(failed)) = &entry.event {
-            let _ =
-                writeln!(text, "- {} failed: {}", capital(&failed.0.archetype), one_line(&failed.0.reason));
-        } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
-            let trend = boundary.convergence.as_ref();
-            let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
-            let _ = writeln!(
-                text,
-                "- Came to {} CRITICAL, {} WARNING{trend}\n",
-                boundary.critical, boundary.warning
-            );
+        match entry.event.topic() {
+            Topic::Cycle(line) => match line {
+                CycleLine::PhaseTransition(transition) if transition.cycle != cycle => {
+                    cycle = transition.cycle;
+                    let _ = writeln!(text, "**Cycle {cycle}**\n");
+                }
+                CycleLine::CycleBoundary(boundary) => came_to(text, boundary),
+                CycleLine::PhaseTransition(_)
+                | CycleLine::DecisionPoint(_)
+                | CycleLine::WorkflowEscalated(_)
+                | CycleLine::FixApplied(_) => {}
+            },
+            Topic::Agent(line) => tried_agent(text, line),
+            Topic::Correction(line) => match line {
+                CorrectionLine::ShadowDetected(seen) if seen.action != ShadowAction::Note => {
+                    let who = if seen.archetype == SYSTEM {
+                        "process".to_owned()
+                    } else {
+                        capital(&seen.archetype)
+                    };
+                    let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
+                    let _ = writeln!(
+                        text,
+                        "- Shadow of the {who}, {}: {} ({})",
+                        seen.shadow.replace('_', " "),
+                        one_line(&what.join("; ")),
+                        follows(seen.action)
+                    );
+                }
+                CorrectionLine::ShadowDetected(_)
+                | CorrectionLine::BudgetStep(_)
+                | CorrectionLine::PolicyCheckpoint(_)
+                | CorrectionLine::WiggumBreak(_) => {}
+            },
+            Topic::Run(_) | Topic::Review(_) | Topic::Question(_) | Topic::Landing(_) | Topic::Loop(_) => {}
         }
     }
+}
+
+fn tried_agent(text: &mut String, line: AgentLine<'_>) {
+    let mut failed = |archetype: &str, reason: &str| {
+        let _ = writeln!(text, "- {} failed: {}", capital(archetype), one_line(reason));
+    };
+    match line {
+        AgentLine::AgentComplete(complete) => {
+            let creates = complete.artifacts.iter().any(|name| name.contains("creator"));
+            let said =
+                format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
+            if (complete.change.is_some() || creates) && !text.ends_with(&said) {
+                text.push_str(&said);
+            }
+        }
+        AgentLine::AgentFailed(body) => failed(&body.archetype, &body.reason),
+        AgentLine::AgentTimeout(body) => failed(&body.archetype, &body.reason),
+        AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => {}
+    }
+}
+
+fn came_to(text: &mut String, boundary: &CycleBoundary) {
+    let trend = boundary.convergence.as_ref();
+    let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
+    let _ = writeln!(text, "- Came to {} CRITICAL, {} WARNING{trend}\n", boundary.critical, boundary.warning);
 }
 
 #[derive(Default)]
@@ -392,15 +404,16 @@ struct Sum {
 fn cost_section(text: &mut String, log: &[Entry]) {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for entry in log {
-        let Event::Report(report) = &entry.event else { continue };
-        let (name, took, cost) = if let Report::AgentComplete(done) = report {
-            (&done.archetype, done.duration_ms, done.estimated_cost_usd)
-        } else if let Report::AgentFailed(failed) = report {
-            (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
-        } else if let Report::AgentTimeout(failed) = report {
-            (&failed.0.archetype, failed.0.duration_ms, failed.0.estimated_cost_usd)
-        } else {
-            continue;
+        let Topic::Agent(line) = entry.event.topic() else { continue };
+        let (name, took, cost) = match line {
+            AgentLine::AgentComplete(done) => (&done.archetype, done.duration_ms, done.estimated_cost_usd),
+            AgentLine::AgentFailed(failed) => {
+                (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
+            }
+            AgentLine::AgentTimeout(failed) => {
+                (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
+            }
+            AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => continue,
         };
         let sum = sums.entry(name).or_default();
         sum.attempts += 1;

@@ -19,7 +19,7 @@ use crate::model::{
 };
 use crate::persona;
 
-use causes::{Causes, agent_of};
+use causes::Causes;
 
 pub use crate::strategies::agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use accounts::{Accounts, Author, Breaker};
@@ -135,7 +135,7 @@ impl Run {
 
     pub(crate) fn write(&mut self, at: u64, event: impl Into<Event>) -> Entry {
         let event = event.into();
-        let (phase, agent) = (self.phase_of(&event), agent_of(&event));
+        let (phase, agent) = (self.phase_of(&event), event.agent().map(str::to_owned));
         let parent = self.parents(&event, agent.as_deref());
         let entry = Entry { seq: self.lines + 1, at, parent, phase, agent, event };
         self.apply(&entry);

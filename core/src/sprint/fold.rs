@@ -212,7 +212,7 @@ impl Sprint {
             SprintEvent::Ended { end, .. } => {
                 let parked = self.is_parked(end, entry.at);
                 self.ended(answered.as_ref(), end, if parked { ItemStage::Parked } else { ItemStage::Ended });
-                if let Some(item) = answered.as_ref().and_then(ran) {
+                if let Some(item) = answered.as_ref().and_then(SprintEvent::item) {
                     self.note_accounts(item, end, entry.at);
                 }
             }
@@ -425,13 +425,4 @@ pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
 fn pair(a: &str, b: &str) -> (String, String) {
     let (a, b) = if a <= b { (a, b) } else { (b, a) };
     (a.to_owned(), b.to_owned())
-}
-
-/// The item of an order that a run's end answers.
-#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else runs")]
-fn ran(order: &SprintEvent) -> Option<&str> {
-    match order {
-        SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. } => Some(item),
-        _ => None,
-    }
 }

@@ -4,6 +4,7 @@
 //! Deliberately absent: anything clippy can say.
 
 mod docs;
+mod events;
 mod layout;
 mod numbers;
 mod scan;
@@ -31,7 +32,7 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 18] = [
+const CHECKS: [(&str, Check); 19] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
@@ -41,6 +42,7 @@ const CHECKS: [(&str, Check); 18] = [
     ("no archetype is named where something is decided", strategies::archetypes),
     ("what all strategies share knows none of them", strategies::shared),
     ("every page of rules is tested", docs::rule_pages),
+    ("matches over events name every type", events::wildcards),
     ("every module is declared", layout::orphans),
     ("no file without end", layout::long_files),
     ("no leftovers", layout::leftovers),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{Entry, Event, Report, RunStart};
+use archeflow_core::event::{Entry, RunStart};
 use archeflow_core::model::{Outcome, Share};
 use archeflow_core::projections::replay::decision::{DecisionText, verdict};
 use archeflow_core::projections::replay::weights::{self, Weighed, WeighingError, Weight};
@@ -299,10 +299,8 @@ impl Policy {
 
 /// The first line of a run.
 fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
-    match log.first().map(|entry| &entry.event) {
-        Some(Event::Report(Report::RunStart(start))) => Ok((**start).clone()),
-        _ => Err(archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into()),
-    }
+    let start = log.first().and_then(|entry| entry.event.body::<RunStart>());
+    start.cloned().ok_or_else(|| archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into())
 }
 
 fn difference_json(difference: &Difference) -> Value {

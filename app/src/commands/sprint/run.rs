@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use archeflow_core::event::Verb;
 use archeflow_core::model::{Money, Share, counted};
 use archeflow_core::projections::board::tone;
 use archeflow_core::projections::view::{Tone, seconds};
@@ -177,7 +176,6 @@ struct Lines {
 }
 
 impl SprintObserver for Lines {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns nobody while it happens")]
     fn wrote(&mut self, sprint: &Sprint, entry: &SprintEntry) {
         let item = |id: &str| {
             let known = sprint.items.get(id);
@@ -198,7 +196,7 @@ impl SprintObserver for Lines {
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
             SprintEvent::Resume { item: id, run_id } => {
-                tell!("{} goes on with {}", item(id), safe_line(run_id));
+                tell!("{} resumes {}", item(id), safe_line(run_id));
             }
             SprintEvent::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
@@ -243,11 +241,23 @@ impl SprintObserver for Lines {
             SprintEvent::Break { why, detail, .. } => {
                 tell!("{}", self.paint.tone(Tone::Bad, &format!("stops ({}): {detail}", why.name())));
             }
-            _ => {
-                debug_assert!(
-                    entry.event.verb() != Verb::Decided || matches!(entry.event, SprintEvent::End { .. })
-                );
-            }
+            // These concern nobody while they happen.
+            SprintEvent::Start { .. }
+            | SprintEvent::Session { .. }
+            | SprintEvent::Seen { .. }
+            | SprintEvent::Ask { .. }
+            | SprintEvent::Answered { .. }
+            | SprintEvent::Claim { .. }
+            | SprintEvent::Claimed { .. }
+            | SprintEvent::Ended { .. }
+            | SprintEvent::Landed { .. }
+            | SprintEvent::BatchLanded { .. }
+            | SprintEvent::Overlap { .. }
+            | SprintEvent::Settled { .. }
+            | SprintEvent::Due { .. }
+            | SprintEvent::Served { .. }
+            | SprintEvent::Interrupted { .. }
+            | SprintEvent::End { .. } => {}
         }
     }
 

@@ -10,7 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
-use crate::event::{Conclusion, Decision, Entry, Event, Order, Report, RunStart};
+use crate::event::{
+    Conclusion, CycleBoundary, Decision, DecisionPoint, Entry, Event, Order, PolicyCheckpoint, QuestionAsked,
+    Report, RunStart, WiggumBreak,
+};
 use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
 
@@ -381,11 +384,13 @@ impl<'a> Walk<'a> {
         let asked = Asked::of(&self.would, order);
         let mut near = self.orders.iter().filter(|recorded| recorded.asked.is_about_the_same(&asked));
         let differs = near.find_map(|recorded| recorded.asked.differs_in(&asked));
-        match (differs, order) {
-            (Some(what), _) => what.to_owned(),
-            (None, Order::QuestionAsked(_)) => "this question was not asked in the recorded run".to_owned(),
-            (None, _) => "nothing was recorded that answers this".to_owned(),
-        }
+        differs.map_or_else(
+            || match order.body::<QuestionAsked>() {
+                Some(_) => "this question was not asked in the recorded run".to_owned(),
+                None => "nothing was recorded that answers this".to_owned(),
+            },
+            str::to_owned,
+        )
     }
 
     /// The recorded run as it was before this line.
@@ -421,24 +426,32 @@ const LINES_AT_MOST: u32 = 5_000;
 /// Whether two decisions are the same one. What they looked at may differ in the numbers of the policy itself, as in
 /// `cycle 1 of 3`; what was decided may not.
 fn decides_the_same(was: &Event, would: &Event) -> bool {
-    match (was, would) {
-        (Event::Decision(Decision::DecisionPoint(was)), Event::Decision(Decision::DecisionPoint(would))) => {
+    let (Event::Decision(was), Event::Decision(would)) = (was, would) else { return was == would };
+    let same = match was {
+        Decision::DecisionPoint(was) => would.body::<DecisionPoint>().map(|would| {
             (&was.archetype, &was.rule, &was.decision) == (&would.archetype, &would.rule, &would.decision)
-        }
-        (Event::Decision(Decision::CycleBoundary(was)), Event::Decision(Decision::CycleBoundary(would))) => {
-            let mut would = would.clone();
-            would.max_cycles = was.max_cycles;
-            *was == would
-        }
-        (Event::Decision(Decision::WiggumBreak(was)), Event::Decision(Decision::WiggumBreak(would))) => {
-            let mut would = would.clone();
-            would.run_state.clone_from(&was.run_state);
-            *was == would
-        }
-        (
-            Event::Decision(Decision::PolicyCheckpoint(was)),
-            Event::Decision(Decision::PolicyCheckpoint(would)),
-        ) => (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops),
-        (was, would) => was == would,
-    }
+        }),
+        Decision::CycleBoundary(was) => would
+            .body::<CycleBoundary>()
+            .map(|would| **was == CycleBoundary { max_cycles: was.max_cycles, ..would.clone() }),
+        Decision::WiggumBreak(was) => would
+            .body::<WiggumBreak>()
+            .map(|would| **was == WiggumBreak { run_state: was.run_state.clone(), ..would.clone() }),
+        Decision::PolicyCheckpoint(was) => would
+            .body::<PolicyCheckpoint>()
+            .map(|would| (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops)),
+        Decision::PhaseTransition(_)
+        | Decision::WorkflowEscalated(_)
+        | Decision::AgentSkipped(_)
+        | Decision::ReviewVerdict(_)
+        | Decision::EvidenceDowngrade(_)
+        | Decision::FindingRaised(_)
+        | Decision::FixApplied(_)
+        | Decision::ShadowDetected(_)
+        | Decision::BudgetStep(_)
+        | Decision::LoopTurn(_)
+        | Decision::LoopAlert(_)
+        | Decision::RunComplete(_) => Some(was == would),
+    };
+    same == Some(true)
 }

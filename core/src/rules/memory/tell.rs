@@ -114,7 +114,7 @@ pub fn decision_points(
     if !crowded.is_empty() {
         let input =
             format!("lessons that fit: {}, more than {}", crowded.join(", "), boundaries.lessons_at_most);
-        said.push(("AF-156", input, format!("only the {} most frequent are shown", boundaries.lessons_kept)));
+        said.push(("AF-156", input, format!("only the {} most frequent are told", boundaries.lessons_kept)));
     }
     said
 }

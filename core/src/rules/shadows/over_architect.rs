@@ -78,7 +78,7 @@ fn future_proof(facts: &Facts<'_>, policy: &OverArchitect) -> Option<Sighting> {
     let (limit, reasons) = (policy.future_proof?, facts.answer.traits.future_proof);
     (reasons >= limit && !asks_for(facts.task, &FUTURE)).then(|| {
         let detail = format!(
-            "{} out of the future (\"future-proof\"), where the task is about the present",
+            "{} out of the future (\"future-proof\"), where the task lies in the present",
             counted(reasons, "reason")
         );
         sighting("future_proof", reasons, limit, detail)

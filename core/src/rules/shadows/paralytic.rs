@@ -67,7 +67,7 @@ fn challenges(facts: &Facts<'_>, review: &Review, policy: &Paralytic) -> Vec<Sig
 fn reworded(facts: &Facts<'_>, policy: &Paralytic) -> Option<Sighting> {
     let (limit, again) = (policy.reworded?, facts.answer.traits.reworded);
     (again >= limit.max(1)).then(|| {
-        let detail = format!("one concern is repeated {} in other words", counted(again, "more time"));
+        let detail = format!("one concern is said {} in other words", counted(again, "more time"));
         sighting("reworded", again, limit, detail)
     })
 }

@@ -35,10 +35,7 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>, percent: u32) -> Ve
         trigger: "cargo_cult".to_owned(),
         measured: u64::from(measured),
         threshold: u64::from(limit),
-        detail: format!(
-            "{}: given as a lesson in this run and found again at {}",
-            lesson.id, finding.location
-        ),
+        detail: format!("{}: told in this run and found again at {}", lesson.id, finding.location),
     };
     returned.iter().map(told).collect()
 }

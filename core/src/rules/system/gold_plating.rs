@@ -40,7 +40,7 @@ pub(super) fn check(now: &Situation<'_>, limit: Option<u32>) -> Option<Sighting>
     let polished = number(fixed.iter().filter(unasked).count());
     (polished >= limit.max(1)).then(|| {
         let detail = format!(
-            "The Maker fixed {} that needed no fix, while the CRITICAL {} is open",
+            "The Maker fixed {} nobody had to fix, while the CRITICAL {} is open",
             counted(polished, "thing"),
             burning.id
         );

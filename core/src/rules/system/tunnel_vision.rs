@@ -49,7 +49,7 @@ fn files(now: &Situation<'_>, policy: &TunnelVision) -> Option<Sighting> {
         trigger: "files".to_owned(),
         measured: inside * 100 / total.max(1),
         threshold: u64::from(limit),
-        detail: format!("{inside} of {total} findings are in {few} of {all} changed files"),
+        detail: format!("{inside} of {total} findings lie in {few} of {all} changed files"),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Decision, Entry, Event, Order, Report, ReviewOpened};
+use crate::event::{AgentComplete, AgentStart, CycleBoundary, Entry, ReviewOpened, RunComplete};
 use crate::model::{Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
@@ -42,14 +42,18 @@ struct Gathered {
 impl Gathering {
     fn take(&mut self, entry: &Entry) {
         self.run.apply(entry);
-        if let Event::Report(Report::ReviewOpened(opened)) = &entry.event {
-            self.opened = Some(opened.clone());
-        } else if let Event::Order(Order::AgentStart(start)) = &entry.event {
+        let event = &entry.event;
+        if let Some(opened) = event.body::<ReviewOpened>() {
+            self.opened = Some(Box::new(opened.clone()));
+        }
+        if let Some(start) = event.body::<AgentStart>() {
             let agent = start.agent.clone();
             let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::unknown() };
             self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
-        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-            let Some(reviewer) = self.reviewers.get_mut(&complete.archetype) else { return };
+        }
+        if let Some(complete) = event.body::<AgentComplete>()
+            && let Some(reviewer) = self.reviewers.get_mut(&complete.archetype)
+        {
             if let Some(tokens) = complete.tokens {
                 reviewer.tokens.input += tokens.input;
                 reviewer.tokens.output += tokens.output;
@@ -58,7 +62,8 @@ impl Gathering {
             }
             reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
             reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
-        } else if let Event::Decision(Decision::CycleBoundary(_) | Decision::RunComplete(_)) = &entry.event {
+        }
+        if event.body::<CycleBoundary>().is_some() || event.body::<RunComplete>().is_some() {
             self.gather();
         }
     }
