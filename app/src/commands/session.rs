@@ -103,7 +103,7 @@ fn control(driver: &Driver, observer: &mut dyn RunObserver) -> Option<Server> {
     });
     opened
         .map_err(|error| {
-            observer.warn(&format!("other processes can't stop, pause or answer this run: {error}"))
+            observer.warn(&format!("other processes can't stop, pause or answer this run: {error}"));
         })
         .ok()
 }
