@@ -315,7 +315,7 @@ fn af_180_bad_input_is_refused() {
     {
         what_if("--weight", weight, &["--weight"]);
     }
-    what_if("--weight", "wizard=1", &["'wizard', who gave no verdict", "guardian, sage, skeptic"]);
+    what_if("--weight", "wizard=1", &["'wizard', which gave no verdict", "guardian, sage, skeptic"]);
     for threshold in ["much", "-0.1", "1.1", ""] {
         what_if("--threshold", threshold, &["--threshold"]);
     }
