@@ -177,7 +177,7 @@ pub(super) fn goes_back(end: &CycleEnd) -> String {
 pub(super) fn deed(doing: &str) -> String {
     let doing = doing.trim_end_matches('.');
     let known = [
-        ("Building the merge", "Build the merge"),
+        ("Building", "Build the merge"),
         ("Testing", "Tests"),
         ("Landing", "Landing"),
         ("Taking the merge back", "Taking it back"),
