@@ -97,6 +97,9 @@ const STEPS: [Step; 17] = [
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
+/// The step that runs beside those after it.
+const BESIDE: &str = "matrix";
+
 /// The flags, each with what it leaves out.
 const FLAGS: [(&str, &[Needs]); 3] = [
     ("--quick", &[Needs::Minutes, Needs::Clients, Needs::Browser]),
@@ -145,44 +148,73 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut count = Count::default();
-    let mut results: Vec<(&Step, String, Duration)> = Vec::new();
-    let mut good = true;
-    for step in STEPS.iter().filter(|step| asked.wants(step)) {
-        if let Some(flag) = asked.without(step) {
-            results.push((step, format!("left out: {flag}"), Duration::ZERO));
-            continue;
-        }
-        println!("\n==> {}: {}", step.name, step.what);
-        let begun = Instant::now();
-        let result = (step.run)(root, &mut count);
-        let word = match &result {
-            Ok(Done::Well) => "ok".to_owned(),
-            Ok(Done::Skipped(why)) => format!("skipped: {why}"),
-            Err(why) => format!("FAILED: {why}"),
-        };
-        println!("<== {}: {word} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
-        results.push((step, word, begun.elapsed()));
-        if result.is_err() {
-            good = false;
-            break;
-        }
-    }
-    close(&results, &count);
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| asked.wants(step)).collect();
+    let begun = Instant::now();
+    let results = run_all(root, &asked, &steps);
+    let good = results.iter().all(|result| !result.failed);
+    close(&results, begun.elapsed());
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn close(results: &[(&Step, String, Duration)], count: &Count) {
+struct StepResult {
+    step: &'static Step,
+    word: String,
+    failed: bool,
+    took: Duration,
+    count: Count,
+}
+
+/// One step after the other up to the first that fails. The real clients mostly wait, for each other and for their own
+/// retries, so they run beside the builds that come after them.
+fn run_all(root: &Path, asked: &Asked<'_>, steps: &[&'static Step]) -> Vec<StepResult> {
+    std::thread::scope(|scope| {
+        let (mut results, mut beside) = (Vec::new(), Vec::new());
+        for &step in steps {
+            if let Some(flag) = asked.without(step) {
+                let word = format!("left out: {flag}");
+                let (failed, took, count) = Default::default();
+                results.push(StepResult { step, word, failed, took, count });
+            } else if step.name == BESIDE {
+                beside.push(scope.spawn(|| run_step(root, step)));
+            } else {
+                results.push(run_step(root, step));
+            }
+            if results.last().is_some_and(|result| result.failed) {
+                break;
+            }
+        }
+        let unwind = |panic| std::panic::resume_unwind(panic);
+        results.extend(beside.into_iter().map(|thread| thread.join().unwrap_or_else(unwind)));
+        results
+    })
+}
+
+fn run_step(root: &Path, step: &'static Step) -> StepResult {
+    println!("\n==> {}: {}", step.name, step.what);
+    let (begun, mut count) = (Instant::now(), Count::default());
+    let result = (step.run)(root, &mut count);
+    let word = match &result {
+        Ok(Done::Well) => "ok".to_owned(),
+        Ok(Done::Skipped(why)) => format!("skipped: {why}"),
+        Err(why) => format!("FAILED: {why}"),
+    };
+    println!("<== {}: {word} ({:.1} s)", step.name, begun.elapsed().as_secs_f64());
+    StepResult { step, word, failed: result.is_err(), took: begun.elapsed(), count }
+}
+
+fn close(results: &[StepResult], whole: Duration) {
     println!("\n{:<12} {:>8}  result", "step", "seconds");
-    for (step, word, took) in results {
+    for StepResult { step, word, took, .. } in results {
         println!("{:<12} {:>8.1}  {word}", step.name, took.as_secs_f64());
     }
-    let whole: Duration = results.iter().map(|(.., took)| *took).sum();
     println!("{:<12} {:>8.1}", "all", whole.as_secs_f64());
-    if !count.names.is_empty() {
-        println!("\nfailed: {}", count.names.join(", "));
+    let names: Vec<&str> =
+        results.iter().flat_map(|result| &result.count.names).map(String::as_str).collect();
+    if !names.is_empty() {
+        println!("\nfailed: {}", names.join(", "));
     }
-    println!("\n{} passed, {} failed", count.passed, count.failed);
+    let sum = |number: fn(&Count) -> u64| results.iter().map(|result| number(&result.count)).sum::<u64>();
+    println!("\n{} passed, {} failed", sum(|count| count.passed), sum(|count| count.failed));
 }
 
 /// Says loudly what is missing, and installs it where a package manager can.
@@ -407,7 +439,8 @@ fn counted(root: &Path, words: &[&str], env: &[(&str, &str)], count: &mut Count)
     loop {
         match lines.recv_timeout(SILENCE) {
             Ok(line) => {
-                let _ = screen.write_all(&line).and_then(|()| screen.write_all(b"\n"));
+                // In one piece: another step may be printing.
+                let _ = screen.write_all(&[&line[..], b"\n"].concat());
                 count.add(&String::from_utf8_lossy(&line));
             }
             Err(RecvTimeoutError::Disconnected) => return ended(words, child.wait()),

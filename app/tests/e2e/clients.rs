@@ -39,6 +39,8 @@ struct Row {
     write: fn(&str, &str) -> Reply,
     /// Where its model is, in the words of its user's environment.
     model: fn(&str) -> Vec<(&'static str, String)>,
+    /// Refused so often, it tries for ever. OpenCode waits twice as long each time, and never gives up.
+    tries: usize,
     /// Cases that end in another way than they usually do.
     differs: &'static [(&'static str, &'static [&'static str])],
 }
@@ -51,6 +53,7 @@ const CLAUDE: Row = Row {
     model: |address| {
         vec![("ANTHROPIC_API_KEY", "test".to_owned()), ("ANTHROPIC_BASE_URL", address.to_owned())]
     },
+    tries: 6,
     differs: &[],
 };
 
@@ -64,6 +67,7 @@ const CODEX: Row = Row {
         Reply::Use("apply_patch", json!(patch))
     },
     model: |address| vec![("CODEX_API_KEY", "test".to_owned()), ("OPENAI_BASE_URL", format!("{address}/v1"))],
+    tries: 6,
     differs: &[],
 };
 
@@ -75,6 +79,7 @@ const GEMINI: Row = Row {
     model: |address| {
         vec![("GEMINI_API_KEY", "test".to_owned()), ("GOOGLE_GEMINI_BASE_URL", address.to_owned())]
     },
+    tries: 6,
     differs: &[],
 };
 
@@ -90,6 +95,7 @@ const GOOSE: Row = Row {
             ("OPENAI_BASE_PATH", "v1/chat/completions".to_owned()),
         ]
     },
+    tries: 6,
     differs: &[],
 };
 
@@ -105,6 +111,7 @@ const OPENCODE: Row = Row {
         let settings = json!({"small_model": "local/scripted", "provider": {"local": local}});
         vec![("OPENCODE_CONFIG_CONTENT", settings.to_string())]
     },
+    tries: 3,
     differs: &[],
 };
 
@@ -319,7 +326,7 @@ impl Row {
 
     /// A fault more often than the client tries by itself, and then an answer.
     fn recovers(&self, kind: &str, fault: Reply) {
-        let replies = [vec![fault; 5], vec![say(PROPOSAL)]].concat();
+        let replies = [vec![fault; self.tries - 1], vec![say(PROPOSAL)]].concat();
         let model = Model::new(&[
             ("creator", &replies),
             ("maker", &[(self.shell)(WORK), say(MADE)]),
@@ -346,7 +353,7 @@ impl Row {
         let waits = fault.replies.iter().any(|reply| matches!(reply, Reply::Hang | Reply::Stall));
         let silence = if waits { 10 } else { 600 };
         let test = test_of(&[self], address, &Clocks { silence, ..Clocks::default() });
-        model.makes_overdue(test.overdue(), TRIES);
+        model.makes_overdue(test.overdue(), self.tries);
         let arguments = test.arguments(TASK, &self.arguments());
         let arguments = as_strs(&arguments);
         let outcome = test.during(&arguments, |child| {
@@ -416,9 +423,6 @@ impl Row {
         ["--agent", self.spec, "--auto-merge", "--budget", "50"]
     }
 }
-
-/// A client that was refused so often tries for ever.
-const TRIES: usize = 6;
 
 /// With nobody to ask, a client may try for ever; it is overdue from its first word about it on.
 fn overdue_when_it_complains(test: &Test, child: &mut Child) {
