@@ -1,10 +1,12 @@
-//! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08).
+//! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08), or one run whose
+//! journal came from elsewhere (S-01).
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
-use archeflow_host::open;
+use archeflow_host::open::{self, Project};
+use archeflow_host::proc;
 
 use crate::args::TrustArgs;
 use crate::commands::house;
@@ -13,7 +15,13 @@ use crate::output::CommandOutput;
 use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, true)?;
+    if !args.show {
+        only_from_outside("approve or revoke anything")?;
+    }
+    let house = house(&args.place, None, args.run.is_none())?;
+    if let Some(id) = &args.run {
+        return adopt(args, &house, id);
+    }
     let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
     if args.revoke {
         let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
@@ -26,12 +34,13 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let guarded = house.offer.guarded()?;
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
-        if !args.show {
+        if args.yes && !args.show {
             trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
         }
-        return Ok(CommandOutput::json(
-            serde_json::json!({ "approved": !args.show || house.approved, "guarded": rows }),
-        ));
+        let approved = (args.yes && !args.show) || house.approved || guarded.is_empty();
+        let code = if approved || args.show { 0 } else { NOT_APPROVED };
+        let answer = serde_json::json!({ "approved": approved, "guarded": rows });
+        return Ok(CommandOutput::json(answer).with_code(code));
     }
     if guarded.is_empty() {
         let none = "This repository's configuration (as committed) names nothing that needs approval.\n";
@@ -66,16 +75,78 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if args.show {
         return Ok(CommandOutput::text(out));
     }
-    let terminal = std::io::stdin().is_terminal();
-    if terminal && !args.yes {
-        // The person has to see what is asked about before the question.
-        tell_part!("{}", std::mem::take(&mut out));
-        if !confirmed() {
-            return Ok(CommandOutput::text("Not approved.\n".to_owned()).with_code(20));
-        }
+    if !agreed(args.yes, &mut out) {
+        return Ok(refused(out));
     }
     trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
     put!(out, "Approved. Any change to these files asks again.");
+    Ok(CommandOutput::text(out))
+}
+
+/// Nothing was approved; the same code as a run that finds something unapproved.
+const NOT_APPROVED: u8 = 20;
+
+/// Only a person approves. What a run started is not one, whatever it types.
+pub(crate) fn only_from_outside(what: &str) -> Result<(), Failure> {
+    if !proc::inside_an_attempt() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        21,
+        "from_inside",
+        format!("processes that a run started can't {what}"),
+        "Type it yourself, in a terminal that no agent, test or hook opened.",
+    ))
+}
+
+/// A yes on the command line, or typed at a terminal after what is asked about was shown. Anything else is a no.
+fn agreed(yes: bool, shown: &mut String) -> bool {
+    if yes {
+        return true;
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return false;
+    }
+    // The person has to see what is asked about before the question.
+    tell_part!("{}", std::mem::take(shown));
+    confirmed()
+}
+
+fn refused(mut out: String) -> CommandOutput {
+    put!(out, "Not approved. Without a terminal only --yes approves.");
+    CommandOutput::text(out).with_code(NOT_APPROVED)
+}
+
+/// A run whose journal this machine did not write: shown with everything it would execute, and taken over on a yes.
+fn adopt(args: &TrustArgs, house: &Project, id: &str) -> Result<CommandOutput, Failure> {
+    let adoption = house.adoption(id)?;
+    let approve = args.yes && !args.show;
+    if args.place.json {
+        if approve {
+            house.adopt(id, &adoption)?;
+        }
+        let own = adoption.own || approve;
+        let code = if own || args.show { 0 } else { NOT_APPROVED };
+        let answer = serde_json::json!({ "approved": own, "run_id": id, "guarded": adoption.commands });
+        return Ok(CommandOutput::json(answer).with_code(code));
+    }
+    let mut out = String::new();
+    put!(out, "The run {} would execute:", safe(id));
+    for command in &adoption.commands {
+        put!(out, "  {}", safe(command));
+    }
+    if adoption.own {
+        put!(out, "It is yours already.");
+        return Ok(CommandOutput::text(out));
+    }
+    if args.show {
+        return Ok(CommandOutput::text(out));
+    }
+    if !agreed(args.yes, &mut out) {
+        return Ok(refused(out));
+    }
+    house.adopt(id, &adoption)?;
+    put!(out, "Adopted, as it is now: archeflow resume {}", safe(id));
     Ok(CommandOutput::text(out))
 }
 

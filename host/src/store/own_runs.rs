@@ -1,0 +1,86 @@
+//! The runs this user started on this machine, or took over: a small file for each in the user's state folder.
+//!
+//! A journal names the commands of its run. One that came by a commit, a submodule, a patch or an archive was allowed by
+//! nobody, so only runs known here are ever executed (S-01). The file says where the journal is and what its first lines
+//! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::dir::Dir;
+use super::files::{self, Error};
+use super::verify::Text;
+use crate::platform::files as os;
+
+const FOLDER: &str = "own-runs";
+const LARGEST: u64 = 64 * 1024;
+
+/// One run of one repository, as the state folder may know it.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnRun<'a> {
+    /// The user's state folder.
+    pub state: &'a Path,
+    /// The repository's folder. A copy of it, or one that was moved, is another place.
+    pub root: &'a Path,
+    pub run_id: &'a str,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OwnRunRecord {
+    root: String,
+    run_id: String,
+    /// The digest is of this many lines: one for a run that was started here.
+    lines: u64,
+    digest: String,
+}
+
+impl OwnRun<'_> {
+    /// Notes the run, in place of what was known under its name.
+    pub fn remember(self, lines: u64, digest: &str) -> Result<(), Error> {
+        let record = OwnRunRecord {
+            root: self.named_root(),
+            run_id: self.run_id.to_owned(),
+            lines,
+            digest: digest.to_owned(),
+        };
+        let name = self.name();
+        let text =
+            serde_json::to_vec(&record).map_err(|e| Error::io("write", &self.state.join(FOLDER), e))?;
+        let folder = Dir::open(self.state)?.make(FOLDER, 0o700)?;
+        files::replace(&folder, name.as_ref(), &text)
+    }
+
+    /// Whether a run of this name was started here. Its journal may be another one by now: see [`OwnRun::wrote`].
+    pub fn is_known(self) -> Result<bool, Error> {
+        Ok(self.record()?.is_some())
+    }
+
+    /// Whether this is the journal of the run that was started or taken over here.
+    pub fn wrote(self, text: &Text) -> Result<bool, Error> {
+        let Some(record) = self.record()? else { return Ok(false) };
+        let lines = usize::try_from(record.lines).ok();
+        let digest = lines.and_then(|lines| text.digest_of(lines));
+        let is_here = record.root == self.named_root() && record.run_id == self.run_id;
+        Ok(is_here && digest.as_deref() == Some(record.digest.as_str()))
+    }
+
+    /// What can't be read as a record is none: the run is then foreign, which harms nobody.
+    fn record(self) -> Result<Option<OwnRunRecord>, Error> {
+        match files::read_capped(&self.state.join(FOLDER).join(self.name()), LARGEST) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn named_root(self) -> String {
+        os::bytes(self.root).escape_ascii().to_string()
+    }
+
+    fn name(self) -> String {
+        let key = [os::bytes(self.root), &[0], self.run_id.as_bytes()].concat();
+        format!("{}.json", files::digest(&key))
+    }
+}
