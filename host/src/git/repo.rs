@@ -3,7 +3,7 @@
 //! Only reading happens here. Objects are read through the side directory (see [`super`]), so that a question
 //! about a commit never depends on how the repository is configured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -315,11 +315,44 @@ impl Repo {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// A command on one of the user's working trees, with the user's own configuration but no hooks, and without the filters
+    /// that only the repository's own configuration names: it may have come in an archive (S-13).
+    pub(super) fn in_user_tree(&self, git_dir: &Path, tree: &Path) -> Result<GitCommand, runner::Error> {
+        let mut git = GitCommand::with_user_config(git_dir, &self.env)?.work_tree(tree);
+        let filters = self.local_filters(git_dir)?;
+        let switched_off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+        let settings = filters.iter().flat_map(|name| switched_off.map(|(key, value)| (name, key, value)));
+        let given = self.env.get("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<usize>().ok());
+        let mut count = given.unwrap_or(0);
+        for (name, key, value) in settings {
+            let full = [b"filter.", name.as_slice(), b".", key.as_bytes()].concat();
+            git = git.env(&format!("GIT_CONFIG_KEY_{count}"), os::name(&full));
+            git = git.env(&format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        Ok(if filters.is_empty() { git } else { git.env("GIT_CONFIG_COUNT", count.to_string()) })
+    }
+
+    /// The filters that the repository's own configuration names, its included files and working trees' with it.
+    pub(super) fn local_filters(&self, git_dir: &Path) -> Result<BTreeSet<Vec<u8>>, runner::Error> {
+        let listing = GitCommand::with_user_config(git_dir, &self.env)?
+            .args(["config", "--includes", "--show-scope", "--name-only", "--get-regexp", "^filter\\."])
+            .run()?
+            .stdout;
+        let names = listing.split(|byte| *byte == b'\n').filter_map(|line| {
+            let key = line.strip_prefix(b"local\t").or_else(|| line.strip_prefix(b"worktree\t"))?;
+            let key = key.strip_prefix(b"filter.")?;
+            let end = key.iter().rposition(|byte| *byte == b'.')?;
+            Some(key[..end].to_vec())
+        });
+        Ok(names.collect())
+    }
+
     /// How much of the user's work in their own tree is not committed, for a notice.
     pub fn dirty_summary(&self) -> Result<Dirty, runner::Error> {
         let Some(tree) = &self.work_tree else { return Ok(Dirty::default()) };
-        let output = GitCommand::with_user_config(&self.git_dir, &self.env)?
-            .work_tree(tree)
+        let output = self
+            .in_user_tree(&self.git_dir, tree)?
             .args(["status", "--porcelain=v1", "-z", "--untracked-files=normal"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
             .done()?;
