@@ -328,7 +328,7 @@ fn is_foreign(test: &Test, id: &str) {
     assert!(test.run(&["list"]).stdout.contains("foreign"));
     let seen = test.run(&["status", id, "--json"]);
     assert_eq!((seen.code, &seen.json["foreign"]), (0, &true.into()), "{seen}");
-    assert!(!test.run(&["status"]).stdout.contains("archeflow resume"));
+    assert!(!test.run(&["status", "--repo", "."]).stdout.contains("archeflow resume"));
     assert_eq!(test.run(&["show", id]).code, 0);
     assert_eq!(test.run(&["trust", "--run", id]).code, 20, "nobody said yes");
     assert!(test.run(&["trust", "--run", id, "--show"]).stdout.contains("agents.default"));

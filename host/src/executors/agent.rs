@@ -460,6 +460,8 @@ impl Attempt<'_> {
         };
         let mut change =
             looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
+        change.signs.seen.extend(looking::not_shown(&self.world.repo, &base, &commit)?);
+        change.signs.seen.sort();
         if let Some(collected) = collected {
             change.uncommitted = collected.uncommitted;
             change.notes = notes(&collected);

@@ -18,6 +18,7 @@ use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
+use super::looking;
 use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
@@ -74,8 +75,8 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A diff longer than this is cut, and the reviewers are told (R17).
-const DIFF_AT_MOST: usize = 5_000_000;
+/// A diff longer than this is cut, the reviewers are told (R17), and the change can't land (`not_shown`).
+pub(super) const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
 pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
@@ -385,6 +386,7 @@ fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, E
                 diff.bytes.len()
             ));
         }
+        text.push_str(&looking::left_out_by_diff(&world.repo, &base, &commit)?);
         Ok(text)
     })?;
     Ok(Some(diff))

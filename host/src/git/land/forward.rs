@@ -165,7 +165,7 @@ fn same_but_for_case(
 }
 
 /// Two names for one file, at least one of which changed. Those that were there before are not this change's fault.
-fn clash<'a, 'b>(
+pub(crate) fn clash<'a, 'b>(
     names: impl Iterator<Item = &'a [u8]>,
     changed: impl Iterator<Item = &'b [u8]>,
 ) -> Option<(&'a [u8], &'a [u8])> {
@@ -201,7 +201,9 @@ fn filtered_by_the_repository(
 
 /// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10).
 fn is_out_of_space(stderr: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "File too large"].iter().any(|word| stderr.contains(word))
+    ["No space left on device", "Disk quota exceeded", "File too large"]
+        .iter()
+        .any(|word| stderr.contains(word))
 }
 
 /// Whether a lock file is gone, or goes within the time given.
