@@ -63,6 +63,16 @@ impl GitEnv {
         self.0.iter().filter(move |(name, _)| decides(name)).map(|(n, v)| (n, v))
     }
 
+    /// The user's own configuration files: a hook or filter named there runs in every repository.
+    fn global_files(&self) -> Vec<PathBuf> {
+        let home = self.get("HOME").map(PathBuf::from);
+        let xdg =
+            self.get("XDG_CONFIG_HOME").map(PathBuf::from).or(home.as_ref().map(|home| home.join(".config")));
+        let named = self.get("GIT_CONFIG_GLOBAL").map(PathBuf::from);
+        let files = [home.map(|home| home.join(".gitconfig")), xdg.map(|xdg| xdg.join("git/config")), named];
+        files.into_iter().flatten().collect()
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&OsString> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
@@ -295,9 +305,13 @@ impl Repo {
         let mut hasher = blake3::Hasher::new();
         let mut watched: Vec<PathBuf> =
             ["config", "info/attributes", "info/exclude", "objects/info/alternates", "config.worktree"]
+                .iter()
+                .chain(&["shallow", "info/grafts"])
                 .map(|name| self.common_dir.join(name))
-                .to_vec();
+                .collect();
         watched.push(self.git_dir.join("config.worktree"));
+        watched.extend(self.env.global_files());
+        hasher.update(&self.replacements());
         let hooks = fs::read_dir(self.common_dir.join("hooks")).into_iter().flatten().flatten();
         let mut hooks: Vec<PathBuf> = hooks.map(|entry| entry.path()).collect();
         hooks.retain(|hook| hook.extension().is_none_or(|end| end != "sample"));
@@ -346,6 +360,12 @@ impl Repo {
             Some(key[..end].to_vec())
         });
         Ok(names.collect())
+    }
+
+    /// The refs that would make git read other objects than those that are named.
+    fn replacements(&self) -> Vec<u8> {
+        let listing = self.refs().map(|git| git.args(["for-each-ref", "refs/replace/"]).run());
+        listing.ok().and_then(Result::ok).map(|output| output.stdout).unwrap_or_default()
     }
 
     /// How much of the user's work in their own tree is not committed, for a notice.
