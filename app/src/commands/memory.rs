@@ -39,7 +39,7 @@ const OURS: char = 'm';
 impl Room {
     fn open(place: &CommonArgs) -> Result<Room, Failure> {
         let house = house(place, None, false)?;
-        let here = MemoryStore::at(house.places.memory());
+        let here = MemoryStore::of(&house.places, &house.state);
         let shared = MemoryStore::shared(&house.state);
         Ok(Room { house, here, shared })
     }

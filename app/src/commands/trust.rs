@@ -7,6 +7,7 @@ use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
 use archeflow_host::open::{self, Project};
 use archeflow_host::proc;
+use archeflow_host::store::memory::MemoryStore;
 
 use crate::args::TrustArgs;
 use crate::commands::house;
@@ -31,13 +32,21 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
         let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
         return Ok(CommandOutput::text(said.to_owned()));
     }
-    let guarded = house.offer.guarded()?;
+    let memory = MemoryStore::of(&house.places, &house.state);
+    let mut guarded = house.offer.guarded()?;
+    let lessons = lessons(&memory)?;
+    let approved = (house.approved || guarded.is_empty()) && lessons.is_empty();
+    guarded.extend(lessons);
+    let approve = |trust: &mut Trust| -> Result<(), Failure> {
+        memory.approve()?;
+        Ok(trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?)
+    };
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
         if args.yes && !args.show {
-            trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+            approve(&mut trust)?;
         }
-        let approved = (args.yes && !args.show) || house.approved || guarded.is_empty();
+        let approved = (args.yes && !args.show) || approved;
         let code = if approved || args.show { 0 } else { NOT_APPROVED };
         let answer = serde_json::json!({ "approved": approved, "guarded": rows });
         return Ok(CommandOutput::json(answer).with_code(code));
@@ -68,7 +77,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
             );
         }
     }
-    if house.approved {
+    if approved {
         put!(out, "You approved exactly this already.");
         return Ok(CommandOutput::text(out));
     }
@@ -78,7 +87,7 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if !agreed(args.yes, &mut out) {
         return Ok(refused(out));
     }
-    trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+    approve(&mut trust)?;
     put!(out, "Approved. Any change to these files asks again.");
     Ok(CommandOutput::text(out))
 }
@@ -148,6 +157,30 @@ fn adopt(args: &TrustArgs, house: &Project, id: &str) -> Result<CommandOutput, F
     house.adopt(id, &adoption)?;
     put!(out, "Adopted, as it is now: archeflow resume {}", safe(id));
     Ok(CommandOutput::text(out))
+}
+
+/// Lessons that came with the repository or were edited by hand: they would reach prompts.
+fn lessons(memory: &MemoryStore) -> Result<Vec<Guarded>, Failure> {
+    if memory.is_own() {
+        return Ok(Vec::new());
+    }
+    let shelf = memory.read()?;
+    let row = |key: &str, value: &str, line: usize| Guarded {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        path: format!(".archeflow/memory/{key}.jsonl"),
+        line: u32::try_from(line + 1).unwrap_or(u32::MAX),
+    };
+    let told = shelf.lessons.values().enumerate().map(|(n, lesson)| row("lessons", &lesson.description, n));
+    let mut rows: Vec<Guarded> = told.collect();
+    let resolved = shelf.resolved.values().count();
+    if resolved > 0 {
+        rows.push(row("resolved", &format!("{resolved} examples of findings that were resolved"), 0));
+    }
+    if rows.is_empty() {
+        rows.push(row("lessons", "lines that can't be read", 0));
+    }
+    Ok(rows)
 }
 
 fn described(row: &Guarded) -> String {

@@ -5,7 +5,7 @@
 //! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -82,5 +82,51 @@ impl OwnRun<'_> {
     fn name(self) -> String {
         let key = [os::bytes(self.root), &[0], self.run_id.as_bytes()].concat();
         format!("{}.json", files::digest(&key))
+    }
+}
+
+/// The lessons of a repository, as this user's runs and commands left them. Lessons reach prompts, so those that came
+/// with a repository, or were changed by hand, wait for `archeflow trust` (S-09).
+#[derive(Debug, Clone)]
+pub struct OwnLessons {
+    state: PathBuf,
+    root: PathBuf,
+}
+
+const LESSONS: &str = "own-lessons";
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct OwnLessonsRecord {
+    root: String,
+    /// What they are; while they are being changed, before and after, because the program may be killed in between.
+    digests: Vec<String>,
+}
+
+impl OwnLessons {
+    pub fn new(state: &Path, root: &Path) -> OwnLessons {
+        OwnLessons { state: state.to_owned(), root: root.to_owned() }
+    }
+
+    pub(crate) fn remember(&self, digests: Vec<String>) -> Result<(), Error> {
+        let record = OwnLessonsRecord { root: self.named_root(), digests };
+        let text =
+            serde_json::to_vec(&record).map_err(|e| Error::io("write", &self.state.join(LESSONS), e))?;
+        let folder = Dir::open(&self.state)?.make(LESSONS, 0o700)?;
+        files::replace(&folder, self.name().as_ref(), &text)
+    }
+
+    pub(crate) fn knows(&self, digest: &str) -> bool {
+        let bytes = files::read_capped(&self.state.join(LESSONS).join(self.name()), LARGEST);
+        let record: OwnLessonsRecord =
+            bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        record.root == self.named_root() && record.digests.iter().any(|known| known == digest)
+    }
+
+    fn named_root(&self) -> String {
+        os::bytes(&self.root).escape_ascii().to_string()
+    }
+
+    fn name(&self) -> String {
+        format!("{}.json", files::digest(os::bytes(&self.root)))
     }
 }
