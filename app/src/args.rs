@@ -1,6 +1,5 @@
 //! The command line. Every option is explained here and nowhere else, as an imperative or a noun phrase.
 
-mod agent_loop;
 mod inner;
 mod known;
 mod memory;
@@ -16,7 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::output;
 
-pub(crate) use agent_loop::*;
+pub(crate) use crate::commands::agent_loop::args::*;
 pub(crate) use inner::AcpArgs;
 pub(crate) use known::*;
 pub(crate) use memory::*;

@@ -101,7 +101,7 @@ impl From<open::Error> for Failure {
                 20,
                 "untrusted",
                 message,
-                "Look at what it wants and approve exactly that: archeflow trust",
+                "Review its commands and approve them: archeflow trust",
             ),
             open::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
@@ -127,7 +127,7 @@ impl From<open::Error> for Failure {
             ),
             open::Error::NoAgent => Failure::usage(
                 message,
-                "Say who plays the archetypes, e.g. --agent claude or --agent 'cmd:./my-agent.sh', or see a run without any: archeflow demo",
+                "Name an agent, e.g. --agent claude or --agent 'cmd:./my-agent.sh', or try one without any agent: archeflow demo",
             ),
             open::Error::NoArtifact { .. } | open::Error::BadArtifact { .. } => {
                 Failure::usage(message, "Nothing was started.")

@@ -1,4 +1,4 @@
-//! Shows: the archeflow command. Parses arguments, lets the host work, draws what the core says.
+//! Shows: the archeflow command. Parses arguments, lets the host work, draws the core's projections.
 
 #[macro_use]
 mod say;

@@ -1,4 +1,4 @@
-//! What a command came to, and the one place that prints it.
+//! The result of a command, and the one place that prints it.
 
 use std::io::{self, Write};
 
@@ -20,7 +20,7 @@ enum Body {
     Json(serde_json::Value),
 }
 
-/// The reader went away: what a program that SIGPIPE ends would leave.
+/// The reader went away: the exit code of a program ended by SIGPIPE.
 const NO_READER: u8 = 128 + 13;
 const ENVIRONMENT: u8 = 30;
 

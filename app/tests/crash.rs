@@ -176,7 +176,7 @@ fn m_a2_a_panic_in_an_executor_is_reported_and_the_run_resumes() {
 
 /// A run that was claimed and never began is told so, whatever is asked of it.
 #[test]
-fn a_run_that_never_began_is_told_so() {
+fn a_run_that_never_began_is_reported() {
     let scene = Scene::new();
     scene.run(Some("recorded:1"));
     fs::write(scene.journal(), "").unwrap();
@@ -307,7 +307,7 @@ fn m_a12_a_question_is_asked_once() {
 
 /// M-B1: the tail of an unfinished write is set aside and the run goes on; the user is told.
 #[test]
-fn m_b1_a_torn_tail_is_cut_and_told() {
+fn m_b1_a_torn_tail_is_cut_and_reported() {
     let batches = 1..=golden().places["recorded"];
     let cuts = [1, 12, usize::MAX].into_iter().cycle();
     let points: Vec<(u64, usize)> =
@@ -589,7 +589,7 @@ fn m_e14_the_lock_of_our_dead_git_is_cleared() {
 
 /// A lock from before the landing is somebody else's and stays.
 #[test]
-fn m_e14_the_lock_of_somebody_else_stays() {
+fn m_e14_the_lock_of_another_process_is_kept() {
     let scene = Scene::new();
     assert!(scene.run(Some("recorded:2")).killed);
     let lock = scene.repo().join(".git/index.lock");

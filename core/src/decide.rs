@@ -4,14 +4,9 @@
 //! ([`crate::strategies`]). It is pure: deciding twice on the same facts gives the same answer twice.
 
 use crate::event::{Conclusion, Entry, Order};
-use crate::model::{HookPoint, PROGRAM, Phase, Strategy, counted};
-use crate::rules::memory;
+use crate::model::HookPoint;
 use crate::run::Run;
-use crate::steps::{
-    accounts, act, boundary, budget, check, enter, hook, judge, land, make, plan, point, settle, shadows,
-};
-use crate::strategies::agent_loop::decide as agent_loop;
-use crate::strategies::review::decide as review;
+use crate::steps::{accounts, budget, hook, judge, land, settle};
 
 /// What follows from the facts so far, in the order it should be written down.
 ///
@@ -69,49 +64,16 @@ fn follows(run: &Run) -> Vec<Conclusion> {
     if let Some(events) = budget::watch(run) {
         return events;
     }
-    // Nothing of a review ever lands (AF-003).
-    let landing = run.landing.agreed && run.work.is_some() && run.review.is_none();
     let mut stragglers = run.stragglers();
     stragglers.retain(|seat| !accounts::must_wait(run, cycle, seat));
     accounts::corrections_wait(run, cycle, &mut stragglers);
-    if !stragglers.is_empty() && !landing {
+    if !stragglers.is_empty() && !land::is_agreed(run) {
         return stragglers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
     }
     if !run.open.is_empty() {
         return vec![];
     }
-    if let Some(agent_loop) = &run.agent_loop {
-        return agent_loop::next(run, cycle, agent_loop);
-    }
-    if landing {
-        return land::land(run, cycle);
-    }
-    if let Some(events) = settle::failures(run, cycle) {
-        return events;
-    }
-    if let Some(events) = shadows::consequence(run, cycle) {
-        return events;
-    }
-    if let Some(events) = settle::statuses(run, cycle) {
-        return events;
-    }
-    if let Some(events) = shadows::too_many(run, cycle) {
-        return events;
-    }
-    if let Some(checkpoint) = boundary::checkpoint(run) {
-        return vec![checkpoint];
-    }
-    match (cycle.phase, &run.review) {
-        (Phase::Plan | Phase::Do | Phase::Check, Some(_)) => return review::check(run, cycle),
-        (Phase::Act, Some(_)) => return review::act(run, cycle),
-        (_, None) => {}
-    }
-    match cycle.phase {
-        Phase::Plan => plan::plan(run, cycle),
-        Phase::Do => make::make(run, cycle),
-        Phase::Check => check::check(run, cycle),
-        Phase::Act => act::act(run, cycle),
-    }
+    run.rules().next(run, cycle)
 }
 
 /// More conclusions than this from one report is a rule that feeds itself.
@@ -134,47 +96,10 @@ impl Run {
     }
 }
 
-/// Before the first cycle: the hook, then why this strategy and this workflow.
+/// Before the first cycle: the hook, then what the strategy begins with.
 fn begin(run: &Run) -> Vec<Conclusion> {
     if !run.open.is_empty() {
         return vec![];
     }
-    if let Some(events) = hook(run, HookPoint::RunStart) {
-        return events;
-    }
-    let Some(request) = &run.request else { return vec![] };
-    if request.strategy == Strategy::Review {
-        return run.review.as_ref().map_or_else(Vec::new, |opened| review::begin(run, opened));
-    }
-    if request.strategy == Strategy::Loop {
-        return run
-            .agent_loop
-            .as_ref()
-            .map_or_else(Vec::new, |agent_loop| agent_loop::begin(run, agent_loop));
-    }
-    let against = match request.chosen.against.as_slice() {
-        [] => String::new(),
-        against => format!("; against it: {}", against.join(", ")),
-    };
-    let strategy = point(
-        PROGRAM,
-        "AF-020",
-        format!("{}{against}", request.chosen.strategy_by),
-        format!("strategy {}", request.strategy.name()),
-    );
-    let workflow = point(
-        PROGRAM,
-        "AF-022",
-        request.chosen.workflow_by.clone(),
-        format!("workflow {}, at most {}", request.workflow.name(), counted(request.max_cycles, "cycle")),
-    );
-    let mut events = vec![strategy, workflow];
-    if !request.chosen.domain_by.is_empty() {
-        let domain = format!("domain {}", request.domain.name());
-        events.push(point(PROGRAM, "AF-004", request.chosen.domain_by.clone(), domain));
-    }
-    let lessons = memory::decision_points(&request.past, &request.team, &request.config.boundaries);
-    events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
-    events.push(enter(run, "start", 1, Phase::Plan));
-    events
+    hook(run, HookPoint::RunStart).unwrap_or_else(|| run.rules().begin(run))
 }

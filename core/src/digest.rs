@@ -1,5 +1,5 @@
 //! SHA-256, for two things that others check as well: a Content-Security-Policy names a page's own style sheet by its
-//! hash, and findings are known again by a fingerprint that nobody can aim at. Digests of files are BLAKE3, in the host.
+//! hash, and findings are recognised by a fingerprint that can't be forged on purpose. Digests of files are BLAKE3, in the host.
 
 use sha2::{Digest, Sha256};
 

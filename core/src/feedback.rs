@@ -18,7 +18,7 @@ pub fn for_role(run: &Run, role: Destination) -> Option<String> {
     feedback_text(run, role, &run.policy().boundaries)
 }
 
-/// The same for a prompt without room for all of it: the gravest one by one, the rest as themes (AF-156).
+/// The same for a prompt that is too long for all of it: the most severe one by one, the rest as themes (AF-156).
 pub fn in_short(run: &Run, role: Destination) -> Option<String> {
     feedback_text(run, role, &Boundaries { findings_at_most: 0, ..run.policy().boundaries.clone() })
 }

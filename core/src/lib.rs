@@ -1,8 +1,7 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
 //! Read in this order: [`model`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`view`],
-//! [`projections`] of runs and sprints); and many tasks in many places ([`sprint`]).
+//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`projections`] of runs and sprints); and many tasks in many places ([`sprint`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (libraries that only
@@ -40,8 +39,6 @@ pub mod strategies;
 pub mod split;
 
 pub mod persona;
-
-pub mod view;
 
 pub mod projections;
 

@@ -119,7 +119,7 @@ pub fn phase(role: Role) -> Phase {
     }
 }
 
-const ROLES: [(&str, Role); 5] = [
+pub(crate) const ROLES: [(&str, Role); 5] = [
     ("explorer", Role::Explorer),
     ("creator", Role::Creator),
     ("maker", Role::Maker),

@@ -166,7 +166,7 @@ fn pj_30_pj_52_the_size_of_a_step() {
 }
 
 #[test]
-fn pj_09_pj_10_pj_13_pj_56_the_fifth_pauses_and_a_restart_counts_anew() {
+fn pj_09_pj_10_pj_13_pj_56_the_fifth_pauses_and_a_restart_resets_the_count() {
     let mut game = Game::new();
     for n in 1..=5 {
         game.play(&[PLAN, DONE, RED]);
@@ -206,7 +206,7 @@ fn pj_09_four_and_a_pass_and_one_more() {
 
 /// A pause that nobody answers parks the run; so does every other question.
 #[test]
-fn pj_17_a_question_that_nobody_answers_parks_the_run() {
+fn pj_17_an_unanswered_question_parks_the_run() {
     let mut game = Game::new();
     game.play(&[PLAN, DONE, PASS, "leave"]);
     let outcome = game.run.outcome.clone().unwrap();
@@ -227,7 +227,7 @@ fn pj_02_its_questions_are_asked() {
 
 /// Steps that never pass and never fail the Judge come before a person all the same.
 #[test]
-fn pj_60_nobody_goes_on_alone_for_ever() {
+fn pj_60_an_unattended_loop_stops() {
     let mut game = Game::new();
     game.policy().rounds = 2;
     game.play(&[PLAN, "actor FAIL Planner", PLAN, "actor FAIL Planner"]);
@@ -372,7 +372,7 @@ fn pj_23_the_last_block_of_the_file_says_who_is_next() {
 
 /// PJ-31, PJ-41..PJ-43: who is shown what.
 #[test]
-fn pj_31_what_each_seat_is_shown() {
+fn pj_31_what_each_role_is_shown() {
     let mut game = Game::new();
     game.play(&[PLAN, DONE]);
     let start = game.agent_out().unwrap();

@@ -188,7 +188,7 @@ struct Seen {
 }
 
 #[test]
-fn i4_the_ledger_never_under_counts_and_nobody_starts_past_a_limit() {
+fn i4_the_ledger_never_under_counts_and_no_agent_starts_past_a_limit() {
     let mut seen = Seen::default();
     for seed in 0..SEEDS {
         if let Err(what) = live(seed, &mut seen) {
@@ -267,7 +267,7 @@ fn live(seed: u64, seen: &mut Seen) -> Result<(), String> {
         let report = match &order {
             Order::AgentStart(start) if called_in => {
                 seen.called_in += 1;
-                let (archetype, reason) = (start.archetype.clone(), "called in".to_owned());
+                let (archetype, reason) = (start.archetype.clone(), "stopped by the program".to_owned());
                 AgentLost { archetype, start_seq: seq, reason, kept_as: None, estimated_cost_usd: None }
                     .into()
             }

@@ -183,8 +183,7 @@ fn pj_55_to_pj_57_names_and_summaries() {
     let paused = with_summary("x", Ending::Incomplete, &blockers);
     assert_eq!(paused, "x\n\n## Pause summary\n\n- test a fails ## not a heading\n- the linter\n");
     assert!(
-        with_summary("x\n", Ending::Failed, &[])
-            .ends_with("## Failure summary\n\n- Nobody said what blocks.\n")
+        with_summary("x\n", Ending::Failed, &[]).ends_with("## Failure summary\n\n- No blocker was named.\n")
     );
 }
 

@@ -82,7 +82,7 @@ fn af_004_bx_27_domains() {
 
 /// The program's words stand in the brief as they are, a project's files between fences that they can't close (D-15).
 #[test]
-fn d_15_guide_is_told_and_readings_are_fenced() {
+fn d_15_the_guide_is_in_the_prompt_and_readings_are_fenced() {
     let overlay = Overlay {
         concepts: [("module".to_owned(), "chapter".to_owned())].into(),
         attention: [

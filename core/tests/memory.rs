@@ -216,7 +216,7 @@ fn af_175_a_run_that_ends_twice_teaches_once() {
 }
 
 #[test]
-fn af_177_what_is_told_to_whom_is_frozen_and_fits() {
+fn af_177_lessons_per_archetype_are_frozen_and_fit() {
     let lessons: Vec<Lesson> = (1..=14)
         .map(|n| Lesson {
             archetype: (n > 12).then(|| "sage".to_owned()),
@@ -238,7 +238,7 @@ fn af_177_what_is_told_to_whom_is_frozen_and_fits() {
 }
 
 #[test]
-fn af_145_what_did_not_help_in_this_run_is_not_told_again() {
+fn af_145_a_lesson_that_did_not_help_is_not_given_again() {
     let told = vec!["m-001".to_owned(), "m-002".to_owned()];
     let mut past = Past { lessons: vec![lesson("m-001", 2), lesson("m-002", 2)], ..Past::default() };
     past.told.insert("maker".to_owned(), told.clone());

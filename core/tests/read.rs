@@ -213,7 +213,7 @@ fn d_05_reproductions_table() {
 
 /// Whoever does what the brief says is understood.
 #[test]
-fn d_05_what_reviewers_are_told_is_what_is_read() {
+fn d_05_reviewer_instructions_match_the_reader() {
     let told = archeflow_core::guide::reproductions(120_000);
     assert!(told.contains("120 seconds"), "{told}");
     let shown: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
@@ -564,13 +564,13 @@ fn too_many_findings_are_counted() {
     let (review, problems) = review(&text);
     assert_eq!(review.findings.len(), 500);
     assert_eq!(review.declared, Some(10_000));
-    let left_out = "9500 findings left out: only the gravest 500 are kept";
+    let left_out = "9500 findings left out: only the 500 most severe are kept";
     assert_eq!(problems, [left_out]);
     assert_eq!(review.unread.as_deref(), Some(left_out), "no approval without all of them");
 }
 
 #[test]
-fn a_flood_keeps_its_gravest_findings() {
+fn too_many_findings_keep_the_most_severe() {
     let row = |n: u32, severity: &str| format!("| a.rs:{n} | {severity} | design | x | y |\n");
     let rows: String = (1..=1_000).map(|n| row(n, if n % 250 == 0 { "CRITICAL" } else { "INFO" })).collect();
     let text = format!("REJECTED\n\n| Where | Severity | Category | Issue | Fix |\n|-|-|-|-|-|\n{rows}");
@@ -578,7 +578,7 @@ fn a_flood_keeps_its_gravest_findings() {
     let lines: Vec<u32> = review.findings.iter().map(|finding| finding.line).collect();
     let wanted: Vec<u32> = (1..=497).chain([500, 750, 1_000]).collect();
     assert_eq!(lines, wanted);
-    assert_eq!(problems, ["500 findings left out: only the gravest 500 are kept"]);
+    assert_eq!(problems, ["500 findings left out: only the 500 most severe are kept"]);
     assert_eq!(review.unread, None, "a rejection stands");
 }
 

@@ -57,7 +57,7 @@ fn split(diff: &[u8], chunk: usize, known: BTreeMap<String, FileSummary>) -> (Ve
 
 /// Diffs as git prints them, in the forms that are easily misread: path, what is shown, and counts.
 #[test]
-fn issue_5_every_form_of_a_file_is_told() {
+fn issue_5_every_form_of_a_file_is_mentioned() {
     let hunk = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
     let rows = [
         (
@@ -128,7 +128,7 @@ fn issue_5_every_form_of_a_file_is_told() {
 }
 
 #[test]
-fn issue_5_a_line_longer_than_memory_is_cut_and_told() {
+fn issue_5_a_line_longer_than_memory_is_cut_and_noted() {
     let mut diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+".to_vec();
     diff.extend(b"y".repeat(1_000_000));
     diff.extend(b"\n+");

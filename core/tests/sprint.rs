@@ -478,7 +478,7 @@ fn bx_22_what_an_earlier_sprint_left_is_gone_on_with() {
 
 /// A run that its provider turned away goes on when its time has come, alone at first, and is no failure.
 #[test]
-fn c6_a_busy_provider_holds_everybody_back_until_one_has_tried() {
+fn c6_a_busy_provider_holds_all_runs_until_one_has_tried() {
     let mut sprint = start(SprintPolicy::default());
     for (id, project) in [("a", "p"), ("b", "q"), ("c", "r")] {
         sprint.hear(0, SprintEvent::Seen { item: item(id, project) });

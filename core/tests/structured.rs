@@ -209,7 +209,7 @@ fn a_proposal(dice: &mut Dice) -> (Value, String) {
 }
 
 #[test]
-fn issue_4_whatever_is_said_both_forms_are_read_alike() {
+fn issue_4_both_forms_are_read_alike() {
     let mut dice = Dice(4);
     for n in 0..600 {
         let (value, markdown) = a_review(&mut dice);
@@ -277,7 +277,7 @@ fn spoil(value: &mut Value, dice: &mut Dice) {
 }
 
 #[test]
-fn d_04_what_stands_in_a_field_of_a_review_is_never_more_than_content() {
+fn d_04_a_field_of_a_review_is_never_more_than_content() {
     let mut dice = Dice(7);
     for n in 0..600 {
         let (mut value, _) = a_review(&mut dice);
@@ -316,7 +316,7 @@ fn assert_only_what_was_said(read: Option<&Reproduction>, wanted: &Value) {
 }
 
 #[test]
-fn af_052_what_stands_in_a_field_of_a_proposal_is_never_more_than_content() {
+fn af_052_a_field_of_a_proposal_is_never_more_than_content() {
     let mut dice = Dice(9);
     for n in 0..600 {
         let (mut value, _) = a_proposal(&mut dice);

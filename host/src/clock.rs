@@ -8,7 +8,7 @@ pub fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The moment a line's date stands for.
+/// The time that a line's date means.
 pub fn instant(ms: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(ms)
 }

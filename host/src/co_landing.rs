@@ -82,7 +82,7 @@ fn is_watched(policy: &Policy) -> bool {
     policy.git.post_merge_test || policy.hooks.iter().any(|hook| hook.point == HookPoint::PreMerge)
 }
 
-/// Where the landing of `lead` has brought `run`, by the log of `lead`. Whether it is there is looked at by whoever
+/// Where the landing of `lead` has brought `run`, by the log of `lead`. Whether it is there is checked by the code that
 /// writes it down.
 pub fn together(places: &Places, run: &Run, id: &str, lead: &str) -> Result<Together, Error> {
     let other = read(places, lead)?;

@@ -15,7 +15,7 @@ use crate::control::{self, ControlRefusal, Effect, Steering};
 use crate::executors::{self, DeskError, ExecutorFault, Message};
 use crate::store::{files, journal::Journal};
 use crate::world::World;
-use crate::{agent_loop, clock, failpoint, handoff, log, proc, projections};
+use crate::{clock, failpoint, handoff, log, proc, projections, strategies};
 
 /// What looks at a run while it goes on. It can't influence it, except by answering when asked.
 pub trait Face {
@@ -189,8 +189,8 @@ impl Driver {
                     }
                 }
                 let report = match asked {
-                    // Whoever writes into the cycle file of a loop only says that it is done.
-                    Asked::Answer(text) if text.is_empty() && self.run.agent_loop.is_some() => {
+                    // The answer is in a file, and the person only says that it is done.
+                    Asked::Answer(text) if text.is_empty() && self.run.answers_in_file() => {
                         self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
                     }
                     Asked::Answer(text) => {
@@ -240,15 +240,12 @@ impl Driver {
         }
     }
 
-    /// What a person wrote into the cycle file of a loop that waits for one.
+    /// The answer to the open question that a person wrote into a file.
     fn written(&self, face: &mut dyn Face) -> Option<Report> {
-        match agent_loop::hear::from_file(&self.world, &self.run) {
-            Ok(heard) => heard.map(Report::from),
-            Err(error) => {
-                face.warn(&error.to_string());
-                None
-            }
-        }
+        strategies::answer_in_file(&self.world, &self.run).unwrap_or_else(|why| {
+            face.warn(&why);
+            None
+        })
     }
 
     /// On disk first, then everything that follows from it.
@@ -312,7 +309,7 @@ impl Driver {
 
     /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
     fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<DriveEnd, Error> {
-        face.warn("stopping: agents are called in and their work is kept; press again to stop at once");
+        face.warn("stopping agents; their work is saved. Press again to stop at once");
         self.world.stop();
         let mut entries = Vec::new();
         while self.run.open_agents().next().is_some() || self.is_landing() {

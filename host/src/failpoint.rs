@@ -1,8 +1,8 @@
-//! Places where tests end the program, as a crash would: at once, with everything else as it stands.
+//! Places where tests end the program, as a crash would: at once, leaving everything else as it is.
 //!
 //! `ARCHEFLOW_FAILPOINT=<place>:<n>` kills the program with SIGKILL the n-th time the place is passed;
 //! `ARCHEFLOW_FAILPOINT_TRACE=<file>` writes down every place as it is passed; `ARCHEFLOW_FAILPOINT_PAUSE=<place>=<file>`
-//! makes the file at that place and waits there until somebody removes it; `ARCHEFLOW_FAILPOINT_PANIC=<place>:<n>` makes
+//! makes the file at that place and waits there until it is removed; `ARCHEFLOW_FAILPOINT_PANIC=<place>:<n>` makes
 //! the thread panic there. `ARCHEFLOW_FAILPOINT_LIMITS=<file>` stops the clocks of all jobs until the file is there, so
 //! that a test about a time limit says when it counts, and no other limit is reached however slow the machine is; the
 //! file is removed when a job is asked to end. `ARCHEFLOW_FAILPOINT_GRACE=endless` lets a job that was asked to end take
@@ -29,9 +29,9 @@ pub const PLACES: [(&str, &str); 23] = [
     ("land.committed", "landing: the ref has moved"),
     ("recover.settled", "recovering a landing: the user's files are moved on; the ref is not"),
     ("recover.done", "recovering a landing: files and ref are moved on"),
-    ("loop.appended", "a block stands in the cycle file of a loop; nothing else says so"),
+    ("loop.appended", "a block is in the cycle file of a loop; nothing else records it"),
     ("loop.kept", "a snapshot of the cycle file is in the archive; nothing else says so"),
-    ("battery.ran", "the battery of a loop was run; nothing says what came of it"),
+    ("battery.ran", "the Judge's checks were run; their result is not recorded"),
     ("revert.built", "the commit that takes a landing back is built and kept"),
 ];
 
@@ -66,7 +66,7 @@ pub(crate) fn pass(place: &str) {
     assert!(!panics, "asked to panic at {place}");
 }
 
-/// How often a job whose clocks are stopped looks whether they still are.
+/// How often a job with stopped clocks checks whether they still are.
 #[cfg(debug_assertions)]
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
@@ -85,7 +85,7 @@ pub(crate) fn limit_reached() {
     }
 }
 
-/// Whether whoever was asked to end is never killed for being slow.
+/// Whether a job that was asked to end is never killed for being slow.
 #[cfg(debug_assertions)]
 pub(crate) fn endless_grace() -> bool {
     std::env::var_os("ARCHEFLOW_FAILPOINT_GRACE").is_some_and(|word| word == "endless")

@@ -1,4 +1,4 @@
-//! Files for whoever takes over: the page of a break, and how things stand at a checkpoint.
+//! Files for the person who takes over: the page of a break, and the state at a checkpoint.
 
 use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::projections::handoff;
@@ -12,7 +12,7 @@ use crate::world::World;
 /// The page of a break, among the artifacts.
 pub const PAGE: &str = "wiggum-break.md";
 
-/// Where things stand, for all runs of the project.
+/// The state of all runs of the project.
 const CONTROL_CENTER: &str = "control-center.md";
 
 /// Writes what these entries make necessary; says what went wrong.
@@ -27,7 +27,7 @@ pub fn write(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut put = |path: std::path::PathBuf, text: String| {
         if let Err(error) = files::write_atomic(&path, text.as_bytes()) {
-            warnings.push(format!("the hand-off was not written: {error}"));
+            warnings.push(format!("the page of the break was not written: {error}"));
         }
     };
     if let Some(page) = handoff::page(&world.run_id, run, &log) {

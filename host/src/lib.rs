@@ -2,7 +2,7 @@
 //!
 //! Read [`drive`] first: the loop that records what the core decides, performs its orders through [`executors`], and
 //! feeds back what the world reports. [`open`] opens runs;
-//! [`world`] is what the executors reach for. Below are the rooms that know one thing each: [`store`], [`git`],
+//! [`world`] is what the executors reach for. Below are the modules for one thing each: [`store`], [`git`],
 //! [`proc`], [`platform`], [`config`], [`backends`], [`client_output`], [`model_agent`].
 
 pub mod drive;
@@ -14,6 +14,8 @@ pub mod open;
 pub mod review;
 
 pub mod sprint;
+
+mod strategies;
 
 pub mod agent_loop;
 

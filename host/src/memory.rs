@@ -50,7 +50,7 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
     if memory.is_own()
         && let Ok(shelf) = memory.read()
     {
-        lessons.extend(shelf.lessons.values().filter_map(tellable));
+        lessons.extend(shelf.lessons.values().filter_map(printable));
         let left: Vec<u32> = shelf.debts.values().map(|debt| debt.warnings).collect();
         request.past.deferred_warnings = deferred(&left);
         request.past.resolved = newest(shelf.resolved.values());
@@ -58,7 +58,7 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
     if request.config.memory.share
         && let Ok(shelf) = MemoryStore::shared(state).read()
     {
-        lessons.extend(shelf.lessons.values().filter_map(tellable));
+        lessons.extend(shelf.lessons.values().filter_map(printable));
     }
     let (policy, past) = (&request.config, &mut request.past);
     rules::select(&lessons, request.domain.name(), request.personas.keys(), policy, past);
@@ -74,7 +74,7 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
 }
 
 /// A lesson as it may appear in a log and on a screen. One without a usable name is left out.
-fn tellable(lesson: &Lesson) -> Option<Lesson> {
+fn printable(lesson: &Lesson) -> Option<Lesson> {
     let word = |text: &str| short_line(text, LONGEST_WORD);
     names::valid_name(&lesson.id).then(|| Lesson {
         ts: word(&lesson.ts),

@@ -1,4 +1,4 @@
-//! The known name that somebody probably meant who mistyped one.
+//! The known name closest to a mistyped one.
 
 /// The name that differs in the fewest letters, if these are few.
 pub(crate) fn closest<'a>(word: &str, names: &'a [String]) -> Option<&'a str> {

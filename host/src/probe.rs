@@ -16,7 +16,7 @@ use crate::proc::{self, Cause, Job, JobLimits, Sink, Watch};
 pub struct InstalledClient {
     pub client: &'static Client,
     pub place: PathBuf,
-    /// What it says its version is, or why it can't say.
+    /// Its version, or why it is unknown.
     pub version: Result<[u32; 3], String>,
     pub login: Option<Login>,
 }
@@ -49,8 +49,8 @@ impl InstalledClient {
         }
     }
 
-    /// What it has to show for itself.
-    pub fn told(&self) -> String {
+    /// Version, path and login in words.
+    pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or_else(|_| "of unknown version".to_owned(), |v| dotted(*v));
         let tried = if self.is_tried() { ", supported" } else { "" };
         let login = match &self.login {
@@ -62,7 +62,7 @@ impl InstalledClient {
     }
 }
 
-/// Who plays where nobody was named, and why.
+/// The default agent and the reason for it.
 #[derive(Debug, Clone)]
 pub struct DefaultAgent {
     pub spec: String,
@@ -76,7 +76,7 @@ pub fn choose(clients: impl IntoIterator<Item = impl Borrow<InstalledClient>>) -
         let found = found.borrow();
         let spec = found.client.name.to_owned();
         let Some(wrong) = found.wrong() else {
-            return Some(DefaultAgent { spec, why: format!("it is installed ({})", found.told()) });
+            return Some(DefaultAgent { spec, why: format!("it is installed ({})", found.describe()) });
         };
         fallback.get_or_insert_with(|| DefaultAgent {
             why: format!("it is the first that is installed, but {wrong}"),
@@ -136,7 +136,7 @@ fn login(client: &'static Client, own: &[(OsString, OsString)], start: &Start) -
         |name: &str| ["KEY", "TOKEN", "CREDENTIALS", "CONTENT"].iter().any(|end| name.ends_with(end));
     let is_set = |name: &str| own.iter().any(|(known, value)| known == name && !value.is_empty());
     let key = client.own.iter().find(|name| is_key(name) && is_set(name)).map(|name| Login::Variable(name));
-    let file = || start.lent.iter().map(|lent| lent.from.clone()).find(|file| file.is_file());
+    let file = || start.linked.iter().map(|linked| linked.from.clone()).find(|file| file.is_file());
     key.or_else(|| file().map(Login::File))
 }
 
@@ -144,7 +144,7 @@ fn dotted([a, b, c]: [u32; 3]) -> String {
     format!("{a}.{b}.{c}")
 }
 
-/// What a client says its version is; nothing if it does not.
+/// The version that a client prints, if it does.
 pub fn version_of(
     client: &'static Client,
     env: &[(OsString, OsString)],

@@ -11,9 +11,9 @@ use archeflow_core::event::{
 };
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Reason, RunStatus};
+use archeflow_core::projections::view;
 use archeflow_core::run::Run;
 use archeflow_core::text::{one_line, safe};
-use archeflow_core::view;
 use serde_json::json;
 
 use crate::platform::files::{self as os, Mode, OFlags};
@@ -99,7 +99,7 @@ pub fn observe(world: &World, run: &Run, entries: &[Entry]) -> Vec<String> {
     warnings
 }
 
-/// A run that was only planned, or thrown away, tells nothing about reviewers.
+/// A run that was only planned, or discarded, has no result for its reviewers.
 fn score(world: &World, run: &Run) -> Result<(), scores::Error> {
     let told = run
         .outcome
@@ -145,7 +145,7 @@ fn status(run: &Run) -> &'static str {
     run.outcome.as_ref().map_or("running", |outcome| outcome.status.name())
 }
 
-/// What a crash may have kept from being written: made again from the state.
+/// Files that a crash may have prevented: made again from the state.
 pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
     let folder = world.artifacts();
     sweep(&folder);
@@ -164,7 +164,7 @@ pub fn catch_up(world: &World, run: &Run) -> Result<(), files::Error> {
     Ok(())
 }
 
-/// Removes what writes that never came to an end left behind. Nobody else writes here while we have the log.
+/// Removes what unfinished writes left behind. No other process writes here while we hold the journal.
 fn sweep(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -183,7 +183,7 @@ pub fn catch_up_fixes(world: &World, fixes: &[String]) -> Result<(), files::Erro
     if written == text.as_bytes() { Ok(()) } else { files::write_atomic(&path, text.as_bytes()) }
 }
 
-/// Tells the index of an end it has not heard of. It only watches, so what goes wrong here is nobody's business.
+/// Adds an end that the index does not have. The index is a convenience, so errors are ignored.
 pub fn catch_up_index(world: &World, run: &Run) {
     let known = index::read(&world.places.events()).unwrap_or_default();
     let stale = known
@@ -248,7 +248,7 @@ fn archive(folder: &Path, cycle: u32) -> Result<(), files::Error> {
         if of_cycle && !to.exists() {
             std::fs::rename(entry.path(), &to).map_err(|error| io(&to, error))?;
         } else if feedback {
-            // Copied anew each time: a crash may have cut the first copy short.
+            // Copied again each time: a crash may have cut the first copy short.
             std::fs::copy(entry.path(), &to).map_err(|error| io(&to, error))?;
         }
     }

@@ -1,5 +1,5 @@
-//! A glance at agents of a run that another process drives: the last thing each has done, read from the folder of its
-//! attempt. The process that drives hears the same directly, as murmurs. Nothing is ever written.
+//! The live output of agents of a run that another process drives: the last thing each has done, read from the folder of its
+//! attempt. The driving process gets the same directly, as live output. Nothing is ever written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,7 +36,7 @@ impl Tail {
         Tail { attempts: artifacts.join("attempts"), known: BTreeMap::new() }
     }
 
-    /// What agents that are out have done since the last time, the latest of each.
+    /// What running agents have done since the last call, the latest of each.
     pub fn look(&mut self, run: &Run) -> Vec<(Seq, String)> {
         let out: BTreeMap<Seq, &AgentStart> = run.open_agents().collect();
         self.known.retain(|seq, _| out.contains_key(seq));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn af_122_the_latest_whole_line_of_everybody_who_is_out() {
+    fn af_122_the_latest_whole_line_of_every_running_agent() {
         let temp = tempfile::tempdir().unwrap();
         let mut run = Run::default();
         run.open.insert(7, start("maker", "cmd:x").into());

@@ -1,5 +1,5 @@
-//! Asks an agent one small thing, to see whether it answers at all. It costs what an answer costs, so nobody does it
-//! unasked. The home, the limits and the reading of its lines are those of a run; the folder it stands in is empty.
+//! Asks an agent one small question, to see whether it answers at all. An answer costs money, so this runs only on
+//! request. Home, limits and the reading of its lines are those of a run; its working directory is empty.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,7 +13,7 @@ use archeflow_core::rules::ledger::{self, Usage};
 use crate::backends::cli::{Client, CommandInputs, Start};
 use crate::backends::{AgentBackend, Invocation};
 use crate::client_output::ClientOutput;
-use crate::executors::client::{furnish, give_back, listen, told};
+use crate::executors::client::{fault_message, furnish, listen, unlink_file};
 use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
 /// All that is asked.
@@ -37,7 +37,7 @@ pub struct Around<'a> {
 /// What came of it.
 #[derive(Debug)]
 pub struct Trial {
-    /// The first line it said, or what went wrong.
+    /// The first line of its answer, or what went wrong.
     pub answer: Result<String, (Failure, String)>,
     pub took: Duration,
     pub cost: Option<Money>,
@@ -84,7 +84,7 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
     };
     furnish(&start)?;
     let ended = run(&start, around, &tree, &stream);
-    start.lent.iter().for_each(give_back);
+    start.linked.iter().for_each(unlink_file);
     Ok(match agent {
         AgentBackend::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => of_command(&ended, &stream),
@@ -92,7 +92,7 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
 }
 
 fn bare(invocation: Invocation) -> Start {
-    Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
+    Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() }
 }
 
 fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> JobEnd {
@@ -123,7 +123,7 @@ fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> JobEnd
 fn of_client(client: &'static Client, ended: &JobEnd, heard: ClientOutput, around: &Around<'_>) -> Trial {
     let hitch = heard.hitch.as_ref().filter(|_| !heard.finished);
     let answer = match heard.fault.as_ref().or(hitch) {
-        Some(fault) => Err((fault.kind, told(client, fault.kind, &fault.said))),
+        Some(fault) => Err((fault.kind, fault_message(client, fault.kind, &fault.said))),
         None if !heard.finished => Err(cut_short(ended)),
         None => first_line(&heard.answer),
     };
@@ -149,7 +149,7 @@ fn of_command(ended: &JobEnd, stream: &Path) -> Trial {
 fn first_line(said: &str) -> Result<String, (Failure, String)> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.map(|line| line.chars().take(80).collect());
-    line.ok_or_else(|| (Failure::Empty, "it ended well but said nothing".to_owned()))
+    line.ok_or_else(|| (Failure::Empty, "it exited with code 0 but printed nothing".to_owned()))
 }
 
 /// By how its process ended, with its last words.
@@ -159,7 +159,7 @@ fn cut_short(ended: &JobEnd) -> (Failure, String) {
     let words =
         words.map(|line| format!(": {}", line.chars().take(300).collect::<String>())).unwrap_or_default();
     match &ended.cause {
-        Cause::Exited(75) => (Failure::Busy, format!("it asks to be tried later (exit 75){words}")),
+        Cause::Exited(75) => (Failure::Busy, format!("it asks to be retried later (exit 75){words}")),
         Cause::Exited(code) => {
             (Failure::Exit, format!("it ended with exit code {code} without an answer{words}"))
         }

@@ -1,4 +1,4 @@
-//! What the hands reach for: the repository, the working copies, the folders, the environment agents get.
+//! What executors use: the repository, the working copies, the folders, the environment agents get.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub struct World {
     pub run_id: String,
     /// Marks every process of this session.
     pub tag: String,
-    /// This program, which plays scripts to itself.
+    /// This program, which also runs play files.
     pub me: PathBuf,
     /// The environment every child starts from.
     pub env: Vec<(OsString, OsString)>,
@@ -36,7 +36,7 @@ pub struct World {
     pub own: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
-    /// Ends agents only: the rest of the run goes on without them.
+    /// Stops agents only: the rest of the run continues without them.
     pub errands: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
-    /// Comes with its fingerprint, so that nobody has to walk it twice.
+    /// Comes with its fingerprint, so that it is not walked twice.
     pub fn take_reader(&self, commit: &ObjectId) -> Result<(Slot, blake3::Hash), workspace::Error> {
         let idle = {
             let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,7 +195,7 @@ impl World {
         untouched
     }
 
-    /// The version a client says it is, asked for once.
+    /// The version a client prints, asked for once.
     pub(crate) fn version_of(&self, client: &'static Client) -> String {
         let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = || crate::probe::version_of(client, &self.env, &self.own);

@@ -300,7 +300,7 @@ fn af_138_a_session_taken_up_again_repeats_nothing() -> Result {
 }
 
 #[test]
-fn af_138_only_a_session_that_can_be_loaded_is_told() -> Result {
+fn af_138_only_a_session_that_can_be_loaded_is_reported() -> Result {
     for loads in [true, false] {
         let mut played = Played::begin(task(true, None));
         answer(&mut played, "initialize", &greeting(loads))?;

@@ -389,8 +389,8 @@ fn issue_4_opencode_gives_the_users_folders_to_the_commands_it_runs() -> Result 
     let start = start("opencode", true, "", &variables, None)?;
     let companion = file(&start, "companion.js")?;
     assert!(companion.contains(r#"XDG_CONFIG_HOME: undefined, XDG_DATA_HOME: "/da\"ta""#), "{companion}");
-    let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
-    assert_eq!(lent, ["/da\"ta/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"]);
+    let linked: Vec<_> = start.linked.iter().map(|linked| linked.from.display().to_string()).collect();
+    assert_eq!(linked, ["/da\"ta/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"]);
     for (model, off) in [("", true), ("openai/gpt-5.5", true), ("opencode/big-pickle", false)] {
         let text = file(&self::start("opencode", true, model, &[], None)?, "config/opencode/opencode.json")?;
         assert_eq!(text.contains(r#""disabled_providers":["opencode"]"#), off, "{model}: {text}");
@@ -455,9 +455,10 @@ fn issue_4_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
         let secret = start.env.iter().filter(|(_, value)| value.to_string_lossy().starts_with("sk-"));
         let passed: BTreeSet<_> = secret.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
         assert_eq!(passed, keys.iter().map(|key| (*key).to_owned()).collect(), "{name} gets its own keys");
-        let lent: Vec<_> = start.lent.iter().map(|lent| lent.from.display().to_string()).collect();
-        assert_eq!(lent, logins);
-        let away = start.lent.iter().map(|lent| &lent.to).chain(start.files.iter().map(|(path, _)| path));
+        let linked: Vec<_> = start.linked.iter().map(|linked| linked.from.display().to_string()).collect();
+        assert_eq!(linked, logins);
+        let away =
+            start.linked.iter().map(|linked| &linked.to).chain(start.files.iter().map(|(path, _)| path));
         assert!(away.into_iter().all(|path| path.starts_with("/its/own")), "{name} writes at home only");
     }
     Ok(())

@@ -612,7 +612,7 @@ fn sections_may_be_empty() {
 }
 
 #[test]
-fn many_faults_are_counted_not_told() {
+fn many_faults_are_counted_not_listed() {
     let text: String = (0..5_000).map(|n| format!("key{n}: 1\n")).collect();
     let start = cpu_time();
     let faults = Test::new().repo(&text).faults();
@@ -1271,7 +1271,7 @@ fn a_store_others_could_have_written_is_refused() {
     for mode in [0o777, 0o770, 0o702] {
         let place = written();
         fs::set_permissions(place.state(), fs::Permissions::from_mode(mode)).unwrap();
-        assert!(place.refused().contains("nobody but its owner may write to it"));
+        assert!(place.refused().contains("only its owner may write to it"));
     }
     let place = written();
     fs::rename(place.state(), place.path("real")).unwrap();
@@ -1349,7 +1349,7 @@ fn the_users_folder_is_read_if_it_is_the_users() {
     assert_eq!(Settings::resolve(&inputs).unwrap().workflow(), Some(Workflow::Fast));
 
     fs::set_permissions(folder.join("config.yaml"), fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(read().unwrap_err().to_string().contains("can be written by everybody"));
+    assert!(read().unwrap_err().to_string().contains("can be written by all users"));
     fs::remove_file(folder.join("config.yaml")).unwrap();
     fs::create_dir(folder.join("config.yaml")).unwrap();
     assert!(read().unwrap_err().to_string().contains("is not a file"));

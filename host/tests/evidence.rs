@@ -321,7 +321,7 @@ fn d_05_an_order_left_open_is_performed_again() {
 }
 
 #[test]
-fn d_05_a_commit_that_is_not_there_is_said() {
+fn d_05_a_missing_commit_is_reported() {
     let scene = Scene::new();
     let mut start = scene.start(reproduction("true", &[], false), LONG);
     start.change = "f".repeat(40);

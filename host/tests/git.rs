@@ -737,7 +737,7 @@ fn m_e24_submodule_slots_and_hidden_leftovers() {
 }
 
 #[test]
-fn d10_too_much_is_left_out_and_told() {
+fn d10_too_much_is_left_out_and_noted() {
     let world = World::new();
     let base = world.oid("main");
     let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();

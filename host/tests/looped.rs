@@ -52,7 +52,7 @@ impl Tree {
 }
 
 #[test]
-fn pj_32_what_stands_there_stays_and_a_person_writes_in_between() {
+fn pj_32_existing_text_is_kept_and_a_person_writes_in_between() {
     let tree = Tree::new();
     let file = tree.file();
     let first = file.append(&unwritten(), Speaker::Human, "the goal\n").unwrap().past.seal;
@@ -71,7 +71,7 @@ fn pj_32_what_stands_there_stays_and_a_person_writes_in_between() {
 
 /// What was written behind the last block, was heard or not, and then stood before ours.
 #[test]
-fn pc_04_what_nobody_has_heard_is_told_from_what_somebody_has() {
+fn pc_04_unread_text_is_distinguished_from_read_text() {
     for (heard, added, unheard) in [
         ("", "", ""),
         ("", "Mind the tax.\n", "Mind the tax.\n"),
@@ -87,13 +87,13 @@ fn pc_04_what_nobody_has_heard_is_told_from_what_somebody_has() {
         tree.write(format!("{}{heard}{added}", tree.text()));
         for _ in ["at once", "once more, after a crash"] {
             let seen = file.append(&first, Speaker::Planner, "a plan\n").unwrap();
-            assert_eq!(seen.unheard(&digest), unheard, "{heard:?} {added:?}");
+            assert_eq!(seen.unread(&digest), unheard, "{heard:?} {added:?}");
         }
     }
     let tree = Tree::new();
     tree.write("Changed after it was heard.\n");
     let seen = tree.file().append(&unwritten(), Speaker::Planner, "a plan\n").unwrap();
-    assert_eq!(seen.unheard(&files::digest(b"As it was.\n")), "Changed after it was heard.\n");
+    assert_eq!(seen.unread(&files::digest(b"As it was.\n")), "Changed after it was heard.\n");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn pj_32_an_edited_past_is_refused_with_its_place_and_nothing_is_written() {
 }
 
 #[test]
-fn pj_32_whatever_bytes_stand_there_are_told_and_kept() {
+fn pj_32_any_bytes_are_reported_and_kept() {
     let rows: [(&[u8], &str); 4] = [
         (b"one\ntwo \xff\n", "current_cycle.md:2 is not UTF-8"),
         (b"\xff\xfeh\x00i\x00", "current_cycle.md:1 is not UTF-8"),
@@ -327,7 +327,7 @@ fn pj_44_the_battery_runs_on_the_commit_itself() {
 }
 
 #[test]
-fn pj_44_tools_are_told_by_the_projects_files() {
+fn pj_44_tools_are_detected_from_the_projects_files() {
     type Files = &'static [(&'static str, &'static str)];
     let rows: [(Files, &[&str]); 8] = [
         (&[("Cargo.toml", "")], &["cargo clippy -q --all-targets", "cargo fmt --all -- --check"]),

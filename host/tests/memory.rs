@@ -152,7 +152,7 @@ fn af_175_a_run_teaches_once_however_often_it_ends() {
 }
 
 #[test]
-fn af_175_a_crash_between_two_files_is_finished_by_whoever_comes_next() {
+fn af_175_a_crash_between_two_files_is_finished_by_the_next_process() {
     // What every step of a commit leaves behind, made by hand: the note is there, and so many files are replaced.
     let plan = Desk::with(&line("m-001", 1, ""));
     plan.live(&lived("one", &[(LEAK, 1), ("Nobody checks whether cycles overlap", 1)]));
@@ -228,7 +228,7 @@ fn rivals_wait_for_each_other() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_stays() {
+fn unreadable_lines_are_reported_and_kept() {
     let bad = [
         "{\"id\": \"m-0",
         "not json at all",

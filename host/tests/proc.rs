@@ -679,7 +679,7 @@ fn i5_a_decoy_survives() {
 /// A program of ours that was killed may have been amid a landing. Its git comes to its end, also one that it was just
 /// about to start, which does not say yet what it is; what only says it is one is killed all the same, a little later.
 #[test]
-fn i5_a_git_of_ours_may_finish_and_nobody_may_stay_in_its_name() {
+fn i5_a_git_of_ours_may_finish_and_no_impostor_survives() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let [done, born] = ["done", "born"].map(|name| folder.path().join(name));
@@ -818,7 +818,7 @@ fn heard_by_listener(before: &str) -> Vec<i32> {
 }
 
 #[test]
-fn m_h3_m_h4_signals_are_heard_and_an_ignored_hangup_stays_ignored() {
+fn m_h3_m_h4_signals_arrive_and_an_ignored_hangup_stays_ignored() {
     let _turn = turn();
     assert_eq!(heard_by_listener("exec"), [1, 2, 15]);
     assert_eq!(heard_by_listener("exec nohup"), [2, 15]);

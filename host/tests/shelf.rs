@@ -142,7 +142,7 @@ fn a_wrong_word_in_any_file_is_an_error_with_its_place() {
             ":4: `check` is `nobody`; allowed: archetypes of this phase: gua",
         ),
         (team, TEAM, "guardian, sage", "sage, sage", ":4: `check` is `sage`; allowed: each entry once"),
-        (team, TEAM, "[guardian, sage]", "[]", ": `check` names nobody; allowed: at least one reviewer"),
+        (team, TEAM, "[guardian, sage]", "[]", ": `check` is empty; allowed: at least one reviewer"),
         (
             team,
             TEAM,
@@ -383,7 +383,7 @@ fn flags_ask_for_teams_and_lenses() {
     let both = [part(".archeflow/teams/night.yaml", TEAM), part(".archeflow/workflows/slow.yaml", WORKFLOW)];
     let flags = Flags { workflow: Some("slow".to_owned()), ..flags("night", "") };
     let faults = resolve(&both, true, &flags).unwrap_err().to_string();
-    assert!(faults.contains("allowed: one of them, for both say who sits"), "{faults}");
+    assert!(faults.contains("allowed: one of them, since both select the team"), "{faults}");
 }
 
 /// A lens's threshold stands under what somebody set; a key nobody knows is an error in the lens.

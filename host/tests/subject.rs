@@ -752,7 +752,7 @@ fn issue_5_a_hostile_repository_runs_nothing() {
 }
 
 #[test]
-fn issue_5_filtered_files_that_nobody_touched_are_no_change() {
+fn issue_5_untouched_filtered_files_are_no_change() {
     let world = World::new();
     world.git(&["config", "filter.x.clean", "tr a-z A-Z"]);
     world.git(&["config", "filter.x.smudge", "tr A-Z a-z"]);
@@ -1028,7 +1028,7 @@ fn issue_5_pull_requests() {
 }
 
 #[test]
-fn issue_5_without_a_client_for_the_forge_the_way_around_is_told() {
+fn issue_5_without_a_client_for_the_forge_the_alternative_is_named() {
     let world = World::new();
     let nowhere: OsString = world.dir.path().join("bin").into();
     let home: OsString = world.dir.path().join("home").into();

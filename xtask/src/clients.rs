@@ -78,7 +78,7 @@ const CLIENTS: [Client; 8] = [
 
 /// The longest one package may take. The largest takes a minute on a good line.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
-/// How often somebody who waits is told that something is going on.
+/// How often a sign of progress is printed.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(root: &Path) -> ExitCode {
@@ -169,7 +169,7 @@ impl Client {
     }
 }
 
-/// The file that says what a folder holds.
+/// The file that records what a folder holds.
 const MARK: &str = "fetched";
 
 fn wait(mut child: Child, name: &str) -> Result<(), String> {

@@ -40,7 +40,7 @@ pub(crate) fn take(program: &str, picture: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// In the second cycle, with somebody at work.
+/// In the second cycle, with an agent running.
 fn is_worth_it(text: &str) -> bool {
     text.contains("cycle 2 of 2") && text.contains("reviewing")
 }

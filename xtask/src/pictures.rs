@@ -31,7 +31,7 @@ pub(crate) fn draw(root: &Path) -> ExitCode {
 /// A run of characters in one style.
 type Piece = (&'static str, String);
 
-/// As much of a terminal as our own faces use: styles, going up, and clearing what is below.
+/// As much of a terminal as our own output uses: styles, going up, and clearing what is below.
 #[derive(Default)]
 struct Screen {
     lines: Vec<Vec<Piece>>,

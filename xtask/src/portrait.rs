@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::{live, test};
 
-/// A picture that is larger is a burden on everybody who opens the page.
+/// A larger picture would slow down the page.
 const LARGEST: u64 = 150_000;
 
 pub(crate) fn make(root: &Path) -> ExitCode {

@@ -1,6 +1,6 @@
 //! `cargo xtask test schemas`: what a review writes, held against the schemas by a validator that others wrote.
 //!
-//! The tests check the same with a small checker of the house; this one knows the whole language of schemas.
+//! The tests check the same with a small checker of our own; this one knows the whole schema language.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

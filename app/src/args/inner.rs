@@ -1,4 +1,4 @@
-//! What the program says to itself when it starts itself.
+//! Arguments of hidden commands, for when the program starts itself.
 
 use clap::Args;
 

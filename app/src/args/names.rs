@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Command;
 use clap::error::ErrorKind;
 
-/// The names that are known where one was not, for an error of that kind. All commands are made anew for it, so not for
+/// The names that are known where one was not, for an error of that kind. All commands are built again for it, so not for
 /// every kind: to show the version is an error as well.
 pub(super) fn known(
     root: impl FnOnce() -> Command,

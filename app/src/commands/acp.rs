@@ -5,7 +5,7 @@ use std::io::Read;
 use archeflow_host::acp::{self, AcpTask, Permission};
 
 use crate::args::AcpArgs;
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 
@@ -13,7 +13,7 @@ pub(crate) fn run(args: AcpArgs) -> Result<CommandOutput, Failure> {
     let lost = |error: std::io::Error| Failure::new(1, "acp", error.to_string(), "");
     let mut brief = Vec::new();
     std::io::stdin().read_to_end(&mut brief).map_err(lost)?;
-    let tree = ground()?.cwd;
+    let tree = process_env()?.cwd;
     let scratch = std::env::var_os("TMPDIR").map(Into::into);
     let task = AcpTask {
         permission: Permission {

@@ -1,16 +1,16 @@
-//! `archeflow config show`: what is in force, and who said so.
+//! `archeflow config show`: the settings in effect and their sources.
 
 use archeflow_host::config::Flags;
 
 use crate::args::Listing;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 pub(crate) fn show(args: &Listing) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let project = open_project(&args.place, None, false)?;
+    let settings = project.settings(&Flags::default(), args.place.config.as_deref())?;
     let rows = settings.show();
     if args.place.json {
         let settings_json: Vec<_> = rows
@@ -23,7 +23,7 @@ pub(crate) fn show(args: &Listing) -> Result<CommandOutput, Failure> {
             .map(|w| serde_json::json!({"key": w.key, "value": w.value, "source": format!("{}:{}", w.path, w.line)}))
             .collect();
         return Ok(CommandOutput::json(
-            serde_json::json!({ "settings": settings_json, "withheld": withheld, "approved": house.approved }),
+            serde_json::json!({ "settings": settings_json, "withheld": withheld, "approved": project.approved }),
         ));
     }
     let key = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0);
@@ -41,7 +41,7 @@ pub(crate) fn show(args: &Listing) -> Result<CommandOutput, Failure> {
         );
     }
     if !settings.withheld().is_empty() {
-        put!(out, "\nNot in force, because nobody approved it (archeflow trust):");
+        put!(out, "\nNot in effect until approved (archeflow trust):");
         for withheld in settings.withheld() {
             put!(
                 out,

@@ -4,15 +4,15 @@ use archeflow_core::projections::story::dag::Dag;
 use archeflow_host::log;
 
 use crate::args::DagArgs;
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, stdout_width};
 use crate::report::graph;
 
 pub(crate) fn run(args: &DagArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let dag = Dag::of(&log::entries(&list::text(&house, &args.id)?)?);
+    let project = open_project(&args.place, None, false)?;
+    let dag = Dag::of(&log::entries(&list::text(&project, &args.id)?)?);
     Ok(if args.place.json {
         CommandOutput::json(graph::json(&args.id, &dag))
     } else if args.dot {

@@ -8,7 +8,7 @@ use archeflow_host::open::{Project, RunRequest};
 use archeflow_host::platform::children;
 
 use crate::args::{CommonArgs, DemoArgs, Session};
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::commands::session::drive;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -48,11 +48,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     );
     tell!("Sample: {}\n", shop.display());
 
-    let mut ground = ground()?;
-    ground.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
-    ground.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
-    ground.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
-    let house = Project::open(ground, &shop, None, true)?;
+    let mut env = process_env()?;
+    env.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
+    env.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
+    env.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
+    let project = Project::open(env, &shop, None, true)?;
     let wanted = RunRequest {
         task: TASK.to_owned(),
         flags: Flags {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
         },
         ..RunRequest::default()
     };
-    let opened = house.new_run(&wanted)?;
+    let opened = project.new_run(&wanted)?;
     let run_id = opened.driver.world.run_id.clone();
     let session = Session {
         auto_merge: true,

@@ -12,7 +12,7 @@ use archeflow_host::world::{allowed_env, client_env};
 use archeflow_host::{open, proc};
 
 use crate::args::DoctorArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
@@ -37,18 +37,18 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
         runner::check_version().map(|()| "recent enough".to_owned()).map_err(|error| error.to_string()),
     );
     check("platform", Ok(platform(caveats::SYSTEM)));
-    match house(&args.place, None, true) {
+    match open_project(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
-        Ok(house) => {
-            let target = house.target.as_ref().map(|target| target.branch.clone()).unwrap_or_default();
-            check("repository", Ok(format!("{}, on {target}", house.places.root().display())));
-            check("state folder", Ok(house.state.display().to_string()));
-            check("working copies", self_test(&house.state));
-            if files::ignores_case(house.places.root()) {
+        Ok(project) => {
+            let target = project.target.as_ref().map(|target| target.branch.clone()).unwrap_or_default();
+            check("repository", Ok(format!("{}, on {target}", project.places.root().display())));
+            check("state folder", Ok(project.state.display().to_string()));
+            check("working copies", self_test(&project.state));
+            if files::ignores_case(project.places.root()) {
                 check("file names", Ok(IGNORES_CASE.to_owned()));
             }
-            if let Some(target) = &house.target {
-                let busy = house.repo.operations(target).unwrap_or_default();
+            if let Some(target) = &project.target {
+                let busy = project.repo.operations(target).unwrap_or_default();
                 check(
                     "checkout",
                     match busy.first() {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
                     },
                 );
             }
-            let settings = house.settings(&Flags::default(), args.place.config.as_deref());
+            let settings = project.settings(&Flags::default(), args.place.config.as_deref());
             match settings {
                 Err(error) => check("configuration", Err(error.to_string())),
                 Ok(settings) => {
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
                 }
             }
             let personas: Result<Vec<_>, _> =
-                ARCHETYPES.iter().map(|(name, _)| house.persona(name)).collect();
+                ARCHETYPES.iter().map(|(name, _)| project.persona(name)).collect();
             check(
                 "personas",
                 personas.map(|all| format!("{} readable", all.len())).map_err(|error| error.to_string()),
@@ -127,24 +127,24 @@ fn object(check: &Check) -> serde_json::Value {
 }
 
 fn row(found: &InstalledClient) -> Check {
-    let (told, wrong) = (found.told(), found.wrong());
+    let (told, wrong) = (found.describe(), found.wrong());
     let said = wrong.as_ref().map_or_else(|| told.clone(), |wrong| format!("{told}: {wrong}"));
     Check { what: found.client.name, ok: wrong.is_none(), said }
 }
 
-/// Asks an agent something. Only ever because somebody said so.
+/// Asks an agent one question, only on request.
 fn try_it(args: &DoctorArgs, spec: &str, chosen: Option<&DefaultAgent>) -> Result<(String, Trial), Failure> {
-    let house = house(&args.place, None, false)?;
+    let project = open_project(&args.place, None, false)?;
     let none =
         || Failure::usage("no agent is installed", "Name one: archeflow doctor --try 'cmd:./my-agent.sh'");
     let spec = if spec.is_empty() { chosen.ok_or_else(none)?.spec.as_str() } else { spec };
-    let agent = AgentBackend::parse(spec, &house.ground.cwd).map_err(open::Error::from)?;
-    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let agent = AgentBackend::parse(spec, &project.env.cwd).map_err(open::Error::from)?;
+    let settings = project.settings(&Flags::default(), args.place.config.as_deref())?;
     let env = allowed_env(std::env::vars_os(), &settings.variables());
     let own = client_env(std::env::vars_os());
-    let (policy, me) = (settings.policy(), &house.ground.me);
+    let (policy, me) = (settings.policy(), &project.env.me);
     proc::become_subreaper();
-    let around = Around { state: &house.state, me, env: &env, own: &own, policy: &policy };
+    let around = Around { state: &project.state, me, env: &env, own: &own, policy: &policy };
     let trial = trial::ask(&agent, &around);
     let trial = trial.map_err(|error| Failure::new(30, "environment", error.to_string(), ""))?;
     Ok((agent.spec(), trial))

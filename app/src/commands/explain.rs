@@ -5,7 +5,7 @@ use archeflow_host::config::Flags;
 use archeflow_host::config::personas::{self, Origin};
 
 use crate::args::ExplainArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutput, Failure> {
         return archetype(&what, args);
     }
     if let Some(text) = from_shelf(&what, args)? {
-        return told(&what, &text, args);
+        return explanation(&what, &text, args);
     }
     let text = if let Some(workflow) = Workflow::parse(&what) {
         let seats: Vec<String> = team(workflow).into_iter().map(|seat| seat.archetype).collect();
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<CommandOutput, Failure> {
             ),
         ));
     };
-    told(&what, &text, args)
+    explanation(&what, &text, args)
 }
 
-fn told(what: &str, text: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
+fn explanation(what: &str, text: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     Ok(if args.place.json {
         CommandOutput::json(serde_json::json!({ "what": what, "text": text }))
     } else {
@@ -58,14 +58,14 @@ fn told(what: &str, text: &str, args: &ExplainArgs) -> Result<CommandOutput, Fai
 
 /// Archetypes that files bring along, approved or not.
 fn brought(args: &ExplainArgs) -> Vec<String> {
-    let house = house(&args.place, None, false);
-    house.map_or(Vec::new(), |house| personas::names(&house.offer.files, &house.user))
+    let project = open_project(&args.place, None, false);
+    project.map_or(Vec::new(), |project| personas::names(&project.offer.files, &project.user))
 }
 
-/// A team, a workflow file, a domain or a lens of that name. What nobody approved is not in force, and so not explained.
+/// A team, a workflow file, a domain or a lens of that name. Unapproved files are not in effect and not explained.
 fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure> {
-    let Ok(house) = house(&args.place, None, false) else { return Ok(None) };
-    let settings = house.settings(&Flags::default(), args.place.config.as_deref())?;
+    let Ok(project) = open_project(&args.place, None, false) else { return Ok(None) };
+    let settings = project.settings(&Flags::default(), args.place.config.as_deref())?;
     let shelf = settings.shelf();
     if let Some(team) = shelf.teams.get(what).or_else(|| shelf.workflows.get(what)) {
         let seats: Vec<&str> = team.seats.iter().map(|seat| seat.archetype.as_str()).collect();
@@ -98,10 +98,10 @@ fn from_shelf(what: &str, args: &ExplainArgs) -> Result<Option<String>, Failure>
 }
 
 fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
-    let place = house(&args.place, None, false);
+    let place = open_project(&args.place, None, false);
     let (text, origin, digest) = match place {
-        Ok(house) => {
-            let found = house.persona(name)?;
+        Ok(project) => {
+            let found = project.persona(name)?;
             let origin = match &found.origin {
                 Origin::BuiltIn => "built in".to_owned(),
                 Origin::Repo { path } => format!("this repository: {path}"),
@@ -109,12 +109,12 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
             };
             if args.eject && !ARCHETYPES.iter().any(|(known, _)| *known == name) {
                 return Err(Failure::usage(
-                    format!("'{name}' is not built in; it stands in a file already"),
+                    format!("'{name}' is not built in; it is already a file"),
                     format!("Edit it: {origin}"),
                 ));
             }
             if args.eject {
-                return eject(&house, name, args.place.json);
+                return eject(&project, name, args.place.json);
             }
             let header = &found.persona.archetype;
             let sees: Vec<&str> = header.sees.iter().map(|sight| sight.name()).collect();
@@ -145,10 +145,10 @@ fn archetype(name: &str, args: &ExplainArgs) -> Result<CommandOutput, Failure> {
     })
 }
 
-fn eject(house: &archeflow_host::open::Project, name: &str, json: bool) -> Result<CommandOutput, Failure> {
+fn eject(project: &archeflow_host::open::Project, name: &str, json: bool) -> Result<CommandOutput, Failure> {
     let text = ARCHETYPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
-    house.places.make()?;
-    let folder = house.places.root().join(".archeflow/archetypes");
+    project.places.make()?;
+    let folder = project.places.root().join(".archeflow/archetypes");
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::new(30, "environment", format!("{}: {error}", folder.display()), ""))?;
     let path = folder.join(format!("{name}.md"));
@@ -175,11 +175,11 @@ fn exit_code(code: &str) -> Option<&'static str> {
         "13" => "tests failed",
         "14" => "reviewers rejected, or could not be read",
         "20" => "the repository's configuration is not approved",
-        "21" => "refused: the place is not safe or not ready",
+        "21" => "refused: unsafe environment, not ready, or locked by another process",
         "30" => "environment fault: disk, git, permissions, an agent that can't be started",
-        "31" => "provider fault: the agent asks to be tried later",
+        "31" => "provider unavailable after retries, or agent not logged in",
         "40" => "damaged state; nothing was touched",
-        "129" | "130" | "143" => "ended by a signal, after clean-up; resume goes on",
+        "129" | "130" | "143" => "ended by a signal, after clean-up; continue with archeflow resume",
         _ => return None,
     })
 }
@@ -191,48 +191,46 @@ fn reason_text(reason: Reason) -> &'static str {
         Reason::MaxCycles => "findings are open and no cycle is left; the work is on its branch",
         Reason::PersistentCritical => "the same CRITICAL stayed open for two cycles: a person must decide",
         Reason::ConvergedStopDiverging => {
-            "two cycles running made more problems than they solved (soft break)"
+            "two consecutive cycles added more findings than they resolved (soft break)"
         }
         Reason::StopStuck => "a cycle resolved nothing (soft break)",
         Reason::StopIdenticalFindings => "the findings are the same as in the cycle before (soft break)",
         Reason::Oscillation => "two or more findings come and go: the fixes undo each other (hard break)",
         Reason::FindingsRising => "reviewers find more in every cycle (soft break)",
         Reason::ShadowStrikes => {
-            "an agent fell into its shadow again and again: the task may need to be cut differently"
+            "an agent kept falling into its shadow: the task may be too large or too vague"
         }
         Reason::SystemShadow => "the process itself keeps going wrong in the same way: a person must decide",
-        Reason::Checkpoint => "at a checkpoint, going on was not worth it (soft break)",
+        Reason::Checkpoint => "a checkpoint found that quality is falling (soft break)",
         Reason::AgentFailures => "agents failed and could not be replaced",
-        Reason::Budget => "the budget is used up, or has no room for what would come next; the work is kept",
-        Reason::ProviderBusy => {
-            "the provider's account is limited: too many requests, overloaded, or nothing left"
-        }
-        Reason::NotSignedIn => "the provider turned the agent away: sign in with its own client, then resume",
+        Reason::Budget => "the budget is used up, or too small for the next step; the work is saved",
+        Reason::ProviderBusy => "the provider is unavailable: rate limit, overload or used-up quota",
+        Reason::NotSignedIn => "the agent is not logged in: log in with its own client, then resume",
         Reason::UnparsableReview => "a review could not be read, so it can't count as an approval",
         Reason::NoChange => "there is no change to review or to land",
         Reason::TestsFailed => "the test command fails on the merged tree; the target was not moved",
         Reason::TestCommandBroken => "the test command itself can't be run",
-        Reason::PostMergeTests => "tests failed after landing; the merge was taken back (hard break)",
+        Reason::PostMergeTests => "tests failed after landing; the merge was reverted (hard break)",
         Reason::MergeConflict => "the change conflicts with the target; nothing was forced",
         Reason::BaseMoved => "the target moved or lost the commit the run began from",
         Reason::DirtyTree => "your checkout has changes on paths the merge touches; it was left alone",
         Reason::TargetBusy => "a git operation is under way in your checkout; it was left alone",
         Reason::NoTestCommand => "approved, but untested: landing needs your yes",
         Reason::SecurityDowngraded => {
-            "a security CRITICAL was set aside for lack of evidence: look before landing"
+            "a security CRITICAL was downgraded for lack of evidence: check it before landing"
         }
         Reason::HookAbort => "a hook failed and is configured to stop the run",
         Reason::NeedsContext => "an agent asks something only you can answer",
         Reason::LowConfidence => "the plan does not understand the task well enough",
-        Reason::Blocked => "an agent says it can't go on",
+        Reason::Blocked => "an agent reports that it is blocked",
         Reason::GitFault => "git could not do what was needed",
-        Reason::FindingsOpen => "a review came to its end and something above INFO stands against the change",
+        Reason::FindingsOpen => "a review is complete and has findings above INFO",
         Reason::LoopPaused => {
-            "nothing passed the Judge so many times in a row: a person must restart or stop (soft break)"
+            "too many steps in a row did not pass the Judge: restart or stop the loop (soft break)"
         }
-        Reason::LoopFailed => "a step ran a forbidden command, or nothing can be done about its blocker",
-        Reason::LoopStopped => "you stopped the loop; its work stays on its branch",
+        Reason::LoopFailed => "a step ran a forbidden command, or its blocker can't be removed",
+        Reason::LoopStopped => "you stopped the loop; its work is kept on its branch",
         Reason::LoopEdited => "the past of the cycle file was edited, so nothing is appended to it",
-        Reason::Discarded => "you gave the run up; its work stays under a keep ref",
+        Reason::Discarded => "you discarded the run; its commits are kept under refs/archeflow/keep/",
     }
 }

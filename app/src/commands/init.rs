@@ -9,15 +9,15 @@ use archeflow_host::open::Project;
 use archeflow_host::store::files;
 
 use crate::args::InitArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let root = house.places.root().to_path_buf();
-    let bundles = user_bundles(&house);
+    let project = open_project(&args.place, None, false)?;
+    let root = project.places.root().to_path_buf();
+    let bundles = user_bundles(&project);
     if args.list {
         return list(args, bundles.as_deref());
     }
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
         return save(args, name, &root, bundles.as_deref());
     }
     if args.bundle.is_some() || args.from.is_some() || !args.set.is_empty() {
-        return from_bundle(args, &house, bundles.as_deref());
+        return from_bundle(args, &project, bundles.as_deref());
     }
     let proposed = args.test_command.clone().map(|command| (command, "given")).or_else(|| propose(&root));
     let text = text(proposed.as_ref());
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
         return Err(Failure::usage(message, "Edit it; see what is in force with: archeflow config show"));
     }
     if !args.dry_run {
-        house.places.make()?;
+        project.places.make()?;
         files::write_new(&path, text.as_bytes())?;
     }
     if args.place.json {
@@ -62,10 +62,10 @@ pub(crate) fn run(args: &InitArgs) -> Result<CommandOutput, Failure> {
     Ok(CommandOutput::text(out))
 }
 
-/// Where the user's own bundles lie.
-fn user_bundles(house: &Project) -> Option<PathBuf> {
+/// The folder of the user's own bundles.
+fn user_bundles(project: &Project) -> Option<PathBuf> {
     let variable = |name: &str| {
-        let found = house.ground.variables.iter().find(|(known, value)| known == name && !value.is_empty());
+        let found = project.env.variables.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| PathBuf::from(value))
     };
     let folder = config::user::folder(variable("XDG_CONFIG_HOME").as_deref(), variable("HOME").as_deref());
@@ -132,8 +132,8 @@ fn save(args: &InitArgs, name: &str, root: &Path, bundles: Option<&Path>) -> Res
     })
 }
 
-fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Result<CommandOutput, Failure> {
-    let root = house.places.root();
+fn from_bundle(args: &InitArgs, project: &Project, bundles: Option<&Path>) -> Result<CommandOutput, Failure> {
+    let root = project.places.root();
     let mut bundle = wanted(args, bundles)?;
     if let Some(missing) = bundle.requires.iter().find(|file| !root.join(file).exists()) {
         return Err(Failure::usage(
@@ -167,7 +167,7 @@ fn from_bundle(args: &InitArgs, house: &Project, bundles: Option<&Path>) -> Resu
         ));
     }
     if !args.dry_run {
-        write_all(house, &laid_out)?;
+        write_all(project, &laid_out)?;
     }
     Ok(described(args, &bundle, &laid_out))
 }
@@ -189,9 +189,9 @@ fn wanted(args: &InitArgs, bundles: Option<&Path>) -> Result<Bundle, Failure> {
     })
 }
 
-fn write_all(house: &Project, laid_out: &[ConfigFile]) -> Result<(), Failure> {
-    house.places.make()?;
-    Ok(bundle::lay_down(house.places.root(), laid_out)?)
+fn write_all(project: &Project, laid_out: &[ConfigFile]) -> Result<(), Failure> {
+    project.places.make()?;
+    Ok(bundle::lay_down(project.places.root(), laid_out)?)
 }
 
 fn described(args: &InitArgs, bundle: &Bundle, laid_out: &[ConfigFile]) -> CommandOutput {

@@ -1,24 +1,24 @@
-//! Commands that let an existing run go on: resume, answer, continue, merge.
+//! Commands that continue an existing run: resume, answer, continue, merge.
 
 use std::time::Duration;
 
 use archeflow_core::event::{MergeRequested, QuestionAnswered, Report, RunContinued};
 use archeflow_core::model::{Money, Outcome, Reason, RunStatus};
-use archeflow_host::agent_loop::hear;
 use archeflow_host::drive::Driver;
 use archeflow_host::open::Project;
 use archeflow_host::{clock, co_landing};
 
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
+use crate::commands::agent_loop::{self, FileAnswer};
 use crate::commands::session::drive;
 use crate::commands::trust::only_from_outside;
-use crate::commands::{agent_loop, house, steer};
+use crate::commands::{open_project, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.session.place, None, false)?;
+    let project = open_project(&args.session.place, None, false)?;
     if let Some(output) = steer::resume(&project, &args.id, args.session.place.json)? {
         return Ok(output);
     }
@@ -31,22 +31,20 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<CommandOutput, Failure> {
     }
     let after = match driver.run.outcome.clone() {
         None => Vec::new(),
-        // What a person wrote into the cycle file of a loop is an answer.
-        Some(_) if hear::question(&driver.run).is_some() => match hear::from_file(&driver.world, &driver.run)
-        {
-            Ok(Some(heard)) => vec![heard.into()],
-            Ok(None) => return Err(ended(&args.id, &driver, driver.run.outcome.as_ref())),
-            Err(error) => return Err(agent_loop::about_file(error)),
+        Some(outcome) => match agent_loop::answer_in_file(&driver)? {
+            FileAnswer::Written(report) => vec![report],
+            FileAnswer::NotAsked if can_be_tried_again(&outcome) => {
+                vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
+            }
+            FileAnswer::Missing | FileAnswer::NotAsked => {
+                return Err(ended(&args.id, &driver, Some(&outcome)));
+            }
         },
-        Some(outcome) if can_be_tried_again(&outcome) => {
-            vec![RunContinued { cycles: 0, ..RunContinued::default() }.into()]
-        }
-        Some(outcome) => return Err(ended(&args.id, &driver, Some(&outcome))),
     };
     go_on(driver, "resume", &args.session, after)
 }
 
-/// A parked run goes on when its account serves again, and not before: the one attempt it would make would be wasted.
+/// A parked run is resumed when its account is available again, not before: its one attempt would be wasted.
 /// So it ends as it had ended, or waits.
 fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64) -> Option<CommandOutput> {
     if reopens_at <= clock::now() {
@@ -54,7 +52,7 @@ fn parked(args: &ResumeArgs, driver: &Driver, outcome: &Outcome, reopens_at: u64
     }
     let (id, when) = (&args.id, summary::when(reopens_at));
     if args.wait {
-        tell!("waiting until {when}; Ctrl-C stops waiting, the run stays as it is");
+        tell!("waiting until {when}; Ctrl-C stops waiting and leaves the run unchanged");
         while clock::now() < reopens_at {
             std::thread::sleep(Duration::from_millis(reopens_at.saturating_sub(clock::now()).min(200)));
         }
@@ -78,7 +76,7 @@ fn can_be_tried_again(outcome: &Outcome) -> bool {
 
 fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
     let Some(outcome) = outcome else { return Failure::usage(format!("{id} has not ended"), "") };
-    let steps = archeflow_core::view::next_steps(id, &driver.run, outcome);
+    let steps = archeflow_core::projections::view::next_steps(id, &driver.run, outcome);
     let hint: Vec<String> =
         steps.into_iter().map(|(command, meaning)| format!("{command} ({meaning})")).collect();
     let message = format!("the run has ended ({}): {}", outcome.status.name(), outcome.detail);
@@ -86,7 +84,7 @@ fn ended(id: &str, driver: &Driver, outcome: Option<&Outcome>) -> Failure {
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.session.place, None, false)?;
+    let project = open_project(&args.session.place, None, false)?;
     if let Some(output) = steer::answer(&project, &args.id, &args.text, args.session.place.json)? {
         return Ok(output);
     }
@@ -95,7 +93,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
             format!("{} waits for no answer", args.id),
-            format!("See how it stands: archeflow status {}", args.id),
+            format!("Show its state: archeflow status {}", args.id),
         ));
     };
     let text = args.text.clone();
@@ -194,14 +192,14 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
 }
 
 pub(crate) fn open(id: &str, session: &Session) -> Result<Driver, Failure> {
-    open_in(house(&session.place, None, false)?, id, session)
+    open_in(open_project(&session.place, None, false)?, id, session)
 }
 
 fn open_in(project: Project, id: &str, session: &Session) -> Result<Driver, Failure> {
     let (driver, repaired) = project.existing(id, session.place.config.as_deref())?;
     if let Some(repair) = repaired {
         tell!(
-            "note: the log's last line was torn ({} bytes); it was set aside as {} and the run goes on before it",
+            "note: the log's last line was torn ({} bytes); it was saved as {} and the run continues from the line before",
             repair.bytes,
             repair.saved_as.display()
         );

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::model::Outcome;
 use archeflow_core::projections::inbox::{self, InboxItem, InboxRun};
+use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::run::Run;
-use archeflow_core::view::{self, Tone};
 use archeflow_host::git::repo;
 use archeflow_host::open::{self, Project};
 use archeflow_host::store::{index, journal::Journal, own_runs::OwnRun, places::Places};
@@ -13,7 +13,7 @@ use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ListArgs, StatusArgs};
-use crate::commands::{ground, house};
+use crate::commands::{open_project, process_env};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -37,51 +37,51 @@ pub(crate) fn list(args: &ListArgs) -> Result<CommandOutput, Failure> {
     } else {
         table(&mut out, &runs, all);
     }
-    around.tell_missing();
+    around.print_missing();
     Ok(CommandOutput::text(out))
 }
 
 pub(crate) fn status(args: &StatusArgs) -> Result<CommandOutput, Failure> {
     if let Some(id) = &args.id {
-        let house = house(&args.place, None, false)?;
-        let run = fold(&house, id)?;
+        let project = open_project(&args.place, None, false)?;
+        let run = fold(&project, id)?;
         if args.place.json {
-            return Ok(CommandOutput::json(one_json(&house, id, &run)));
+            return Ok(CommandOutput::json(one_json(&project, id, &run)));
         }
         let mut out = String::new();
-        one(&mut out, house.is_own(id), id, &run);
+        one(&mut out, project.is_own(id), id, &run);
         return Ok(CommandOutput::text(out));
     }
     let around = look_around(&args.place, args.place.repo.is_none())?;
     let now = around.now(args.place.repo.is_none());
-    let latest = around.here.as_ref().and_then(|house| Some((house, latest_of(house)?)));
+    let latest = around.here.as_ref().and_then(|project| Some((project, latest_of(project)?)));
     if args.place.json {
         let mut object = match &latest {
-            Some((house, id)) => one_json(house, id, &fold(house, id)?),
+            Some((project, id)) => one_json(project, id, &fold(project, id)?),
             None => json!({ "run_id": null, "status": "none" }),
         };
         object["now"] = now.iter().map(Active::json).collect();
         return Ok(CommandOutput::json(object));
     }
     let mut out = String::new();
-    tell_now(&mut out, &now, around.here.as_ref());
+    print_now(&mut out, &now, around.here.as_ref());
     match latest {
         Some((_, id)) if now.iter().any(|active| active.seen.entry.run_id == id) => {}
-        Some((house, id)) => {
+        Some((project, id)) => {
             if !now.is_empty() {
                 put!(out);
             }
-            one(&mut out, house.is_own(&id), &id, &fold(house, &id)?);
+            one(&mut out, project.is_own(&id), &id, &fold(project, &id)?);
         }
         None if now.is_empty() && around.here.is_some() => put!(out, "No runs in this repository yet."),
         None if now.is_empty() => put!(out, "Nothing runs or waits for you."),
         None => {}
     }
-    around.tell_missing();
+    around.print_missing();
     Ok(CommandOutput::text(out))
 }
 
-/// Where the user stands and where else there are runs.
+/// The current repository and the others with runs.
 struct Around {
     here: Option<Project>,
     elsewhere: Vec<PathBuf>,
@@ -91,12 +91,12 @@ struct Around {
     state: Option<PathBuf>,
 }
 
-/// A run of some repository, as its index tells it.
+/// A run of a repository, from its index.
 struct ListedRun {
     root: PathBuf,
     entry: index::IndexEntry,
     at: u64,
-    /// It has not ended and nobody drives it.
+    /// It has not ended and no process drives it.
     interrupted: bool,
     /// This machine did not start it: it is shown and never executed.
     foreign: bool,
@@ -110,23 +110,23 @@ struct Active {
 
 /// The repository around us, if there is one, and the others if they are wanted.
 fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
-    let ground = ground()?;
-    let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
-    let here = match Project::open(ground.clone(), &dir, None, false) {
+    let env = process_env()?;
+    let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
+    let here = match Project::open(env.clone(), &dir, None, false) {
         Err(
             open::Error::Repo(repo::Error::NotARepository { .. } | repo::Error::InsideGitDir { .. })
             | open::Error::Bare { .. },
         ) if place.repo.is_none() => None,
-        house => Some(house?),
+        project => Some(project?),
     };
     let state = match &here {
-        Some(house) => Some(house.state.clone()),
-        None => Places::state_dir_elsewhere(&ground.places())?,
+        Some(project) => Some(project.state.clone()),
+        None => Places::state_dir_elsewhere(&env.places())?,
     };
     let mut around = Around { here, elsewhere: Vec::new(), missing: Vec::new(), state };
     if others || around.here.is_none() {
         let known = around.state.as_deref().map_or(Ok(Vec::new()), repositories::read)?;
-        let root = around.here.as_ref().map(|house| house.places.root().to_owned());
+        let root = around.here.as_ref().map(|project| project.places.root().to_owned());
         let others = known.into_iter().filter(|path| Some(path) != root.as_ref());
         (around.elsewhere, around.missing) = others.partition(|path| path.join(".archeflow/events").is_dir());
     }
@@ -136,7 +136,7 @@ fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
 impl Around {
     /// Every run, by the time of its last news.
     fn runs(&self, all: bool) -> Vec<ListedRun> {
-        let here = self.here.as_ref().map(|house| house.places.root().to_owned());
+        let here = self.here.as_ref().map(|project| project.places.root().to_owned());
         let others = self.elsewhere.iter().filter(|_| all).cloned();
         let mut runs: Vec<ListedRun> =
             here.into_iter().chain(others).flat_map(|root| runs_of(&root, self.state.as_deref())).collect();
@@ -148,11 +148,11 @@ impl Around {
     fn now(&self, all: bool) -> Vec<Active> {
         let mut runs = self.runs(all);
         runs.retain(|seen| seen.entry.status != "merged" && seen.entry.status != "dry_run");
-        let here = self.here.as_ref().map(|house| house.places.root());
+        let here = self.here.as_ref().map(|project| project.places.root());
         runs.into_iter().rev().filter_map(|seen| active(seen, here)).take(MOST).collect()
     }
 
-    fn tell_missing(&self) {
+    fn print_missing(&self) {
         for path in &self.missing {
             tell!(
                 "note: {} has no runs any more or is gone; skipped",
@@ -162,8 +162,8 @@ impl Around {
     }
 }
 
-fn latest_of(house: &Project) -> Option<String> {
-    Some(index::read(&house.places.events()).ok()?.runs.last()?.run_id.clone())
+fn latest_of(project: &Project) -> Option<String> {
+    Some(index::read(&project.places.events()).ok()?.runs.last()?.run_id.clone())
 }
 
 /// What is said about a run that is only shown.
@@ -172,7 +172,7 @@ const FOREIGN: &str = "foreign: this machine did not start it, so it is shown an
 /// More runs than this that wait are not folded; `list` has them.
 const MOST: usize = 50;
 
-/// What can't be read is not listed: the place may be somebody else's by now.
+/// What can't be read is not listed: the folder may belong to something else by now.
 fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
     let events = root.join(".archeflow/events");
     let known = index::read(&events).unwrap_or_default();
@@ -287,9 +287,9 @@ fn table(out: &mut String, runs: &[ListedRun], all: bool) {
     }
 }
 
-fn tell_now(out: &mut String, now: &[Active], here: Option<&Project>) {
+fn print_now(out: &mut String, now: &[Active], here: Option<&Project>) {
     let (paint, moment) = (Paint::for_stdout(), clock::now());
-    let here = here.map(|house| house.places.root());
+    let here = here.map(|project| project.places.root());
     let is_running = |active: &&Active| !active.item.waiting;
     let (running, waiting): (Vec<&Active>, Vec<&Active>) = now.iter().partition(is_running);
     for (title, some) in [("Running", running), ("Waiting for you", waiting)] {
@@ -328,10 +328,10 @@ fn ago(now: u64, then: u64) -> String {
     }
 }
 
-fn one_json(house: &Project, id: &str, run: &Run) -> Value {
+fn one_json(project: &Project, id: &str, run: &Run) -> Value {
     let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
-    let mut object = summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None);
-    if !house.is_own(id) {
+    let mut object = summary::json(project.places.root(), id, run, run.outcome.as_ref(), code, None);
+    if !project.is_own(id) {
         object["foreign"] = true.into();
     }
     object
@@ -377,21 +377,21 @@ fn one(out: &mut String, own: bool, id: &str, run: &Run) {
     }
 }
 
-/// The state of a run, read without disturbing whoever drives it.
-pub(crate) fn fold(house: &Project, id: &str) -> Result<Run, Failure> {
-    Ok(log::fold(&text(house, id)?)?)
+/// The state of a run, read without disturbing the process that drives it.
+pub(crate) fn fold(project: &Project, id: &str) -> Result<Run, Failure> {
+    Ok(log::fold(&text(project, id)?)?)
 }
 
-pub(crate) fn text(house: &Project, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
-    Ok(Journal::read(&known(house, id)?)?)
+pub(crate) fn text(project: &Project, id: &str) -> Result<archeflow_host::store::journal::Text, Failure> {
+    Ok(Journal::read(&known(project, id)?)?)
 }
 
 /// The journal of a run there is.
-pub(crate) fn known(house: &Project, id: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn known(project: &Project, id: &str) -> Result<PathBuf, Failure> {
     if !archeflow_host::store::names::valid_name(id) {
         return Err(open::Error::BadId { id: id.to_owned() }.into());
     }
-    let path = house.places.events().join(format!("{id}.jsonl"));
+    let path = project.places.events().join(format!("{id}.jsonl"));
     if !path.exists() {
         return Err(open::Error::NoRun { id: id.to_owned() }.into());
     }
@@ -403,7 +403,7 @@ mod tests {
     use super::ago;
 
     #[test]
-    fn times_are_told_as_people_say_them() {
+    fn times_are_printed_in_words() {
         const DAY: u64 = 86_400_000;
         let now = 20_000 * DAY;
         for (before, told) in [

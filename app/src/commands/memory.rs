@@ -10,7 +10,7 @@ use archeflow_host::store::memory::{Error, Item, MemoryFiles, MemoryStore};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, MemoryAdd, MemoryCommand, MemoryList, MemoryOne, MemoryWhy};
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{cut, pad, safe_line};
@@ -27,7 +27,7 @@ pub(crate) fn run(command: &MemoryCommand) -> Result<CommandOutput, Failure> {
 
 /// The lessons of this repository and those the user keeps for all of them.
 struct Room {
-    house: Project,
+    project: Project,
     here: MemoryStore,
     shared: MemoryStore,
 }
@@ -38,17 +38,17 @@ const OURS: char = 'm';
 
 impl Room {
     fn open(place: &CommonArgs) -> Result<Room, Failure> {
-        let house = house(place, None, false)?;
-        let here = MemoryStore::of(&house.places, &house.state);
-        let shared = MemoryStore::shared(&house.state);
-        Ok(Room { house, here, shared })
+        let project = open_project(place, None, false)?;
+        let here = MemoryStore::of(&project.places, &project.state);
+        let shared = MemoryStore::shared(&project.state);
+        Ok(Room { project, here, shared })
     }
 
     fn policy(&self, place: &CommonArgs) -> Result<Policy, Failure> {
-        Ok(self.house.settings(&Flags::default(), place.config.as_deref())?.policy().memory)
+        Ok(self.project.settings(&Flags::default(), place.config.as_deref())?.policy().memory)
     }
 
-    /// Where a lesson of this name lies.
+    /// The file of a lesson with this name.
     fn of(&self, id: &str) -> &MemoryStore {
         if id.starts_with(SHARED) { &self.shared } else { &self.here }
     }
@@ -141,7 +141,7 @@ fn add(args: &MemoryAdd) -> Result<CommandOutput, Failure> {
         (None, text) => {
             let written = written(&room, args, text.as_deref().unwrap_or_default())?;
             if !args.shared {
-                room.house.places.make()?;
+                room.project.places.make()?;
             }
             let (memory, letter) = if args.shared { (&room.shared, SHARED) } else { (&room.here, OURS) };
             memory::add(memory, letter, &written, &policy)?
@@ -152,11 +152,11 @@ fn add(args: &MemoryAdd) -> Result<CommandOutput, Failure> {
     }
     let told = lesson.archetype.as_deref().unwrap_or("everybody");
     put!(out, "{} is kept: {}", lesson.id, safe_line(&lesson.description));
-    put!(out, "  told to {} from the next run on", safe_line(told));
+    put!(out, "  given to {} from the next run on", safe_line(told));
     if args.shared && !policy.share {
         put!(
             out,
-            "  not yet: lessons for all repositories are told when your own configuration says memory.share: true"
+            "  not yet: lessons for all repositories are used if your own configuration sets memory.share: true"
         );
     }
     if !policy.enabled {
@@ -175,7 +175,7 @@ fn written(room: &Room, args: &MemoryAdd, text: &str) -> Result<Written, Failure
     if !domains.contains(&args.domain.as_str()) {
         return Err(unknown("domain", &args.domain, &domains));
     }
-    let own = personas::names(&room.house.offer.files, &room.house.user);
+    let own = personas::names(&room.project.offer.files, &room.project.user);
     let names: Vec<&str> =
         ARCHETYPES.iter().map(|(name, _)| *name).chain(own.iter().map(String::as_str)).collect();
     if let Some(name) = args.archetype.as_ref().filter(|name| !names.contains(&name.as_str())) {
@@ -229,7 +229,7 @@ fn show(args: &MemoryOne) -> Result<CommandOutput, Failure> {
         put!(out, "  {} {}", pad(&safe_line(name), 22), safe_line(&value));
     }
     if about.iter().all(|line| line["lessons_injected"].is_null()) {
-        put!(out, "It has not been told to anybody yet.");
+        put!(out, "It has not been given to any agent yet.");
     }
     for line in about {
         put!(out, "{}", safe_line(&sentence(line, Some(&args.id))));
@@ -246,8 +246,8 @@ fn concerns(line: &Value, id: &str) -> bool {
 fn why(args: &MemoryWhy) -> Result<CommandOutput, Failure> {
     let mut out = String::new();
     let room = Room::open(&args.place)?;
-    // A name nobody gave is an error; a run that was told nothing is an answer.
-    list::text(&room.house, &args.id)?;
+    // An unknown name is an error; a run without lessons is a valid result.
+    list::text(&room.project, &args.id)?;
     let [here, _] = room.shelves()?;
     let about: Vec<&Value> = here.audit.values().filter(|line| line["run_id"] == args.id.as_str()).collect();
     if args.place.json {
@@ -260,7 +260,7 @@ fn why(args: &MemoryWhy) -> Result<CommandOutput, Failure> {
         ));
     }
     if about.is_empty() {
-        put!(out, "{} was told nothing and taught nothing.", safe_line(&args.id));
+        put!(out, "{} used no lessons and added none.", safe_line(&args.id));
     }
     for line in about {
         put!(out, "{}", safe_line(&sentence(line, None)));
@@ -301,7 +301,7 @@ fn sentence(line: &Value, only: Option<&str>) -> String {
         .collect();
     let more = line["fitted"].as_u64().filter(|_| only.is_none());
     let more = more.map_or_else(String::new, |fitted| format!("; {fitted} would have fitted"));
-    format!("{} was told{run}: {}{more}", word("archetype"), told.join(", "))
+    format!("{} was given{run}: {}{more}", word("archetype"), told.join(", "))
 }
 
 fn step(lesson: &Value) -> String {

@@ -1,7 +1,7 @@
-//! One file per command. A command returns what it came to and prints nothing on standard output; `main` does that.
+//! One file per command. A command returns its result and prints nothing on standard output; `main` does that.
 
 mod acp;
-mod agent_loop;
+pub(crate) mod agent_loop;
 mod config;
 mod dag;
 mod demo;
@@ -40,8 +40,8 @@ use crate::render::tui::terminal;
 pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
     if cli.command.tui() && !terminal::is_there() {
         return Err(Failure::usage(
-            "--tui needs a terminal for input and output, and this is none",
-            "Leave out --tui: progress is told in lines. A run can be looked at from elsewhere with archeflow watch.",
+            "--tui needs a terminal for input and output",
+            "Omit --tui for line output, or watch the run from another terminal: archeflow watch",
         ));
     }
     match cli.command {
@@ -81,8 +81,8 @@ pub(crate) fn run(cli: Cli) -> Result<CommandOutput, Failure> {
     }
 }
 
-/// Where we stand, taken once from the process.
-pub(crate) fn ground() -> Result<ProcessEnv, Failure> {
+/// The environment of the process, read once.
+pub(crate) fn process_env() -> Result<ProcessEnv, Failure> {
     let lost =
         |what: &str, error: std::io::Error| Failure::new(30, "environment", format!("{what}: {error}"), "");
     Ok(ProcessEnv {
@@ -94,14 +94,14 @@ pub(crate) fn ground() -> Result<ProcessEnv, Failure> {
 }
 
 /// The repository a command is about.
-pub(crate) fn house(
+pub(crate) fn open_project(
     place: &CommonArgs,
     branch: Option<&str>,
     needs_target: bool,
 ) -> Result<Project, Failure> {
-    let ground = ground()?;
-    let dir = place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
-    Ok(Project::open(ground, Path::new(&dir), branch, needs_target)?)
+    let env = process_env()?;
+    let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
+    Ok(Project::open(env, Path::new(&dir), branch, needs_target)?)
 }
 
 fn completions(shell: crate::args::Shell) -> String {

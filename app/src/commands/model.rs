@@ -15,14 +15,14 @@ pub(crate) fn run(task: &str) -> Result<CommandOutput, Failure> {
     let tree = std::env::current_dir().map_err(|error| wrong(error.to_string()))?;
     let mut brief = String::new();
     std::io::stdin().read_to_string(&mut brief).map_err(|error| wrong(error.to_string()))?;
-    // What a command leaves behind comes to us and is ended before the next.
+    // Processes that a command leaves behind become our children and are ended before the next.
     proc::become_subreaper();
     let mut print = |line: &OwnRecord| {
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(line.print().as_bytes()).and_then(|()| out.flush());
     };
-    let ground =
+    let env =
         ModelAgentEnv { tree: &tree, brief, variables: std::env::vars_os().collect(), print: &mut print };
-    model_agent::run(&task, ground);
+    model_agent::run(&task, env);
     Ok(CommandOutput::done())
 }

@@ -1,4 +1,4 @@
-//! The hidden command by which a play file speaks (`script:`).
+//! The hidden command that runs a play file (`script:`).
 
 use std::path::Path;
 

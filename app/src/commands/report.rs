@@ -8,7 +8,7 @@ use archeflow_host::store::files;
 use archeflow_host::{clock, log};
 
 use crate::args::ReportArgs;
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{safe_json, safe_line};
@@ -16,13 +16,13 @@ use crate::report::diff::{self, Diff};
 use crate::report::{Report, html, json, markdown, summary};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let entries = log::entries(&list::text(&house, &args.id)?)?;
+    let project = open_project(&args.place, None, false)?;
+    let entries = log::entries(&list::text(&project, &args.id)?)?;
     let story = Story::of(&args.id, &entries);
     let text = if args.summary && !args.place.json {
         format!("{}\n", summary(&story))
     } else {
-        let diff = changed(&house, &story);
+        let diff = changed(&project, &story);
         let dag = args.dag.then(|| Dag::of(&entries));
         let report = Report { story: &story, diff: &diff, dag: dag.as_ref(), written: clock::written };
         match (args.place.json, args.html) {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
     };
     match &args.output {
         Some(path) => {
-            let path = house.ground.cwd.join(path);
+            let path = project.env.cwd.join(path);
             files::write_atomic(&path, text.as_bytes())?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
             Ok(CommandOutput::done())
@@ -43,12 +43,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<CommandOutput, Failure> {
 }
 
 /// What landed, or else what is on the branch.
-fn changed(house: &Project, story: &Story) -> Diff {
+fn changed(project: &Project, story: &Story) -> Diff {
     let Some((base, commit)) = story.span() else { return Diff::missing("Nothing was made.") };
     let (Ok(from), Ok(to)) = (ObjectId::parse(base.as_bytes()), ObjectId::parse(commit.as_bytes())) else {
         return Diff::missing("The log names no commits for it.");
     };
-    match change::diff_text(&house.repo, &from, &to, diff::BYTES) {
+    match change::diff_text(&project.repo, &from, &to, diff::BYTES) {
         Ok(read) => {
             let command = format!("git diff {from}...{to}");
             Diff::read(&String::from_utf8_lossy(&read.bytes), read.truncated_at, command)

@@ -16,7 +16,7 @@ use archeflow_host::store::files;
 use crate::args::{ReviewArgs, Session};
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::{attended, go, stopped};
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe_line;
@@ -24,12 +24,12 @@ use crate::review::{Format, Look, Sheet, write};
 
 /// D-16: reviewers rejected.
 const REJECTED: u8 = 14;
-/// A patch longer than this is no patch anybody made.
+/// A longer patch is refused.
 const PATCH_AT_MOST: u64 = 512 * 1024 * 1024;
 
 pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
     let wish = Wish::read(args)?;
-    let home = house(&args.place, None, false)?;
+    let home = open_project(&args.place, None, false)?;
     if let Some(id) = &args.run {
         return show(&home, id, args, &wish);
     }
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<CommandOutput, Failure> {
     };
     let run = driver.run.clone();
     drop(driver);
-    let home = house(&args.place, None, false)?;
+    let home = open_project(&args.place, None, false)?;
     let reviewed = looked_at(&home, &run_id)?;
     let output = drawn(&home, &run_id, &reviewed, args, &wish)?;
     if outcome.status == RunStatus::Reviewed {
         return Ok(output.with_code(wish.verdict(&reviewed)));
     }
     tell!("{}", safe_line(&format!("the review did not come to its end: {}", outcome.detail)));
-    for (command, what) in archeflow_core::view::next_steps(&run_id, &run, &outcome) {
+    for (command, what) in archeflow_core::projections::view::next_steps(&run_id, &run, &outcome) {
         tell!("  {} ({what})", safe_line(&command));
     }
     Ok(output.with_code(outcome.exit_code()))
@@ -130,7 +130,7 @@ fn requested(args: &ReviewArgs, home: &Project) -> Result<ReviewRequest, Failure
         attended: attended(&session),
         id: None,
     };
-    let baseline = args.baseline.as_ref().map(|path| home.ground.cwd.join(path));
+    let baseline = args.baseline.as_ref().map(|path| home.env.cwd.join(path));
     Ok(ReviewRequest { ask: ask(args, home)?, wanted, reviewers, verify: args.verify, baseline })
 }
 
@@ -153,7 +153,7 @@ fn ask(args: &ReviewArgs, home: &Project) -> Result<ReviewTarget, Failure> {
     let bytes = if path == Path::new("-") {
         whole(std::io::stdin().lock())
     } else {
-        std::fs::File::open(home.ground.cwd.join(path)).and_then(whole)
+        std::fs::File::open(home.env.cwd.join(path)).and_then(whole)
     };
     let bytes = bytes.map_err(unread)?;
     Ok(ReviewTarget::Patch { bytes, name, base: args.base.clone() })
@@ -228,7 +228,7 @@ fn drawn(
     write(wish.format, &sheet, &mut text, look).map_err(failed)?;
     let output = match &args.output {
         Some(path) => {
-            let path = home.ground.cwd.join(path);
+            let path = home.env.cwd.join(path);
             files::write_atomic(&path, &text)?;
             tell!("Review: {}", safe_line(&path.display().to_string()));
             CommandOutput::done()
@@ -236,7 +236,7 @@ fn drawn(
         None => CommandOutput::text(String::from_utf8_lossy(&text).into_owned()),
     };
     if let (Some(path), Some(reason)) = (&args.write_baseline, &args.reason) {
-        let path = home.ground.cwd.join(path);
+        let path = home.env.cwd.join(path);
         let counted = reviewed.findings.iter().filter(|found| found.counts());
         let accepted = counted
             .map(|found| AcceptedFinding { fingerprint: found.fingerprint.clone(), reason: reason.clone() })

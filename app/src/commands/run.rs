@@ -6,7 +6,7 @@ use archeflow_host::open::{self, RunRequest};
 use archeflow_host::probe::DefaultAgent;
 
 use crate::args::RunArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::commands::session::{attended, drive};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -14,16 +14,16 @@ use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
     let flags = flags(args)?;
-    let house = house(&args.session.place, args.target.as_deref(), true)?;
+    let project = open_project(&args.session.place, args.target.as_deref(), true)?;
     if let Some(phase) = &args.start_from {
-        return reenter(args, &flags, house, phase);
+        return reenter(args, &flags, project, phase);
     }
     let task = args.task.clone().unwrap_or_default();
-    notice_dirty(&house);
-    let settings = house.settings(&flags, args.session.place.config.as_deref())?;
+    notice_dirty(&project);
+    let settings = project.settings(&flags, args.session.place.config.as_deref())?;
     let auto_merge = args.session.auto_merge || settings.auto_merge();
-    notice_agent(&house, &settings.policy().agents);
-    for place in house.elsewhere(&settings.policy().agents, &settings) {
+    notice_agent(&project, &settings.policy().agents);
+    for place in project.elsewhere(&settings.policy().agents, &settings) {
         tell!("note: a model is asked at {}", safe_line(&place));
     }
     let wanted = RunRequest {
@@ -34,14 +34,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<CommandOutput, Failure> {
         attended: attended(&args.session),
         id: args.named.clone(),
     };
-    let opened = house.new_run(&wanted)?;
+    let opened = project.new_run(&wanted)?;
     drive(opened.driver, "run", &args.session, auto_merge, opened.before, opened.after)
 }
 
 fn reenter(
     args: &RunArgs,
     flags: &Flags,
-    house: open::Project,
+    project: open::Project,
     phase: &str,
 ) -> Result<CommandOutput, Failure> {
     let phase = Phase::parse(phase).ok_or_else(|| {
@@ -49,8 +49,8 @@ fn reenter(
     })?;
     let id = args.run.clone().unwrap_or_default();
     let file = args.session.place.config.as_deref();
-    let auto_merge = args.session.auto_merge || house.settings(flags, file)?.auto_merge();
-    let entry = house.reenter(&id, phase, args.task.as_deref(), flags, file)?;
+    let auto_merge = args.session.auto_merge || project.settings(flags, file)?.auto_merge();
+    let entry = project.reenter(&id, phase, args.task.as_deref(), flags, file)?;
     drive(
         entry.driver,
         &format!("start-from {}", phase.name()),
@@ -61,11 +61,11 @@ fn reenter(
     )
 }
 
-/// Whoever names no agent gets the one that is installed, and is told.
-fn notice_agent(house: &open::Project, agents: &Agents) {
+/// Without a named agent the installed one is used, and a note is printed.
+fn notice_agent(project: &open::Project, agents: &Agents) {
     if agents.default.is_empty()
         && agents.by_archetype.is_empty()
-        && let Some(choice) = house.default_client()
+        && let Some(choice) = project.default_client()
     {
         notice_choice(choice);
     }
@@ -73,12 +73,12 @@ fn notice_agent(house: &open::Project, agents: &Agents) {
 
 pub(crate) fn notice_choice(choice: &DefaultAgent) {
     let (who, why) = (&choice.spec, safe_line(&choice.why));
-    tell!("note: no agent was named; {who} plays all archetypes: {why} (--agent says otherwise)");
+    tell!("note: no agent was named; using {who} for all archetypes: {why} (change with --agent)");
 }
 
-/// M-E9: the run works from the commit, and says so.
-fn notice_dirty(house: &open::Project) {
-    if let Ok(dirty) = house.repo.dirty_summary() {
+/// M-E9: the run works from the commit, and a note says so.
+fn notice_dirty(project: &open::Project) {
+    if let Ok(dirty) = project.repo.dirty_summary() {
         let parts: Vec<String> =
             [(dirty.staged, "staged"), (dirty.modified, "modified"), (dirty.untracked, "untracked")]
                 .into_iter()
@@ -92,7 +92,7 @@ fn notice_dirty(house: &open::Project) {
             );
         }
     }
-    if !house.repo.identity().configured {
+    if !project.repo.identity().configured {
         tell!("note: git has no user.name and user.email here; commits will be by archeflow");
     }
 }

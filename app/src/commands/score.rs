@@ -6,14 +6,14 @@ use archeflow_host::scores;
 use serde_json::json;
 
 use crate::args::ScoreArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{pad, safe_line};
 
 pub(crate) fn run(args: &ScoreArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let found = scores::read(house.places.root())?;
+    let project = open_project(&args.place, None, false)?;
+    let found = scores::read(project.places.root())?;
     let mut records = found.records();
     if let Some(wanted) = &args.archetype {
         records.retain(|record| record.archetype == *wanted);

@@ -21,7 +21,7 @@ use crate::render::line::Lines;
 use crate::render::summary;
 use crate::render::tui::face::Live;
 
-/// A person is there when both ways of talking are a terminal and nobody said otherwise.
+/// A session is attended if input and output are terminals and no flag says otherwise.
 pub(crate) fn attended(session: &Session) -> bool {
     !session.unattended && (session.tui || talks())
 }
@@ -41,8 +41,8 @@ pub(crate) fn drive(
 ) -> Result<CommandOutput, Failure> {
     let begun = Instant::now();
     let ended = go(&mut driver, why, session, auto_merge, before, after)?;
-    if driver.run.agent_loop.is_some() {
-        return Ok(agent_loop::end(&driver, &ended, session.place.json));
+    if let Some(output) = agent_loop::end(&driver, &ended, session.place.json) {
+        return Ok(output);
     }
     let (run_id, root) = (driver.world.run_id.clone(), driver.world.places.root().to_path_buf());
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -60,7 +60,7 @@ pub(crate) fn drive(
     Ok(output.with_code(code))
 }
 
-/// The same up to its end, which the caller tells.
+/// The same without printing the end, which the caller does.
 pub(crate) fn go(
     driver: &mut Driver,
     why: &str,
@@ -83,7 +83,7 @@ pub(crate) fn go(
     let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
     let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
     drop(control);
-    // The screen is the person's again before anything else is said.
+    // The terminal is restored before anything else is printed.
     drop(face);
     proc::finish_all();
     ended.map_err(|error| {

@@ -6,7 +6,7 @@ use archeflow_host::drive::Face;
 use archeflow_host::log;
 
 use crate::args::ShowArgs;
-use crate::commands::{house, list, why};
+use crate::commands::{list, open_project, why};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -14,8 +14,8 @@ use crate::render::summary;
 use crate::render::text::safe_line;
 
 pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let text = list::text(&house, &args.id)?;
+    let project = open_project(&args.place, None, false)?;
+    let text = list::text(&project, &args.id)?;
     if args.place.json {
         let events: Vec<serde_json::Value> = text
             .iter()

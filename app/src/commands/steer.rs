@@ -11,7 +11,7 @@ use archeflow_host::world::World;
 use serde_json::Value;
 
 use crate::args::SteerArgs;
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::summary;
@@ -21,7 +21,7 @@ const STOPPING: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.place, None, false)?;
+    let project = open_project(&args.place, None, false)?;
     send(&project, &args.id, &Request::Pause)?;
     let said = format!(
         "{id} is paused: running agents finish, nothing new starts. Resume it: archeflow resume {id}",
@@ -32,7 +32,7 @@ pub(crate) fn pause(args: &SteerArgs) -> Result<CommandOutput, Failure> {
 
 /// Comes back when the process has let go of the run, so that the next command can take it over.
 pub(crate) fn stop(args: &SteerArgs) -> Result<CommandOutput, Failure> {
-    let project = house(&args.place, None, false)?;
+    let project = open_project(&args.place, None, false)?;
     send(&project, &args.id, &Request::Stop)?;
     let (events, begun) = (project.places.events(), Instant::now());
     while Journal::driver(&events, &args.id).is_some() {
@@ -115,7 +115,7 @@ fn unreachable(message: &str) -> Failure {
     Failure::new(21, "refused", message, "Wait until it ends, or press Ctrl-C where it runs.")
 }
 
-/// What a request came to.
+/// The result of a request.
 #[derive(Clone, Copy)]
 enum Came {
     Paused,

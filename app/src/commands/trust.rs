@@ -10,7 +10,7 @@ use archeflow_host::proc;
 use archeflow_host::store::memory::MemoryStore;
 
 use crate::args::TrustArgs;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe;
@@ -19,27 +19,27 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     if !args.show {
         only_from_outside("approve or revoke anything")?;
     }
-    let house = house(&args.place, None, args.run.is_none())?;
+    let project = open_project(&args.place, None, args.run.is_none())?;
     if let Some(id) = &args.run {
-        return adopt(args, &house, id);
+        return adopt(args, &project, id);
     }
-    let mut trust = Trust::open(&house.state).map_err(open::Error::from)?;
+    let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {
-        let had = trust.revoke(&house.offer.root).map_err(open::Error::from)?;
+        let had = trust.revoke(&project.offer.root).map_err(open::Error::from)?;
         if args.place.json {
             return Ok(CommandOutput::json(serde_json::json!({ "approved": false, "revoked": had })));
         }
         let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
         return Ok(CommandOutput::text(said.to_owned()));
     }
-    let memory = MemoryStore::of(&house.places, &house.state);
-    let mut guarded = house.offer.guarded()?;
+    let memory = MemoryStore::of(&project.places, &project.state);
+    let mut guarded = project.offer.guarded()?;
     let lessons = lessons(&memory)?;
-    let approved = (house.approved || guarded.is_empty()) && lessons.is_empty();
+    let approved = (project.approved || guarded.is_empty()) && lessons.is_empty();
     guarded.extend(lessons);
     let approve = |trust: &mut Trust| -> Result<(), Failure> {
         memory.approve()?;
-        Ok(trust.approve(&house.offer, &clock::written(clock::now())).map_err(open::Error::from)?)
+        Ok(trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?)
     };
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
@@ -58,16 +58,16 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
     let mut out = String::new();
     put!(
         out,
-        "{} wants, as committed on the checked-out branch:",
-        safe(&house.offer.root.display().to_string())
+        "{} configures, as committed on the checked-out branch:",
+        safe(&project.offer.root.display().to_string())
     );
     for row in &guarded {
         put!(out, "  {}", safe(&described(row)));
     }
-    for change in house.offer.changes(trust.last(&house.offer.root))? {
+    for change in project.offer.changes(trust.last(&project.offer.root))? {
         let (before, after) =
             (change.before.as_deref().unwrap_or("nothing"), change.after.as_deref().unwrap_or("nothing"));
-        if trust.last(&house.offer.root).is_some() {
+        if trust.last(&project.offer.root).is_some() {
             put!(
                 out,
                 "  changed since you approved it: {} from {} to {}",
@@ -127,12 +127,12 @@ fn refused(mut out: String) -> CommandOutput {
 }
 
 /// A run whose journal this machine did not write: shown with everything it would execute, and taken over on a yes.
-fn adopt(args: &TrustArgs, house: &Project, id: &str) -> Result<CommandOutput, Failure> {
-    let adoption = house.adoption(id)?;
+fn adopt(args: &TrustArgs, project: &Project, id: &str) -> Result<CommandOutput, Failure> {
+    let adoption = project.adoption(id)?;
     let approve = args.yes && !args.show;
     if args.place.json {
         if approve {
-            house.adopt(id, &adoption)?;
+            project.adopt(id, &adoption)?;
         }
         let own = adoption.own || approve;
         let code = if own || args.show { 0 } else { NOT_APPROVED };
@@ -154,7 +154,7 @@ fn adopt(args: &TrustArgs, house: &Project, id: &str) -> Result<CommandOutput, F
     if !agreed(args.yes, &mut out) {
         return Ok(refused(out));
     }
-    house.adopt(id, &adoption)?;
+    project.adopt(id, &adoption)?;
     put!(out, "Adopted, as it is now: archeflow resume {}", safe(id));
     Ok(CommandOutput::text(out))
 }

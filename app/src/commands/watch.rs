@@ -15,7 +15,7 @@ use archeflow_host::store::{index, journal::Journal};
 use archeflow_host::{log, proc};
 
 use crate::args::{AnswerArgs, Session, WatchArgs};
-use crate::commands::{ground, house, known, list, sprint, steer};
+use crate::commands::{known, list, open_project, process_env, sprint, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
@@ -39,15 +39,15 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
             args.place.json,
         );
     }
-    let house = house(&args.place, None, false)?;
+    let project = open_project(&args.place, None, false)?;
     let id = match &args.id {
-        Some(id) => list::known(&house, id).map(|_| id.clone())?,
-        None => newest(&house)?,
+        Some(id) => list::known(&project, id).map(|_| id.clone())?,
+        None => newest(&project)?,
     };
     if args.place.json || !terminal::is_there() {
-        return follow(&house, &id, args.place.json);
+        return follow(&project, &id, args.place.json);
     }
-    match look(&house, &id)? {
+    match look(&project, &id)? {
         Left::Answer(text) => {
             let session =
                 Session { auto_merge: false, unattended: false, tui: true, place: args.place.clone() };
@@ -63,22 +63,22 @@ pub(crate) fn run(args: &WatchArgs) -> Result<CommandOutput, Failure> {
 
 /// Where a sprint is meant: it was named, it is under way, or there is nothing else here to watch.
 fn sprint(args: &WatchArgs) -> Result<Option<sprint::QueueFolder>, Failure> {
-    let cwd = ground()?.cwd;
+    let cwd = process_env()?.cwd;
     let place = sprint::QueueFolder::at(&args.place.repo.as_ref().map_or(cwd.clone(), |repo| cwd.join(repo)));
     let known = reading::sprint_ids(&place);
     let meant = match &args.id {
         Some(id) => known.contains(id),
         None => {
             let driven = |id: &String| Journal::driver(&place.folder(), id).is_some();
-            known.iter().any(driven) || !known.is_empty() && house(&args.place, None, false).is_err()
+            known.iter().any(driven) || !known.is_empty() && open_project(&args.place, None, false).is_err()
         }
     };
     Ok(meant.then_some(place))
 }
 
-/// The newest run that somebody drives, else the newest of all.
-fn newest(house: &Project) -> Result<String, Failure> {
-    let events = house.places.events();
+/// The newest run that a process drives, else the newest of all.
+fn newest(project: &Project) -> Result<String, Failure> {
+    let events = project.places.events();
     let runs = index::read(&events)?.runs;
     let driven = runs
         .iter()
@@ -90,14 +90,14 @@ fn newest(house: &Project) -> Result<String, Failure> {
     })
 }
 
-pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
-    let events = house.places.events();
-    let artifacts = house.places.artifacts().join(id);
+pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {
+    let events = project.places.events();
+    let artifacts = project.places.artifacts().join(id);
     let view = View::new(id, driven_by(&events, id), Paint::for_stdout().0);
     let signal = Arc::new(AtomicI32::new(0));
     let heard = Arc::clone(&signal);
-    let socket = Some(steer::socket_of(house, id));
-    let shelf = Shelf { repo: house.repo.clone(), events, artifacts, socket };
+    let socket = Some(steer::socket_of(project, id));
+    let shelf = Shelf { repo: project.repo.clone(), events, artifacts, socket };
     let stage = Stage::new(view, shelf, None, signal)?;
     proc::signals::listen(move |signal| {
         if heard.swap(signal, Ordering::SeqCst) != 0 {
@@ -111,8 +111,8 @@ pub(crate) fn look(house: &Project, id: &str) -> Result<Left, Failure> {
 }
 
 /// Without a terminal: the lines of a run as they come, until it ends.
-fn follow(house: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
-    let events = house.places.events();
+fn follow(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
+    let events = project.places.events();
     let mut follower = Follower::open(&events, id)?;
     let mut face = Lines::replay(id);
     let mut run = Run::default();
@@ -138,21 +138,26 @@ fn follow(house: &Project, id: &str, json: bool) -> Result<CommandOutput, Failur
         }
         std::thread::sleep(LOOK);
     }
-    Ok(end(house, id, &run, json))
+    Ok(end(project, id, &run, json))
 }
 
-/// How the run ended, as its own process says it, with the same code.
-fn end(house: &Project, id: &str, run: &Run, json: bool) -> CommandOutput {
+/// How the run ended, as its own process prints it, with the same code.
+fn end(project: &Project, id: &str, run: &Run, json: bool) -> CommandOutput {
     const NEEDS_YOU: u8 = 10;
     let code = run.outcome.as_ref().map_or(NEEDS_YOU, Outcome::exit_code);
     match &run.outcome {
         Some(outcome) => summary::print(id, run, outcome, run.last.saturating_sub(run.began)),
-        None => tell!("\nnobody drives this run any more; next: archeflow resume {id}"),
+        None => tell!("\nno process drives this run any more; next: archeflow resume {id}"),
     }
     let output = match json {
-        true => {
-            CommandOutput::json(summary::json(house.places.root(), id, run, run.outcome.as_ref(), code, None))
-        }
+        true => CommandOutput::json(summary::json(
+            project.places.root(),
+            id,
+            run,
+            run.outcome.as_ref(),
+            code,
+            None,
+        )),
         false => CommandOutput::done(),
     };
     output.with_code(code)

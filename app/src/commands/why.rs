@@ -3,7 +3,7 @@
 use archeflow_core::event::{Entry, Verb};
 use archeflow_core::projections::replay::decision::{self, ExplainedDecision};
 use archeflow_core::projections::replay::{rulebook, timeline};
-use archeflow_core::view;
+use archeflow_core::projections::view;
 use archeflow_host::clock;
 
 use crate::commands::replay::two_places;
@@ -119,13 +119,13 @@ fn causes(decision: &ExplainedDecision, entries: &[Entry]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// What was ordered or ended before anybody reported again.
+/// What was ordered or ended before the next report.
 fn effects(decision: &ExplainedDecision, entries: &[Entry]) -> String {
     let after = entries.iter().skip_while(|entry| entry.seq <= decision.seq);
     let until = after.take_while(|entry| entry.event.verb() != Verb::Reported);
     let told: Vec<String> = until
         .filter(|entry| entry.event.verb() == Verb::Ordered || entry.event.name() == "run.complete")
-        .map(|entry| format!("#{} {}", entry.seq, decision::told(&entry.event).decision))
+        .map(|entry| format!("#{} {}", entry.seq, decision::describe(&entry.event).decision))
         .collect();
     told.join(", ")
 }

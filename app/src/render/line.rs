@@ -1,4 +1,4 @@
-//! Progress as lines (AF-122): one per agent. On a terminal the agents that are out stand below, with what they are
+//! Progress as lines (AF-122): one per agent. On a terminal the running agents are shown below, with what they are
 //! doing and for how long; elsewhere a line appears when it is complete.
 
 use std::collections::BTreeMap;
@@ -6,9 +6,9 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionAsked, Report};
-use archeflow_core::model::{Phase, Seq, Strategy};
+use archeflow_core::model::{Phase, Seq};
+use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::run::Run;
-use archeflow_core::view::{self, ProgressLine};
 use archeflow_host::drive::{Asked, Face};
 use crossterm::cursor::MoveUp;
 use crossterm::terminal::{Clear, ClearType};
@@ -61,7 +61,7 @@ impl Lines {
         lines
     }
 
-    /// Comes in while the run is under way: says what it is about and shows who is out.
+    /// Joins a run that is under way: prints its heading and the running agents.
     pub(crate) fn join(&mut self, run: &Run) {
         self.begun = true;
         self.cycle = run.number();
@@ -126,7 +126,7 @@ impl Lines {
         let second = format!("Run ID: {} | {second}", self.run_id);
         self.say(&second);
         if let Some(request) = &run.request {
-            let lands = request.strategy != Strategy::Review;
+            let lands = run.lands();
             if lands && request.config.test_command.is_none() && !request.config.no_tests {
                 let warning = "No test command: landing will need your yes (set one with --test-command).";
                 let warning = self.paint.tone(view::Tone::Caution, warning);
@@ -177,13 +177,7 @@ impl Face for Lines {
             && transition.cycle != self.cycle
         {
             self.cycle = transition.cycle;
-            let (number, all) = (transition.cycle, run.max_cycles);
-            let text = match run.strategy() {
-                Strategy::Loop => format!("\nStep {number}"),
-                Strategy::Review => format!("\nPart {number} of {all}"),
-                Strategy::Pdca | Strategy::Pipeline => format!("\nCycle {number} of {all}"),
-            };
-            let text = self.paint.bold(&text);
+            let text = self.paint.bold(&format!("\n{}", view::cycle_heading(run, transition.cycle)));
             self.say(&text);
         }
         if let Some(line) = view::line(run, entry, start.as_ref()) {

@@ -1,9 +1,9 @@
 //! The end of a run: for people on standard error, for machines on standard output.
 
 use archeflow_core::model::{Outcome, RunStatus};
+use archeflow_core::projections::view;
 use archeflow_core::rules::players;
 use archeflow_core::run::Run;
-use archeflow_core::view;
 use archeflow_host::clock;
 use serde_json::json;
 
@@ -85,7 +85,7 @@ pub(crate) fn print(run_id: &str, run: &Run, outcome: &Outcome, took_ms: u64) {
     tell!("\n{}", paint.tone(tone, &safe_line(&last)));
 }
 
-/// When a parked run can go on.
+/// When a parked run can be resumed.
 pub(crate) fn parked(run: &Run) -> Option<String> {
     let reopens_at = run.complete.as_ref()?.reopens_at?;
     Some(format!("Parked:    its account serves again at {}", when(reopens_at)))

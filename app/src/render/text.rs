@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 
 use archeflow_core::model::Phase;
+use archeflow_core::projections::view::Tone;
 pub(crate) use archeflow_core::text::{cut, pad, pad_after, safe, safe_line};
-use archeflow_core::view::Tone;
 use archeflow_host::platform::terminal::columns;
 use crossterm::style::{Attribute, Color, ContentStyle, Stylize};
 
@@ -87,7 +87,7 @@ impl Paint {
     }
 }
 
-/// The terminal's width; 80 when nobody knows.
+/// The terminal's width; 80 if unknown.
 pub(crate) fn width() -> usize {
     columns(std::io::stderr()).unwrap_or(80).clamp(20, 400)
 }

@@ -1,5 +1,5 @@
 //! The page of a break as HTML. It is Markdown that the program wrote itself, so a handful of shapes is enough:
-//! headings, tables, lists, paragraphs; bold, emphasis and code within a line. Whatever else stands there is text.
+//! headings, tables, lists, paragraphs; bold, emphasis and code within a line. Everything else is text.
 
 use archeflow_core::text::short_line;
 use maud::{Markup, html};

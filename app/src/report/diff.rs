@@ -13,7 +13,7 @@ pub(crate) const BYTES: usize = 4_000_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Diff {
     pub(crate) files: Vec<FileDiff>,
-    /// Files that are not told, not even by name.
+    /// Files that are left out, even by name.
     pub(crate) files_left_out: usize,
     /// The size of the whole, where only its beginning was read.
     pub(crate) cut_at: Option<u64>,
@@ -100,7 +100,7 @@ impl Diff {
     }
 
     fn begin(&mut self, line: &str) {
-        // Good for names without blanks; others are told by the lines that follow.
+        // Good for names without blanks; others are identified by the lines that follow.
         let path = line.rsplit_once(" b/").map_or("", |(_, path)| path);
         self.files.push(FileDiff { path: path.to_owned(), word: "changed", ..FileDiff::default() });
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn bx_10_what_is_left_out_is_told() {
+    fn bx_10_what_is_left_out_is_noted() {
         let many: String = (0..400)
             .map(|n| {
                 format!(

@@ -46,7 +46,7 @@ fn branches(node: &Node) -> String {
 
 /// Causes the place in the tree does not show.
 fn from(node: &Node) -> String {
-    let told = node.told_parents();
+    let told = node.other_parents();
     let mut out = String::new();
     if !told.is_empty() {
         out.push_str("  <-");

@@ -1,11 +1,11 @@
-//! The report as one HTML file: no script, no request, no style but its own. The policy in its head says so, too, and
-//! a browser holds it to that whatever an agent wrote. Whatever stands in the markup below is escaped unless it says
+//! The report as one HTML file: no script, no request, no style but its own. The policy in its head enforces that in
+//! the browser, whatever an agent wrote. Everything in the markup below is escaped unless it says
 //! [`PreEscaped`].
 
 use archeflow_core::model::Severity;
 use archeflow_core::projections::story::{Cost, Life, State, Story, StoryDecision};
+use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::{revealed, short_line, short_text};
-use archeflow_core::view::{self, Tone, capital};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::diff::{FileDiff, Kind};
@@ -337,7 +337,7 @@ fn costs(story: &Story) -> Markup {
             }
         }
         @if by_time {
-            p.soft.note { "No agent said what it cost; the bars compare time." }
+            p.soft.note { "No agent reported its cost; the bars compare time." }
         } @else if story.overview.unknown_costs > 0 {
             p.soft.note {
                 (words::count(story.overview.unknown_costs as usize, "attempt")) " did not say what they cost."

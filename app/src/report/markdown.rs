@@ -5,7 +5,7 @@ use std::fmt::Write;
 use archeflow_core::feedback;
 use archeflow_core::model::Phase;
 use archeflow_core::projections::story::{CycleStory, State, Story};
-use archeflow_core::view::{self, capital};
+use archeflow_core::projections::view::{self, capital};
 
 use super::{Report, graph, most, words};
 use crate::render::text::safe;
@@ -65,7 +65,7 @@ fn overview(out: &mut String, report: &Report<'_>) {
     if !agents.is_empty() {
         let _ = writeln!(out, "| Played by | {} | |", agents.join(", "));
     }
-    // The page of a break says it better.
+    // The page of a break replaces it.
     if !story.next.is_empty() && story.page.is_none() {
         out.push_str("\nNext:\n\n");
         for (command, meaning) in &story.next {
@@ -74,7 +74,7 @@ fn overview(out: &mut String, report: &Report<'_>) {
     }
 }
 
-/// The page is Markdown of our own; its headings move one level down. HTML in it would be somebody else's.
+/// The page is Markdown of our own; its headings move one level down. HTML in it would not be ours.
 fn broke(out: &mut String, page: &str) {
     out.push('\n');
     let page: String = page.chars().take(most::PAGE).collect();
@@ -113,7 +113,7 @@ fn row(out: &mut String, cycle: &CycleStory) {
     let _ = writeln!(out, "| {} | {plan} | {make} | {check} | {} |", cycle.number, act.join("<br>"));
 }
 
-/// The first and the last of many, and how many stand between.
+/// The first and the last of many, and how many are between.
 pub(super) fn split<T>(all: &[T], most: usize) -> (&[T], usize, &[T]) {
     if all.len() <= most {
         return (all, 0, &[]);
@@ -281,7 +281,7 @@ fn questions(out: &mut String, story: &Story) {
         let answer = question
             .answer
             .as_deref()
-            .map_or("*(nobody has answered)*".to_owned(), |text| markdown(text, most::SENTENCE));
+            .map_or("*(not answered)*".to_owned(), |text| markdown(text, most::SENTENCE));
         let _ =
             writeln!(out, "- {} (#{})\n  {answer}", markdown(&question.text, most::SENTENCE), question.seq);
     }

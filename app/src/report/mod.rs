@@ -1,7 +1,7 @@
 //! A run as a document: Markdown, one HTML file, JSON, or a single line. Everything here is drawing: a [`Story`] and
 //! a [`Diff`] go in and text comes out, without a look at clock, disk or terminal.
 //!
-//! Every text of others passes `text.rs`. What is too much is left out, and said to be.
+//! Every text of others passes `text.rs`. What is too much is left out, with a note.
 
 mod blocks;
 pub(crate) mod diff;
@@ -32,7 +32,7 @@ pub(crate) struct Report<'a> {
     pub(crate) written: fn(u64) -> String,
 }
 
-/// How much of each thing is told. Whoever wants more has the journal and the artifacts.
+/// Limits of what is shown. The journal and the artifacts have all of it.
 pub(crate) mod most {
     pub(crate) const CYCLES_DRAWN: usize = 8;
     pub(crate) const CYCLES_PLOTTED: usize = 40;

@@ -1,12 +1,12 @@
 //! The pictures of the HTML report: the cycles, and how the findings moved. Colours are classes of the style sheet, so
-//! that they follow light and dark; every picture says in words what it shows.
+//! that they follow light and dark; every picture has a text description.
 
 use archeflow_core::event::Trend;
 use archeflow_core::feedback;
 use archeflow_core::model::{Phase, Verdict};
 use archeflow_core::projections::story::{CycleEnd, CycleStory, Ended, Step, Story};
+use archeflow_core::projections::view::{self, Tone, capital};
 use archeflow_core::text::short_line;
-use archeflow_core::view::{self, Tone, capital};
 use maud::{Markup, html};
 
 use super::markdown::split;
@@ -39,7 +39,7 @@ enum Mark {
     Yes,
     No,
     Stop,
-    Spared,
+    Skipped,
     Wait,
 }
 
@@ -177,7 +177,7 @@ fn of_step(step: &Step) -> Cell {
     };
     let mark = match &step.result {
         Ended::Out => Mark::Wait,
-        Ended::Skipped(_) => Mark::Spared,
+        Ended::Skipped(_) => Mark::Skipped,
         Ended::Failed(_) => Mark::Stop,
         Ended::Done | Ended::Verdict(_) if tone == Tone::Good => Mark::Yes,
         Ended::Done | Ended::Verdict(_) => Mark::No,
@@ -215,13 +215,13 @@ fn of_end(end: &CycleEnd) -> Cell {
 }
 
 fn draw(cell: &Cell, phase: Phase, x: usize, y: usize) -> Markup {
-    let spared = cell.mark == Mark::Spared;
+    let skipped = cell.mark == Mark::Skipped;
     html! {
         g {
             title { (short_line(&cell.title, most::SENTENCE)) }
-            rect.box.spared[spared] x=(x) y=(y) width=(BOX) height=(TALL) rx="8" {}
-            rect class={ "edge " (phase.name()) @if spared { " spared" } } x=(x) y=(y + 10) width="3" height=(TALL - 20) rx="1.5" {}
-            text.name.spared[spared] x=(x + 14) y=(y + 20) { (short_line(&cell.name, 20)) }
+            rect.box.skipped[skipped] x=(x) y=(y) width=(BOX) height=(TALL) rx="8" {}
+            rect class={ "edge " (phase.name()) @if skipped { " skipped" } } x=(x) y=(y + 10) width="3" height=(TALL - 20) rx="1.5" {}
+            text.name.skipped[skipped] x=(x + 14) y=(y + 20) { (short_line(&cell.name, 20)) }
             text class={ "says " (tone(cell.tone)) } x=(x + 14) y=(y + 37) { (short_line(&cell.says, 31)) }
             (mark(cell.mark, x + BOX - 20, y + 17))
             @if cell.pips.len() > 1 {
@@ -239,7 +239,7 @@ fn mark(mark: Mark, x: usize, y: usize) -> Markup {
         Mark::Yes => ("good", "M-3.5 0.3l2.4 2.4l4.4 -5"),
         Mark::No => ("caution", "M0 -3.6v4.2M0 3.4v0.2"),
         Mark::Stop => ("bad", "M-2.8 -2.8l5.6 5.6M2.8 -2.8l-5.6 5.6"),
-        Mark::Spared => ("quiet", "M-3 0h6"),
+        Mark::Skipped => ("quiet", "M-3 0h6"),
         Mark::Wait => ("quiet", "M0 -3v3l2 1.5"),
     };
     html! {
@@ -313,7 +313,7 @@ fn in_one(cycle: &CycleStory, end: &CycleEnd) -> String {
 const TOP: usize = 14;
 const HIGH: usize = 110;
 
-/// Where a score of so many percent stands.
+/// The position of a score in percent.
 fn height(percent: u32) -> usize {
     TOP + HIGH - HIGH * percent.min(100) as usize / 100
 }

@@ -1,5 +1,5 @@
-//! Reports of recorded runs, compared with what they looked like when somebody last looked; and hostile text, which
-//! must be nothing but text in every format. `UPDATE=1` writes the snapshots anew.
+//! Reports of recorded runs, compared with snapshots; and hostile text, which
+//! must be nothing but text in every format. `UPDATE=1` writes the snapshots again.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
@@ -83,7 +83,7 @@ fn bx_10_what_a_report_must_say() {
         "oscillating",
         "AF-109",
         "src/app.txt",
-        "Which one holds?",
+        "Which one is right?",
         "archeflow continue the-run --ruling",
         "check-guardian.md",
         "Maker",

@@ -1,10 +1,10 @@
 //! The words that Markdown, HTML and the one-line summary share.
 
 use archeflow_core::event::NextAction;
+use archeflow_core::model::Verdict;
 pub(super) use archeflow_core::model::counted as count;
-use archeflow_core::model::{Strategy, Verdict};
 use archeflow_core::projections::story::{CycleEnd, Ended, Step, Story};
-use archeflow_core::view::{self, Tone, capital};
+use archeflow_core::projections::view::{self, Tone, capital};
 
 use super::most;
 use crate::render::text::{cut, safe_line};
@@ -42,26 +42,21 @@ pub(super) fn short(oid: &str) -> String {
     safe_line(oid.get(..10).unwrap_or(oid))
 }
 
-/// A fact of the overview: its name, what it says, and a remark in small print.
+/// A fact of the overview: name, value, and a remark in small print.
 pub(super) struct Fact {
     pub(super) name: &'static str,
     pub(super) value: String,
     pub(super) more: String,
 }
 
-/// What stands at the top of every report. Values are plain text of ours and of others, not escaped.
+/// The top of every report. Values are plain text of ours and of others, not escaped.
 pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
     let overview = &story.overview;
     let fact = |name, value: String, more: String| Fact { name, value, more };
-    let strategy = match overview.strategy {
-        Strategy::Pdca => overview.workflow.to_owned(),
-        Strategy::Pipeline => "pipeline".to_owned(),
-        Strategy::Review => "review".to_owned(),
-        Strategy::Loop => "loop".to_owned(),
-    };
+    let strategy = view::label(overview.strategy, overview.workflow).to_owned();
     let limit = overview.limit.map(|limit| format!("of {} allowed", limit.shown())).unwrap_or_default();
     let cost = if overview.spent.0 == 0 && overview.unknown_costs > 0 {
-        fact("Cost", "not known".to_owned(), "no agent said what it cost".to_owned())
+        fact("Cost", "not known".to_owned(), "no agent reported its cost".to_owned())
     } else {
         fact("Cost", overview.spent.shown(), limit)
     };
@@ -105,10 +100,10 @@ fn models(story: &Story) -> String {
     story.overview.models.iter().map(|model| model.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// `REJECTED, 1 WARNING`, `done`, `spared: …`
+/// `REJECTED, 1 WARNING`, `done`, `skipped: …`
 pub(super) fn result(step: &Step) -> (String, Tone) {
     match &step.result {
-        Ended::Out => ("still out".to_owned(), Tone::Plain),
+        Ended::Out => ("still running".to_owned(), Tone::Plain),
         Ended::Done => ("done".to_owned(), Tone::Good),
         Ended::Verdict(verdict) => {
             let tone = match verdict {
@@ -118,7 +113,7 @@ pub(super) fn result(step: &Step) -> (String, Tone) {
             (format!("{}{}", verdict.name(), found(step)), tone)
         }
         Ended::Failed(_) => ("failed".to_owned(), Tone::Bad),
-        Ended::Skipped(_) => ("spared".to_owned(), Tone::Plain),
+        Ended::Skipped(_) => ("skipped".to_owned(), Tone::Plain),
     }
 }
 
@@ -147,7 +142,7 @@ pub(super) fn sentence(step: &Step) -> String {
     format!("{} {result}{reason}{took}{times}", capital(&step.archetype))
 }
 
-/// What the end of a cycle says: the counts, and what follows.
+/// The end of a cycle in words: the counts, and what follows.
 pub(super) fn boundary(end: &CycleEnd) -> (String, &'static str, Tone) {
     let counts: Vec<String> = [(end.critical, "CRITICAL"), (end.warning, "WARNING"), (end.info, "INFO")]
         .into_iter()
@@ -178,7 +173,7 @@ pub(super) fn goes_back(end: &CycleEnd) -> String {
     }
 }
 
-/// A deed in two words; the whole of it stands beside.
+/// An action in two words; the full text is beside it.
 pub(super) fn deed(doing: &str) -> String {
     let doing = doing.trim_end_matches('.');
     let known = [

@@ -18,7 +18,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> String {
     for severity in [Severity::Critical, Severity::Warning, Severity::Info] {
         // The closing line is a notice, too.
         let room = most::ANNOTATIONS - usize::from(severity == Severity::Info);
-        let those = || sheet.told().filter(|(found, _)| found.counts() && found.severity == severity);
+        let those = || sheet.shown().filter(|(found, _)| found.counts() && found.severity == severity);
         those().take(room).for_each(|(found, _)| out.push_str(&annotation(found)));
         hidden += those().count().saturating_sub(room);
     }
@@ -43,7 +43,7 @@ fn annotation(found: &Listed) -> String {
     format!("::{level} {}::{}\n", properties.join(","), data(&words::message(found)))
 }
 
-/// The sum, and what the annotations could not tell.
+/// The sum, and what does not fit into annotations.
 fn closing(sheet: &Sheet<'_>, hidden: usize) -> String {
     let mut said = vec![format!("archeflow: {}.", words::counts(sheet.reviewed))];
     if sheet.since_last {

@@ -33,7 +33,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
         "since_last": sheet.since_last,
         "counts": counts(sheet),
         "reviewers": reviewed.reviewers.iter().map(reviewer).collect::<Vec<_>>(),
-        "findings": sheet.told().map(|(found, frame)| finding(found, frame)).collect::<Vec<_>>(),
+        "findings": sheet.shown().map(|(found, frame)| finding(found, frame)).collect::<Vec<_>>(),
         "resolved": reviewed.resolved.iter().map(known).collect::<Vec<_>>(),
         "outcome": reviewed.outcome.as_ref().map(|outcome| json!({
             "status": outcome.status.name(), "reason": outcome.reason.name(), "detail": outcome.detail,

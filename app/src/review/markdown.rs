@@ -15,7 +15,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> String {
     }
     let mut out = String::new();
     head(&mut out, sheet);
-    let counted: Vec<(&Listed, Option<&Frame>)> = sheet.told().filter(|(found, _)| found.counts()).collect();
+    let counted: Vec<(&Listed, Option<&Frame>)> = sheet.shown().filter(|(found, _)| found.counts()).collect();
     table(&mut out, &counted);
     let after = [resolved(sheet), asides(sheet), reviewers(sheet), foot(sheet)].concat();
     let room = most::COMMENT.saturating_sub(after.len());
@@ -40,7 +40,7 @@ fn since_last(sheet: &Sheet<'_>) -> String {
     if !sheet.reviewed.compared {
         return "There was no earlier review to compare with: everything is new.".to_owned();
     }
-    let news = sheet.told().count();
+    let news = sheet.shown().count();
     let gone = sheet.reviewed.resolved.len();
     format!("Since the last review: {news} new or back, {gone} resolved, {} persistent.", sheet.persistent())
 }

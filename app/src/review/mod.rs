@@ -1,7 +1,7 @@
 //! A review as something to read: on a terminal, in a pull request, or by a program. Everything here is drawing: a
 //! [`Sheet`] goes in and text comes out, without a look at clock, disk or terminal.
 //!
-//! Every text of others passes [`archeflow_core::text`]. What is too much is left out, and said to be. The formats are described in
+//! Every text of others passes [`archeflow_core::text`]. What is too much is left out, with a note. The formats are described in
 //! `docs/review.md`.
 
 mod frame;
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// By its name; what is no format is told what would be.
+    /// By its name; an unknown name is answered with the known ones.
     pub(crate) fn parse(name: &str) -> Result<Format, String> {
         Format::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
             let names = Format::ALL.map(Format::name).join(", ");
@@ -81,7 +81,7 @@ pub(crate) struct Sheet<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) version: &'a str,
     pub(crate) reviewed: &'a Reviewed,
-    /// What stands where the findings point to, in their order.
+    /// The lines that the findings point to, in their order.
     pub(crate) frames: &'a [Option<Frame>],
     /// Only what is different from the review before.
     pub(crate) since_last: bool,
@@ -91,14 +91,14 @@ pub(crate) struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// The findings with what stands where they point to.
+    /// The findings with the lines they point to.
     fn all(&self) -> impl Iterator<Item = (&'a Listed, Option<&'a Frame>)> {
         let frames = self.frames.iter().map(Option::as_ref).chain(std::iter::repeat(None));
         self.reviewed.findings.iter().zip(frames)
     }
 
-    /// Those that this sheet tells about.
-    fn told(&self) -> impl Iterator<Item = (&'a Listed, Option<&'a Frame>)> {
+    /// The findings that are shown.
+    fn shown(&self) -> impl Iterator<Item = (&'a Listed, Option<&'a Frame>)> {
         let since_last = self.since_last;
         self.all().filter(move |(found, _)| !since_last || is_news(found))
     }
@@ -109,7 +109,7 @@ impl<'a> Sheet<'a> {
         self.reviewed.findings.iter().filter(is_old).count()
     }
 
-    /// Whoever asked for news only is not told that there are none.
+    /// With `--since-last`, nothing is printed if there is nothing new.
     fn is_silent(&self) -> bool {
         self.since_last && !self.reviewed.has_news()
     }
@@ -119,7 +119,7 @@ fn is_news(found: &Listed) -> bool {
     found.counts() && found.since != Some(Since::Persistent)
 }
 
-/// How much of each thing is told. JSON alone has it all.
+/// Limits of what is shown. Only JSON has all of it.
 mod most {
     /// Findings with a frame and all remarks on a terminal; the others have a line each.
     pub(super) const FRAMED: usize = 200;

@@ -1,5 +1,5 @@
 //! For reviewdog, which makes comments on code hosts of it. So messages are Markdown in which everything is text; the
-//! words as they were said stand in `original_output`. There are no suggestions: a fix is advice, not a replacement.
+//! original words are in `original_output`. There are no suggestions: a fix is advice, not a replacement.
 
 use archeflow_core::model::Severity;
 use archeflow_core::strategies::review::Listed;
@@ -9,7 +9,7 @@ use super::{Sheet, most, rules, words};
 use archeflow_core::text::markdown_comment;
 
 pub(super) fn draw(sheet: &Sheet<'_>) -> Value {
-    let counted = sheet.told().map(|(found, _)| found).filter(|found| found.counts());
+    let counted = sheet.shown().map(|(found, _)| found).filter(|found| found.counts());
     let mut result = json!({
         "source": { "name": "archeflow" },
         "diagnostics": counted.map(diagnostic).collect::<Vec<_>>(),
@@ -38,7 +38,7 @@ fn diagnostic(found: &Listed) -> Value {
     })
 }
 
-/// A word of ours stands first, so that nothing begins a list, a heading or a command.
+/// A word of ours comes first, so that nothing begins a list, a heading or a command.
 fn message(found: &Listed, said: &str) -> String {
     let inert: Vec<String> = said.lines().map(|line| markdown_comment(line, most::PARAGRAPH * 2)).collect();
     format!("**{}:** {}", words::severity(found.severity), inert.join("\n\n"))

@@ -5,7 +5,7 @@ use archeflow_core::rules::raised;
 use archeflow_core::strategies::review::{Listed, Standing};
 use archeflow_core::text::identifier;
 
-/// A rule as it is told to tools.
+/// A rule as tools get it.
 pub(super) struct Rule {
     pub(super) id: String,
     pub(super) name: String,
@@ -17,7 +17,7 @@ pub(super) struct Rule {
     pub(super) score: Option<&'static str>,
 }
 
-/// `archeflow/security`, `archeflow/program/credential`; `archeflow/advice/security` for what nobody has shown.
+/// `archeflow/security`, `archeflow/program/credential`; `archeflow/advice/security` for claims without evidence.
 pub(super) fn id(found: &Listed) -> String {
     match (&found.standing, sign(found)) {
         (Standing::Unfounded(_), _) => format!("archeflow/advice/{}", identifier(&found.rule)),
@@ -33,7 +33,8 @@ pub(super) fn rule(found: &Listed) -> Rule {
     match (&found.standing, sign(found)) {
         (Standing::Unfounded(_), _) => Rule {
             about: format!("Advice on {category} for which no evidence was given or found"),
-            help: "A reviewer said this without showing it. It does not count against the change.".to_owned(),
+            help: "A reviewer claimed this without evidence. It does not count against the change."
+                .to_owned(),
             name: name(&["advice", &identifier(&found.rule)]),
             severity: Severity::Info,
             score: None,
@@ -58,10 +59,10 @@ pub(super) fn rule(found: &Listed) -> Rule {
     }
 }
 
-/// One sentence for each of the categories everybody has; lenses add others.
+/// One sentence for each built-in category; lenses add others.
 fn about(category: &str) -> &'static str {
     match category {
-        "security" => "The change lets somebody do, see or break what they should not.",
+        "security" => "The change allows access, disclosure or damage that should be prevented.",
         "reliability" => "The change can fail, hang or lose something where it should not.",
         "breaking-change" => "The change breaks something others depend on.",
         "dependency" => "The change brings in, moves or drops something of others in a way that matters.",
@@ -82,6 +83,7 @@ fn sign(found: &Listed) -> Option<Sign> {
 /// `ProgramCredential`.
 fn name(words: &[&str]) -> String {
     let parts = words.iter().flat_map(|word| word.split(['-', '_'])).filter(|part| !part.is_empty());
-    let name: String = std::iter::once("Archeflow").chain(parts).map(archeflow_core::view::capital).collect();
+    let name: String =
+        std::iter::once("Archeflow").chain(parts).map(archeflow_core::projections::view::capital).collect();
     name
 }

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, for code scanning and viewers.
 //!
 //! It is always the whole review, also where only news were asked for: code scanning takes what is missing for fixed.
-//! For the same reason what was refuted or resolved is no result, which would become an alert; it stands among the
+//! For the same reason what was refuted or resolved is no result, which would become an alert; it is among the
 //! properties of the run.
 
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ struct Fingerprints {
     scanning: String,
 }
 
-/// Who says so, by what, and whether it was tried.
+/// Reviewer, evidence, and whether it was reproduced.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Provenance {
@@ -163,7 +163,7 @@ struct Provenance {
 /// The rules that were needed, each once, in the order they were.
 #[derive(Default)]
 struct Filed {
-    /// Who played the reviewers, in their order.
+    /// Agents of the reviewers, in their order.
     players: Vec<Value>,
     rules: Vec<Value>,
     index: BTreeMap<String, usize>,

@@ -1,8 +1,8 @@
 //! For people at a terminal: what counts like a compiler's diagnostics, what doesn't in a line each, and the sum.
 
 use archeflow_core::model::Severity;
+use archeflow_core::projections::view::Tone;
 use archeflow_core::strategies::review::{Frame, Listed, Since};
-use archeflow_core::view::Tone;
 
 use super::words::{self, Aside};
 use super::{Look, Sheet, frame, most};
@@ -46,7 +46,7 @@ impl Page {
             self.put("No earlier review to compare with: everything is new.\n");
         }
         for (heading, since) in [("New", Since::New), ("Regressed", Since::Regressed)] {
-            let those = || sheet.told().filter(|(found, _)| found.since.unwrap_or(Since::New) == since);
+            let those = || sheet.shown().filter(|(found, _)| found.since.unwrap_or(Since::New) == since);
             if those().next().is_some() {
                 self.heading(&format!("{heading} ({})", those().count()));
                 self.findings(those());
@@ -186,7 +186,7 @@ impl Page {
         }
     }
 
-    /// `src/a.rs:12 security (why it does not count): what it says`.
+    /// `src/a.rs:12 security (why it does not count): the claim`.
     fn in_a_line(&mut self, found: &Listed, why: Option<String>) {
         let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
         let rule = format!("{}{why}", log_line(&found.rule, 60));

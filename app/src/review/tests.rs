@@ -1,5 +1,5 @@
 //! One review that has everything, in every format: as it looks, as its schema wants it, and as harmless as it must be.
-//! `UPDATE=1` writes the snapshots anew; the examples of `docs/review.md` are taken from them.
+//! `UPDATE=1` writes the snapshots again; the examples of `docs/review.md` are taken from them.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
@@ -280,7 +280,7 @@ fn af_003_a_review_looks_as_it_did_in_every_format() {
     }
 }
 
-/// The examples of the page, made anew.
+/// The examples of the page, made again.
 #[test]
 fn af_003_the_page_shows_what_is_drawn() {
     let mut reviewed = whole();
@@ -520,7 +520,7 @@ fn r14_the_checks_see_what_they_look_for() {
 }
 
 #[test]
-fn af_003_nothing_is_said_when_nothing_is_new() {
+fn af_003_nothing_is_printed_when_nothing_is_new() {
     let mut reviewed = whole();
     reviewed.resolved.clear();
     reviewed.findings.iter_mut().for_each(|found| found.since = Some(Since::Persistent));
@@ -561,7 +561,7 @@ fn many(n: usize) -> (Reviewed, Vec<Option<Frame>>) {
 }
 
 #[test]
-fn r17_ten_thousand_findings_are_told_in_bounded_time_and_space() {
+fn r17_ten_thousand_findings_are_printed_in_bounded_time_and_space() {
     let (reviewed, frames) = many(10_000);
     let sheet = sheet(&reviewed, &frames);
     for format in Format::ALL {
@@ -587,7 +587,7 @@ fn r17_ten_thousand_findings_are_told_in_bounded_time_and_space() {
 }
 
 #[test]
-fn r17_code_scanning_gets_no_more_than_it_takes_and_is_told() {
+fn r17_code_scanning_gets_no_more_than_it_takes_with_a_note() {
     let (reviewed, _) = many(25);
     let sarif = serde_json::to_value(super::sarif::draw(&sheet(&reviewed, &[]), 20)).unwrap();
     let run = &sarif["runs"][0];

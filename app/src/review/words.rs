@@ -108,7 +108,7 @@ pub(super) fn trial(tried: &Tried) -> String {
     }
 }
 
-/// What a machine that reads plain messages is told: the claim, what stands behind it, and the way out.
+/// The message for machines that read plain text: the claim, its evidence, and the fix.
 pub(super) fn message(found: &Listed) -> String {
     let mut parts = vec![log_line(&found.description, most::PARAGRAPH)];
     if !found.evidence.is_empty() {
@@ -141,7 +141,7 @@ pub(super) fn subject(reviewed: &Reviewed) -> String {
     log_line(&reviewed.subject.label(), most::SENTENCE)
 }
 
-/// Whether somebody saw all of it; what nobody saw comes first.
+/// Whether all of it was reviewed; what was not comes first.
 pub(super) fn coverage(reviewed: &Reviewed) -> Vec<String> {
     let mut said = gaps(reviewed);
     if said.is_empty() {
@@ -151,7 +151,7 @@ pub(super) fn coverage(reviewed: &Reviewed) -> Vec<String> {
     }
     if reviewed.summarised > 0 {
         let files = count(reviewed.summarised as usize, "file");
-        said.push(format!("{files} told in a line instead of being shown (generated, vendored, locked)."));
+        said.push(format!("{files} summarised only (generated, vendored, lock files)."));
     }
     said
 }

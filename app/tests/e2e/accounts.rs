@@ -116,7 +116,7 @@ fn c6_m_g3_a_used_up_account_parks_the_run_and_says_until_when() {
 }
 
 #[test]
-fn c6_a_parked_run_goes_on_when_its_account_serves_again() {
+fn c6_a_parked_run_resumes_when_its_account_serves_again() {
     let test = test();
     fails(&test, "maker", 1, &used_up("1 second"));
     let parked = go(&test).ended("stopped", "provider_busy", 31);
@@ -138,7 +138,7 @@ fn c6_another_run_is_not_sent_into_the_same_wall() {
 }
 
 #[test]
-fn c6_somebody_else_takes_over_where_that_is_configured() {
+fn c6_the_configured_fallback_takes_over() {
     let test = test();
     let stand_in = test.base().join("agents/other.sh");
     let script = format!(
@@ -195,7 +195,7 @@ fn reviewed(outcome: &Outcome) -> &Value {
 }
 
 #[test]
-fn issue_4_5_who_played_is_written_down_and_a_review_of_ones_own_is_told() {
+fn issue_4_5_the_model_is_recorded_and_a_review_by_the_same_model_is_marked() {
     let test = test();
     let same = go(&test).ended("merged", "approved", 0);
     let played = json!({"vendor": "Anthropic", "model": "sonnet-9", "version": "2.1.325"});

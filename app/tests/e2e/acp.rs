@@ -106,7 +106,7 @@ fn lines<'a>(outcome: &'a Outcome, kind: &str, who: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn issue_4_leave_is_given_to_the_maker_in_its_copy_and_to_nobody_else() {
+fn issue_4_permission_is_given_only_to_the_maker_in_its_copy() {
     let (test, spec) = stand_in("", "");
     let outcome = test.go(&["--agent", &spec, "--auto-merge"]).ended("merged", "approved", 0);
     assert!(test.read("src/app.txt").ends_with("made\n"), "{outcome}");
@@ -480,7 +480,7 @@ fn takes_up_its_session(row: &Row) {
     assert!(!test.repo.join("src/stray.txt").exists());
 }
 
-fn tells_faults_apart(row: &Row) {
+fn distinguishes_faults(row: &Row) {
     for (what, reply, (status, reason, code), kinds) in [
         ("401", Reply::Status(401), ("stopped", "not_signed_in", 31), &["auth"][..]),
         ("429", Reply::Status(429), ("stopped", "provider_busy", 31), &["rate_limit"]),
@@ -534,8 +534,8 @@ fn issue_4_acp_claude_agent_acp_works() {
 
 #[test]
 #[ignore = "needs the real agents: cargo xtask clients"]
-fn issue_4_acp_claude_agent_acp_tells_faults_apart() {
-    tells_faults_apart(&CLAUDE);
+fn issue_4_acp_claude_agent_acp_distinguishes_faults() {
+    distinguishes_faults(&CLAUDE);
 }
 
 #[test]
@@ -546,8 +546,8 @@ fn issue_4_acp_codex_acp_works() {
 
 #[test]
 #[ignore = "needs the real agents: cargo xtask clients"]
-fn issue_4_acp_codex_acp_tells_faults_apart() {
-    tells_faults_apart(&CODEX);
+fn issue_4_acp_codex_acp_distinguishes_faults() {
+    distinguishes_faults(&CODEX);
 }
 
 #[test]
@@ -558,8 +558,8 @@ fn issue_4_acp_gemini_works() {
 
 #[test]
 #[ignore = "needs the real agents: cargo xtask clients"]
-fn issue_4_acp_gemini_tells_faults_apart() {
-    tells_faults_apart(&GEMINI);
+fn issue_4_acp_gemini_distinguishes_faults() {
+    distinguishes_faults(&GEMINI);
 }
 
 #[test]
@@ -570,8 +570,8 @@ fn issue_4_acp_opencode_works() {
 
 #[test]
 #[ignore = "needs the real agents: cargo xtask clients"]
-fn issue_4_acp_opencode_tells_faults_apart() {
-    tells_faults_apart(&OPENCODE);
+fn issue_4_acp_opencode_distinguishes_faults() {
+    distinguishes_faults(&OPENCODE);
 }
 
 #[test]
@@ -582,6 +582,6 @@ fn issue_4_acp_goose_works() {
 
 #[test]
 #[ignore = "needs the real agents: cargo xtask clients"]
-fn issue_4_acp_goose_tells_faults_apart() {
-    tells_faults_apart(&GOOSE);
+fn issue_4_acp_goose_distinguishes_faults() {
+    distinguishes_faults(&GOOSE);
 }

@@ -248,7 +248,7 @@ fn pj_30_pj_52_pc_01_the_size_of_a_step_is_counted_from_its_diff() {
 }
 
 #[test]
-fn pj_09_pj_10_pj_13_the_fifth_insufficient_pauses_and_a_restart_counts_anew() {
+fn pj_09_pj_10_pj_13_the_fifth_insufficient_pauses_and_a_restart_resets_the_count() {
     let world = World::new();
     world.turns("actor", &[done("date +%N >> price.txt")]);
     world.turns("judge", &[says("Judge", "INSUFFICIENT", "Planner", "echo 'No tax yet.'")]);
@@ -307,7 +307,7 @@ fn pc_04_a_block_of_a_person_in_the_file_approves_and_one_that_is_shown_does_not
 }
 
 #[test]
-fn pj_32_an_edited_past_is_refused_with_its_place_and_goes_on_when_it_is_put_back() {
+fn pj_32_an_edited_past_is_refused_with_its_place_and_continues_when_restored() {
     let world = World::new();
     world.start(&[]).is("approval", 10);
     let text = world.text();
@@ -448,7 +448,7 @@ fn pj_06_pj_51_a_fail_goes_back_and_an_answer_without_a_block_is_asked_again() {
 }
 
 #[test]
-fn pj_60_an_actor_that_always_fails_does_not_go_on_for_ever() {
+fn pj_60_an_actor_that_always_fails_is_stopped() {
     let world = World::new();
     world.turns("actor", &[says("Actor", "FAIL", "Planner", "")]);
     let config = world.base().join("config.yaml");
@@ -495,7 +495,7 @@ fn pj_14_a_loop_is_stopped_while_its_actor_works() {
 /// What a person writes while somebody works reaches whoever is next. It was not written about what that comes to, so it
 /// approves nothing; but a stop is a stop.
 #[test]
-fn pc_04_what_is_written_while_somebody_works_is_not_lost() {
+fn pc_04_what_is_written_while_an_agent_works_is_not_lost() {
     let approval = block("Human", "APPROVED", "Planner");
     for (during, words, state, code) in [
         ("actor", "Keep it below 3.", "approval", 10),
@@ -532,7 +532,7 @@ fn pc_04_what_is_written_while_somebody_works_is_not_lost() {
 }
 
 #[test]
-fn every_wrong_word_is_told_with_what_to_do() {
+fn every_wrong_command_is_refused_with_a_remedy() {
     let world = World::new();
     let rows: [(&[&str], &str); 4] = [
         (&["status"], "there is no loop in this repository"),
@@ -546,12 +546,12 @@ fn every_wrong_word_is_told_with_what_to_do() {
         seen.tells(told);
     }
     world.start(&["--agent-for", "juge=cmd:true"]).tells("planner, actor, judge");
-    world.say(&["start", "Show all prices", "--project", "a|b"]).tells("can't stand in a signature");
+    world.say(&["start", "Show all prices", "--project", "a|b"]).tells("can't be used in a signature");
     assert!(!world.root().join(FILE).exists(), "nothing was begun");
     world.start(&[]).is("approval", 10);
     world.start(&[]).tells("is still open in this working tree");
     world.say(&["restart", "x"]).tells("is no answer to what the loop asks");
-    world.say(&["reject", " "]).tells("nothing was said");
+    world.say(&["reject", " "]).tells("no text was given");
     world.say(&["clear"]).tells("is still open");
     world.say(&["stop"]).is("stopped", 10);
     world.start(&[]).tells("still has an earlier cycle in it").tells("--clear");
@@ -624,7 +624,7 @@ fn m_a1_killed_and_resumed_a_loop_comes_to_the_same_end() {
 
 /// What the page tells a newcomer to type works as it stands.
 #[test]
-fn the_page_works_as_it_stands() {
+fn the_examples_of_the_page_work() {
     let page = include_str!("../../../docs/loop.md");
     let section = page.split("## In five minutes").nth(1).unwrap();
     let script = section.split("```sh\n").nth(1).unwrap().split("\n```").next().unwrap();

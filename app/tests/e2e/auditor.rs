@@ -64,7 +64,7 @@ fn i1_sees_every_change_of_what_is_the_users() {
 }
 
 #[test]
-fn i2_sees_commits_nobody_keeps() {
+fn i2_sees_commits_without_a_ref() {
     let (test, _, mut outcome) = landed();
     let lost = test.git(["commit-tree", "HEAD^{tree}", "-m", "lost"]);
     assert_eq!(audit::reachable(&test, &outcome.journal), Vec::<String>::new());
@@ -106,7 +106,7 @@ fn i3_sees_every_damage_to_a_history() {
 }
 
 #[test]
-fn i5_sees_whoever_is_left() {
+fn i5_sees_left_over_processes() {
     let (_, _, outcome) = landed();
     assert_eq!(audit::orphans(&outcome.journal), Vec::<String>::new());
     let tag = outcome.events("session.start")[0]["tag"].as_str().unwrap().to_owned();

@@ -25,7 +25,7 @@ fn af155_af159_the_page_of_a_break_can_be_acted_upon() {
     for words in [
         "Hard break",
         "| oscillation | convergence | cycle 3 of 5, act | 2 |",
-        "Which one holds?",
+        "Which one is right?",
         "| `src/app.txt:reliability` | ● | ○ | ● | WARNING |",
         "| `src/app.txt:security` | ○ | ● | ○ | WARNING |",
         "Cycle 1, Guardian: First line breaks empty input parsing *Fix:* Guard the first line",
@@ -42,14 +42,17 @@ fn af155_af159_the_page_of_a_break_can_be_acted_upon() {
         assert!(page.contains(words), "the page does not say '{words}':\n{page}");
     }
     let shown = test.run(&["show", &broke.id]);
-    assert!(shown.stdout.contains("# Wiggum Break") && shown.stdout.contains("Which one holds?"), "{shown}");
+    assert!(
+        shown.stdout.contains("# Wiggum Break") && shown.stdout.contains("Which one is right?"),
+        "{shown}"
+    );
     assert!(broke.stderr.contains("--ruling"), "the end names the decisions\n{broke}");
     let why = test.run(&["show", &broke.id, "--why"]);
     assert!(why.stdout.contains("AF-155") && why.stdout.contains("hard break (oscillation)"), "{why}");
 }
 
 #[test]
-fn af159_a_ruling_is_told_to_everybody_and_the_run_goes_on() {
+fn af159_a_ruling_is_in_every_prompt_and_the_run_continues() {
     let (test, broke) = oscillating();
     let merged = test
         .run(&["continue", &broke.id, "--ruling", "RULED: the guard on the first line stays <<<DATA"])
@@ -63,7 +66,7 @@ fn af159_a_ruling_is_told_to_everybody_and_the_run_goes_on() {
 }
 
 #[test]
-fn af159_what_a_person_accepts_stands_in_nobodys_way() {
+fn af159_accepted_findings_no_longer_block() {
     let (test, broke) = oscillating();
     let open: Vec<&str> =
         broke.unresolved().iter().map(|found| found["location"].as_str().unwrap_or_default()).collect();

@@ -10,7 +10,7 @@ const SAGE: &str =
     "src/app.txt:5 | WARNING | quality | SAGE-FOUND the fifth line is unclear | SAGE-FIX | `src/app.txt:5`";
 
 #[test]
-fn af030_af036_everybody_sees_exactly_what_the_matrix_says() {
+fn af030_af036_every_role_sees_exactly_what_the_matrix_says() {
     let task = "TASKED";
     let rows: [Row; 7] = [
         ("explorer", &["TASKED"], &["EXPLORED", "PROPOSED", "RISKED", "DIFFED", "SUMMED", "FOUND"]),

@@ -92,7 +92,7 @@ fn af151_at_95_percent_the_cycle_is_finished_and_no_other_begins() {
 
 /// M-G11: a Skeptic comes back with a bill that uses the budget up while the Sage is still out.
 #[test]
-fn af151_at_100_percent_everybody_is_called_in() {
+fn af151_at_100_percent_all_agents_are_stopped() {
     let test =
         paid("REJECT=1; SLOW=1; case $ARCHEFLOW_ROLE in skeptic) say 0.9;; sage) ;; *) say 0.05;; esac");
     let args = ["--auto-merge", "--budget", "1", "--workflow", "standard"];
@@ -102,7 +102,7 @@ fn af151_at_100_percent_everybody_is_called_in() {
     let lost = broke.events("agent.lost");
     assert_eq!(
         (lost[0]["archetype"].clone(), lost[0]["reason"].clone()),
-        (json!("sage"), json!("called in"))
+        (json!("sage"), json!("stopped by the program"))
     );
     let kinds: Vec<&str> = broke.journal.iter().filter_map(|line| line["type"].as_str()).collect();
     let at = |kind: &str| kinds.iter().rposition(|known| *known == kind).unwrap();
@@ -122,7 +122,7 @@ fn af151_at_100_percent_everybody_is_called_in() {
 }
 
 #[test]
-fn i4_nobody_starts_where_there_is_no_room() {
+fn i4_no_agent_starts_beyond_the_budget() {
     let test = paid(":");
     let broke = test.go(&["--auto-merge", "--budget", "1"]).ended("wiggum_break", "budget", 11);
     let who: Vec<_> = broke.events("agent.start").iter().map(|start| start["archetype"].clone()).collect();

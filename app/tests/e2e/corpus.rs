@@ -47,7 +47,7 @@ fn the_corpus_says_what_is_planted_in_it() {
 
 /// Findings are known again by the code they are about, not by its line, its file or their wording.
 #[test]
-fn review_delta_tells_new_resolved_persistent_and_regressed() {
+fn review_delta_lists_new_resolved_persistent_and_regressed() {
     let folder = corpus().join("pushes");
     let test = from_base(&folder.join("base"));
     for row in table("Pushes") {

@@ -46,7 +46,7 @@ fn says(outcome: &Outcome, what: &str, mark: &str, words: &str) {
 }
 
 #[test]
-fn issue_4_doctor_tells_versions_and_logins_and_who_would_play() {
+fn issue_4_doctor_lists_versions_logins_and_the_default_agent() {
     let key = ("CODEX_API_KEY", "sk-test");
     let both_keys = [("ANTHROPIC_API_KEY", "sk-test"), key];
     let [claude, codex] = NEW;
@@ -93,7 +93,7 @@ fn issue_4_doctor_tells_versions_and_logins_and_who_would_play() {
         assert!(!asked(&test, "claude") && !asked(&test, "codex"), "{what}: nothing is spent unasked");
         if let Some(taken) = taken {
             let run = test.run(&["run", "Add a line", "--no-tests", "--unattended", "--json"]);
-            let told = format!("no agent was named; {taken} plays all archetypes: ");
+            let told = format!("no agent was named; using {taken} for all archetypes: ");
             assert!(run.stderr.contains(&told) && run.stderr.contains(because), "{what}: {run}");
             assert!(asked(&test, taken), "{what}: {run}");
         }
@@ -101,7 +101,7 @@ fn issue_4_doctor_tells_versions_and_logins_and_who_would_play() {
 }
 
 #[test]
-fn issue_4_a_login_file_is_seen_and_its_content_is_not_told() {
+fn issue_4_a_login_file_is_found_and_its_content_is_not_printed() {
     let test = test();
     stand_in(&test, "codex", NEW[1].1, "success", 0);
     let folder = test.home().join(".codex");
@@ -117,7 +117,7 @@ fn d_16_a_trial_says_what_came_of_it() {
     for (name, recording, ends, code, fault, words) in [
         ("claude", "success", 0, 0, "", "answered after"),
         ("claude", "e401-r1", 1, 31, "auth", "To sign in, run `claude`"),
-        ("claude", "e429-r1", 1, 31, "rate_limit", "has no time"),
+        ("claude", "e429-r1", 1, 31, "rate_limit", "is overloaded or limits requests"),
         ("claude", "refused", 1, 30, "network", "can't reach its provider"),
         ("claude", "sigint-wait", 0, 30, "exit", "without an answer"),
         ("codex", "success", 0, 0, "", "answered after"),
@@ -151,7 +151,7 @@ fn d_16_a_trial_says_what_came_of_it() {
 fn d_16_any_command_can_be_tried() {
     for (command, code, words) in [
         ("cmd:echo READY", 0, "answered"),
-        ("cmd:true", 30, "said nothing"),
+        ("cmd:true", 30, "printed nothing"),
         ("cmd:sh -c 'exit 3'", 30, "exit code 3"),
         ("cmd:sh -c 'exit 75'", 31, "busy"),
         ("claudette", 2, "unknown agent"),

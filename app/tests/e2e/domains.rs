@@ -48,7 +48,7 @@ fn approved(test: Test, files: &[(&str, &str)]) -> Test {
 }
 
 #[test]
-fn bx_26_an_archetype_of_ones_own_in_each_seat_drives_a_run_to_landing() {
+fn bx_26_own_archetypes_in_each_role_drive_a_run_to_landing() {
     each(SEATS, |(name, role, phase, sees, seats)| {
         let lists = match phase {
             "plan" => team(seats, "[maker]", "[guardian, sage]", ""),
@@ -215,7 +215,7 @@ fn bx_07_a_lens_brings_categories_focus_context_evidence_and_tiers() {
 }
 
 #[test]
-fn af_004_the_domain_is_told_by_files_and_a_voice_reaches_the_writers() {
+fn af_004_the_domain_is_detected_from_files_and_a_voice_reaches_the_writers() {
     let test = Test::new().play(&review("guardian", "REJECTED", &[WARNS]));
     test.file("voice.md", "The narrator never says MOIST.\n");
     test.commit("A voice");

@@ -135,7 +135,7 @@ fn issue_4_a_form_lands_as_findings() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_whoever_keeps_to_markdown_is_read_as_before() {
+fn issue_4_markdown_answers_are_read_as_before() {
     for row in ROWS {
         let model = Model::new(&[
             ("creator", &[(row.form)(&proposal())]),
@@ -175,7 +175,7 @@ fn d_04_a_form_that_does_not_fit_is_garbled() {
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask clients"]
-fn issue_4_without_the_setting_nobody_is_given_a_schema() {
+fn issue_4_without_the_setting_no_client_gets_a_schema() {
     for row in ROWS {
         let model = Model::new(&[("creator", &[say("## Nothing\n\nSTATUS: BLOCKED\n")])]);
         let test = test(&row, &model, "agents:\n  structured: false\n");

@@ -36,7 +36,7 @@ fn m_e20_a_base_that_moved_on_is_tested_as_it_is_now() {
 }
 
 #[test]
-fn m_f16_a_target_that_moves_during_the_tests_is_built_and_tested_anew() {
+fn m_f16_a_target_that_moves_during_the_tests_is_built_and_tested_again() {
     let test = Test::new().play("").meanwhile(&MOVED).tests(
         "if [ ! -e {base}/moved ]; then touch {base}/moved; cd {base}/repo && echo t > other.txt && git add other.txt && git commit -qm Theirs; fi; true",
     );
@@ -139,7 +139,7 @@ fn m_e13_a_held_index_lock_is_not_broken_however_young() {
 }
 
 #[test]
-fn target_another_branch_that_nobody_has_checked_out() {
+fn target_another_branch_that_is_not_checked_out() {
     let test = Test::new().play("");
     test.git(["branch", "release"]);
     let main = test.git(["rev-parse", "main"]);

@@ -31,7 +31,7 @@ fn json(test: &Test, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn af175_af013_what_came_up_in_two_runs_is_told_to_the_third() {
+fn af175_af013_a_finding_of_two_runs_is_a_lesson_in_the_third() {
     let test = rejecting();
     let first = rejected(&test);
     assert_eq!(lessons(&test)[0]["frequency"], 1);
@@ -108,7 +108,7 @@ fn af175_a_run_killed_before_it_has_learned_learns_when_it_is_opened() {
 }
 
 #[test]
-fn af121_what_is_back_is_said_first() {
+fn af121_a_regression_comes_first() {
     // Without the rule, the README would come first.
     let fresh = "README.md:1 | WARNING | security | Another fresh matter altogether | Look | `README.md:1`";
     let test = Test::new().play(&review("guardian cycle=1", "REJECTED", &[fresh, LEAK]));
@@ -184,14 +184,16 @@ fn bx30_people_write_down_forget_and_look() {
     assert!(!merged.briefs("guardian")[0].contains("Write tests first"), "it is for the Maker");
     assert!(merged.briefs("guardian")[0].contains("Colours are a theme matter"));
     let shown = test.run(&["memory", "show", "m-001"]).stdout;
-    assert!(shown.contains(&format!("maker was told in {}: m-001 (preference)", merged.id)), "{shown}");
+    assert!(shown.contains(&format!("maker was given in {}: m-001 (preference)", merged.id)), "{shown}");
     assert!(shown.contains(&format!("m-001 helped in {}", merged.id)), "{shown}");
-    assert!(test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was told: m-002 (recurring)"));
+    assert!(
+        test.run(&["memory", "why", &merged.id]).stdout.contains("guardian was given: m-002 (recurring)")
+    );
     let standard = test.go(&["--workflow", "standard", "--auto-merge"]).ended("merged", "approved", 0);
     let why = test.run(&["memory", "why", &standard.id]).stdout;
     assert!(
-        why.contains("explorer was told") && !why.contains("sage was told"),
-        "who was spared was told nothing\n{why}"
+        why.contains("explorer was given") && !why.contains("sage was given"),
+        "a skipped reviewer was given no lesson\n{why}"
     );
     // Forgotten and taken back.
     let forgotten = test.run(&["memory", "forget", "m-001"]);

@@ -549,7 +549,7 @@ fn t2_nothing_is_asked_without_encryption_or_by_a_repositorys_wish() {
 }
 
 #[test]
-fn af_138_a_correction_goes_on_in_the_same_conversation() {
+fn af_138_a_correction_resumes_the_same_session() {
     each(PROVIDERS, |provider| {
         let stray = calls(&[("write", json!({"path": "src/stray.txt", "content": "stray"}))]);
         let [look, change, run, made] = work().try_into().unwrap_or_else(|_| panic!("four steps"));
@@ -605,7 +605,7 @@ fn m_g3_a_limit_that_passes_is_waited_for() {
 }
 
 #[test]
-fn issue_4_faults_of_a_provider_are_told_apart_within_our_clocks() {
+fn issue_4_faults_of_a_provider_are_distinguished_within_our_clocks() {
     let long = "prompt is too long: 250000 tokens > 200000 maximum";
     let rows = [
         ("401", Reply::Refuse(401, "", "invalid key"), ("stopped", "not_signed_in", 31), "auth"),

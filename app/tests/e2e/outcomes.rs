@@ -221,7 +221,7 @@ fn m_f13_without_a_test_command_landing_needs_a_yes_or_no_tests() {
 }
 
 #[test]
-fn m_f17_nothing_to_merge_is_said() {
+fn m_f17_nothing_to_merge_is_reported() {
     let undo = "== maker ==\nsh true\nsay <<END\nNothing to do.\n\nSTATUS: DONE\nEND\n\n";
     let test = Test::new().play(undo);
     let ended = test.go(&["--auto-merge"]).ended("stopped", "no_change", 10);
@@ -258,7 +258,7 @@ fn af040_blocked_stops_and_says_why() {
 }
 
 #[test]
-fn af040_concerns_are_noted_and_the_run_goes_on() {
+fn af040_concerns_are_noted_and_the_run_continues() {
     let scene =
         says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nI worry a little.\n\nSTATUS: DONE_WITH_CONCERNS");
     let merged = Test::new().play(&scene).go(&["--auto-merge"]).ended("merged", "approved", 0);

@@ -334,7 +334,7 @@ fn af150_a_checkpoint_says_where_things_stand_and_stops_when_quality_falls() {
     for words in [
         "# Control center",
         &format!("Run {}: Add a line to the app", merged.id),
-        "- Checkpoint 2: 1 cycle since the last checkpoint; going on",
+        "- Checkpoint 2: 1 cycle since the last checkpoint; continue",
         "- Findings above INFO: 1 after the first cycle, 0 after the last",
         "**Cycle 1**",
         &format!("archeflow resume {}", merged.id),
@@ -352,7 +352,7 @@ fn af150_a_checkpoint_says_where_things_stand_and_stops_when_quality_falls() {
 }
 
 #[test]
-fn af156_too_many_findings_are_told_as_themes() {
+fn af156_too_many_findings_become_themes() {
     let kinds = ["quality", "testing", "consistency"];
     let found = |n: usize| {
         let (kind, severity) = (kinds[n % 3], if n < 2 { "CRITICAL" } else { "WARNING" });

@@ -133,7 +133,7 @@ fn bx_32_list_and_status_look_into_every_repository() {
 }
 
 #[test]
-fn bx_32_a_run_nobody_drives_any_more_is_told_apart() {
+fn bx_32_an_interrupted_run_is_distinguished() {
     let test = Test::new().play("== maker ==\nsleep 60000\nsay <<END\nnever\nEND\n\n");
     let arguments = test.arguments("Add a line", &["--auto-merge"]);
     let arguments = as_strs(&arguments);

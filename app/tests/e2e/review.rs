@@ -157,7 +157,7 @@ fn issue_5_every_subject_is_reviewed() {
 }
 
 #[test]
-fn af_003_nothing_of_a_review_lands_whoever_asks() {
+fn af_003_nothing_of_a_review_lands() {
     let test = test();
     edit(&test);
     let outcome = test.look(&[]);
@@ -256,7 +256,7 @@ fn r4_the_rules_are_those_of_the_base() {
 }
 
 #[test]
-fn wrong_words_are_told_with_what_is_known() {
+fn wrong_words_are_answered_with_the_known_ones() {
     let test = test();
     edit(&test);
     let rows: [(&[&str], &[&str]); 7] = [

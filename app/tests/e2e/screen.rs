@@ -360,7 +360,7 @@ fn af_122_a_run_with_the_view_asks_before_it_is_left_or_stopped() {
     // Plain lines from here on.
     let test = Test::new().play(WAITS);
     let pty = driven(&test, &["--auto-merge"]);
-    pty.see("implementing").press("q").see("go on in plain lines").press("p").see("Run ID:");
+    pty.see("implementing").press("q").see("continue in plain lines").press("p").see("Run ID:");
     go(&test);
     let (code, sent) = pty.ends();
     assert_eq!(code, 0);
@@ -514,7 +514,7 @@ fn r14_what_reviewers_and_code_say_can_not_drive_the_terminal() {
 }
 
 #[test]
-fn af_122_without_a_terminal_the_view_says_so_and_watch_tells_lines() {
+fn af_122_without_a_terminal_the_view_is_refused_and_watch_prints_lines() {
     let test = Test::new().play(WAITS);
     test.go(&["--tui"]).refused(2, &["--tui needs a terminal", "archeflow watch"]);
     assert_eq!(test.run_ids(), Vec::<String>::new(), "nothing was begun");
@@ -540,7 +540,7 @@ fn af_122_without_a_terminal_the_view_says_so_and_watch_tells_lines() {
 }
 
 #[test]
-fn af_122_watch_in_lines_ends_when_nobody_drives_any_more() {
+fn af_122_watch_in_lines_ends_when_no_process_drives_any_more() {
     let test = Test::new().play(WAITS);
     let mut driver = elsewhere(&test);
     driver.kill().unwrap();

@@ -299,7 +299,7 @@ fn af138_the_third_time_in_a_run_is_for_a_person() {
     let page = broke.artifact("wiggum-break.md");
     let told =
         "**The guardian fell into its shadow (paranoid) 3 times in this run, and correcting did not help: ";
-    assert!(page.contains(told) && page.contains("Take the answer as it is"), "{page}");
+    assert!(page.contains(told) && page.contains("Accept the answer as it is"), "{page}");
     let before = broke.events("review.verdict").len();
     let merged = test.run(&["continue", &broke.id, "--one-more-cycle"]).ended("merged", "approved", 0);
     assert_eq!(merged.json["cycles"], 4, "the answer counted, and one more cycle answered to it\n{merged}");

@@ -87,7 +87,7 @@ fn m_h2_the_second_signal_does_not_wait_for_the_deaf() {
 }
 
 #[test]
-fn m_h1_i5_a_signal_during_the_tests_leaves_nobody_and_can_be_resumed() {
+fn m_h1_i5_a_signal_during_the_tests_leaves_no_process_and_can_be_resumed() {
     // They hold out as long as they are let, and have somebody who left their group.
     let holds_out = "trap '' TERM INT; setsid sh -c 'sleep 600; :' {base}/mark & touch {base}/working; wait";
     let test = Test::new()
@@ -130,7 +130,7 @@ fn m_h8_a_signal_while_landing_lets_the_landing_finish() {
 }
 
 #[test]
-fn i7_a_second_driver_is_refused_and_told_who_holds_the_run() {
+fn i7_a_second_driver_is_refused_with_the_holder_of_the_run() {
     let test = Test::new().play(WAITS);
     let arguments = args(&test);
     let arguments = as_strs(&arguments);

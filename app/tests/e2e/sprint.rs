@@ -131,7 +131,7 @@ fn i6_a_sprint_that_is_killed_again_and_again_ends_the_same() {
 
 /// What people find when they come back, with what they wrote there themselves.
 #[test]
-fn af_150_the_control_center_tells_what_happened_and_keeps_what_people_wrote() {
+fn af_150_the_control_center_shows_what_happened_and_keeps_what_people_wrote() {
     let world = World::new(&PROJECTS);
     mixed(&world);
     let desk = world.hub().join("docs/orchestra");
@@ -291,7 +291,7 @@ fn bx_22_a_file_can_not_grant_autonomy() {
 
 /// What the page tells a newcomer to type works as it stands.
 #[test]
-fn the_page_works_as_it_stands() {
+fn the_examples_of_the_page_work() {
     let page = include_str!("../../../docs/sprint.md");
     let section = page.split("## In five minutes").nth(1).unwrap();
     let script = section.split("```sh\n").nth(1).unwrap().split("\n```").next().unwrap();
@@ -355,7 +355,7 @@ fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
 /// A break calls in whoever runs, and that is nobody's failure: the next sprint goes on with it, counts what somebody
 /// finished by hand in between, and begins anew what somebody threw away.
 #[test]
-fn af_153_what_a_break_called_in_is_gone_on_with() {
+fn af_153_runs_stopped_by_a_break_are_resumed() {
     let ways = [("", 1, true), ("resume", 1, true), ("discard", 2, false), ("another task", 2, false)];
     for (by_hand, runs, same) in ways {
         let world = World::new(&["shop", "till"]);
@@ -411,7 +411,7 @@ fn at_work() -> (World, Child) {
 }
 
 #[test]
-fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
+fn i6_ctrl_c_stops_runs_and_the_next_sprint_resumes_them() {
     let (world, child) = at_work();
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -429,7 +429,7 @@ fn i6_ctrl_c_calls_runs_in_and_the_next_sprint_goes_on_with_them() {
 
 /// Whoever kills a run of a sprint only makes it go on.
 #[test]
-fn i6_a_run_that_is_killed_goes_on_within_its_sprint() {
+fn i6_a_killed_run_is_resumed_within_its_sprint() {
     let (world, child) = at_work();
     let base = world.base().display().to_string();
     let is_run = |line: &[u8]| {
@@ -450,7 +450,7 @@ fn i6_a_run_that_is_killed_goes_on_within_its_sprint() {
 
 /// Two that said they would not meet, and did: the second is run anew on what the first left.
 #[test]
-fn bx_13_what_conflicts_at_its_landing_is_run_anew() {
+fn bx_13_a_conflict_at_landing_starts_a_new_run() {
     let world = World::new(&["shop"]);
     let both = "sh case $ARCHEFLOW_RUN_ID in *.1) touch {base}/began.$ARCHEFLOW_RUN_ID; \
                 while test $(ls {base}/began.* | wc -l) -lt 2; do sleep 0.05; done;; esac";
@@ -465,7 +465,7 @@ fn bx_13_what_conflicts_at_its_landing_is_run_anew() {
 }
 
 #[test]
-fn c6_a_run_whose_provider_is_busy_goes_on_by_itself() {
+fn c6_a_run_with_a_busy_provider_resumes_by_itself() {
     let world = World::new(&["shop", "till"]);
     let busy = "== maker attempt=1 ==\ncomplain <<END\ntoo many requests\nEND\nexit 75\n\n== maker ==";
     world.staged(busy, "retries: {busy_waits_seconds: [2], jitter_percent: 0, park_after_seconds: 1}\n");

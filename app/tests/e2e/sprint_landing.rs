@@ -208,7 +208,7 @@ fn i8_settings_of_the_user_hold_for_those_that_land_together() {
 }
 
 #[test]
-fn bx_28_what_is_in_the_way_of_one_is_told_to_that_one() {
+fn bx_28_what_blocks_one_run_is_reported_in_that_run() {
     let world = World::new(&["first", "a", "b", "c"]);
     world.write("meanwhile.sh", "echo mine > {base}/hub/shop/src/b.txt");
     let output = world.run();
@@ -292,7 +292,7 @@ fn bx_28_two_that_change_the_same_are_seen_early_and_one_waits() {
 /// The run that carries the others is killed right after it moved the target, and goes on; or the sprint is killed then
 /// as well, and the next one finds what has landed.
 #[test]
-fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
+fn i6_killed_right_after_the_target_moved_all_runs_are_recorded_as_landed() {
     for place in ["land.moved:1", "land.committed:1"] {
         let world = World::new(&["first", "a", "b", "c"]);
         let output = world.start(&[("ARCHEFLOW_FAILPOINT", place)], &[]).wait_with_output().unwrap();
@@ -324,7 +324,7 @@ fn i6_killed_right_after_the_target_moved_everybody_knows_that_they_landed() {
 
 /// Ctrl-C while they are being tested: nobody is to blame, and the next sprint goes on.
 #[test]
-fn i6_called_in_amid_its_tests_a_batch_lands_later() {
+fn i6_stopped_amid_its_tests_a_batch_lands_later() {
     let world = World::new(&["first", "a", "b", "c"]);
     world.write("hold", "");
     let child = world.start(&[], &[]);

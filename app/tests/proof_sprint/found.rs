@@ -33,7 +33,7 @@ fn i5_every_git_of_a_run_bears_the_tag_of_its_sprint() {
 
 /// Killed again and again, a sprint lets a git go on that its last life has stopped.
 #[test]
-fn i5_a_git_that_was_stopped_goes_on_in_the_next_life() {
+fn i5_a_git_that_was_stopped_continues_in_the_next_session() {
     let world = World::new(rows("ok-01 q1 P1 completed\nhang-02-creator q2 P1 failed"));
     let mut first = world.start();
     super::wait_for(&world, &mut first.0, 2_000);

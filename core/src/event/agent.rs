@@ -1,5 +1,7 @@
 //! Sending an agent out, and what comes back.
 
+use std::ops::{Deref, DerefMut};
+
 use serde::{Deserialize, Serialize};
 
 use super::{Artifact, CostSource, Money};
@@ -9,7 +11,7 @@ use crate::model::{Answer, Change, Oid, Purpose, Role, Seq, Tier};
 pub struct AgentSkipped {
     pub archetype: String,
     pub reason: String,
-    /// It failed and the run goes on without it, rather than being spared.
+    /// It failed and the run continues without it; it was not skipped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
 }
@@ -24,7 +26,7 @@ pub struct AgentStart {
     /// Counts every start of this archetype in this cycle, from 1.
     pub attempt: u32,
     pub cycle: u32,
-    /// The program that plays it.
+    /// The agent spec it is started with.
     pub agent: String,
     /// The provider account behind that program; agents on one account share its limits (C6).
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -36,26 +38,26 @@ pub struct AgentStart {
     /// Wait before starting: the account is limited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wait_ms: u64,
-    /// What this attempt is told beyond its ordinary brief.
+    /// Added to the ordinary brief of this attempt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// Its own earlier answer, which it is to correct.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Artifact>,
-    /// Set aside for it until its cost is known (I4).
+    /// Reserved for it until its cost is known (I4).
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub reserved_usd: Money,
-    /// The conversation it is to go on with, where its client can.
+    /// The session to resume, if its client can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Session>,
 }
 
-/// A conversation a client keeps, so that whoever has to correct an answer still knows how it came about.
+/// A client's session, so that an agent that has to correct its answer still has its context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// As the client calls it.
     pub id: String,
-    /// What the client had counted in it so far. Some go on counting where they stopped (I4).
+    /// What the client had counted in it so far. Some continue counting where they stopped (I4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Tokens>,
 }
@@ -91,7 +93,7 @@ pub struct AgentComplete {
     pub brief_chars: u64,
 }
 
-/// Who really played a role. What nobody says is empty.
+/// The client and model that really worked; a field is empty if the client did not report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Player {
@@ -125,15 +127,15 @@ pub enum Failure {
     /// It ended with another exit code than 0 or 75.
     Exit,
     Signal,
-    /// It said nothing.
+    /// It printed nothing.
     Empty,
-    /// What it said can't be read as the answer it owes.
+    /// Its output can't be read as the required answer.
     Garbled,
     /// A Maker that changed nothing.
     NoWork,
     /// Exit 75: try later. Not counted as a failure.
     Busy,
-    /// Nothing heard for too long.
+    /// No output for too long.
     Silence,
     /// Took too long altogether.
     TooLong,
@@ -158,7 +160,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Nobody's failure: the account has no room for us, and the same again may well succeed once it has. Opens the
+    /// No fault of the agent: the account is limited, and a retry may succeed later. Opens the
     /// breaker of the account (C6).
     pub fn is_busy(self) -> bool {
         match self {
@@ -215,7 +217,7 @@ pub struct AgentFailed {
     pub kept_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
-    /// In which time the provider says it will serve again.
+    /// After which time the provider will serve again, as it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopens_in_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +230,21 @@ pub struct AgentFailed {
 #[serde(transparent)]
 pub struct AgentTimeout(pub AgentFailed);
 
-/// The program died, or was told to stop, while this agent was out. Nobody's failure; it is sent again.
+impl Deref for AgentTimeout {
+    type Target = AgentFailed;
+
+    fn deref(&self) -> &AgentFailed {
+        &self.0
+    }
+}
+
+impl DerefMut for AgentTimeout {
+    fn deref_mut(&mut self) -> &mut AgentFailed {
+        &mut self.0
+    }
+}
+
+/// The program died or was stopped while this agent was running. It counts as no failure and is started again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentLost {
     pub archetype: String,
@@ -236,7 +252,7 @@ pub struct AgentLost {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<String>,
-    /// What it had reported until then, if more than was set aside for it.
+    /// The cost it had reported until then, if more than was reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
 }

@@ -1,4 +1,4 @@
-//! A loop between a person, a Planner, an Actor and a Judge: what is said, what it amounts to, its file and its battery.
+//! Events of a loop between a person, a Planner, an Actor and a Judge: messages, turns, the cycle file, the Judge's checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct LoopHeard {
     /// The question this answers. A `stop` needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_seq: Option<Seq>,
-    /// What a command says outright (PC-04).
+    /// Set by a command that names it (PC-04).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub word: Option<Word>,
     /// The last block of the text, where it was read from the file.
@@ -51,17 +51,17 @@ pub struct LoopHeard {
     /// The person's own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Digest of the text behind the last mark, so that the same text is not heard twice.
+    /// Digest of the text after the last mark, so that the same text is not read twice.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
 
-/// What somebody's words amount to, and where the loop is after them. Every step of the state machine is one of these.
+/// The meaning of a message, and the state of the loop after it. Every step of the state machine is one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopTurn {
     /// The line this is about: the answer of an agent, the words of a person, the report of a landing.
     pub line: Seq,
-    /// Who spoke; nobody where the program itself tells how a landing went.
+    /// The sender; none where the program itself reports the result of a landing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Speaker>,
     /// Nothing where the words were refused: then nothing changes.
@@ -74,7 +74,7 @@ pub struct LoopTurn {
     /// What the block itself says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Token>,
-    /// A plan: the graver of what was said and what its kinds of work amount to.
+    /// A plan: the higher of the stated risk and the risk of its kinds of work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -91,11 +91,11 @@ pub struct LoopTurn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopAppend {
     pub speaker: Speaker,
-    /// The number this block gets, counted from 1; whoever finds it there already has appended it.
+    /// The number this block gets, counted from 1; if it is already there, it was appended before.
     pub number: u32,
     /// The seal the file must have before ([`crate::strategies::agent_loop::cyclefile::CycleFileParts::seal`]).
     pub seal: String,
-    /// An agent's answer, as it stands in the artifact.
+    /// An agent's answer, as in the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
     /// What follows it, or all there is: a person's words, or what the program makes of an answer it overrules.
@@ -109,7 +109,7 @@ pub struct LoopAppended {
     /// The seal and the number of blocks after it.
     pub seal: String,
     pub blocks: u32,
-    /// What a person had written before it that nobody has heard: while an agent worked, say.
+    /// What a person had written before it and was not read yet, for example while an agent worked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub theirs: String,
 }
@@ -124,7 +124,7 @@ pub struct LoopEdited {
     pub what: String,
 }
 
-/// Run the Judge's battery on the step (PJ-44): tests, linter and formatter, credential scan. Answered by `battery.done`.
+/// Run the Judge's checks on the step (PJ-44): tests, linter and formatter, credential scan. Answered by `battery.done`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatteryStart {
     pub commit: Oid,
@@ -164,7 +164,7 @@ pub struct Checked {
     /// Only some of what should have been run was: all of it crashed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub part: bool,
-    /// Counts, where the output tells them.
+    /// Counts, if the output has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

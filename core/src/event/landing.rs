@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{FailAction, HookPoint, MergeStrategy, Oid, Seq};
 
-/// Build the merge commit off to the side (D-03).
+/// Build the merge commit in a separate worktree (D-03).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeStart {
     pub work: Oid,

@@ -1,8 +1,8 @@
 //! The language of the log: one table of everything that can be written down.
 //!
 //! Three verbs. The core *decides* and *orders*; the world *reports*. An order is answered by exactly one report
-//! that carries the order's line number as `start_seq`; what was ordered and never answered is what a resumed run
-//! has to look after. The dotted names are a promise to scripts and are never renamed.
+//! that carries the order's line number as `start_seq`; an order without an answer is what a resumed run
+//! performs again. The dotted names are a promise to scripts and are never renamed.
 
 mod agent;
 mod agent_loop;
@@ -13,10 +13,11 @@ mod question;
 mod review;
 mod room;
 mod start;
+mod topic;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::{Phase, Seq};
+use crate::model::{PROGRAM, Phase, SYSTEM, Seq};
 
 pub use crate::model::{Money, Share};
 
@@ -48,6 +49,10 @@ pub use start::{
     RunReentered, RunResumed, RunStart, SessionEnd, SessionStart,
 };
 
+pub use topic::{
+    AgentLine, CorrectionLine, CycleLine, LandingLine, LoopLine, QuestionLine, ReviewLine, RunLine, Topic,
+};
+
 /// The format of the log. A reader refuses a log with a greater number.
 pub const FORMAT: u32 = 1;
 
@@ -64,7 +69,38 @@ pub struct Entry {
     pub event: Event,
 }
 
-/// Who speaks in a line.
+/// What a line of one type holds; `V` is its verb, or all lines.
+pub trait BodyOf<V>: Sized {
+    fn body_of(line: &V) -> Option<&Self>;
+}
+
+/// The line number of the order that a report answers. A person's word may answer none.
+trait StartSeq {
+    fn get(&self) -> Option<Seq>;
+    fn set(&mut self, order: Seq);
+}
+
+impl StartSeq for Seq {
+    fn get(&self) -> Option<Seq> {
+        Some(*self)
+    }
+
+    fn set(&mut self, order: Seq) {
+        *self = order;
+    }
+}
+
+impl StartSeq for Option<Seq> {
+    fn get(&self) -> Option<Seq> {
+        *self
+    }
+
+    fn set(&mut self, order: Seq) {
+        *self = self.map(|_| order);
+    }
+}
+
+/// The kind of event in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
     Decided,
@@ -74,7 +110,7 @@ pub enum Verb {
 
 /// The enum of one verb: a variant for each row, named after the body it holds.
 macro_rules! verb {
-    ($(#[$doc:meta])* $verb:ident { $($name:literal $body:ident,)* }) => {
+    ($(#[$doc:meta])* $verb:ident { $($name:literal $body:ident $([$($marks:tt)*])?,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum $verb {
@@ -90,6 +126,18 @@ macro_rules! verb {
         impl From<$body> for Event {
             fn from(body: $body) -> Event {
                 Event::$verb(body.into())
+            }
+        }
+
+        impl BodyOf<$verb> for $body {
+            fn body_of(line: &$verb) -> Option<&$body> {
+                if let $verb::$body(body) = line { Some(body) } else { None }
+            }
+        }
+
+        impl BodyOf<Event> for $body {
+            fn body_of(line: &Event) -> Option<&$body> {
+                if let Event::$verb(inner) = line { inner.body() } else { None }
             }
         })*
 
@@ -107,6 +155,18 @@ macro_rules! verb {
                 }
             }
 
+            /// The body, if it is of this type.
+            pub fn body<B: BodyOf<$verb>>(&self) -> Option<&B> {
+                B::body_of(self)
+            }
+
+            /// The name in the body's `archetype`, where the row is marked `agent`.
+            fn archetype(&self) -> Option<&str> {
+                match self {
+                    $($verb::$body(_body) => marked!(agent _body.archetype.as_str(), $($($marks)*)?),)*
+                }
+            }
+
             fn write<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $($verb::$body(body) => body.serialize(serializer),)*
@@ -116,23 +176,59 @@ macro_rules! verb {
     };
 }
 
+/// What the marks of a row say: the value, or `None` for a row without the mark.
+macro_rules! marked {
+    (agent $value:expr, $(answers)? agent) => {
+        Some($value)
+    };
+    (answers $value:expr, answers $(agent)?) => {
+        Some($value)
+    };
+    ($mark:ident $value:expr, $(answers)? $(agent)?) => {
+        None
+    };
+}
+
 macro_rules! language {
     (
-        Decision { $($decision:literal $decided:ident,)* }
-        Order { $($order:literal $ordered:ident,)* }
-        Report { $($report:literal $reported:ident,)* }
+        Decision { $($decision:literal $decided:ident $([$($decision_marks:tt)*])?,)* }
+        Order { $($order:literal $ordered:ident $([$($order_marks:tt)*])?,)* }
+        Report { $($report:literal $reported:ident $([$($report_marks:tt)*])?,)* }
     ) => {
         verb! {
             /// What the core concluded. Nothing has to be done for it.
-            Decision { $($decision $decided,)* }
+            Decision { $($decision $decided $([$($decision_marks)*])?,)* }
         }
         verb! {
             /// What the core wants done. One executor carries it out, and one report answers it.
-            Order { $($order $ordered,)* }
+            Order { $($order $ordered $([$($order_marks)*])?,)* }
         }
         verb! {
-            /// What the world told the core: the answer to an order, a session, a person's word.
-            Report { $($report $reported,)* }
+            /// What happened outside the core: the answer to an order, a session, a person's decision.
+            Report { $($report $reported $([$($report_marks)*])?,)* }
+        }
+
+        impl Report {
+            /// The order a report answers. A report to an order that is not open comes too late and changes nothing.
+            pub fn answers(&self) -> Option<Seq> {
+                let order: Option<&dyn StartSeq> = match self {
+                    $(Report::$reported(_body) => marked!(answers &_body.start_seq, $($($report_marks)*)?),)*
+                };
+                order.and_then(StartSeq::get)
+            }
+
+            /// The same report as the answer to another order; unchanged if it answers none.
+            pub fn to_order(mut self, order: Seq) -> Report {
+                let start_seq: Option<&mut dyn StartSeq> = match &mut self {
+                    $(Report::$reported(_body) => {
+                        marked!(answers &mut _body.start_seq, $($($report_marks)*)?)
+                    })*
+                };
+                if let Some(start_seq) = start_seq {
+                    start_seq.set(order);
+                }
+                self
+            }
         }
 
         $(impl From<$decided> for Conclusion {
@@ -168,18 +264,19 @@ macro_rules! language {
     };
 }
 
+// `answers`: the body's `start_seq` is the order it answers. `agent`: the body's `archetype` is the agent it is about.
 language! {
     Decision {
         "phase.transition" PhaseTransition,
-        "decision.point" DecisionPoint,
+        "decision.point" DecisionPoint [agent],
         "workflow.escalated" WorkflowEscalated,
-        "agent.skipped" AgentSkipped,
-        "review.verdict" ReviewVerdict,
-        "evidence.downgrade" EvidenceDowngrade,
+        "agent.skipped" AgentSkipped [agent],
+        "review.verdict" ReviewVerdict [agent],
+        "evidence.downgrade" EvidenceDowngrade [agent],
         "finding.raised" FindingRaised,
         "fix.applied" FixApplied,
         "cycle.boundary" CycleBoundary,
-        "shadow.detected" ShadowDetected,
+        "shadow.detected" ShadowDetected [agent],
         "budget.step" BudgetStep,
         "policy.checkpoint" PolicyCheckpoint,
         "loop.turn" LoopTurn,
@@ -189,7 +286,7 @@ language! {
     }
 
     Order {
-        "agent.start" AgentStart,
+        "agent.start" AgentStart [agent],
         "evidence.start" EvidenceStart,
         "loop.append" LoopAppend,
         "battery.start" BatteryStart,
@@ -199,7 +296,7 @@ language! {
         "hook.start" HookStart,
         "merge.intent" MergeIntent,
         "revert.intent" RevertIntent,
-        "question.asked" QuestionAsked,
+        "question.asked" QuestionAsked [agent],
     }
 
     Report {
@@ -211,28 +308,28 @@ language! {
         "run.reentered" RunReentered,
         "review.opened" ReviewOpened,
         "loop.opened" LoopOpened,
-        "loop.heard" LoopHeard,
+        "loop.heard" LoopHeard [answers],
         "run.continued" RunContinued,
         "run.discarded" RunDiscarded,
         "merge.requested" MergeRequested,
-        "agent.complete" AgentComplete,
-        "agent.failed" AgentFailed,
-        "agent.timeout" AgentTimeout,
-        "agent.lost" AgentLost,
-        "evidence.done" EvidenceDone,
-        "loop.appended" LoopAppended,
-        "loop.edited" LoopEdited,
-        "battery.done" BatteryDone,
-        "loop.archived" LoopArchived,
-        "merge.built" MergeBuilt,
-        "tests.done" TestsDone,
-        "hook.done" HookDone,
-        "run.merged" RunMerged,
-        "merge.refused" MergeRefused,
-        "run.reverted" RunReverted,
-        "revert.refused" RevertRefused,
-        "question.answered" QuestionAnswered,
-        "question.deferred" QuestionDeferred,
+        "agent.complete" AgentComplete [answers agent],
+        "agent.failed" AgentFailed [answers agent],
+        "agent.timeout" AgentTimeout [answers agent],
+        "agent.lost" AgentLost [answers agent],
+        "evidence.done" EvidenceDone [answers],
+        "loop.appended" LoopAppended [answers],
+        "loop.edited" LoopEdited [answers],
+        "battery.done" BatteryDone [answers],
+        "loop.archived" LoopArchived [answers],
+        "merge.built" MergeBuilt [answers],
+        "tests.done" TestsDone [answers],
+        "hook.done" HookDone [answers],
+        "run.merged" RunMerged [answers],
+        "merge.refused" MergeRefused [answers],
+        "run.reverted" RunReverted [answers],
+        "revert.refused" RevertRefused [answers],
+        "question.answered" QuestionAnswered [answers],
+        "question.deferred" QuestionDeferred [answers],
     }
 }
 
@@ -260,6 +357,21 @@ impl Event {
             Event::Order(_) => Verb::Ordered,
             Event::Report(_) => Verb::Reported,
         }
+    }
+
+    /// The body, if it is of this type. For a question about one type of line; a reader of several matches.
+    pub fn body<B: BodyOf<Event>>(&self) -> Option<&B> {
+        B::body_of(self)
+    }
+
+    /// The agent this line is about, if it is about one.
+    pub fn agent(&self) -> Option<&str> {
+        let name = match self {
+            Event::Decision(decision) => decision.archetype(),
+            Event::Order(order) => order.archetype(),
+            Event::Report(report) => report.archetype(),
+        };
+        name.filter(|name| !["", PROGRAM, SYSTEM].contains(name))
     }
 
     /// The order this line answers, if it is a report that answers one.
@@ -293,80 +405,5 @@ impl From<Conclusion> for Event {
             Conclusion::Decision(decision) => Event::Decision(decision),
             Conclusion::Order(order) => Event::Order(order),
         }
-    }
-}
-
-impl Report {
-    /// The order a report answers. A report to an order that is not open comes too late and changes nothing.
-    pub fn answers(&self) -> Option<Seq> {
-        match self {
-            Report::AgentComplete(body) => Some(body.start_seq),
-            Report::AgentFailed(body) => Some(body.start_seq),
-            Report::AgentTimeout(body) => Some(body.0.start_seq),
-            Report::AgentLost(body) => Some(body.start_seq),
-            Report::EvidenceDone(body) => Some(body.start_seq),
-            Report::LoopHeard(body) => body.start_seq,
-            Report::LoopAppended(body) => Some(body.start_seq),
-            Report::LoopEdited(body) => Some(body.start_seq),
-            Report::BatteryDone(body) => Some(body.start_seq),
-            Report::LoopArchived(body) => Some(body.start_seq),
-            Report::MergeBuilt(body) => Some(body.start_seq),
-            Report::TestsDone(body) => Some(body.start_seq),
-            Report::HookDone(body) => Some(body.start_seq),
-            Report::RunMerged(body) => Some(body.start_seq),
-            Report::MergeRefused(body) => Some(body.start_seq),
-            Report::RunReverted(body) => Some(body.start_seq),
-            Report::RevertRefused(body) => Some(body.start_seq),
-            Report::QuestionAnswered(body) => Some(body.start_seq),
-            Report::QuestionDeferred(body) => Some(body.start_seq),
-            Report::RunStart(_)
-            | Report::SessionStart(_)
-            | Report::SessionEnd(_)
-            | Report::RunPaused(_)
-            | Report::RunResumed(_)
-            | Report::RunReentered(_)
-            | Report::ReviewOpened(_)
-            | Report::LoopOpened(_)
-            | Report::RunContinued(_)
-            | Report::RunDiscarded(_)
-            | Report::MergeRequested(_) => None,
-        }
-    }
-
-    /// The same report as the answer to another order; unchanged if it answers none.
-    pub fn to_order(mut self, order: Seq) -> Report {
-        match &mut self {
-            Report::AgentComplete(body) => body.start_seq = order,
-            Report::AgentFailed(body) => body.start_seq = order,
-            Report::AgentTimeout(body) => body.0.start_seq = order,
-            Report::AgentLost(body) => body.start_seq = order,
-            Report::EvidenceDone(body) => body.start_seq = order,
-            Report::LoopHeard(body) => body.start_seq = body.start_seq.map(|_| order),
-            Report::LoopAppended(body) => body.start_seq = order,
-            Report::LoopEdited(body) => body.start_seq = order,
-            Report::BatteryDone(body) => body.start_seq = order,
-            Report::LoopArchived(body) => body.start_seq = order,
-            Report::MergeBuilt(body) => body.start_seq = order,
-            Report::TestsDone(body) => body.start_seq = order,
-            Report::HookDone(body) => body.start_seq = order,
-            Report::RunMerged(body) => body.start_seq = order,
-            Report::MergeRefused(body) => body.start_seq = order,
-            Report::RunReverted(body) => body.start_seq = order,
-            Report::RevertRefused(body) => body.start_seq = order,
-            Report::QuestionAnswered(body) => body.start_seq = order,
-            Report::QuestionDeferred(body) => body.start_seq = order,
-            Report::RunStart(_)
-            | Report::SessionStart(_)
-            | Report::SessionEnd(_)
-            | Report::RunPaused(_)
-            | Report::RunResumed(_)
-            | Report::RunReentered(_)
-            | Report::ReviewOpened(_)
-            | Report::LoopOpened(_)
-            | Report::RunContinued(_)
-            | Report::RunDiscarded(_)
-            | Report::MergeRequested(_) => {}
-        }
-        self
     }
 }

@@ -11,7 +11,7 @@ pub struct ShadowDetected {
     /// The archetype, or `system`.
     pub archetype: String,
     pub shadow: String,
-    /// The first trigger that fired; the others stand in `sightings`.
+    /// The first trigger that fired; the others are in `sightings`.
     pub trigger: String,
     pub measured: u64,
     pub threshold: u64,
@@ -26,7 +26,7 @@ pub struct ShadowDetected {
     /// The attempt whose answer was looked at; 0 for a shadow of the system.
     #[serde(default)]
     pub looked_at: u64,
-    /// For a shadow of the system: who is sent again, or the lesson concerned.
+    /// For a system shadow: the archetype that is started again, or the lesson concerned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
     /// Set when the action is to break.
@@ -34,7 +34,7 @@ pub struct ShadowDetected {
     pub stop: Option<Stop>,
 }
 
-/// Spending has passed a step of the ladder (AF-151).
+/// Spending has passed a budget step (AF-151).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetStep {
     /// 50, 80, 95 or 100.
@@ -61,7 +61,7 @@ pub enum BudgetEffect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
-    /// The agent said what it cost.
+    /// Reported by the agent.
     Reported,
     /// Tokens it reported, times the price of its tier.
     Priced,
@@ -69,7 +69,7 @@ pub enum CostSource {
     Reserved,
 }
 
-/// AF-150: where things stand, for whoever takes over.
+/// AF-150: the state of the run, for the person who takes over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyCheckpoint {
     pub number: u32,

@@ -14,7 +14,7 @@ pub struct QuestionAsked {
     /// Facts to look at before answering, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// What the run ends with when nobody is there to answer.
+    /// The outcome of the run if there is nobody to answer.
     pub unanswered: Outcome,
 }
 
@@ -27,13 +27,13 @@ pub enum QuestionKind {
     DryRun,
     /// Correcting did not help against a shadow.
     Shadow,
-    /// A loop: the goal says too little, or the Planner asks, or a verdict or an answer can't be told (PJ-02, PJ-51).
+    /// A loop: the goal says too little, or the Planner asks, or a verdict or an answer can't be read (PJ-02, PJ-51).
     GoalQuestions,
-    /// A loop: a plan that needs a person's yes before anybody acts on it (MX-02, MX-06).
+    /// A loop: a plan that a person must approve first (MX-02, MX-06).
     PlanApproval,
     /// A loop: the Judge passes and nothing objects; a yes lands it (PJ-08, PJ-11).
     StepApproval,
-    /// A loop: nothing passes any more (PJ-10); a restart goes on, everything else ends it.
+    /// A loop: nothing passes any more (PJ-10); a restart continues it, everything else ends it.
     LoopPaused,
     /// A loop: the past of its cycle file was edited, or the file can't be written (PJ-32).
     LoopEdited,

@@ -78,14 +78,14 @@ pub struct FindingRaised {
 pub struct ReviewOpened {
     pub subject: Subject,
     pub change: Change,
-    /// What the change says of itself. Stands in for the proposal.
+    /// The change's own description, in place of the proposal.
     pub about: Artifact,
     /// The diff, in as many parts as it takes: a cycle each.
     pub parts: Vec<ReviewPart>,
     /// Reviewers who see nothing of the diff: they are asked with the first part, and not again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<String>,
-    /// What was sent to whom and what is told in a line instead of being shown, for people.
+    /// Which parts each reviewer got and which files were only summarised, for people.
     pub plan: Artifact,
     /// Files that no part shows line by line.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -10,10 +10,10 @@ use crate::model::{Finding, Severity};
 /// Bytes for findings in a line that holds other things too.
 const ROOM: usize = 180_000;
 
-/// The names of a few fields, and what else stands around a text.
+/// The names of a few fields, and what else surrounds a text.
 const AROUND: usize = 50;
 
-/// Something that stands in a line among many of its kind.
+/// An item of a list in a line.
 pub(crate) trait Listed {
     fn severity(&self) -> Severity;
 
@@ -21,7 +21,7 @@ pub(crate) trait Listed {
     fn length(&self) -> usize;
 }
 
-/// As many as fit, in their order. A CRITICAL is never left out for a WARNING, wherever it stands; within a severity
+/// As many as fit, in their order. A CRITICAL is never left out for a WARNING, wherever it is; within a severity
 /// the first are kept.
 pub(crate) fn fitting<T: Listed>(mut all: Vec<T>, most: usize) -> Vec<T> {
     let mut order: Vec<(usize, &T)> = all.iter().enumerate().collect();

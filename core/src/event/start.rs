@@ -23,9 +23,9 @@ pub struct RunStart {
     pub seats: BTreeMap<String, Vec<Participant>>,
     /// The archetypes' own tiers, from their headers.
     pub tiers: BTreeMap<String, Tier>,
-    /// Digest of each persona's text, so that the log says what was used.
+    /// Digest of each persona's text, so that the log records what was used.
     pub personas: BTreeMap<String, String>,
-    /// The shadows each archetype can fall into, where it has some the program can tell.
+    /// The shadows of each archetype, as far as the program can detect them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shadows: BTreeMap<String, ShadowSet>,
     /// The lenses laid over the archetypes, left to right (BX-07).
@@ -56,13 +56,13 @@ pub struct RunStart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(default)]
 pub struct Past {
-    /// The lessons that may be told to agents (AF-013).
+    /// The lessons that agents may be given (AF-013).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<Lesson>,
-    /// Which of them are told to which archetype, by id, the most frequent first (AF-177).
+    /// Which of them are given to which archetype, by id, the most frequent first (AF-177).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, Vec<String>>,
-    /// How many would have fitted, where that is more than are told (AF-156).
+    /// How many would have matched, if more than are given (AF-156).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fitted: BTreeMap<String, u32>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -98,7 +98,7 @@ pub struct Chosen {
     pub against: Vec<String>,
 }
 
-/// A process began to drive the run. Numbered, so that a stale driver can be told from the present one (I7).
+/// A process began to drive the run. Numbered, so that a stale driver can be distinguished from the present one (I7).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionStart {
     pub fence: u32,
@@ -109,7 +109,7 @@ pub struct SessionStart {
     pub version: String,
     /// Marks every process of this session.
     pub tag: String,
-    /// Agents given anew on the command line of this session.
+    /// Agents that the command line of this session replaces.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, String>,
     /// Their accounts, by spec.
@@ -136,7 +136,7 @@ pub struct RunResumed {
     pub by: String,
 }
 
-/// `--start-from`: earlier artifacts stand in for the phases before.
+/// `--start-from`: earlier artifacts replace the phases before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReentered {
     pub phase: Phase,
@@ -168,10 +168,10 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct RunContinued {
     pub cycles: u32,
-    /// What a person decided where reviewers contradict each other; told to everybody from now on.
+    /// What a person decided where reviewers contradict each other; in every prompt from now on.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ruling: String,
-    /// Findings that are accepted as they are and stand in nobody's way any more, by id.
+    /// Findings that are accepted and no longer block, by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<String>,
     /// The task in its new scope.
@@ -188,7 +188,7 @@ pub struct RunDiscarded {
     pub kept_as: Vec<String>,
 }
 
-/// A person says: land it. Or a sprint does, which may land several runs at a time.
+/// A person asks to land it, or a sprint does, which may land several runs at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeRequested {
     /// Runs whose work this landing takes along, in the order in which they come before its own.

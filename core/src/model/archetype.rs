@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Phase;
 use super::named::named;
+use super::{Destination, Phase};
 
 /// What the machine must know of an archetype. All else about it is its Markdown file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Tier {
 }
 
 named! {
-    /// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to anybody.
+    /// One thing an agent may be shown. What is not in this list (other reviews above all) can't be shown to any agent.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Sight {
@@ -80,6 +80,14 @@ pub struct Persona {
     pub archetype: Archetype,
     pub prompt: String,
 }
+
+/// Categories that a built-in reviewer knows best, and the role that gets such a finding (AF-090).
+pub const EXPERTISE: [(&str, &[&str], Destination); 4] = [
+    ("guardian", &["security", "breaking-change", "reliability", "dependency"], Destination::Creator),
+    ("skeptic", &["design", "scalability"], Destination::Creator),
+    ("sage", &["quality", "consistency", "testing"], Destination::Maker),
+    ("trickster", &["testing"], Destination::Maker),
+];
 
 /// The built-in archetypes (AF-001), in the order of the cycle: name and Markdown.
 pub const ARCHETYPES: [(&str, &str); 7] = [

@@ -28,7 +28,7 @@ settings! {
         confidence_floor: u32 = 5, "confidence_floor", Whole(0, 10), GuardedBelow, "Ask a person about a plan with a confidence below N of 10.";
         /// PJ-31.
         docs: u32 = 2, "docs", Whole(0, 20), GuardedAbove, "Most documents of docs/agent_docs given to an agent.";
-        /// PJ-34. Letters behind one dash may stand in any order.
+        /// PJ-34. Letters after one dash may be in any order.
         forbidden: Vec<String> = list("rm -rf, DROP TABLE, DROP DATABASE, DELETE FROM .. WHERE 1=1"), "forbidden", Phrases(64), Guarded,
             "Commands that need a person's permission; `..` is a gap within a line.";
         risks: Risks = Risks::default();

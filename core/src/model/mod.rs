@@ -22,7 +22,7 @@ mod turns;
 mod workflow;
 
 pub use answer::{Answer, AnswerBody, Confidence, Disposition, Prior, Proposal, Review, Status, Verdict};
-pub use archetype::{ARCHETYPES, Archetype, Persona, Role, Sight, Tier};
+pub use archetype::{ARCHETYPES, Archetype, EXPERTISE, Persona, Role, Sight, Tier};
 pub use bounds::{Boundaries, Costs, Memory, Price};
 pub use change::{Change, ChangedFile, Counted, FileStatus, Sign, Signs};
 pub use count::counted;
@@ -45,7 +45,8 @@ pub use splitting::Splitting;
 pub use traits::Traits;
 pub use turns::{Alert, CheckEnd, LoopState, StepSize, TurnEvent, TurnSignal, Word};
 pub use workflow::{
-    Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, pipeline_team, review_team, team,
+    Domain, Participant, Phase, Purpose, Strategy, Workflow, loop_team, only_on_findings, pipeline_team,
+    review_team, reviews_quality, team,
 };
 
 /// A shadow and its thresholds are declared in its own file.

@@ -15,7 +15,7 @@ named! {
         Failed = "failed",
         WiggumBreak = "wiggum_break",
         DryRun = "dry_run",
-        /// A review came to its end, whatever it found.
+        /// A review is complete, whatever it found.
         Reviewed = "reviewed",
     }
 }

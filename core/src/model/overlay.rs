@@ -100,7 +100,7 @@ pub struct Overlay {
     /// Narrows what a phase's archetypes see; a phase that is not named is not narrowed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<Phase, BTreeSet<Sight>>,
-    /// The domain's word for a word of programmers.
+    /// The domain's word for a programming term.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub concepts: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

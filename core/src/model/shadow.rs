@@ -115,11 +115,11 @@ pub struct Sighting {
     pub detail: String,
 }
 
-/// What a detection leads to. The first three are the ladder (AF-138, AF-147).
+/// What a detection leads to. The first three are the escalation steps (AF-138, AF-147).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShadowAction {
-    /// Told, and nothing else.
+    /// Reported, and nothing else.
     Note,
     Correct,
     Replace,

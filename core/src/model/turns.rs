@@ -15,7 +15,7 @@ named! {
         Align = "align",
         /// The Planner asked, or a verdict is unclear; a person answers.
         Waiting = "waiting",
-        /// A plan that a person must approve before anybody acts on it (MX-02, MX-06).
+        /// A plan that a person must approve before it is carried out (MX-02, MX-06).
         Gate = "gate",
         Execute = "execute",
         Evaluate = "evaluate",
@@ -55,7 +55,7 @@ impl LoopState {
 }
 
 named! {
-    /// An event of a loop: a signal of somebody, or something that happened.
+    /// An event of a loop: a signal of a person or agent, or something that happened.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum TurnEvent {

@@ -117,6 +117,16 @@ pub fn pipeline_team() -> Vec<Participant> {
     seats(&[CREATOR, MAKER, GUARDIAN, SKEPTIC, SAGE])
 }
 
+/// Reviewers of the pipeline that run only if the gatekeeper has findings (AF-190).
+pub fn only_on_findings(archetype: &str) -> bool {
+    archetype == SKEPTIC.0
+}
+
+/// Reviewers of the pipeline that look at quality; the others compare with the specification (AF-192).
+pub fn reviews_quality(archetype: &str) -> bool {
+    archetype == SAGE.0
+}
+
 /// The default reviewers of an existing change.
 pub fn review_team() -> Vec<Participant> {
     seats(&[GUARDIAN])

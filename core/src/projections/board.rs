@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::model::{Money, Phase};
+use crate::projections::view::{Tone, seconds};
 use crate::run::Run;
 use crate::sprint::chronicle::Chronicle;
 use crate::sprint::queue::ItemStatus;
 use crate::sprint::{ItemStage, ItemState, Sprint, budget};
-use crate::view::{Tone, seconds};
 
 /// A sprint as its log has it.
 #[derive(Clone, Copy)]

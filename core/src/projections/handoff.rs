@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::event::{
-    Decision, Entry, Event, Hardness, Money, PolicyCheckpoint, Report, ReviewVerdict, Tracked, WiggumBreak,
+    AgentLine, CorrectionLine, CycleBoundary, CycleLine, Entry, Hardness, Money, PhaseTransition,
+    PolicyCheckpoint, ReviewVerdict, Topic, Tracked, WiggumBreak,
 };
 use crate::model::{Finding, Reason, RunStatus, SYSTEM, ShadowAction};
+use crate::projections::view::{capital, follows, seconds};
 use crate::rules::convergence;
 use crate::run::Run;
 use crate::text::{one_line, shell_word, table_cell};
-use crate::view::{capital, follows, seconds};
 
-/// More findings than this are counted, not told.
+/// More findings than this are counted, not listed.
 const FINDINGS_AT_MOST: usize = 8;
 
 /// One thing a person can decide, and what to type for it.
@@ -37,7 +38,7 @@ pub fn page(run_id: &str, run: &Run, log: &[Entry]) -> Option<String> {
     Some(text)
 }
 
-/// AF-150: how a run stands at a checkpoint.
+/// AF-150: the state of a run at a checkpoint.
 pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
     let mut text = format!("# Control center\n\nRun {run_id}: {}\n\n", one_line(&run.task()));
     let phase = run.cycle().map_or("plan", |cycle| cycle.phase.name());
@@ -46,7 +47,7 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
         run.budget_percent().map(|percent| format!(", {percent}% of the budget")).unwrap_or_default();
     let _ = writeln!(text, "- Spent: {}{budget}", run.spent.shown());
     if let Some(checkpoint) = checkpoints(log).last() {
-        let stops = checkpoint.stops.as_ref().map_or("going on", |stop| stop.detail.as_str());
+        let stops = checkpoint.stops.as_ref().map_or("continue", |stop| stop.detail.as_str());
         let _ = writeln!(text, "- Checkpoint {}: {}; {stops}", checkpoint.number, checkpoint.why);
         let _ = writeln!(
             text,
@@ -62,11 +63,7 @@ pub fn standing(run_id: &str, run: &Run, log: &[Entry]) -> String {
 }
 
 fn checkpoints(log: &[Entry]) -> Vec<&PolicyCheckpoint> {
-    let checkpoints = log.iter().filter_map(|entry| {
-        let Event::Decision(Decision::PolicyCheckpoint(checkpoint)) = &entry.event else { return None };
-        Some(&**checkpoint)
-    });
-    checkpoints.collect()
+    log.iter().filter_map(|entry| entry.event.body()).collect()
 }
 
 /// The break this run ended with.
@@ -74,10 +71,7 @@ fn last_break<'a>(run: &Run, log: &'a [Entry]) -> Option<&'a WiggumBreak> {
     if run.outcome.as_ref().map(|outcome| outcome.status) != Some(RunStatus::WiggumBreak) {
         return None;
     }
-    log.iter().rev().find_map(|entry| {
-        let Event::Decision(Decision::WiggumBreak(broke)) = &entry.event else { return None };
-        Some(&**broke)
-    })
+    log.iter().rev().find_map(|entry| entry.event.body())
 }
 
 fn heading(text: &mut String, run_id: &str, run: &Run, broke: &WiggumBreak) {
@@ -111,10 +105,10 @@ fn choices_section(text: &mut String, run_id: &str, run: &Run, broke: &WiggumBre
 fn question(trigger: Reason) -> &'static str {
     match trigger {
         Reason::Oscillation => {
-            "Mending one finding brings another back: the reviewers want things that exclude each other. Which one holds?"
+            "Fixing one finding brings another back: the reviewers' demands contradict each other. Which one is right?"
         }
         Reason::ShadowStrikes => {
-            "An agent could not be brought back to its job. The task is probably too large or too vague for one run."
+            "An agent kept misbehaving after corrections. The task is probably too large or too vague for one run."
         }
         Reason::SystemShadow => {
             "The process itself keeps going wrong in the same way. Is this the right task for it?"
@@ -123,15 +117,13 @@ fn question(trigger: Reason) -> &'static str {
             "Agents fail one after another. That is rarely the task: look at the agent first."
         }
         Reason::PostMergeTests => {
-            "The tests failed after landing and the merge was taken back. Is the change wrong, or the tests?"
+            "The tests failed after landing and the merge was reverted. Is the change wrong, or the tests?"
         }
-        Reason::Checkpoint => "A boundary you set was reached. Is what there is worth going on with?",
+        Reason::Checkpoint => "A limit you set was reached. Is it worth continuing?",
         Reason::FindingsRising | Reason::ConvergedStopDiverging => {
-            "More comes up than goes away. A different approach or a smaller task is needed, or you accept what is left."
+            "Cycles add more findings than they resolve. Try another approach or a smaller task, or accept what is left."
         }
-        _ => {
-            "Another cycle would find the same again. Is what is left acceptable, or is the task to be cut differently?"
-        }
+        _ => "Another cycle would find the same again. Accept what is left, or change the task?",
     }
 }
 
@@ -141,16 +133,18 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
     let go_on = format!("archeflow continue {run_id}");
     let ids: Vec<&str> = open(run).iter().map(|found| found.id.as_str()).take(3).collect();
     let choice = |what, command| Choice { what, command };
-    let rule = || choice("Say which side holds, and go round once more", format!("{go_on} --ruling \"…\""));
+    let rule =
+        || choice("Decide which side is right, and run one more cycle", format!("{go_on} --ruling \"…\""));
     let accept = || {
         let ids = ids.iter().map(|id| format!(" --accept {}", shell_word(id))).collect::<String>();
-        choice("Accept findings as they are; the rest is judged anew", format!("{go_on}{ids}"))
+        choice("Accept these findings; the rest is reviewed again", format!("{go_on}{ids}"))
     };
     let once_more = || choice("One more cycle, as it is", format!("{go_on} --one-more-cycle"));
     let rescope =
-        || choice("Make the task smaller, and go round once more", format!("{go_on} --rescope \"…\""));
+        || choice("Make the task smaller, and run one more cycle", format!("{go_on} --rescope \"…\""));
     let merge = || choice("Land it as it is", format!("archeflow merge {run_id}"));
-    let discard = || choice("Give it up; the work stays under a ref", format!("archeflow discard {run_id}"));
+    let discard =
+        || choice("Discard it; the commits are kept under a ref", format!("archeflow discard {run_id}"));
     let has_findings = !ids.is_empty();
     let mut choices = match trigger {
         Reason::Oscillation => vec![rule()],
@@ -164,12 +158,12 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
             let most = run.limits().iter().map(|limit| limit.cap).chain([run.spent, Money::DOLLAR]).max();
             let budget = most.unwrap_or(Money::DOLLAR).0.div_ceil(1_000_000) * 2;
             let command = format!("{go_on} --one-more-cycle --budget {budget}");
-            vec![choice("Give the whole run so many dollars, and go on", command)]
+            vec![choice("Raise the budget of the whole run, and continue", command)]
         }
         Reason::ShadowStrikes => {
             vec![
                 rescope(),
-                choice("Take the answer as it is, and go on", format!("{go_on} --one-more-cycle")),
+                choice("Accept the answer as it is, and continue", format!("{go_on} --one-more-cycle")),
             ]
         }
         Reason::SystemShadow => vec![rescope(), once_more()],
@@ -179,7 +173,7 @@ pub fn choices(run_id: &str, run: &Run, trigger: Reason) -> Vec<Choice> {
                     "Say what to do differently, and start again",
                     "archeflow loop restart \"…\"".to_owned(),
                 ),
-                choice("End it; the work stays on its branch", "archeflow loop stop".to_owned()),
+                choice("End it; the work is kept on its branch", "archeflow loop stop".to_owned()),
             ];
         }
         _ => vec![rescope()],
@@ -201,7 +195,7 @@ fn open(run: &Run) -> &[Tracked] {
     boundary.map_or(&[], |boundary| boundary.open.as_slice())
 }
 
-/// Which cycles a finding was open in, and who said what about it then.
+/// The cycles in which a finding was open, and what each reviewer wrote about it.
 fn findings_section(text: &mut String, run: &Run, broke: &WiggumBreak, log: &[Entry]) {
     let cycles: Vec<&[Tracked]> = run
         .cycles
@@ -209,7 +203,7 @@ fn findings_section(text: &mut String, run: &Run, broke: &WiggumBreak, log: &[En
         .filter_map(|cycle| cycle.boundary.as_ref())
         .map(|boundary| boundary.open.as_slice())
         .collect();
-    let told = told_findings(run, &cycles);
+    let told = findings_to_show(run, &cycles);
     if told.is_empty() {
         plain_findings(text, broke);
         return;
@@ -251,7 +245,7 @@ fn plain_findings(text: &mut String, broke: &WiggumBreak) {
 }
 
 /// Those that came back first, then those that stayed, then the rest of what is open.
-fn told_findings<'a>(run: &Run, cycles: &[&'a [Tracked]]) -> Vec<&'a Tracked> {
+fn findings_to_show<'a>(run: &Run, cycles: &[&'a [Tracked]]) -> Vec<&'a Tracked> {
     let Some(last) = cycles.last() else { return Vec::new() };
     let trend = run.cycle().and_then(|cycle| cycle.boundary.as_ref()?.convergence.as_ref());
     let came_back = |id: &str| trend.is_some_and(|trend| trend.oscillating.iter().any(|other| other == id));
@@ -323,12 +317,8 @@ fn verdicts(log: &[Entry]) -> Vec<(u32, &ReviewVerdict)> {
     let mut cycle = 1;
     let mut found = Vec::new();
     for entry in log {
-        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event {
-            cycle = transition.cycle;
-        }
-        if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
-            found.push((cycle, &**verdict));
-        }
+        cycle = entry.event.body::<PhaseTransition>().map_or(cycle, |transition| transition.cycle);
+        found.extend(entry.event.body().map(|verdict| (cycle, verdict)));
     }
     found
 }
@@ -338,46 +328,68 @@ fn tried_section(text: &mut String, log: &[Entry]) {
     text.push_str("\n## What was tried\n\n");
     let mut cycle = 0;
     for entry in log {
-        if let Event::Decision(Decision::PhaseTransition(transition)) = &entry.event
-            && transition.cycle != cycle
-        {
-            cycle = transition.cycle;
-            let _ = writeln!(text, "**Cycle {cycle}**\n");
-        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event
-            && (complete.change.is_some() || complete.artifacts.iter().any(|name| name.contains("creator")))
-        {
-            let said =
-                format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
-            if !text.ends_with(&said) {
-                text.push_str(&said);
-            }
-        } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event
-            && seen.action != ShadowAction::Note
-        {
-            let who = if seen.archetype == SYSTEM { "process".to_owned() } else { capital(&seen.archetype) };
-            let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
-            let _ = writeln!(
-                text,
-                "- Shadow of the {who}, {}: {} ({})",
-                seen.shadow.replace('_', " "),
-                one_line(&what.join("; ")),
-                follows(seen.action)
-            );
-        } else if let Event::Report(Report::AgentFailed(failed)) = &entry.event {
-            let _ = writeln!(text, "- {} failed: {}", capital(&failed.archetype), one_line(&failed.reason));
-        } else if let Event::Report(Report::AgentTimeout(failed)) = &entry.event {
-            let _ =
-                writeln!(text, "- {} failed: {}", capital(&failed.0.archetype), one_line(&failed.0.reason));
-        } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
-            let trend = boundary.convergence.as_ref();
-            let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
-            let _ = writeln!(
-                text,
-                "- Came to {} CRITICAL, {} WARNING{trend}\n",
-                boundary.critical, boundary.warning
-            );
+        match entry.event.topic() {
+            Topic::Cycle(line) => match line {
+                CycleLine::PhaseTransition(transition) if transition.cycle != cycle => {
+                    cycle = transition.cycle;
+                    let _ = writeln!(text, "**Cycle {cycle}**\n");
+                }
+                CycleLine::CycleBoundary(boundary) => came_to(text, boundary),
+                CycleLine::PhaseTransition(_)
+                | CycleLine::DecisionPoint(_)
+                | CycleLine::WorkflowEscalated(_)
+                | CycleLine::FixApplied(_) => {}
+            },
+            Topic::Agent(line) => tried_agent(text, line),
+            Topic::Correction(line) => match line {
+                CorrectionLine::ShadowDetected(seen) if seen.action != ShadowAction::Note => {
+                    let who = if seen.archetype == SYSTEM {
+                        "process".to_owned()
+                    } else {
+                        capital(&seen.archetype)
+                    };
+                    let what: Vec<&str> = seen.sightings.iter().map(|one| one.detail.as_str()).collect();
+                    let _ = writeln!(
+                        text,
+                        "- Shadow of the {who}, {}: {} ({})",
+                        seen.shadow.replace('_', " "),
+                        one_line(&what.join("; ")),
+                        follows(seen.action)
+                    );
+                }
+                CorrectionLine::ShadowDetected(_)
+                | CorrectionLine::BudgetStep(_)
+                | CorrectionLine::PolicyCheckpoint(_)
+                | CorrectionLine::WiggumBreak(_) => {}
+            },
+            Topic::Run(_) | Topic::Review(_) | Topic::Question(_) | Topic::Landing(_) | Topic::Loop(_) => {}
         }
     }
+}
+
+fn tried_agent(text: &mut String, line: AgentLine<'_>) {
+    let mut failed = |archetype: &str, reason: &str| {
+        let _ = writeln!(text, "- {} failed: {}", capital(archetype), one_line(reason));
+    };
+    match line {
+        AgentLine::AgentComplete(complete) => {
+            let creates = complete.artifacts.iter().any(|name| name.contains("creator"));
+            let said =
+                format!("- {}: {}\n", capital(&complete.archetype), one_line(&complete.answer.summary));
+            if (complete.change.is_some() || creates) && !text.ends_with(&said) {
+                text.push_str(&said);
+            }
+        }
+        AgentLine::AgentFailed(body) => failed(&body.archetype, &body.reason),
+        AgentLine::AgentTimeout(body) => failed(&body.archetype, &body.reason),
+        AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => {}
+    }
+}
+
+fn came_to(text: &mut String, boundary: &CycleBoundary) {
+    let trend = boundary.convergence.as_ref();
+    let trend = trend.map(|trend| format!(", {}", trend.status.name())).unwrap_or_default();
+    let _ = writeln!(text, "- Came to {} CRITICAL, {} WARNING{trend}\n", boundary.critical, boundary.warning);
 }
 
 #[derive(Default)]
@@ -388,19 +400,20 @@ struct Sum {
     unknown: u32,
 }
 
-/// What each archetype took. Attempts without a known cost are said, not guessed.
+/// Time and cost per archetype. Attempts without a known cost are counted, not guessed.
 fn cost_section(text: &mut String, log: &[Entry]) {
     let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
     for entry in log {
-        let Event::Report(report) = &entry.event else { continue };
-        let (name, took, cost) = if let Report::AgentComplete(done) = report {
-            (&done.archetype, done.duration_ms, done.estimated_cost_usd)
-        } else if let Report::AgentFailed(failed) = report {
-            (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
-        } else if let Report::AgentTimeout(failed) = report {
-            (&failed.0.archetype, failed.0.duration_ms, failed.0.estimated_cost_usd)
-        } else {
-            continue;
+        let Topic::Agent(line) = entry.event.topic() else { continue };
+        let (name, took, cost) = match line {
+            AgentLine::AgentComplete(done) => (&done.archetype, done.duration_ms, done.estimated_cost_usd),
+            AgentLine::AgentFailed(failed) => {
+                (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
+            }
+            AgentLine::AgentTimeout(failed) => {
+                (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
+            }
+            AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => continue,
         };
         let sum = sums.entry(name).or_default();
         sum.attempts += 1;
@@ -411,7 +424,7 @@ fn cost_section(text: &mut String, log: &[Entry]) {
     if sums.is_empty() {
         return;
     }
-    text.push_str("\n## What it cost\n\n| who | attempts | time | cost |\n|---|---|---|---|\n");
+    text.push_str("\n## What it cost\n\n| agent | attempts | time | cost |\n|---|---|---|---|\n");
     for (name, sum) in &sums {
         let unknown = if sum.unknown > 0 { format!(" ({} unknown)", sum.unknown) } else { String::new() };
         let (time, cost) = (seconds(sum.duration_ms), sum.cost.shown());
@@ -437,6 +450,6 @@ fn places_section(text: &mut String, run_id: &str, run: &Run) {
     } else {
         text.push_str("- Nothing was changed.\n");
     }
-    let _ = writeln!(text, "- What everybody wrote: `.archeflow/artifacts/{run_id}/`");
+    let _ = writeln!(text, "- All artifacts: `.archeflow/artifacts/{run_id}/`");
     let _ = writeln!(text, "- Every decision with its reason: `archeflow show {run_id} --why`");
 }

@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use crate::model::{LoopState, Outcome, Reason, RunStatus};
+use crate::model::{Outcome, Reason, RunStatus};
+use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::shell_word;
-use crate::view::{self, Tone};
 
 /// A run as a look at its repository finds it.
 #[derive(Debug, Clone, Copy)]
@@ -42,10 +42,10 @@ pub struct InboxItem {
 }
 
 impl InboxItem {
-    /// Nothing, if nobody has to do or watch anything: the run is merged, discarded, or a closed loop.
+    /// Nothing, if there is nothing to do or watch: the run is merged, discarded, or a closed loop.
     pub fn of(found: InboxRun<'_>) -> Option<InboxItem> {
         let InboxRun { run_id, repository, here, interrupted, run } = found;
-        if run.agent_loop.is_some() && !is_open_loop(run) {
+        if run.rules().is_closed(run) {
             return None;
         }
         let mut next = next(run_id, run, interrupted)?;
@@ -94,22 +94,6 @@ fn detail(run: &Run) -> String {
     }
 }
 
-/// Whether somebody still has to do something about a loop.
-pub fn is_open_loop(run: &Run) -> bool {
-    match run.loop_state() {
-        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
-        LoopState::Idle => run.outcome.is_none(),
-        LoopState::Align
-        | LoopState::Waiting
-        | LoopState::Gate
-        | LoopState::Execute
-        | LoopState::Evaluate
-        | LoopState::Approval
-        | LoopState::Landing
-        | LoopState::Paused => true,
-    }
-}
-
 /// How the status of a run, as the index of its repository has it, should feel.
 pub fn tone(status: &str) -> Tone {
     match status {
@@ -136,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_needs_somebody_says_what_to_type() {
+    fn a_run_that_needs_a_person_has_its_command() {
         use {Reason::*, RunStatus::*};
         type Row = (Option<(RunStatus, Reason)>, bool, bool, Option<(&'static str, bool)>);
         let rows: [Row; 7] = [

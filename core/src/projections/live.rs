@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 
 use crate::event::{
-    AgentComplete, AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDowngrade, FindingLine, Order,
-    Report, ReviewVerdict, Tokens,
+    AgentComplete, AgentSkipped, AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDowngrade,
+    FindingLine, ReviewLine, ReviewVerdict, Tokens, Topic,
 };
 use crate::model::{Finding, Money, Phase, Seq, Severity};
+use crate::projections::view::{self, Tone};
 use crate::run::Run;
 use crate::text::short_line;
-use crate::view::{self, Tone};
 
-/// No text of others is kept longer than this; nobody reads more of it in one row.
+/// No text of others is kept longer than this; one row has no space for more.
 const LONGEST: usize = 600;
 /// Decisions and deeds that are kept; the journal has all of them.
 const DECISIONS: usize = 2_000;
@@ -127,10 +127,10 @@ impl LiveRun {
     }
 
     fn note_agent(&mut self, entry: &Entry) {
-        if let Event::Order(Order::AgentStart(start)) = &entry.event {
+        if let Some(start) = entry.event.body::<AgentStart>() {
             self.agent_started(entry, start);
         }
-        if let Event::Decision(Decision::AgentSkipped(skipped)) = &entry.event {
+        if let Some(skipped) = entry.event.body::<AgentSkipped>() {
             let tone = if skipped.failed { Tone::Caution } else { Tone::Plain };
             let mut agent = self.agent(entry, &skipped.archetype);
             agent.doing = view::capital(&bounded(&skipped.archetype));
@@ -171,8 +171,7 @@ impl LiveRun {
         let Some(agent) = self.running.remove(&order).and_then(|at| self.agents.get_mut(at)) else { return };
         agent.ended =
             Some(line.map_or((Tone::Plain, String::new()), |line| (line.tone, bounded(&line.outcome))));
-        if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-            let AgentComplete { tokens, estimated_cost_usd, artifacts, .. } = &**complete;
+        if let Some(AgentComplete { tokens, estimated_cost_usd, artifacts, .. }) = entry.event.body() {
             agent.tokens = *tokens;
             agent.cost = *estimated_cost_usd;
             agent.artifact = artifacts.first().cloned();
@@ -180,19 +179,19 @@ impl LiveRun {
     }
 
     fn note_review(&mut self, entry: &Entry) {
-        let Event::Decision(decision) = &entry.event else { return };
-        if let Decision::ReviewVerdict(verdict) = decision {
-            self.reviewed(verdict);
-        } else if let Decision::EvidenceDowngrade(downgrade) = decision {
-            self.downgraded(downgrade);
-        } else if let Decision::FindingRaised(raised) = decision {
-            self.raised(&raised.finding);
-        } else if let Decision::CycleBoundary(boundary) = decision {
+        if let Some(boundary) = entry.event.body::<CycleBoundary>() {
             self.cycle_ended(boundary);
+        }
+        let Topic::Review(line) = entry.event.topic() else { return };
+        match line {
+            ReviewLine::ReviewVerdict(verdict) => self.reviewed(verdict),
+            ReviewLine::EvidenceDowngrade(downgrade) => self.downgraded(downgrade),
+            ReviewLine::FindingRaised(raised) => self.raised(&raised.finding),
+            ReviewLine::ReviewOpened(_) | ReviewLine::EvidenceStart(_) | ReviewLine::EvidenceDone(_) => {}
         }
     }
 
-    /// A reviewer that was sent again has said something else instead.
+    /// A reviewer that was started again has given another answer instead.
     fn reviewed(&mut self, verdict: &ReviewVerdict) {
         let cycle = self.run.number();
         let source = bounded(&verdict.archetype);
@@ -268,7 +267,7 @@ impl LiveRun {
         });
     }
 
-    /// Choices say their rule; what the program did itself stands among them.
+    /// Decisions with their rule, and between them what the program did itself.
     fn note_decision(&mut self, entry: &Entry) {
         let (seq, phase) = (entry.seq, entry.phase);
         let decision = if let Some(why) = view::why(entry) {
@@ -317,7 +316,7 @@ impl LiveRun {
         self.agents.iter().rev().find(of)
     }
 
-    /// The commits between which the change lies: what landed, or else what the Maker last made.
+    /// The two commits of the change: what landed, or else what the Maker last made.
     pub fn span(&self) -> Option<(String, String)> {
         let run = &self.run;
         let landed = run.landing.merged.as_ref().map(|merged| (merged.old.clone(), merged.commit.clone()));

@@ -7,3 +7,4 @@ pub mod inbox;
 pub mod live;
 pub mod replay;
 pub mod story;
+pub mod view;

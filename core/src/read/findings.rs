@@ -20,7 +20,7 @@ use crate::model::{Finding, Severity, Verdict};
 
 const MAX_FINDINGS: usize = 500;
 
-/// The most that are read, to find the gravest among them.
+/// The most that are read, to find the most severe among them.
 const MAX_READ: usize = 20_000;
 
 /// What JSON that means to be findings holds.
@@ -203,7 +203,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn heading(&mut self, at: usize, level: usize, title: &str) -> usize {
         let title = unprefixed(sections::unnumber(title));
-        let next = self.next_said(at + 1).filter(|line| line.kind == LineKind::Plain);
+        let next = self.next_text_line(at + 1).filter(|line| line.kind == LineKind::Plain);
         let labelled =
             next.and_then(|line| label(line.text)).is_some_and(|(field, _)| field != FindingField::Severity);
         if let Some(severity) = naming::over_group(title) {
@@ -239,7 +239,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn next_said(&self, at: usize) -> Option<&TextLine<'a>> {
+    fn next_text_line(&self, at: usize) -> Option<&TextLine<'a>> {
         self.lines.iter().skip(at).find(|line| line.kind != LineKind::Blank)
     }
 

@@ -115,7 +115,7 @@ impl Scanner {
         if indent >= base.saturating_add(4) && !self.paragraph {
             return LineKind::Indented;
         }
-        self.judge_said(bare, indent)
+        self.classify_text(bare, indent)
     }
 
     fn is_diff(&mut self, text: &str) -> bool {
@@ -128,7 +128,7 @@ impl Scanner {
         self.hunk || added || text.starts_with("diff --git ")
     }
 
-    fn judge_said(&mut self, bare: &str, indent: u32) -> LineKind {
+    fn classify_text(&mut self, bare: &str, indent: u32) -> LineKind {
         let width = bullet(bare);
         match width {
             Some(width) => self.list = Some(indent.saturating_add(u32::try_from(width).unwrap_or(4))),
@@ -170,7 +170,7 @@ fn closes(fence: &Fence, bare: &str, indent: u32) -> bool {
         && bare.chars().all(|c| c == fence.mark)
 }
 
-/// What closes a text that ends within a fence or a comment, so that nothing behind it is swallowed; mostly nothing.
+/// What closes a text that ends within a fence or a comment, so that nothing after it is swallowed; usually nothing.
 pub(crate) fn closed(text: &str) -> String {
     let mut scanner = Scanner::default();
     for line in text.lines() {

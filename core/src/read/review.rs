@@ -48,8 +48,8 @@ pub(crate) fn review(
     let left_out = findings::keep_the_gravest(&mut found.findings, found.accepted);
     if left_out > 0 {
         let kept = found.findings.len();
-        let said = format!("{left_out} findings left out: only the gravest {kept} are kept");
-        // A rejection is valid with its gravest findings alone. An approval is none without all of them (D-04).
+        let said = format!("{left_out} findings left out: only the {kept} most severe are kept");
+        // A rejection is valid with only its most severe findings. An approval is none without all of them (D-04).
         unread = unread.or_else(|| (!rejected).then(|| said.clone()));
         problems.note(said);
     }

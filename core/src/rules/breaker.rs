@@ -37,7 +37,7 @@ pub fn verdict(refusal: AccountRefusal, retries: &Retries, salt: u64) -> Breaker
     if wait > retries.park_after_ms { BreakerAction::Park(Some(wait)) } else { BreakerAction::Wait(wait) }
 }
 
-/// The provider's word, but never less than our own ramp: a provider that says "at once" again and again is not to be
+/// The provider's word, but never less than our own ramp: a provider that repeatedly says "at once" is not to be
 /// believed.
 pub fn wait(refusal: AccountRefusal, retries: &Retries, salt: u64) -> u64 {
     let step = refusal.times.saturating_sub(1) as usize;

@@ -5,7 +5,7 @@ use crate::model::ExitWhen;
 /// The objections to a change at the end of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Against {
-    /// A CRITICAL of anybody.
+    /// A CRITICAL of any reviewer.
     pub critical: bool,
     /// A CRITICAL the program itself raised, which no agent can waive (D-07).
     pub critical_by_program: bool,

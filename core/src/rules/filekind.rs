@@ -170,7 +170,7 @@ fn is_named_generated(folders: &[&str], name: &str) -> bool {
 }
 
 /// Only the comment a file begins with can say so, and only in the words tools use: a file about generated files, or
-/// one with those words in a string, was written by somebody.
+/// one with those words in a string, was written by a person.
 fn says_generated(head: &str) -> bool {
     let comment = leading_comment(head);
     let forbids = comment.iter().any(|line| forbids_editing(line));

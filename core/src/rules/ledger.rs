@@ -125,7 +125,7 @@ pub fn steps(costs: &Costs) -> [(u32, BudgetEffect); 4] {
     ]
 }
 
-/// The gravest effect in force.
+/// The strongest effect in force.
 pub fn effect(costs: &Costs, spent: Money, cap: Money) -> Option<BudgetEffect> {
     let reached = steps(costs).into_iter().filter(|(percent, _)| reaches(spent, cap, *percent));
     reached.map(|(_, effect)| effect).max()

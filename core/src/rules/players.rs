@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn issue_4_5_a_review_by_the_model_that_wrote_it_is_told() {
+    fn issue_4_5_a_review_by_the_model_that_wrote_it_is_marked() {
         for (author, judge, same) in [
             (by("claude", "opus-5"), by("claude", "opus-5"), true),
             (by("claude", "opus-5"), by("claude", "sonnet-5"), false),

@@ -55,7 +55,7 @@ pub fn fills(characters: usize, window_tokens: u64, policy: &Boundaries) -> bool
     tokens.saturating_mul(100) > window_tokens.saturating_mul(u64::from(policy.prompt_percent))
 }
 
-/// How long a brief may be whose predecessor did not fit: as much smaller as a brief that fills the window would be.
+/// The length limit of a brief after one that did not fit: as much smaller as a brief that fills the window would be.
 pub fn room(too_long_chars: u64, window_tokens: u64, policy: &Boundaries) -> u64 {
     let whole = match too_long_chars {
         0 => window_tokens.saturating_mul(CHARS_PER_TOKEN),

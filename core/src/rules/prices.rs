@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::model::{Costs, Money, Price, Role, Tier};
+use crate::persona::ROLES;
 
 /// The page as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,16 +73,7 @@ fn price(model: &str, rates: &[&str]) -> Option<Price> {
 }
 
 fn role(name: &str) -> Option<Role> {
-    [
-        ("explorer", Role::Explorer),
-        ("creator", Role::Creator),
-        ("maker", Role::Maker),
-        ("gatekeeper", Role::Gatekeeper),
-        ("reviewer", Role::Reviewer),
-    ]
-    .into_iter()
-    .find(|(known, _)| *known == name)
-    .map(|(_, role)| role)
+    ROLES.into_iter().find(|(known, _)| *known == name).map(|(_, role)| role)
 }
 
 /// What an attempt is charged by: the model it reports, else its tier. A model without a known price counts as
@@ -149,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn bx_24_a_line_that_means_nothing_is_said() {
+    fn bx_24_an_invalid_line_is_reported() {
         for line in
             ["tier gold 1 2 3 4 5 x", "model x 1 2 3", "typical poet 1 2", "as_of", "tier haiku 1 2 3 4 -5 x"]
         {

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{AgentComplete, CycleBoundary, Decision, Entry, Event, Order, Report, Tracked, Unfounded};
+use crate::event::{
+    AgentComplete, AgentLine, CycleBoundary, Entry, ReviewLine, RunContinued, Topic, Tracked, Unfounded,
+};
 use crate::model::named::named;
 use crate::model::{
     AnswerBody, Disposition, Finding, Millionths, Money, Prior, Role, Seq, Severity, Tier, Verdict,
@@ -149,24 +151,41 @@ impl Facts {
         let mut roles: BTreeMap<Seq, Role> = BTreeMap::new();
         let mut delivered = 0;
         for entry in log {
-            if let Event::Order(Order::AgentStart(start)) = &entry.event {
-                roles.insert(entry.seq, start.role);
-            } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-                let Some(role) = roles.remove(&complete.start_seq) else { continue };
-                delivered += u32::from(role == Role::Maker);
-                facts.answer(complete, delivered);
-            } else if let Event::Decision(Decision::ReviewVerdict(verdict)) = &entry.event {
-                if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
-                    review.approved = verdict.verdict == Verdict::Approved;
+            match entry.event.topic() {
+                Topic::Agent(line) => match line {
+                    AgentLine::AgentStart(start) => drop(roles.insert(entry.seq, start.role)),
+                    AgentLine::AgentComplete(complete) => {
+                        let Some(role) = roles.remove(&complete.start_seq) else { continue };
+                        delivered += u32::from(role == Role::Maker);
+                        facts.answer(complete, delivered);
+                    }
+                    AgentLine::AgentFailed(_)
+                    | AgentLine::AgentTimeout(_)
+                    | AgentLine::AgentLost(_)
+                    | AgentLine::AgentSkipped(_) => {}
+                },
+                Topic::Review(line) => match line {
+                    ReviewLine::ReviewVerdict(verdict) => {
+                        if let Some(review) = facts.reviews.get_mut(&(verdict.archetype.clone(), delivered)) {
+                            review.approved = verdict.verdict == Verdict::Approved;
+                        }
+                    }
+                    ReviewLine::EvidenceDowngrade(down) => {
+                        if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
+                            review.downgraded.insert(down.index, down.reason);
+                        }
+                    }
+                    ReviewLine::ReviewOpened(_)
+                    | ReviewLine::FindingRaised(_)
+                    | ReviewLine::EvidenceStart(_)
+                    | ReviewLine::EvidenceDone(_) => {}
+                },
+                Topic::Cycle(_) => facts.boundaries.extend(entry.event.body::<CycleBoundary>().cloned()),
+                Topic::Run(_) => {
+                    let accepted = entry.event.body::<RunContinued>().map(|continued| &continued.accept);
+                    facts.accepted.extend(accepted.into_iter().flatten().cloned());
                 }
-            } else if let Event::Decision(Decision::EvidenceDowngrade(down)) = &entry.event {
-                if let Some(review) = facts.reviews.get_mut(&(down.archetype.clone(), delivered)) {
-                    review.downgraded.insert(down.index, down.reason);
-                }
-            } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
-                facts.boundaries.push((**boundary).clone());
-            } else if let Event::Report(Report::RunContinued(continued)) = &entry.event {
-                facts.accepted.extend(continued.accept.iter().cloned());
+                Topic::Correction(_) | Topic::Question(_) | Topic::Landing(_) | Topic::Loop(_) => {}
             }
         }
         facts

@@ -276,7 +276,7 @@ pub fn adds_a_test(line: &str) -> bool {
     line.starts_with("#[test]") || line.starts_with("#[tokio::test]") || line.starts_with(">>> ")
 }
 
-/// What of the signs is kept when there are very many, so that the log has room for them: of each sign as many as fit
+/// What of the signs is kept when there are very many, so that they fit into the log: of each sign as many as fit
 /// into its share of `most` bytes, and then one that counts the others.
 pub fn bounded(signs: Signs, most: usize) -> Signs {
     if signs.seen.iter().map(in_the_log).sum::<usize>() <= most {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Decision, Entry, Event, Order, Report};
-use crate::model::{PROGRAM, Phase, SYSTEM, Seq};
+use crate::model::{Phase, Seq};
 
 use super::Run;
 
@@ -82,87 +82,5 @@ impl Run {
             return transition.to;
         }
         self.cycles.last().map_or(Phase::Plan, |cycle| cycle.phase)
-    }
-}
-
-/// The agent a line is about, if it is about one.
-pub(super) fn agent_of(event: &Event) -> Option<String> {
-    let name = match event {
-        Event::Decision(decision) => decision_about(decision)?,
-        Event::Order(order) => order_about(order)?,
-        Event::Report(report) => report_about(report)?,
-    };
-    Some(name.to_owned())
-}
-
-fn decision_about(decision: &Decision) -> Option<&str> {
-    match decision {
-        Decision::AgentSkipped(body) => Some(&body.archetype),
-        Decision::ReviewVerdict(body) => Some(&body.archetype),
-        Decision::EvidenceDowngrade(body) => Some(&body.archetype),
-        Decision::ShadowDetected(body) => Some(body.archetype.as_str()).filter(|name| *name != SYSTEM),
-        Decision::DecisionPoint(body) => Some(body.archetype.as_str()).filter(|name| *name != PROGRAM),
-        Decision::PhaseTransition(_)
-        | Decision::WorkflowEscalated(_)
-        | Decision::FindingRaised(_)
-        | Decision::FixApplied(_)
-        | Decision::CycleBoundary(_)
-        | Decision::BudgetStep(_)
-        | Decision::PolicyCheckpoint(_)
-        | Decision::LoopTurn(_)
-        | Decision::LoopAlert(_)
-        | Decision::WiggumBreak(_)
-        | Decision::RunComplete(_) => None,
-    }
-}
-
-fn order_about(order: &Order) -> Option<&str> {
-    match order {
-        Order::AgentStart(body) => Some(&body.archetype),
-        Order::QuestionAsked(body) => Some(body.archetype.as_str()).filter(|name| !name.is_empty()),
-        Order::EvidenceStart(_)
-        | Order::LoopAppend(_)
-        | Order::BatteryStart(_)
-        | Order::LoopArchive(_)
-        | Order::MergeStart(_)
-        | Order::TestsStart(_)
-        | Order::HookStart(_)
-        | Order::MergeIntent(_)
-        | Order::RevertIntent(_) => None,
-    }
-}
-
-fn report_about(report: &Report) -> Option<&str> {
-    match report {
-        Report::AgentComplete(body) => Some(&body.archetype),
-        Report::AgentFailed(body) => Some(&body.archetype),
-        Report::AgentTimeout(body) => Some(&body.0.archetype),
-        Report::AgentLost(body) => Some(&body.archetype),
-        Report::RunStart(_)
-        | Report::SessionStart(_)
-        | Report::SessionEnd(_)
-        | Report::RunPaused(_)
-        | Report::RunResumed(_)
-        | Report::RunReentered(_)
-        | Report::ReviewOpened(_)
-        | Report::LoopOpened(_)
-        | Report::LoopHeard(_)
-        | Report::RunContinued(_)
-        | Report::RunDiscarded(_)
-        | Report::MergeRequested(_)
-        | Report::EvidenceDone(_)
-        | Report::LoopAppended(_)
-        | Report::LoopEdited(_)
-        | Report::BatteryDone(_)
-        | Report::LoopArchived(_)
-        | Report::MergeBuilt(_)
-        | Report::TestsDone(_)
-        | Report::HookDone(_)
-        | Report::RunMerged(_)
-        | Report::MergeRefused(_)
-        | Report::RunReverted(_)
-        | Report::RevertRefused(_)
-        | Report::QuestionAnswered(_)
-        | Report::QuestionDeferred(_) => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::event::{
     AgentComplete, AgentFailed, Artifact, Decision, Entry, Event, Failure, Imported, NextAction, Order,
-    QuestionAsked, QuestionKind, Report, RunReentered,
+    QuestionAsked, QuestionKind, Report, RunContinued, RunReentered,
 };
 use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Verdict};
 
@@ -86,11 +86,7 @@ impl Run {
                 self.hooks.remove(&HookPoint::PreMerge);
             }
             Order::LoopAppend(_) => self.order_append(),
-            Order::BatteryStart(start) => {
-                if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.batteries = start.attempt;
-                }
-            }
+            Order::BatteryStart(start) => self.begin_battery(start),
             Order::QuestionAsked(question) => {
                 *self.questions.entry(question.kind).or_default() += 1;
                 if question.kind == QuestionKind::Merge {
@@ -107,7 +103,7 @@ impl Run {
                 Phase::Plan => {
                     self.begin_cycle(transition.cycle);
                     self.landing = Landing::default();
-                    self.begin_step();
+                    self.rules().cycle_began(self);
                 }
                 // The next part of a review: nothing is planned or made in between.
                 Phase::Check if transition.cycle > self.number() => {
@@ -161,8 +157,8 @@ impl Run {
                 }
             }
             Decision::ReviewVerdict(verdict) => {
-                // The parts of one review are one change, looked at once.
-                if self.review.is_none() {
+                // All parts are one change, looked at once.
+                if !self.rules().cycles_are_parts() {
                     let reviews =
                         self.corrections.unapproving.entry(verdict.archetype.clone()).or_insert(Some(0));
                     *reviews =
@@ -200,11 +196,7 @@ impl Run {
             }
             Decision::BudgetStep(step) => self.note_step(&step),
             Decision::LoopTurn(turn) => self.apply_turn(&turn),
-            Decision::LoopAlert(alert) => {
-                if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.told.insert(alert.alert);
-                }
-            }
+            Decision::LoopAlert(alert) => self.note_alert(alert.alert),
             Decision::WiggumBreak(_) => self.broke = Some(seq),
             Decision::RunComplete(complete) => {
                 self.outcome = Some(complete.outcome());
@@ -226,35 +218,18 @@ impl Run {
             Report::SessionStart(session) => self.session = Some(session),
             Report::RunPaused(paused) => self.paused = Some(paused.by),
             Report::RunResumed(_) => self.paused = None,
-            // A review has one phase and nothing that could land: it ends again as it ended.
-            Report::RunReentered(_) | Report::MergeRequested(_) if self.review.is_some() => self.reopen(),
-            // What lands of a loop has passed and was approved, and its steps go on where they were.
-            Report::MergeRequested(_) if self.agent_loop.is_some() => self.asked_to_land(seq),
-            Report::RunContinued(_) | Report::RunReentered(_) if self.loop_is_over() => {}
-            Report::RunReentered(_) if self.agent_loop.is_some() => self.reopen(),
             Report::LoopOpened(opened) => self.open_loop(seq, &opened),
             Report::LoopHeard(heard) => self.hear_person(seq, &heard),
             Report::LoopAppended(appended) => self.apply_appended(seq, &appended),
             Report::LoopEdited(edited) => self.apply_edited(&edited),
-            Report::BatteryDone(done) => {
-                self.open.remove(&done.start_seq);
-                self.worked_alone(done.duration_ms);
-                if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.battery = Some(*done);
+            Report::BatteryDone(done) => self.end_battery(*done),
+            Report::LoopArchived(archived) => self.keep_archive(*archived),
+            Report::RunReentered(reentered) => {
+                if !self.rules().reentered(self) {
+                    self.reenter(seq, &reentered);
                 }
             }
-            Report::LoopArchived(archived) => {
-                self.open.remove(&archived.start_seq);
-                if let Some(agent_loop) = &mut self.agent_loop {
-                    agent_loop.archived = Some(*archived);
-                }
-            }
-            Report::RunReentered(reentered) => self.reenter(seq, &reentered),
-            Report::ReviewOpened(opened) => {
-                self.work = Some(opened.change.clone());
-                self.max_cycles = u32::try_from(opened.parts.len()).unwrap_or(u32::MAX).max(1);
-                self.review = Some(opened);
-            }
+            Report::ReviewOpened(opened) => self.open_review(opened),
             Report::EvidenceDone(done) => {
                 let Some(Order::EvidenceStart(start)) = self.open.remove(&done.start_seq) else { return };
                 let (trial, detail) = crate::rules::trial::judge(start.reproduction.regression, &done);
@@ -262,42 +237,8 @@ impl Run {
                 self.cycle_mut().trials.insert(key, (trial, detail, done.change.tail.clone()));
             }
             Report::RunContinued(continued) => {
-                self.reopen();
-                self.allow(continued.budget_usd);
-                self.accounts.given_up.clear();
-                // The parts of a review are all there are.
-                let cycles = if self.review.is_some() { 0 } else { continued.cycles };
-                self.max_cycles = self.max_cycles.max(self.number()) + cycles;
-                self.failures_in_a_row = 0;
-                self.ended.clear();
-                self.apply_ruling(&continued);
-                self.questions.clear();
-                self.hooks.retain(|_, done| done.ok);
-                self.landing = Landing::default();
-                self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
-                let (again, is_review) = (cycles > 0, self.review.is_some());
-                let Some(cycle) = self.cycles.last_mut() else { return };
-                cycle.failures.clear();
-                cycle.busy.clear();
-                cycle.last_failure.clear();
-                cycle.cramped.clear();
-                cycle.lost.clear();
-                cycle.owed.clear();
-                let waiting: Vec<String> = cycle
-                    .answers
-                    .iter()
-                    .filter(|(_, found)| {
-                        matches!(found.answer.status, Status::Blocked | Status::NeedsContext)
-                    })
-                    .map(|(name, _)| name.clone())
-                    .collect();
-                waiting.iter().for_each(|name| cycle.forget(name));
-                if !again && !is_review && !continued.accept.is_empty() {
-                    cycle.boundary = None;
-                }
-                if again && let Some(boundary) = &mut cycle.boundary {
-                    boundary.next_action = NextAction::CycleBack;
-                    boundary.stop = None;
+                if self.rules().can_continue(self) {
+                    self.go_on(&continued);
                 }
             }
             Report::RunDiscarded(_) => {
@@ -307,6 +248,9 @@ impl Run {
                 self.open.clear();
             }
             Report::MergeRequested(requested) => {
+                if self.rules().asked_to_land(self, seq) {
+                    return;
+                }
                 self.reopen();
                 self.overrule();
                 let (before, with) = (requested.before.clone(), requested.with.clone());
@@ -457,7 +401,7 @@ impl Run {
 
     fn worked(&mut self, duration_ms: u64) {
         self.corrections.worked_ms += duration_ms;
-        self.worked_alone(duration_ms);
+        self.rules().worked(self, duration_ms);
         let cycle = self.cycle_mut();
         *cycle.worked.entry(cycle.phase).or_default() += duration_ms;
     }
@@ -553,6 +497,46 @@ impl Run {
                 author: Author::default(),
             };
             cycle.answers.insert(archetype.clone(), answered);
+        }
+    }
+
+    /// A person lets a run that has ended go on.
+    fn go_on(&mut self, continued: &RunContinued) {
+        self.reopen();
+        self.allow(continued.budget_usd);
+        self.accounts.given_up.clear();
+        // The parts of a change are all there are.
+        let parts = self.rules().cycles_are_parts();
+        let cycles = if parts { 0 } else { continued.cycles };
+        self.max_cycles = self.max_cycles.max(self.number()) + cycles;
+        self.failures_in_a_row = 0;
+        self.ended.clear();
+        self.apply_ruling(continued);
+        self.questions.clear();
+        self.hooks.retain(|_, done| done.ok);
+        self.landing = Landing::default();
+        self.open.retain(|_, order| !matches!(order, Order::QuestionAsked(_)));
+        let again = cycles > 0;
+        let Some(cycle) = self.cycles.last_mut() else { return };
+        cycle.failures.clear();
+        cycle.busy.clear();
+        cycle.last_failure.clear();
+        cycle.cramped.clear();
+        cycle.lost.clear();
+        cycle.owed.clear();
+        let waiting: Vec<String> = cycle
+            .answers
+            .iter()
+            .filter(|(_, found)| matches!(found.answer.status, Status::Blocked | Status::NeedsContext))
+            .map(|(name, _)| name.clone())
+            .collect();
+        waiting.iter().for_each(|name| cycle.forget(name));
+        if !again && !parts && !continued.accept.is_empty() {
+            cycle.boundary = None;
+        }
+        if again && let Some(boundary) = &mut cycle.boundary {
+            boundary.next_action = NextAction::CycleBack;
+            boundary.stop = None;
         }
     }
 

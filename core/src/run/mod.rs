@@ -16,26 +16,16 @@ use crate::event::{
 };
 use crate::model::{
     Change, HookPoint, Oid, Outcome, Overlay, Participant, Phase, Policy, Role, Seq, Strategy, Workflow,
-    loop_team, pipeline_team, review_team, team,
 };
 use crate::persona;
 
-use causes::{Causes, agent_of};
+use causes::Causes;
 
 pub use crate::strategies::agent_loop::{AgentLoop, Note, Owed, PersonMessage, Plan};
 pub use accounts::{Accounts, Author, Breaker};
 pub use corrections::{Corrections, Key, Shadowed};
 pub use cycle::{Answered, Cycle};
 pub use ledger::{Account, Ledger, Limit};
-
-/// The key under which the pipeline's seats stand in `run.start`.
-pub const PIPELINE: &str = "pipeline";
-
-/// The key under which the seats of a review stand.
-pub const REVIEW: &str = "review";
-
-/// The key under which the seats of a loop stand.
-pub const LOOP: &str = "loop";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Run {
@@ -145,7 +135,7 @@ impl Run {
 
     pub(crate) fn write(&mut self, at: u64, event: impl Into<Event>) -> Entry {
         let event = event.into();
-        let (phase, agent) = (self.phase_of(&event), agent_of(&event));
+        let (phase, agent) = (self.phase_of(&event), event.agent().map(str::to_owned));
         let parent = self.parents(&event, agent.as_deref());
         let entry = Entry { seq: self.lines + 1, at, parent, phase, agent, event };
         self.apply(&entry);
@@ -197,21 +187,9 @@ impl Run {
         self.session.as_ref().is_some_and(|session| session.auto_merge)
     }
 
-    /// The seats of the present workflow, as frozen in the first line.
+    /// Everybody who takes part now, as frozen in the first line.
     pub fn seats(&self) -> Vec<Participant> {
-        let workflow = self.current_workflow();
-        let (key, default) = match self.strategy() {
-            Strategy::Pdca => (workflow.name(), team(workflow)),
-            Strategy::Pipeline => (PIPELINE, pipeline_team()),
-            Strategy::Review => (REVIEW, review_team()),
-            Strategy::Loop => (LOOP, loop_team()),
-        };
-        let mut seats =
-            self.request.as_ref().and_then(|request| request.seats.get(key).cloned()).unwrap_or(default);
-        if let Some(opened) = self.review.as_ref().filter(|_| self.number() > 1) {
-            seats.retain(|seat| !opened.once.contains(&seat.archetype));
-        }
-        seats
+        self.rules().seats(self)
     }
 
     /// Whoever sits in a role of which there is one at most.
@@ -232,7 +210,7 @@ impl Run {
     /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.
     pub fn stragglers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
-        if self.strategy() == Strategy::Pipeline {
+        if !self.rules().reviews_in_parallel() {
             return Vec::new();
         }
         let mut seats = self.seats();
@@ -283,7 +261,7 @@ impl Run {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
         let mut seats = self.seats();
         let gate = |seat: &Participant| seat.role == Role::Gatekeeper && !cycle.settled(&seat.archetype);
-        if self.strategy() == Strategy::Pipeline || seats.iter().any(gate) {
+        if !self.rules().reviews_in_parallel() || seats.iter().any(gate) {
             return Vec::new();
         }
         seats.retain(|seat| {

@@ -54,7 +54,7 @@ pub enum Home {
     Run,
     /// The bounds of a sprint.
     Sprint,
-    /// What the program is told beside these.
+    /// Settings of the program besides these.
     Program,
 }
 
@@ -66,7 +66,7 @@ pub struct AllSettings {
     pub program: ProgramSettings,
 }
 
-/// The value of a setting that nobody sets.
+/// The value of a setting that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// The default of its field.

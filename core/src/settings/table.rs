@@ -12,7 +12,7 @@
 /// ```
 ///
 /// A line is: field, type, default; then the path below the section, the kind with its bounds, the class and the help.
-/// `unset "…"` behind the help says why there is no default. A field without these is no setting. The parentheses
+/// `unset "…"` after the help gives the reason for no default. A field without these is no setting. The parentheses
 /// hold the way from [`AllSettings`](super::AllSettings) to the struct. The order of the lines is the order on the wire.
 macro_rules! settings {
     (

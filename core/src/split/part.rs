@@ -4,7 +4,7 @@
 use super::hunk::{self, Walk};
 use super::{DiffPart, SplitOutput, text};
 
-/// Room that lines leave for a remark after them, and for a header whose numbers grow when it is rewritten.
+/// Space reserved for a remark after the lines, and for a header whose numbers grow when it is rewritten.
 const SLACK: usize = 160;
 const LONGEST_REMARK: usize = 64;
 

@@ -116,7 +116,7 @@ pub(super) fn preamble(number: u32, summarised: &[String], room: usize) -> Strin
         ));
         return text;
     }
-    text.push_str("Not shown in full, because tools made them; each is told of again in its place:\n");
+    text.push_str("Not shown in full because they are generated; each is mentioned again in its place:\n");
     let mut named = 0;
     for line in summarised.iter().take(NAMED) {
         if text.len() + line.len() > room {

@@ -1,6 +1,6 @@
 //! One breaker for each provider account, shared by all runs of a sprint (C6). A run that ended because its provider
 //! was busy is parked and not a failure; no other run starts with that account until its time has come. Then one tries,
-//! those that are parked before anybody new, and the others follow when it went well.
+//! parked runs before new ones, and the others follow if it succeeds.
 //!
 //! When the time has come is a report like any other, so a sprint that is replayed decides the same.
 

@@ -1,4 +1,4 @@
-//! What people ask of a sprint afterwards, or while it runs: when, how long, what came of it, and why. Made from the
+//! What people ask of a sprint afterwards, or while it runs: when, how long, with which result, and why. Made from the
 //! same log as the sprint itself; nothing is decided by it.
 
 use std::collections::BTreeMap;
@@ -103,7 +103,6 @@ impl Chronicle {
         self.runs.iter().rev().find(|told| told.item == item)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is in the sprint itself")]
     pub fn apply(&mut self, entry: &SprintEntry) {
         let (at, event) = (entry.at, &entry.event);
         self.last = at;
@@ -161,7 +160,18 @@ impl Chronicle {
             SprintEvent::End { why, detail } => {
                 self.session(|session| session.over = SprintSessionEnd::Ended(*why, detail.clone()));
             }
-            _ => {}
+            // The sprint itself has these.
+            SprintEvent::Seen { .. }
+            | SprintEvent::Ask { .. }
+            | SprintEvent::Answered { .. }
+            | SprintEvent::Claimed { left: None, .. }
+            | SprintEvent::BatchLand { .. }
+            | SprintEvent::BatchLanded { .. }
+            | SprintEvent::Overlap { .. }
+            | SprintEvent::Settled { .. }
+            | SprintEvent::Due { .. }
+            | SprintEvent::Served { .. }
+            | SprintEvent::Warning { .. } => {}
         }
         self.session(|session| session.last = at);
     }

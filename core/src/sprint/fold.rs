@@ -43,7 +43,7 @@ pub struct Sprint {
     pub warned: bool,
     pub broke: Option<(SprintStop, bool, String)>,
     pub end: Option<(SprintStop, String)>,
-    /// The items a person said yes to, until they are claimed.
+    /// The items a person approved, until they are claimed.
     pub agreed: Vec<String>,
     /// Items that were red together and are not taken apart yet; the last are parts of those before.
     pub reds: Vec<Vec<String>>,
@@ -212,7 +212,7 @@ impl Sprint {
             SprintEvent::Ended { end, .. } => {
                 let parked = self.is_parked(end, entry.at);
                 self.ended(answered.as_ref(), end, if parked { ItemStage::Parked } else { ItemStage::Ended });
-                if let Some(item) = answered.as_ref().and_then(ran) {
+                if let Some(item) = answered.as_ref().and_then(SprintEvent::item) {
                     self.note_accounts(item, end, entry.at);
                 }
             }
@@ -265,7 +265,7 @@ impl Sprint {
             if yes {
                 self.agreed.clone_from(items);
             } else {
-                self.broke = Some((SprintStop::Declined, false, "you said no to a batch".to_owned()));
+                self.broke = Some((SprintStop::Declined, false, "you declined a batch".to_owned()));
             }
         }
     }
@@ -425,13 +425,4 @@ pub fn run_id(sprint_id: &str, item: &str, attempt: u32) -> String {
 fn pair(a: &str, b: &str) -> (String, String) {
     let (a, b) = if a <= b { (a, b) } else { (b, a) };
     (a.to_owned(), b.to_owned())
-}
-
-/// The item of an order that a run's end answers.
-#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else runs")]
-fn ran(order: &SprintEvent) -> Option<&str> {
-    match order {
-        SprintEvent::Run { item, .. } | SprintEvent::Resume { item, .. } => Some(item),
-        _ => None,
-    }
 }

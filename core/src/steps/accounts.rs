@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{AgentFailed, Conclusion, Failure, Order};
 use crate::model::Participant;
+use crate::projections::view::seconds;
 use crate::rules::breaker::{self, AccountRefusal, BreakerAction};
 use crate::run::{Breaker, Cycle, Run};
-use crate::view::seconds;
 
 use super::point;
 use super::settle::park_until;

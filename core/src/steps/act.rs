@@ -5,8 +5,7 @@ use crate::event::{
     WorkflowEscalated, fitting,
 };
 use crate::model::{
-    Disposition, ExitWhen, Finding, PROGRAM, Phase, Purpose, Reason, Role, Severity, Sign, Strategy, Verdict,
-    Workflow, counted,
+    Disposition, Finding, PROGRAM, Phase, Reason, Role, Severity, Sign, Verdict, Workflow, counted,
 };
 use crate::rules::exit::{self, Against};
 use crate::rules::{convergence, gates, memory};
@@ -14,7 +13,7 @@ use crate::run::{Cycle, Run};
 
 use super::land::land;
 use super::{boundary, budget, check, system};
-use super::{enter, onward, point, send, stop};
+use super::{enter, onward, point, stop};
 
 pub(crate) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
@@ -47,9 +46,7 @@ fn conclude(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let (mut open, trend) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
     let back = regressions(run, &mut open);
     let approved = approved(run, cycle, &weighed, trend.as_ref());
-    if run.strategy() == Strategy::Pipeline
-        && let Some(events) = targeted_fix(run, cycle, approved, &open)
-    {
+    if let Some(events) = run.rules().before_conclusion(run, cycle, approved, &open) {
         return events;
     }
     let fixes = fixes(cycle, trend.as_ref());
@@ -109,6 +106,14 @@ fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
     weighed
 }
 
+/// Whether the change would be approved with what is open now, before any comparison with earlier cycles.
+pub(crate) fn standing_now(run: &Run, cycle: &Cycle) -> (bool, Vec<Tracked>) {
+    let weighed = standing(run, cycle);
+    let policy = &run.policy().convergence;
+    let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
+    (approved(run, cycle, &weighed, None), open)
+}
+
 /// AF-121: findings an earlier run of this project had resolved are marked as such.
 fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
     let past = &run.request.as_ref()?.past.resolved;
@@ -126,7 +131,7 @@ fn regressions(run: &Run, open: &mut [Tracked]) -> Option<Conclusion> {
 
 /// A1 (AF-081): sticky, and with the cycles a standard run has (CL-14).
 fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
-    if run.strategy() == Strategy::Pipeline {
+    if !run.rules().upgrades() {
         return None;
     }
     let seats = run.seats();
@@ -149,8 +154,7 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
 }
 
 /// Nothing that counts stands against it. A rejection whose findings were all found wanting does not block; a
-/// CRITICAL blocks whatever the verdict says. The pipeline lets warnings pass (AF-191), and a team or workflow may name
-/// another condition.
+/// CRITICAL blocks whatever the verdict says. The strategy, a team or a workflow may name another condition.
 fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
     let critical = |finding: &&Finding| finding.severity == Severity::Critical;
     let against = Against {
@@ -162,11 +166,7 @@ fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>
         }),
         converging: trend.is_some_and(|trend| trend.status == TrendStatus::Converging),
     };
-    let exit = match run.strategy() {
-        Strategy::Pdca | Strategy::Review | Strategy::Loop => run.overlay().exit,
-        Strategy::Pipeline => ExitWhen::NoCritical,
-    };
-    exit::met(exit, against)
+    exit::met(run.rules().exit(run), against)
 }
 
 /// What happens next, and why it stops if it does. The order is AF-109: convergence first, then the exit logic;
@@ -189,7 +189,7 @@ fn next(
     }
     let above_info = weighed_count(run, cycle);
     let breaks = convergence.or_else(|| boundary::rising(run, above_info)).or_else(|| wind_down(run));
-    let last = run.strategy() == Strategy::Pipeline || cycle.number >= run.max_cycles;
+    let last = run.rules().is_last_cycle(run, cycle);
     let persistent =
         open.iter().find(|found| found.cycles_open >= 2 && found.severity >= policy.persistent_floor);
     if let Some((_, failing)) = cycle.raised.iter().find(|(sign, _)| *sign == Sign::TestsFailing)
@@ -232,37 +232,6 @@ fn wind_down(run: &Run) -> Option<Stop> {
 
 fn weighed_count(run: &Run, cycle: &Cycle) -> u32 {
     count(standing(run, cycle).iter().filter(|finding| finding.severity > Severity::Info).count())
-}
-
-/// AF-191: exactly one targeted fix, then everything is reviewed and tested again.
-fn targeted_fix(run: &Run, cycle: &Cycle, approved: bool, open: &[Tracked]) -> Option<Vec<Conclusion>> {
-    if approved || cycle.fix_asked {
-        return None;
-    }
-    let seats = run.seats();
-    let maker = seats.iter().find(|seat| seat.role == Role::Maker)?;
-    let critical: Vec<String> = open
-        .iter()
-        .filter(|found| found.severity == Severity::Critical)
-        .map(|found| format!("- {}: {} Fix: {}", found.id, found.description, found.fix))
-        .collect();
-    let note = format!("Fix these critical findings and nothing else:\n{}", critical.join("\n"));
-    Some(vec![
-        point(PROGRAM, "AF-191", format!("{} CRITICAL", critical.len()), "one targeted fix".to_owned()),
-        enter(run, "act", cycle.number, Phase::Do),
-        send(run, cycle, maker, Purpose::Fix, note),
-    ])
-}
-
-/// The Maker of a targeted fix, where a crash came between the way back to Do and sending it.
-pub(crate) fn unsent_fix(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
-    if run.strategy() != Strategy::Pipeline || cycle.reviewers().is_empty() {
-        return None;
-    }
-    let weighed = standing(run, cycle);
-    let policy = &run.policy().convergence;
-    let (open, _) = convergence::follow(convergence::merge(&weighed, policy), &run.history(), policy);
-    targeted_fix(run, cycle, approved(run, cycle, &weighed, None), &open)?.pop()
 }
 
 /// CL-34: a finding that is gone and that somebody says was fixed.

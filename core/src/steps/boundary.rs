@@ -2,8 +2,8 @@
 
 use crate::event::{Conclusion, Hardness, PolicyCheckpoint, Stop};
 use crate::model::{Reason, counted};
+use crate::projections::view::seconds;
 use crate::run::Run;
-use crate::view::seconds;
 
 /// The share of the budget above which a checkpoint lets nothing new begin (CL-13).
 const SPENT_PERCENT: u32 = 80;
@@ -15,7 +15,7 @@ pub(crate) fn checkpoint(run: &Run) -> Option<Conclusion> {
     let finished = run.finished_cycles().saturating_sub(corrections.cycles_at_checkpoint);
     let why = if corrections.worked_ms >= policy.checkpoint_ms {
         format!("{} of work since the last checkpoint", seconds(corrections.worked_ms))
-    } else if finished >= policy.checkpoint_cycles && run.review.is_none() {
+    } else if finished >= policy.checkpoint_cycles && !run.rules().cycles_are_parts() {
         format!("{} since the last checkpoint", counted(finished, "cycle"))
     } else {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn checkpoint(run: &Run) -> Option<Conclusion> {
     let percent = run.budget_percent();
     let stops = if percent.is_some_and(|percent| percent > SPENT_PERCENT) {
         Some(format!("{}% of the budget is spent at a checkpoint", percent.unwrap_or(0)))
-    } else if counts.len() > 1 && last > first && run.review.is_none() {
+    } else if counts.len() > 1 && last > first && !run.rules().cycles_are_parts() {
         Some(format!("quality falls: {} above INFO at first, {last} now", counted(first, "finding")))
     } else {
         None

@@ -1,9 +1,7 @@
 //! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
 
 use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised};
-use crate::model::{
-    Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Strategy, Verdict,
-};
+use crate::model::{Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Verdict};
 use crate::rules::gates::{self, Clearance};
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Run};
@@ -27,10 +25,7 @@ pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         let Some(gatekeeper) = gatekeeper.map(|seat| seat.archetype.as_str()) else {
             return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
         };
-        return match run.strategy() {
-            Strategy::Pdca | Strategy::Review | Strategy::Loop => reviewers(run, cycle, gatekeeper, &waiting),
-            Strategy::Pipeline => one_by_one(run, cycle, gatekeeper, &waiting),
-        };
+        return run.rules().reviewers(run, cycle, gatekeeper, &waiting);
     }
     let downgrades = weigh(run, cycle);
     if !downgrades.is_empty() {
@@ -57,7 +52,12 @@ pub(crate) fn raise(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
 }
 
 /// A2, then everybody at once.
-fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
+pub(crate) fn in_parallel(
+    run: &Run,
+    cycle: &Cycle,
+    gatekeeper: &str,
+    waiting: &[&Participant],
+) -> Vec<Conclusion> {
     let facts = clearance(run, cycle, gatekeeper);
     match gates::fast_path(facts) {
         Ok(()) => {
@@ -80,30 +80,6 @@ fn reviewers(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant
             events.extend(waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())));
             events
         }
-    }
-}
-
-/// AF-190: the Skeptic only when the Guardian has findings, then the Sage.
-fn one_by_one(run: &Run, cycle: &Cycle, gatekeeper: &str, waiting: &[&Participant]) -> Vec<Conclusion> {
-    let clean =
-        cycle.review(gatekeeper).is_some_and(|review| review.findings.is_empty()) && cycle.raised.is_empty();
-    match waiting.first() {
-        // Who has reviewed already and answers anew is not spared: its findings would be gone.
-        Some(seat)
-            if seat.archetype == "skeptic" && clean && !cycle.shadowed.contains_key(&seat.archetype) =>
-        {
-            vec![
-                point(
-                    gatekeeper,
-                    "AF-190",
-                    "the Guardian has no findings".to_owned(),
-                    "no Skeptic".to_owned(),
-                ),
-                skip("skeptic", "the Guardian has no findings (AF-190)", false),
-            ]
-        }
-        Some(seat) => vec![send(run, cycle, seat, Purpose::Work, String::new())],
-        None => vec![],
     }
 }
 

@@ -5,14 +5,17 @@ use crate::event::{
     RevertIntent, Tested, TestsStart,
 };
 use crate::model::{
-    Counted, HookPoint, LoopState, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign,
-    TurnEvent, counted,
+    Counted, HookPoint, Oid, OnPostMergeFailure, Outcome, Reason, RunStatus, Severity, Sign, counted,
 };
 use crate::rules::{evidence, raised};
 use crate::run::{Cycle, Merged, Run};
 
 use super::settle::{self, hook};
-use crate::strategies::agent_loop::decide::landing_ended;
+
+/// A person asked for the landing, and there is something to land.
+pub(crate) fn is_agreed(run: &Run) -> bool {
+    run.landing.agreed && run.work.is_some() && run.rules().lands()
+}
 
 pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let landing = &run.landing;
@@ -28,18 +31,20 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         }
         Built::Conflict { paths } => {
             let detail = format!("the change conflicts with the target in {}", listed(paths));
-            return ends(run, RunStatus::Stopped, Reason::MergeConflict, detail);
+            return run.rules().not_landed(run, RunStatus::Stopped, Reason::MergeConflict, detail);
         }
         Built::Nothing => {
             let detail = "nothing to merge: the target has this content already".to_owned();
-            return ends(run, RunStatus::Stopped, Reason::NoChange, detail);
+            return run.rules().not_landed(run, RunStatus::Stopped, Reason::NoChange, detail);
         }
         Built::BaseGone { now } => {
             let detail =
                 format!("the target no longer contains the commit the run began from (it is at {now})");
-            return ends(run, RunStatus::Stopped, Reason::BaseMoved, detail);
+            return run.rules().not_landed(run, RunStatus::Stopped, Reason::BaseMoved, detail);
         }
-        Built::Fault { what } => return ends(run, RunStatus::Failed, Reason::GitFault, what.clone()),
+        Built::Fault { what } => {
+            return run.rules().not_landed(run, RunStatus::Failed, Reason::GitFault, what.clone());
+        }
     };
     if let Some((why, detail)) = &landing.refused {
         return refused(run, *why, detail);
@@ -49,7 +54,7 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         (Some(_), Some((Tested::Passed, _))) | (None, _) => {}
         (Some(command), Some((Tested::Broken, tail))) => {
             let detail = format!("the test command can't be run ({command}): {}", last_line(tail));
-            return ends(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
+            return run.rules().not_landed(run, RunStatus::Failed, Reason::TestCommandBroken, detail);
         }
         (Some(command), Some((Tested::Failed | Tested::TimedOut, tail))) => {
             return tests_failed(run, cycle, command, tail);
@@ -68,7 +73,12 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
 
 fn build(run: &Run, attempt: u32) -> Vec<Conclusion> {
     let (Some(request), Some(work)) = (&run.request, &run.work) else {
-        return ends(run, RunStatus::Stopped, Reason::NoChange, "there is no work to land".to_owned());
+        return run.rules().not_landed(
+            run,
+            RunStatus::Stopped,
+            Reason::NoChange,
+            "there is no work to land".to_owned(),
+        );
     };
     let start = MergeStart {
         work: work.commit.clone(),
@@ -102,11 +112,15 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
         }
         Refusal::Moved => {
             let detail = format!("the target kept moving; tried {} times ({detail})", run.landing.attempts);
-            ends(run, RunStatus::Stopped, Reason::BaseMoved, detail)
+            run.rules().not_landed(run, RunStatus::Stopped, Reason::BaseMoved, detail)
         }
-        Refusal::Dirty => ends(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned()),
-        Refusal::Busy => ends(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned()),
-        Refusal::Fault => ends(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
+        Refusal::Dirty => {
+            run.rules().not_landed(run, RunStatus::AwaitingMerge, Reason::DirtyTree, detail.to_owned())
+        }
+        Refusal::Busy => {
+            run.rules().not_landed(run, RunStatus::AwaitingMerge, Reason::TargetBusy, detail.to_owned())
+        }
+        Refusal::Fault => run.rules().not_landed(run, RunStatus::Failed, Reason::GitFault, detail.to_owned()),
     }
 }
 
@@ -117,15 +131,15 @@ fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Conc
     if !run.landing.chain.is_empty() {
         return wait(run, &detail);
     }
-    if agreed(run) {
-        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+    if run.rules().agreed_to_land(run) {
+        return run.rules().not_landed(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     raise_tests(run, cycle, detail)
 }
 
 fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     if cycle.raised.iter().any(|(sign, _)| *sign == Sign::TestsFailing) {
-        return ends(run, RunStatus::Stopped, Reason::TestsFailed, detail);
+        return run.rules().not_landed(run, RunStatus::Stopped, Reason::TestsFailed, detail);
     }
     let counted = Counted { sign: Sign::TestsFailing, path: String::new(), line: 0, detail };
     let mut finding = raised::finding(&counted, &run.policy().raised);
@@ -136,7 +150,7 @@ fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
 /// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
 fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclusion>> {
     let landing = &run.landing;
-    if agreed(run) {
+    if run.rules().agreed_to_land(run) {
         return None;
     }
     let doubts = doubtful(cycle);
@@ -156,7 +170,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
     };
     if landing.answer == Some(false) {
         let detail = "approved; you said no to landing it now".to_owned();
-        return Some(ends(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
+        return Some(run.rules().not_landed(run, RunStatus::AwaitingMerge, Reason::Approved, detail));
     }
     let target = run.request.as_ref().map(|request| request.base.target.as_str()).unwrap_or_default();
     let target = target.strip_prefix("refs/heads/").unwrap_or(target);
@@ -203,10 +217,7 @@ fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Conclusion> {
     if let Some(events) = second_net(run, cycle, merged) {
         return events;
     }
-    match &run.agent_loop {
-        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::Landed, String::new()),
-        None => landed_for_good(run),
-    }
+    run.rules().landed(run)
 }
 
 /// The end of a run whose change is in its branch.
@@ -219,19 +230,6 @@ pub(crate) fn landed_for_good(run: &Run) -> Vec<Conclusion> {
         detail.push_str(&format!(", tested as {} with {}", short(&with.tip), with.run_id));
     }
     settle::finish(run, RunStatus::Merged, Reason::Approved, detail)
-}
-
-/// A person said yes, or the loop is past that.
-fn agreed(run: &Run) -> bool {
-    run.landing.agreed || run.loop_state() == LoopState::Landing
-}
-
-/// The change can't land. That ends a run; a loop goes back to the person who approved it (PJ-11).
-fn ends(run: &Run, status: RunStatus, reason: Reason, detail: String) -> Vec<Conclusion> {
-    match &run.agent_loop {
-        Some(agent_loop) => landing_ended(run, agent_loop, TurnEvent::NotLanded, detail),
-        None => settle::finish(run, status, reason, detail),
-    }
 }
 
 /// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
@@ -256,19 +254,20 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusio
         let (target, landed, old) = (merged.target.clone(), merged.commit.clone(), merged.old.clone());
         return Some(vec![RevertIntent { target, landed, old }.into()]);
     }
-    if let Some(agent_loop) = &run.agent_loop {
-        let detail = format!("{detail}; the merge was taken back");
-        return Some(landing_ended(run, agent_loop, TurnEvent::NotLanded, detail));
-    }
+    Some(run.rules().taken_back(run, cycle, detail))
+}
+
+/// The merge was taken back: a finding for another cycle, or a break.
+pub(crate) fn after_revert(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     let cycles_left = cycle.number < run.max_cycles;
     let by_default =
         if run.attended() && cycles_left { OnPostMergeFailure::CycleBack } else { OnPostMergeFailure::Halt };
     let first = run.reverts < 2;
     match run.policy().git.on_post_merge_failure.unwrap_or(by_default) {
-        OnPostMergeFailure::CycleBack if first && cycles_left => Some(raise_tests(run, cycle, detail)),
+        OnPostMergeFailure::CycleBack if first && cycles_left => raise_tests(run, cycle, detail),
         OnPostMergeFailure::CycleBack | OnPostMergeFailure::Halt => {
             let detail = format!("{detail}; the merge was taken back");
-            Some(settle::break_off(run, Reason::PostMergeTests, detail))
+            settle::break_off(run, Reason::PostMergeTests, detail)
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::model::{Domain, Phase, Purpose, Reason, Role, RunStatus};
 use crate::rules::gates::{self, TestFirst};
 use crate::run::{Cycle, Run};
 
-use super::act::unsent_fix;
 use super::{finish, onward, point, send, system};
 
 pub(crate) fn make(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
@@ -19,8 +18,8 @@ pub(crate) fn make(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if let Some((purpose, note)) = &cycle.errand {
         return vec![send(run, cycle, maker, *purpose, note.clone())];
     }
-    if let Some(fix) = unsent_fix(run, cycle) {
-        return vec![fix];
+    if let Some(unsent) = run.rules().unsent(run, cycle) {
+        return vec![unsent];
     }
     let Some(change) = &run.work else {
         return finish(run, RunStatus::Stopped, Reason::NoChange, "the Maker changed nothing".to_owned());

@@ -10,7 +10,7 @@ pub(crate) mod check;
 pub(crate) mod land;
 pub(crate) mod make;
 pub(crate) mod plan;
-mod send;
+pub(crate) mod send;
 pub(crate) mod settle;
 pub(crate) mod shadows;
 pub(crate) mod system;
@@ -22,6 +22,18 @@ use crate::run::{Cycle, Run};
 
 pub(crate) use send::send;
 pub(crate) use settle::{asks, finish, hook, line, stop};
+
+/// What comes before the work of a phase: a landing that was agreed to, failures, shadows, questions, a checkpoint.
+pub(crate) fn before_phase(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
+    if land::is_agreed(run) {
+        return Some(land::land(run, cycle));
+    }
+    settle::failures(run, cycle)
+        .or_else(|| shadows::consequence(run, cycle))
+        .or_else(|| settle::statuses(run, cycle))
+        .or_else(|| shadows::too_many(run, cycle))
+        .or_else(|| boundary::checkpoint(run).map(|checkpoint| vec![checkpoint]))
+}
 
 /// Says what came of every answer not looked at yet: its shadow, the verdict of a review, concerns, a missing token.
 pub(crate) fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {

@@ -2,12 +2,43 @@
 
 use crate::event::{Conclusion, QuestionAsked, QuestionKind, Share, WorkflowEscalated};
 use crate::model::{
-    Confidence, Millionths, Outcome, Participant, Phase, Purpose, Reason, Role, RunStatus, Strategy, Workflow,
+    Confidence, Millionths, Outcome, PROGRAM, Participant, Phase, Purpose, Reason, Role, RunStatus, Workflow,
+    counted,
 };
-use crate::rules::{estimate, gates, prices};
+use crate::rules::{estimate, gates, memory, prices};
 use crate::run::{Cycle, Run};
 
-use super::{asks, finish, onward, point, send, skip, sure_point};
+use super::{asks, enter, finish, onward, point, send, skip, sure_point};
+
+/// Before the first cycle: why this strategy and this workflow.
+pub(crate) fn begin(run: &Run) -> Vec<Conclusion> {
+    let Some(request) = &run.request else { return vec![] };
+    let against = match request.chosen.against.as_slice() {
+        [] => String::new(),
+        against => format!("; against it: {}", against.join(", ")),
+    };
+    let strategy = point(
+        PROGRAM,
+        "AF-020",
+        format!("{}{against}", request.chosen.strategy_by),
+        format!("strategy {}", request.strategy.name()),
+    );
+    let workflow = point(
+        PROGRAM,
+        "AF-022",
+        request.chosen.workflow_by.clone(),
+        format!("workflow {}, at most {}", request.workflow.name(), counted(request.max_cycles, "cycle")),
+    );
+    let mut events = vec![strategy, workflow];
+    if !request.chosen.domain_by.is_empty() {
+        let domain = format!("domain {}", request.domain.name());
+        events.push(point(PROGRAM, "AF-004", request.chosen.domain_by.clone(), domain));
+    }
+    let lessons = memory::decision_points(&request.past, &request.team, &request.config.boundaries);
+    events.extend(lessons.into_iter().map(|(rule, input, decision)| point(PROGRAM, rule, input, decision)));
+    events.push(enter(run, "start", 1, Phase::Plan));
+    events
+}
 
 pub(crate) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let seats = run.seats();
@@ -30,7 +61,7 @@ pub(crate) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     if !cycle.gate_noted {
         return vec![note(run, cycle, table, gate)];
     }
-    if gate.upgrade && !cycle.upgraded && run.strategy() == Strategy::Pdca {
+    if gate.upgrade && !cycle.upgraded && run.rules().upgrades() {
         let to = Workflow::Standard;
         let max_cycles = run.policy().cycles(to);
         return vec![
@@ -55,7 +86,7 @@ pub(crate) fn plan(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
 
 fn note(run: &Run, cycle: &Cycle, table: Confidence, gate: gates::ConfidenceGate) -> Conclusion {
     let mut outcomes = Vec::new();
-    if gate.upgrade && !cycle.upgraded && run.strategy() == Strategy::Pdca {
+    if gate.upgrade && !cycle.upgraded && run.rules().upgrades() {
         outcomes.push("fast becomes standard");
     }
     if gate.ask {

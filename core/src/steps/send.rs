@@ -80,17 +80,7 @@ fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Assignment
 }
 
 fn summary(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose) -> String {
-    let work = match seat.role {
-        Role::Creator if run.agent_loop.is_some() => "plan one step, or ask",
-        Role::Maker if run.agent_loop.is_some() => "carry out the step",
-        Role::Gatekeeper if run.agent_loop.is_some() => "judge the step",
-        Role::Explorer => "research the context",
-        Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
-        Role::Creator => "design a proposal",
-        Role::Maker => "implement the proposal",
-        Role::Gatekeeper => "review the diff for risks",
-        Role::Reviewer => "review",
-    };
+    let work = run.rules().work(run, seat.role);
     match purpose {
         Purpose::Work => format!("{work} (cycle {})", cycle.number),
         Purpose::Correct | Purpose::Replace | Purpose::Retry => {
@@ -99,5 +89,17 @@ fn summary(run: &Run, cycle: &Cycle, seat: &Participant, purpose: Purpose) -> St
         Purpose::Tests => "add the tests the proposal asks for".to_owned(),
         Purpose::Research => "research only the named risks".to_owned(),
         Purpose::Fix => "fix the critical findings".to_owned(),
+    }
+}
+
+/// What a role does in a plain run.
+pub(crate) fn work(run: &Run, role: Role) -> &'static str {
+    match role {
+        Role::Explorer => "research the context",
+        Role::Creator if run.reflects_first() => "reflect briefly, then design a proposal",
+        Role::Creator => "design a proposal",
+        Role::Maker => "implement the proposal",
+        Role::Gatekeeper => "review the diff for risks",
+        Role::Reviewer => "review",
     }
 }

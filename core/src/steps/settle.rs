@@ -8,14 +8,12 @@ use crate::event::{
 };
 use crate::model::{
     FailAction, Finding, HookPoint, Outcome, PROGRAM, Participant, Purpose, Reason, Role, RunStatus, Seq,
-    Severity, Status, TurnEvent,
+    Severity, Status,
 };
 use crate::rules::breaker::BreakerAction;
 use crate::run::{Cycle, Run};
-use crate::strategies::agent_loop::rules::recovery::{LoopFault, Remedy, remedy};
 
-use crate::strategies::agent_loop::decide::landing_ended;
-use crate::strategies::review::decide as review;
+use crate::strategies::Patience;
 
 use super::{accounts, point, send, skip};
 
@@ -52,8 +50,8 @@ pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
                 let note = retry_note(cycle, seat, failed);
                 let tried = cycle.failures.get(name).copied().unwrap_or(0);
                 let mut start = send(run, cycle, seat, Purpose::Retry, note);
-                if let (Conclusion::Order(Order::AgentStart(start)), Some(ms)) =
-                    (&mut start, pause_for(run, failed, tried))
+                if let (Conclusion::Order(Order::AgentStart(start)), Some(Patience::RetryAfter(ms))) =
+                    (&mut start, run.rules().patience(run, failed.kind, tried))
                 {
                     start.wait_ms = ms;
                 }
@@ -167,20 +165,17 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
     {
         return Next::Again;
     }
-    if run.agent_loop.is_some() && failed.kind == Failure::Network {
-        return match pause_for(run, failed, tried(&cycle.failures)) {
-            Some(_) => Next::Again,
-            None => Next::End(RunStatus::Failed, Reason::AgentFailures),
-        };
+    match run.rules().patience(run, failed.kind, tried(&cycle.failures)) {
+        Some(Patience::RetryAfter(_)) => return Next::Again,
+        Some(Patience::Exhausted) => return Next::End(RunStatus::Failed, Reason::AgentFailures),
+        None => {}
     }
     let needed = match seat.role {
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
-        // Where no gatekeeper has to answer, a change nobody looked at would count as approved.
-        Role::Reviewer if run.review.is_some() => !review::spares(run, cycle, &seat.archetype),
-        Role::Reviewer => failed.kind == Failure::Garbled || run.seat(Role::Gatekeeper).is_none(),
+        Role::Reviewer => run.rules().needs_reviewer(run, cycle, failed),
     };
     // A review that can't be read is worth another attempt, also where others have been read.
-    let unread = run.review.is_some() && failed.kind == Failure::Garbled;
+    let unread = failed.kind == Failure::Garbled;
     if !needed && unread && tried(&cycle.failures) <= retries.attempts {
         return Next::Again;
     }
@@ -199,19 +194,6 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
         }
         (_, Failure::NoWork) => Next::End(RunStatus::Stopped, Reason::NoChange),
         (_, _) => Next::End(RunStatus::Failed, Reason::AgentFailures),
-    }
-}
-
-/// PJ-50: in a loop, whoever could not reach its provider is tried again after a pause that grows.
-fn pause_for(run: &Run, failed: &AgentFailed, tried: u32) -> Option<u64> {
-    if run.agent_loop.is_none() || failed.kind != Failure::Network {
-        return None;
-    }
-    match remedy(LoopFault::Network, tried.saturating_sub(1), &run.policy().looping) {
-        Remedy::RetryAfter(ms) => Some(ms),
-        Remedy::Retry | Remedy::RetryWithFewer | Remedy::ToPlanner | Remedy::ToHuman | Remedy::AskAgain => {
-            None
-        }
     }
 }
 
@@ -374,10 +356,13 @@ pub(crate) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Conclusion>> {
         return None;
     }
     let detail = format!("the {} hook stopped the run: {}", at.name(), done.reason);
-    if let Some(agent_loop) = run.agent_loop.as_ref().filter(|_| at == HookPoint::PreMerge) {
-        return Some(landing_ended(run, agent_loop, TurnEvent::NotLanded, detail));
-    }
-    Some(finish(run, RunStatus::Stopped, Reason::HookAbort, detail))
+    let (status, reason) = (RunStatus::Stopped, Reason::HookAbort);
+    Some(match at {
+        HookPoint::PreMerge => run.rules().not_landed(run, status, reason, detail),
+        HookPoint::RunStart | HookPoint::PostMerge | HookPoint::RunComplete => {
+            finish(run, status, reason, detail)
+        }
+    })
 }
 
 fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Option<Conclusion> {
@@ -410,8 +395,8 @@ pub(crate) fn unresolved(run: &Run) -> Vec<FindingLine> {
     if run.landing.merged.is_some() && run.landing.reverted.is_none() {
         return Vec::new();
     }
-    // The parts of a review are about different code: what stood against one of them still does.
-    let cycles = if run.review.is_some() { 0 } else { run.cycles.len().saturating_sub(1) };
+    // Parts are about different code: what was found in one of them is still open.
+    let cycles = if run.rules().cycles_are_parts() { 0 } else { run.cycles.len().saturating_sub(1) };
     run.cycles.iter().skip(cycles).flat_map(unresolved_in).collect()
 }
 

@@ -71,7 +71,7 @@ fn strike(
         ShadowAction::Correct | ShadowAction::Replace => {
             shadows::correction(shadow, &sightings, action == ShadowAction::Replace)
         }
-        ShadowAction::Note if run.review.is_some() => {
+        ShadowAction::Note if run.rules().takes_shadowed_answers() => {
             format!("{fell} {}; its answer is taken as it is: {seen}", counted(count, "time"))
         }
         ShadowAction::Note => format!("{fell}, which a person lets pass: {seen}"),
@@ -119,12 +119,12 @@ fn strike(
 
 /// CL-03. What a person let pass is only noted; there is no fourth strike.
 ///
-/// In a review nobody acts upon an answer, so there is nothing to stop: whoever can't be corrected is heard, with its
-/// shadow written down beside it, and its findings need evidence like all others.
+/// Where nobody acts upon an answer there is nothing to stop: an agent that can't be corrected is heard, with its shadow
+/// written down beside it, and its findings need evidence like all others.
 fn step(run: &Run, key: &Key) -> ShadowAction {
     let policy = &run.policy().shadows;
     let (count, in_cycle, in_a_row) = run.struck_once_more(key);
-    if run.review.is_some() && count > 2 {
+    if run.rules().takes_shadowed_answers() && count > 2 {
         return ShadowAction::Note;
     }
     if run.corrections.tolerated.contains(key) {

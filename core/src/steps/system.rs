@@ -2,8 +2,7 @@
 
 use crate::event::{Conclusion, Hardness, ShadowDetected, Stop};
 use crate::model::{
-    Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, Strategy, SystemShadow, Verdict,
-    Workflow,
+    Phase, Proposal, Reason, Role, SYSTEM, Severity, ShadowAction, Sighting, SystemShadow, Verdict,
 };
 use crate::rules::system::{self, Situation};
 use crate::run::{Cycle, Key, Run};
@@ -52,11 +51,7 @@ fn situation<'a>(run: &'a Run, cycle: &'a Cycle, plan: Option<&'a Proposal>) -> 
     let maker = seat(run, Role::Maker);
     let past = run.request.as_ref().map(|request| &request.past);
     Situation {
-        // The pipeline is as light as a fast run: one look each, in line.
-        workflow: match run.strategy() {
-            Strategy::Pdca => run.current_workflow(),
-            Strategy::Pipeline | Strategy::Review | Strategy::Loop => Workflow::Fast,
-        },
+        workflow: run.rules().depth(run),
         check_ms: wall_time(run, cycle),
         reviews,
         change: run.work.as_ref(),

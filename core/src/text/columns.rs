@@ -41,7 +41,7 @@ pub fn padded(text: &str, room: usize) -> String {
     format!("{text}{}", " ".repeat(room.saturating_sub(width(text))))
 }
 
-/// Breaks between words; a word that is too long for a line is broken too. The first line may have less room.
+/// Breaks between words; a word that is too long for a line is broken too. The first line may be shorter.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut left = first.max(1);

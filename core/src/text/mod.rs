@@ -1,5 +1,5 @@
 //! Every filter and escape between other people's text and a reader. What an agent, a file or a person wrote may drive
-//! a terminal, hide from the eye, or be read as markup; whoever prints it picks the function of the place it goes to.
+//! a terminal, hide from the eye, or be read as markup; code that prints it uses the function for the destination.
 //!
 //! | goes to | one line | several lines |
 //! |---|---|---|

@@ -15,7 +15,7 @@ use archeflow_core::model::{
     Shadow, ShadowSet, Sign, Signs, Status, Strategy, Traits, Verdict, Workflow, pipeline_team, team,
 };
 use archeflow_core::rules::prices;
-use archeflow_core::run::{PIPELINE, Run};
+use archeflow_core::run::Run;
 
 /// No script here needs more rounds of orders and answers.
 const ROUNDS: u32 = 300;
@@ -219,7 +219,7 @@ impl World {
     fn request(&self) -> RunStart {
         let mut seats: BTreeMap<String, Vec<_>> =
             Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect();
-        seats.insert(PIPELINE.to_owned(), pipeline_team());
+        seats.insert(Strategy::Pipeline.name().to_owned(), pipeline_team());
         RunStart {
             task: "Add rate limiting".to_owned(),
             workflow: self.workflow,

@@ -6,10 +6,10 @@ use archeflow_core::event::{
     AgentStart, CycleBoundary, Decision, Entry, Event, EvidenceDone, EvidenceStart, NextAction, Order,
     Report, ReviewOpened, RunComplete, RunStart, ShadowDetected,
 };
+use archeflow_core::model::Strategy;
 use archeflow_core::model::{
     Answer, AnswerBody, Finding, Phase, Reason, Role, RunStatus, Seq, Severity, ShadowAction, Sign, Status,
 };
-use archeflow_core::run::REVIEW;
 use archeflow_core::strategies::review::fingerprint;
 
 type Kept = Result<(), String>;
@@ -185,7 +185,7 @@ impl<'a> Auditor<'a> {
     }
 
     fn seats(&self) -> Vec<&'a str> {
-        let seats = self.request.and_then(|request| request.seats.get(REVIEW));
+        let seats = self.request.and_then(|request| request.seats.get(Strategy::Review.name()));
         let once = |name: &&str| {
             let mut spared = self.opened.iter().flat_map(|opened| &opened.once);
             self.part.number > 1 && spared.any(|one| one == name)

@@ -91,7 +91,7 @@ fn first_end(log: &[Entry]) -> Option<Outcome> {
 
 /// The world answers by what is asked: so the other policy can be lived through, and what-if has to have said so.
 #[test]
-fn af_180_what_is_said_to_be_known_is_what_happens() {
+fn af_180_what_a_replay_reports_as_known_happens() {
     type Alter = fn(&mut RunStart);
     let alterations: [(&str, Alter); 8] = [
         ("two zeros", |start| start.config.convergence.zero_policy = ZeroPolicy::TwoConsecutive),

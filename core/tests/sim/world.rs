@@ -16,7 +16,6 @@ use archeflow_core::model::{
     Shadow, ShadowSet, Sign, Signs, Status, Strategy, Subject, SubjectKind, Tier, Traits, Verdict, Workflow,
     ZeroPolicy, team,
 };
-use archeflow_core::run::REVIEW;
 use archeflow_core::strategies::review;
 
 use super::chance::{Chance, word};
@@ -103,7 +102,7 @@ impl World {
         let seats =
             names.into_iter().map(|name| Participant { archetype: name.to_owned(), role: Role::Reviewer });
         world.request.strategy = Strategy::Review;
-        world.request.seats = [(REVIEW.to_owned(), seats.collect())].into();
+        world.request.seats = [(Strategy::Review.name().to_owned(), seats.collect())].into();
         world.request.dry_run = false;
         world.request.config.review.trials = chance.pick(&[20, 20, 20, 2, 0]);
         let artifact = |name: &str| Artifact { name: name.to_owned(), digest: "d".to_owned() };
@@ -112,7 +111,7 @@ impl World {
         let parts = (1..=chance.pick(&[1, 1, 2, 3, 4])).map(part).collect();
         let accepted = accepted(&mut chance);
         // Not all of them: somebody has to see the later parts. A stream of its own, so that nothing else changes.
-        let sitting = &world.request.seats[REVIEW];
+        let sitting = &world.request.seats[Strategy::Review.name()];
         let mut spared = Chance::keyed(seed, &[word("once")]);
         let once = sitting
             .iter()

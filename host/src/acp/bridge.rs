@@ -178,7 +178,7 @@ impl Bridge<'_> {
         Ok(false)
     }
 
-    /// An agent that is gone hears nothing; that it is gone arrives by itself.
+    /// Writing to an agent that is gone has no effect; its end is reported separately.
     fn say(&self, message: &Value) {
         if let Some(to) = &self.to {
             let _ = to.send(format!("{message}\n").into_bytes());

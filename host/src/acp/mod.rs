@@ -1,6 +1,6 @@
 //! The bridge to agents that speak the Agent Client Protocol: JSON-RPC, a message a line, over their standard input and
 //! output. It is one of the clients that are part of this program: a process of its own, started and ended by the same
-//! supervision as every other, which starts the agent, gives it the brief, and prints what comes of it as the lines of
+//! supervision as every other, which starts the agent, gives it the brief, and prints the result as the lines of
 //! `client_output/own.rs`.
 //!
 //! `talk.rs` is the conversation and has no effects: messages in, messages out. What may be done without asking a person

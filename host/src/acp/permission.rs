@@ -1,4 +1,4 @@
-//! What an agent may do without anybody being asked: the Maker works within its copy, everybody else looks.
+//! What an agent may do without asking a person: the Maker works within its copy, all other roles only read.
 //!
 //! This decides what agents ask about. What they do without asking is up to their mode, which is chosen here too, from
 //! those they offer, and in the end up to the working copy: a reader's is write-protected and what changes in it is
@@ -75,7 +75,7 @@ impl Permission {
         };
         let refused = |tool: String| PermissionAnswer::Refused { option: option("reject_once"), tool };
         let title = if call.title.is_empty() { &call.kind } else { &call.title };
-        if let Some(path) = call.paths.iter().find(|path| !self.is_home(path)) {
+        if let Some(path) = call.paths.iter().find(|path| !self.is_in_copy(path)) {
             return refused(format!("{title} (outside of its working copy: {})", path.display()));
         }
         if !self.may(&call.kind) {
@@ -93,7 +93,7 @@ impl Permission {
     }
 
     /// By its name alone: the bridge is no sandbox and follows no links.
-    fn is_home(&self, path: &Path) -> bool {
+    fn is_in_copy(&self, path: &Path) -> bool {
         let Some(base) = self.places.first() else { return false };
         let plain = plain(&base.join(path));
         self.places.iter().any(|place| plain.starts_with(place))

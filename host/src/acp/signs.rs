@@ -46,7 +46,7 @@ pub(super) fn broken(update: &Value) -> Option<bool> {
     }
 }
 
-/// Why a turn that was answered is no answer. Some report errors as if they were answers: one of them says that it is
+/// Why a turn that was answered is no answer. Some report errors as if they were answers: one of them prints that it is
 /// broken before, another begins in the same way each time and then has no usage.
 pub(super) fn unanswered(result: &Value, answer: &str, broken: bool) -> Option<ClientFault> {
     let ran_into = answer.strip_prefix("Ran into this error:").filter(|_| result.get("usage").is_none());
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn issue_4_errors_are_told_apart() {
+    fn issue_4_errors_are_distinguished() {
         for (error, kind) in [
             (json!({"code": -32000, "message": "Authentication required"}), Failure::Auth),
             (

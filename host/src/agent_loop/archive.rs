@@ -14,7 +14,7 @@ use crate::store::files;
 /// From the root of the working tree.
 pub const FOLDER: &str = "docs/context/archive";
 const NAME: &str = "archive";
-/// How often somebody else may take the number first.
+/// How often another process may take the number first.
 const TRIES: u32 = 20;
 
 /// Keeps the cycle file as it is now. Gives where, from the root of the working tree.

@@ -17,11 +17,11 @@ use crate::store::dir::Dir;
 use crate::store::files;
 use crate::store::lock::{self, Lock};
 
-/// Where it lies, from the root of the working tree.
+/// Its path from the root of the working tree.
 pub const PATH: &str = "docs/context/current_cycle.md";
 pub(crate) const FOLDERS: [&str; 2] = ["docs", "context"];
 const NAME: &str = "current_cycle.md";
-/// A file beyond this is nobody's conversation any more.
+/// A longer file is not a conversation any more.
 pub const LARGEST: u64 = 8 * 1024 * 1024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a file that is saved at the same moment is read again.
@@ -35,7 +35,7 @@ pub enum Error {
     Edited(Edited),
     #[error("{PATH}:{line} is not UTF-8 text; save it as UTF-8, or write that line again")]
     NotText { line: usize },
-    #[error("{PATH} is saved again and again while we write; close what does that, and go on")]
+    #[error("{PATH} is saved repeatedly by another program; close that program and resume")]
     Restless,
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -87,8 +87,8 @@ impl CycleFile {
         Ok(String::from_utf8_lossy(&self.bytes()?).into_owned())
     }
 
-    /// Adds a block of ours behind whatever stands there. `expected` is the last seal of the journal. A block that
-    /// stands there already, from before a crash, is not added twice. Gives the file as it is now.
+    /// Adds a block of ours at the end of the file. `expected` is the last seal of the journal. A block that
+    /// is there already, from before a crash, is not added twice. Returns the file as it is now.
     pub fn append(&self, expected: &str, speaker: Speaker, body: &str) -> Result<CycleFileState, Error> {
         let _lock = self.lock()?;
         for _ in 0..TRIES {
@@ -122,7 +122,7 @@ impl CycleFile {
         Ok(Lock::take(&self.locks, &name, PATIENCE)?)
     }
 
-    /// Replaces the file, unless somebody saved it since it was read.
+    /// Replaces the file, unless it was saved since it was read.
     fn replaced(&self, was: &[u8], text: &str) -> Result<bool, Error> {
         let dir = self.folder()?;
         if self.bytes()? != was {
@@ -174,8 +174,8 @@ impl CycleFile {
 }
 
 impl CycleFileState {
-    /// What somebody else wrote right before our last block. `heard` is the digest of as much of it as was heard before.
-    pub fn unheard(&self, heard: &str) -> &str {
+    /// What a person or another tool wrote right before our last block. `heard` is the digest of the part that was read before.
+    pub fn unread(&self, heard: &str) -> &str {
         let [.., CycleFilePart::Theirs { text, .. }, CycleFilePart::Ours { .. }] = self.past.parts.as_slice()
         else {
             return "";
@@ -183,11 +183,11 @@ impl CycleFileState {
         let mut hasher = files::Digest::default();
         let mut from = 0;
         for (end, _) in text.match_indices('\n') {
-            // What was heard may have been saved without the end of its last line.
+            // What was read may have been saved without the end of its last line.
             for end in [end, end + 1] {
                 hasher.add(&text.as_bytes()[from..end]);
                 from = end;
-                if hasher.told() == heard {
+                if hasher.hex() == heard {
                     return &text[end..];
                 }
             }
@@ -196,7 +196,7 @@ impl CycleFileState {
     }
 }
 
-/// The seal of a file that nobody has written into.
+/// The seal of an empty file.
 pub fn unwritten() -> String {
     CycleFileState::default().past.seal
 }

@@ -1,5 +1,5 @@
 //! The documents of `docs/agent_docs` (PJ-31; who gets which is the core's to say), and files a plan refers to that are
-//! not there (PJ-33). Documents are read from the commit at hand, so nobody sees what is not in the project.
+//! not there (PJ-33). Documents are read from the commit at hand, so no agent sees what is not in the project.
 
 use crate::git::{ObjectId, Repo, runner};
 
@@ -7,7 +7,7 @@ use crate::git::{ObjectId, Repo, runner};
 pub const FOLDER: &str = "docs/agent_docs";
 /// What an agent can be expected to read of one document.
 const LARGEST: u64 = 64 * 1024;
-/// Names told of, at most.
+/// Most names that are listed.
 const TOLD: usize = 10;
 
 /// The names of all there are, for the core to choose from.
@@ -25,7 +25,7 @@ pub fn text(repo: &Repo, commit: &ObjectId, name: &str) -> Result<Option<String>
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// `docs/agent_docs/GOALS.md` is `GOALS`; folders below and other endings are nobody's documents.
+/// `docs/agent_docs/GOALS.md` is `GOALS`; folders below it and other extensions are not documents.
 fn name_of(path: &str) -> Option<String> {
     let name = path.rsplit_once('/').map_or(path, |(folder, name)| if folder == FOLDER { name } else { "" });
     name.strip_suffix(".md").filter(|name| !name.is_empty()).map(str::to_owned)
@@ -47,7 +47,7 @@ pub fn absent(repo: &Repo, commit: &ObjectId, plan: &str) -> Result<Vec<String>,
     Ok(missing)
 }
 
-/// A line that says something is new.
+/// A line with content.
 fn creates(line: &str) -> bool {
     const WORDS: [&str; 6] = ["create", "new file", "add a file", "(new)", "adds", "introduce"];
     let line = line.to_lowercase();

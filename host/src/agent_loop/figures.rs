@@ -9,7 +9,7 @@ use crate::log;
 use crate::store::journal::Journal;
 use crate::store::places::Places;
 
-/// What all loops of a repository come to.
+/// The figures of all loops of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     pub tally: Tally,
@@ -74,7 +74,7 @@ impl Figures {
     }
 }
 
-/// An iteration is a step that came to a verdict, or failed before one.
+/// An iteration is a step with a verdict, or one that failed before it.
 fn ends_a_step(from: LoopState, heard: TurnEvent) -> bool {
     let judged = from == LoopState::Evaluate && heard != TurnEvent::Stop;
     judged || (from == LoopState::Execute && matches!(heard, TurnEvent::Fail | TurnEvent::GraveFail))

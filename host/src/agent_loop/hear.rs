@@ -1,4 +1,4 @@
-//! What a person wrote into the cycle file, as a report. It is looked for while a loop waits for somebody.
+//! What a person wrote into the cycle file, as a report. It is looked for while a loop waits for a person.
 
 use archeflow_core::event::{LoopHeard, QuestionKind};
 use archeflow_core::model::Seq;
@@ -34,8 +34,8 @@ fn is_of_loop(kind: QuestionKind) -> bool {
     }
 }
 
-/// A block behind our last mark that nobody has heard yet, as the answer to the open question. A file whose past does
-/// not hold says nothing: that is told where we append.
+/// A block after our last mark that was not read yet, as the answer to the open question. A file with an edited past
+/// is not read: that is reported when we append.
 pub fn from_file(world: &World, run: &Run) -> Result<Option<LoopHeard>, Error> {
     let (Some((start_seq, _)), Some(agent_loop)) = (question(run), &run.agent_loop) else { return Ok(None) };
     let seen = CycleFile::new(world.places.root(), &world.state).look()?;

@@ -1,4 +1,4 @@
-//! Asks whoever drives a loop to leave it, as Ctrl-C would.
+//! Asks the process that drives a loop to stop, as Ctrl-C would.
 
 use crate::platform::process::{self, Signal, kill_process};
 use crate::store::holder::Holder;

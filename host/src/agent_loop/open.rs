@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use archeflow_core::event::{Base, Chosen, LoopOpened, RunStart};
 use archeflow_core::model::{Approval, Speaker, Strategy, Token, Workflow, loop_team};
-pub use archeflow_core::projections::inbox::is_open_loop as is_open;
-use archeflow_core::run::{LOOP, Run};
+use archeflow_core::run::Run;
 use archeflow_core::strategies::agent_loop::cyclefile;
 use archeflow_core::strategies::agent_loop::rules::goal;
 use archeflow_core::strategies::agent_loop::signal;
+pub use archeflow_core::strategies::agent_loop::view::is_open;
 
 use super::cycle::{self, CycleFile, CycleFileState, PATH};
 use super::{archive, diet};
@@ -20,7 +20,7 @@ use crate::store::places::Places;
 use crate::store::{files, index, names};
 use crate::{clock, log, memory};
 
-/// What was asked for on the command line; the goal is the task, and may stand in the cycle file instead.
+/// What was asked for on the command line; the goal is the task, and may be in the cycle file instead.
 #[derive(Debug, Clone, Default)]
 pub struct LoopRequest {
     pub wanted: RunRequest,
@@ -29,7 +29,7 @@ pub struct LoopRequest {
     /// All loops are planned first (MX-02).
     pub upfront: bool,
     pub approval: Option<Approval>,
-    /// Empty the cycle file first; what stands in it is kept in the archive.
+    /// Empty the cycle file first; its content is kept in the archive.
     pub clear: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum Error {
     Vague { goal: String },
     #[error("no goal was given, and no block in {PATH} says one")]
     NoGoal,
-    #[error("the project's name '{name}' can't stand in a signature")]
+    #[error("the project's name '{name}' can't be used in a signature")]
     BadProject { name: String },
     /// One file is one conversation.
     #[error("the loop {id} is still open in this working tree ({state})")]
@@ -82,7 +82,7 @@ struct Goal {
 }
 
 impl Project {
-    /// A new loop, claimed and ready to be told. Nothing has been started, and the cycle file is as it was.
+    /// A new loop, claimed and ready for its first events. Nothing has been started, and the cycle file is as it was.
     pub fn open_loop(self, requested: &LoopRequest) -> Result<OpenedLoop, Error> {
         let mut prepared = self.prepare(&requested.wanted)?;
         let policy = &mut prepared.policy;
@@ -105,7 +105,7 @@ impl Project {
         let wanted = RunRequest { task: goal.text.clone(), ..requested.wanted.clone() };
         let mut team = prepared.select_team(&wanted, (&self.repo, &target.oid))?;
         let participants = loop_team();
-        team.seats.insert(LOOP.to_owned(), participants.clone());
+        team.seats.insert(Strategy::Loop.name().to_owned(), participants.clone());
         let documents = diet::names(&self.repo, &target.oid)?;
         let archived = if requested.clear { put_away(&file)? } else { None };
         let words = format!("loop {}", wanted.task);
@@ -150,7 +150,7 @@ impl Project {
     }
 }
 
-/// It stands in the signature of every block.
+/// It is in the signature of every block.
 fn project(requested: &LoopRequest, root: &Path) -> Result<String, Error> {
     let folder = || root.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = requested.project.clone().or_else(folder).unwrap_or_else(|| "project".to_owned());
@@ -172,7 +172,7 @@ fn ready(file: &CycleFile, clear: bool) -> Result<CycleFileState, Error> {
     }
 }
 
-/// Empties the cycle file. Nothing is lost: what stands in it is in the archive, or is put there now.
+/// Empties the cycle file. Nothing is lost: its content is in the archive, or is put there now.
 pub fn put_away(file: &CycleFile) -> Result<Option<String>, cycle::Error> {
     let text = file.raw()?;
     if text.trim().is_empty() {

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_program_is_meant_from_where_the_user_stands() {
+    fn a_relative_program_is_resolved_against_the_current_directory() {
         assert_eq!(from("./sh -x", Path::new("/bin")).split(' ').next_back(), Some("-x"));
         assert!(from("./sh -x", Path::new("/bin")).starts_with('/'));
         assert_eq!(from("sh -x", Path::new("/bin")), "sh -x");

@@ -1,5 +1,5 @@
 //! The output of clients, whatever the client: the answer, usage and failure read from it so far, and the failure that
-//! an HTTP status or an error text stands for. Clients ([`crate::backends`]), the bridge ([`crate::acp`]) and the model
+//! an HTTP status or an error text means. Clients ([`crate::backends`]), the bridge ([`crate::acp`]) and the model
 //! agent ([`crate::model_agent`]) all read it.
 
 pub mod own;
@@ -56,7 +56,7 @@ pub struct ClientFault {
     pub kind: Failure,
     /// The client's own words.
     pub said: String,
-    /// Seconds until the provider serves again, if it says so.
+    /// Seconds until the provider serves again, if it reports them.
     pub reopens: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
     Ok(read)
 }
 
-/// The failure that an HTTP status and its text stand for.
+/// The failure that an HTTP status and its text mean.
 pub(crate) fn by_status(status: u64, said: &str) -> Failure {
     match status {
         401 | 403 => Failure::Auth,
@@ -90,7 +90,7 @@ pub(crate) fn by_status(status: u64, said: &str) -> Failure {
     }
 }
 
-/// The failure that an error text stands for, where there is no status: a status in the text, or the usual phrases.
+/// The failure that an error text means, if there is no status: a status in the text, or the usual phrases.
 pub(crate) fn by_text(said: &str) -> Failure {
     if let Some(status) = status_in(said) {
         return by_status(status, said);

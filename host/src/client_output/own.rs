@@ -1,6 +1,6 @@
 //! The lines printed by clients that are part of this program: the bridge to agents that speak a protocol, and the loop
 //! around a model without a client. They run as processes of their own, so that limits, kills and sweeps are the same
-//! for everybody.
+//! for all agents.
 
 use archeflow_core::event::{Failure, Tokens};
 use archeflow_core::model::Money;

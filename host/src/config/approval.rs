@@ -4,7 +4,7 @@ use archeflow_core::settings::{SettingClass, SettingKind, SettingRow, SettingVal
 
 use super::kinds::KindText;
 
-/// What a row says about its values.
+/// Default and approval of a setting.
 pub trait BuiltIn {
     /// The built-in value.
     fn built_in(&self) -> Option<SettingValue>;
@@ -51,7 +51,7 @@ fn exceeds(kind: SettingKind, a: &SettingValue, b: &SettingValue) -> bool {
     }
 }
 
-/// The page of the manual with its table written anew between the two marks; `None` without them.
+/// The page of the manual with its table written again between the two marks; `None` without them.
 pub fn in_manual(page: &str) -> Option<String> {
     const BEGIN: &str = "<!-- settings: written by `cargo xtask docs` -->\n";
     const END: &str = "<!-- end of settings -->\n";

@@ -1,6 +1,6 @@
-//! Bundles: a configuration to begin with. Five are built in; others lie in the user's folder or wherever one is named.
+//! Bundles: a configuration to begin with. Five are built in; others are in the user's folder or at a given path.
 //!
-//! A bundle only proposes files. What it puts into a repository is believed like everything else there: after
+//! A bundle only proposes files. What it puts into a repository takes effect like everything else there: after
 //! `archeflow trust`.
 
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl Bundle {
         self.values.contains_key(key)
     }
 
-    /// Reads a bundle from the folder it lies in.
+    /// Reads a bundle from its folder.
     pub fn load(folder: &Path) -> Result<Bundle, Faults> {
         let manifest = folder.join(MANIFEST);
         let path = manifest.display().to_string();
@@ -271,7 +271,7 @@ fn singular(kind: ShelfKind) -> &'static str {
     }
 }
 
-/// The files a manifest names, as they will lie in a repository.
+/// The files a manifest names, by their paths in a repository.
 fn included(folder: &Path, path: &str, includes: &[YamlEntry]) -> Result<Vec<ConfigFile>, Faults> {
     let mut wanted: Vec<String> = Vec::new();
     for entry in includes {

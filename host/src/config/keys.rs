@@ -51,7 +51,7 @@ pub fn known(path: &str) -> Option<&'static SettingRow> {
     }
 }
 
-/// What may stand below a section, names spelled out, in the order of the table.
+/// The keys allowed in a section, names spelled out, in the order of the table.
 pub fn siblings(section: &[&str], archetypes: &[String]) -> Vec<String> {
     let mut names = Vec::new();
     for key in rows() {
@@ -70,7 +70,7 @@ pub fn siblings(section: &[&str], archetypes: &[String]) -> Vec<String> {
     names
 }
 
-/// What is said about a key nobody knows: what was probably meant, and what there is in its place.
+/// The message for an unknown key: the closest known one, and the keys of its section.
 pub fn advice(path: &[&str], archetypes: &[String]) -> String {
     let (last, section) = path.split_last().unwrap_or((&"", &[]));
     let near = siblings(section, archetypes);
@@ -86,7 +86,7 @@ pub fn advice(path: &[&str], archetypes: &[String]) -> String {
     } else if let Some(key) = rows().find(|key| key.path.rsplit('.').next() == Some(last)) {
         text += &format!(" (did you mean `{}`?)", key.path);
     } else if section.is_empty() && *last == "hooks" {
-        text += "; hooks stand in `hooks.yaml` beside this file";
+        text += "; hooks belong in `hooks.yaml` beside this file";
     }
     let place = if section.is_empty() { "here".to_owned() } else { format!("in `{}`", section.join(".")) };
     format!("{text}; known {place}: {}", near.join(", "))

@@ -1,4 +1,4 @@
-//! What the text of a setting means, by the kind of the setting; and what is said where it means nothing.
+//! What the text of a setting means, by the kind of the setting; and the message if it is invalid.
 
 use archeflow_core::model::{Tier, Workflow};
 use archeflow_core::persona::check_name;

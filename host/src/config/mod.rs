@@ -6,7 +6,7 @@
 //! every repository ([`trust`]). Archetypes a user or a repository brings along are found in [`personas`], teams, workflows,
 //! lenses and domains in [`shelf`].
 //!
-//! Nothing here reads the repository: the caller hands in the bytes as they are in the base commit, so that a
+//! Nothing here reads the repository: the caller passes the bytes as they are in the base commit, so that a
 //! change under review can't alter the rules that judge it. Nothing here runs, resolves or connects anything.
 
 pub mod approval;
@@ -26,7 +26,7 @@ use std::fmt;
 pub use layers::{Flags, Inputs, Row, Settings, Source, Withheld};
 pub use trust::{Offer, Trust};
 
-/// A file that takes part: the path to show and to tell its kind by, and its bytes.
+/// A file that takes part: its path, which determines its kind, and its bytes.
 pub type ConfigFile = (String, Vec<u8>);
 
 pub const REPOSITORY_CONFIG: &str = ".archeflow/config.yaml";

@@ -31,7 +31,7 @@ pub struct Anew {
 const SAME_CYCLES: &str =
     "briefs would have named another number of cycles; answers are taken to be the same";
 const SAME_EVIDENCE: &str =
-    "reviewers would have been told other rules of evidence; their answers are taken to be the same";
+    "reviewers would have been given other rules of evidence; their answers are assumed to be the same";
 
 /// Lays `key=value` pairs over the first line of a run, from left to right.
 pub fn lay_over(start: &RunStart, pairs: &[(String, String)]) -> Result<Anew, Fault> {
@@ -55,7 +55,7 @@ pub fn lay_over(start: &RunStart, pairs: &[(String, String)]) -> Result<Anew, Fa
 }
 
 impl Anew {
-    /// Sets one key and says what it was.
+    /// Sets one key and returns its old value.
     fn set(&mut self, key: &str, value: &str) -> Result<String, Fault> {
         let start = &mut self.change.start;
         match key.split('.').collect::<Vec<_>>().as_slice() {
@@ -89,7 +89,7 @@ impl Anew {
             ["git", "auto_merge"] => {
                 let on = value.parse().map_err(|_| not_one(key, value, "true or false"))?;
                 self.auto_merge(on);
-                Ok("as each session said".to_owned())
+                Ok("as set for each session".to_owned())
             }
             ["evidence", category] => evidence(start, category, value),
             ["hooks", point, "fail_action"]
@@ -106,7 +106,7 @@ impl Anew {
     }
 }
 
-/// What a category's findings must show; the lenses of the run said so, and nothing else can.
+/// What a category's findings must show; set by the lenses of the run, and by nothing else.
 fn evidence(start: &mut RunStart, category: &str, value: &str) -> Result<String, Fault> {
     let known = CATEGORIES.iter().copied().chain(start.categories.iter().map(String::as_str));
     if !known.clone().any(|known| known == category) {

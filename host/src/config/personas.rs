@@ -27,7 +27,7 @@ pub struct ResolvedPersona {
     pub origin: Origin,
     /// Of the whole text, in hexadecimal, for the log.
     pub digest: String,
-    /// The repository's file of this name, which nobody approved.
+    /// The repository's file of this name, which is not approved.
     pub withheld: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub fn find(
 }
 
 /// Every archetype there would be if the repository were approved, by name. Every file is read: a wrong one is an
-/// error whether it sits in the run's team or not.
+/// error whether it is in the run's team or not.
 pub(super) fn headers(
     repository: &[ConfigFile],
     user: &[ConfigFile],
@@ -83,7 +83,7 @@ fn check_name(name: &str, path: &str) -> Result<(), Faults> {
     })
 }
 
-/// An archetype that stands for itself, as a part of a combined one.
+/// A single archetype, as a part of a combined one.
 fn plain(name: &str, repository: &[ConfigFile], approved: bool, user: &[ConfigFile]) -> Option<Persona> {
     let theirs =
         repository.iter().filter(|_| approved).find(|(path, _)| name_in_repository(path) == Some(name));
@@ -107,7 +107,7 @@ pub fn names(repository: &[ConfigFile], user: &[ConfigFile]) -> Vec<String> {
     names
 }
 
-/// What an unapproved repository would tell agents.
+/// Prompts that an unapproved repository would give to agents.
 pub(super) fn withheld(repository: &[ConfigFile]) -> impl Iterator<Item = Withheld> {
     repository.iter().filter_map(|(path, bytes)| {
         let name = super::in_full(name_in_repository(path)?);
@@ -150,7 +150,7 @@ fn read(
         );
         return Err(fault(text).into());
     }
-    // The workflows seat the seven by role: a Maker that is a reviewer would leave the seat empty.
+    // Workflows assign the seven by role: a Maker that is a reviewer would leave its role empty.
     if let Some(built_in) = persona::built_in(name)
         && built_in.archetype.role != persona.archetype.role
     {

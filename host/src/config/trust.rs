@@ -2,8 +2,8 @@
 //!
 //! An approval is a digest of the repository's place and of the path and every byte of each file that takes part.
 //! A changed byte, a file more or less, a copy or a nested repository is something else and has to be approved for
-//! itself. Approvals lie in the user's state folder, which no repository can reach; only a person's act may call
-//! [`Trust::approve`], never a run that nobody watches.
+//! itself. Approvals are in the user's state folder, which no repository can reach; only a person's act may call
+//! [`Trust::approve`], never an unattended run.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum TrustError {
-    /// The place where approvals lie can't be relied on; nothing was read from it (exit 21).
+    /// The folder of the approvals can't be trusted; nothing was read from it (exit 21).
     #[error("{}: refused: {why}", path.display())]
     Refused { path: PathBuf, why: String },
     #[error("{}: {error}", path.display())]
@@ -156,7 +156,7 @@ impl Trust {
         let guarded = offer.guarded()?;
         let (root, digest) = offer.digest().map_err(at(&offer.root))?;
         if user::inside(&self.folder, &offer.root) {
-            let why = "approvals would lie inside the repository they are about".to_owned();
+            let why = "approvals would be stored inside the repository they apply to".to_owned();
             return Err(TrustError::Refused { path: self.folder.clone(), why });
         }
         let approval = TrustRecord { root: root.clone(), digest, at: now_text.to_owned(), guarded };
@@ -166,7 +166,7 @@ impl Trust {
         })
     }
 
-    /// Forgets the repository at `root`; says whether there was anything to forget. The repository may be gone by now.
+    /// Forgets the repository at `root`; returns whether it was known. The repository may be gone by now.
     pub fn revoke(&mut self, root: &Path) -> Result<bool, TrustError> {
         let root = named(&root.canonicalize().unwrap_or_else(|_| root.to_owned()));
         let mut found = false;
@@ -178,7 +178,7 @@ impl Trust {
         Ok(found)
     }
 
-    /// Reads anew under a lock, changes, and replaces the file whole, so that no approval of another process is lost
+    /// Reads again under a lock, changes, and replaces the file whole, so that no approval of another process is lost
     /// and a crash leaves either the old file or the new one.
     fn rewrite(&mut self, change: impl FnOnce(&mut Vec<TrustRecord>)) -> Result<(), TrustError> {
         create_folder(&self.folder)?;
@@ -237,7 +237,7 @@ fn load(path: &Path) -> Result<Vec<TrustRecord>, TrustError> {
     }
 }
 
-const DAMAGED: &str = "is damaged; remove it and approve again what you still want";
+const DAMAGED: &str = "is damaged; remove it and approve again what you still need";
 
 fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -255,7 +255,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Links are never followed; opening one fails, and is told as what it is.
+/// Links are never followed; opening one fails, and is reported as a link.
 fn refused_or_io(path: &Path) -> impl Fn(io::Error) -> TrustError + use<> {
     let path = path.to_owned();
     move |error| {
@@ -297,7 +297,7 @@ fn check_folder(path: &Path) -> Result<bool, TrustError> {
     } else if os::owner(&data) != acting_user() {
         "belongs to another user".to_owned()
     } else if os::mode(&data) & 0o022 != 0 {
-        format!("has mode {:04o}; nobody but its owner may write to it (0700)", os::mode(&data) & 0o7777)
+        format!("has mode {:04o}; only its owner may write to it (0700)", os::mode(&data) & 0o7777)
     } else {
         return Ok(true);
     };

@@ -22,7 +22,8 @@ pub fn folder(xdg_config_home: Option<&Path>, home: Option<&Path>) -> Option<Pat
 /// repository at `root` is refused: a repository must not become its user's voice.
 pub fn read(folder: &Path, root: &Path) -> Result<Vec<ConfigFile>, Faults> {
     if inside(folder, root) {
-        let text = "the user's configuration lies inside the repository and can't be told from it".to_owned();
+        let text =
+            "the user's configuration is inside the repository, so it can't be trusted separately".to_owned();
         return Err(fault(folder, text).into());
     }
     let mut paths = vec![folder.join("config.yaml"), folder.join("hooks.yaml")];
@@ -70,7 +71,7 @@ fn listed(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, Fault> {
     Ok(paths)
 }
 
-/// Links are followed, since people keep their configuration elsewhere; what counts is whose the file is.
+/// Links are followed, since people keep their configuration elsewhere; what counts is the owner of the file.
 fn part(path: &Path) -> Result<Option<ConfigFile>, Fault> {
     let wrong = |error: &io::Error| fault(path, format!("can't be read: {error}"));
     match fs::metadata(path) {
@@ -85,7 +86,10 @@ fn part(path: &Path) -> Result<Option<ConfigFile>, Fault> {
         return Err(fault(path, "belongs to another user".to_owned()));
     }
     if os::mode(&data) & 0o002 != 0 {
-        return Err(fault(path, "can be written by everybody; take that right away (chmod o-w)".to_owned()));
+        return Err(fault(
+            path,
+            "can be written by all users; remove that permission (chmod o-w)".to_owned(),
+        ));
     }
     let mut bytes = Vec::new();
     file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| wrong(&error))?;

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_saphyr::granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, options};
+use serde_saphyr::granit_parser::{
+    ErrorKind, Event as YamlEvent, Marker, Parser, ScalarStyle, ScanError, options,
+};
 
 use super::{Fault, shown};
 
@@ -106,23 +108,23 @@ fn root(path: &str, text: &str) -> Result<Option<YamlNode>, Fault> {
             return refuse("tags (`!name`) are not accepted");
         }
         match event {
-            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
-            Event::DocumentStart(..) => {
+            YamlEvent::StreamStart | YamlEvent::StreamEnd | YamlEvent::DocumentEnd => {}
+            YamlEvent::DocumentStart(..) => {
                 documents += 1;
                 if documents > 1 {
                     return refuse("a second document (`---`) is not accepted");
                 }
             }
-            Event::Anchor(..) => return refuse(ANCHOR),
-            Event::Alias(_) | Event::UnresolvedAlias(_) => {
+            YamlEvent::Anchor(..) => return refuse(ANCHOR),
+            YamlEvent::Alias(_) | YamlEvent::UnresolvedAlias(_) => {
                 return refuse("aliases (`*name`) are not accepted");
             }
-            Event::Scalar(text, style, ..) => reader.scalar(&text, style, at)?,
-            Event::SequenceStart(..) => reader.open(Open::List(Vec::new()), at)?,
-            Event::MappingStart(..) => {
+            YamlEvent::Scalar(text, style, ..) => reader.scalar(&text, style, at)?,
+            YamlEvent::SequenceStart(..) => reader.open(Open::List(Vec::new()), at)?,
+            YamlEvent::MappingStart(..) => {
                 reader.open(Open::Map { entries: Vec::new(), lines: BTreeMap::new(), key: None }, at)?;
             }
-            Event::SequenceEnd | Event::MappingEnd => reader.close()?,
+            YamlEvent::SequenceEnd | YamlEvent::MappingEnd => reader.close()?,
             _ => return refuse("this part of YAML is not accepted"),
         }
     }
@@ -202,7 +204,7 @@ impl Reader<'_> {
     }
 }
 
-/// Keys are plain ASCII words. A letter that only looks like another can't name a key nobody has heard of.
+/// Keys are plain ASCII words. A letter that only looks like another can't hide in a key.
 fn check_key(path: &str, key: &str, at: (u32, u32)) -> Result<(), Fault> {
     if key == "<<" {
         return Err(fault(path, at, "merge keys (`<<`) are not accepted".to_owned()));

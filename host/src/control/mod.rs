@@ -109,7 +109,7 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// A client that has gone away hears nothing; that is its business.
+    /// A reply to a client that went away is dropped.
     pub(crate) fn reply(self, reply: Result<Value, ControlRefusal>) {
         let _ = self.reply.try_send(reply);
     }

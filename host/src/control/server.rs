@@ -81,7 +81,7 @@ impl Drop for Server {
         // Wakes the thread that accepts.
         let _ = UnixStream::connect(&self.path);
         let _ = fs::remove_file(&self.path);
-        // The program may end now, and with it the threads: whoever asked for the stop should hear that it was heard.
+        // The program may end now, and with it the threads: the client that asked for the stop should get its reply first.
         let until = Instant::now() + LAST_REPLIES;
         while self.shared.unanswered.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));

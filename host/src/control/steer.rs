@@ -1,4 +1,4 @@
-//! What a request comes to where the run is now.
+//! The effect of a request in the current state of the run.
 
 use archeflow_core::event::{QuestionAnswered, Report, RunPaused, RunResumed};
 use archeflow_core::run::Run;

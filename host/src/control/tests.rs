@@ -46,7 +46,7 @@ fn every_request_arrives_as_it_was_sent() {
 }
 
 #[test]
-fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_heard() {
+fn a_bad_line_is_refused_with_its_reason_and_the_next_one_is_read() {
     let dir = folder();
     let (_server, path, requests) = served(dir.path());
     let rows: [(&[u8], &str); 10] = [
@@ -128,7 +128,7 @@ fn a_folder_that_others_may_enter_is_refused() {
 }
 
 #[test]
-fn a_driver_that_is_gone_is_said_to_have_ended() {
+fn a_driver_that_is_gone_is_reported_as_ended() {
     let dir = folder();
     let path = dir.path().join("control").join("x.sock");
     let (post, inbox) = channel();
@@ -155,7 +155,7 @@ fn a_path_fits_into_a_socket_address() {
 }
 
 #[test]
-fn only_this_user_may_steer_and_nobody_from_inside_the_run() {
+fn only_this_user_may_steer_and_no_process_of_the_run() {
     let peer = |user, process| SocketPeer { user, process };
     let inside = |pid| pid == 42;
     for (who, refused) in [

@@ -1,5 +1,5 @@
-//! What runs tell each other of a provider account (C6). Nothing depends on it but that fewer agents are turned away: so
-//! what can't be written or read is no trouble.
+//! What runs share about a provider account (C6). It only avoids attempts that would be refused, so
+//! errors while reading or writing it are ignored.
 
 use crate::clock;
 use crate::store::breakers;
@@ -11,7 +11,7 @@ pub(super) fn shut_for(world: &World, account: &str) -> Option<u64> {
 }
 
 /// This run has found it limited.
-pub(super) fn tell_others(world: &World, account: &str, reopens_in_ms: u64) {
+pub(super) fn share_limit(world: &World, account: &str, reopens_in_ms: u64) {
     if !account.is_empty() {
         let reopens_at = clock::now().saturating_add(reopens_in_ms);
         let _ = breakers::open(&world.state, account, reopens_at, &world.run_id);

@@ -1,4 +1,4 @@
-//! Sends an agent out and brings back what it did: a working copy, the process, its answer, its commits.
+//! Runs an agent and collects what it did: a working copy, the process, its answer, its commits.
 //!
 //! Every attempt has a folder of its own. `done.json` in it says that the process has ended; after a crash an
 //! attempt with it is concluded without starting anything, and one without it is reported lost.
@@ -12,17 +12,15 @@ use archeflow_core::accept;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
-use archeflow_core::model::{Answer, Change, Role, Speaker, Status};
+use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
-use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::client::{self, Seat, Spoken};
-use super::context::{Errand, LoopSeat};
+use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
-use crate::agent_loop::{battery::added_text, diet};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
@@ -31,15 +29,13 @@ use crate::git::{ObjectId, runner};
 use crate::platform::files as os;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::store::files;
+use crate::strategies::MeasureFault;
 use crate::world::World;
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
 
-/// What of a step's added lines is looked through for forbidden commands.
-const ADDED_AT_MOST: usize = 4_000_000;
-
-/// Where an attempt's answer stands, and what a client printed around it.
+/// The files with an attempt's answer and with what a client printed around it.
 pub(crate) const ANSWER: &str = "answer.md";
 const FORM: &str = "answer.json";
 
@@ -49,29 +45,29 @@ pub(crate) const STREAM: &str = "stream.jsonl";
 
 struct Attempt<'a> {
     world: &'a World,
-    errand: &'a Errand,
+    inputs: &'a AgentInputs,
     folder: PathBuf,
     /// The client that is driven, where it is one with a name of its own.
     seat: Option<Seat<'a>>,
 }
 
-pub(super) fn perform(world: &World, errand: &Errand, send: &Sender<Message>) {
+pub(super) fn perform(world: &World, inputs: &AgentInputs, send: &Sender<Message>) {
     let folder =
-        world.artifacts().join("attempts").join(format!("{}-{}", errand.seq, errand.start.archetype));
-    let seat = match AgentBackend::parse(&errand.start.agent, Path::new("/")) {
+        world.artifacts().join("attempts").join(format!("{}-{}", inputs.seq, inputs.start.archetype));
+    let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, model)) => {
-            Some(Seat::new(world, (&errand.start, errand.schema), (client, model), &folder))
+            Some(Seat::new(world, (&inputs.start, inputs.schema), (client, model), &folder))
         }
         Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
     };
-    let attempt = Attempt { world, errand, folder, seat };
+    let attempt = Attempt { world, inputs, folder, seat };
     match attempt.perform(send) {
-        Ok(event) => report(send, errand.seq, event),
+        Ok(event) => report(send, inputs.seq, event),
         Err(Fault::Trouble(trouble)) => {
             let _ = send.send(Message::Trouble(trouble));
         }
         Err(fault) => {
-            report(send, errand.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None));
+            report(send, inputs.seq, attempt.failed(Failure::WorkspaceGone, fault.to_string(), 0, None));
         }
     }
 }
@@ -86,6 +82,8 @@ enum Fault {
     Trouble(ExecutorFault),
     #[error("'{0}' is not an object name")]
     Oid(String),
+    #[error(transparent)]
+    Measure(#[from] MeasureFault),
 }
 
 impl Attempt<'_> {
@@ -96,16 +94,16 @@ impl Attempt<'_> {
         if self.folder.is_dir() {
             return self.lost(self.pending().as_mut(), "the program stopped while this agent was out");
         }
-        let at = oid(&self.errand.start.at)?;
+        let at = oid(&self.inputs.start.at)?;
         self.write_folder()?;
-        if self.errand.start.wait_ms > 0 {
+        if self.inputs.start.wait_ms > 0 {
             self.wait();
         }
         if let Some(shut) = self.shut_by_another() {
             return Ok(shut);
         }
         let before = self.world.repo.fingerprint();
-        match self.errand.start.role {
+        match self.inputs.start.role {
             Role::Maker => {
                 let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &at)?;
                 let done = self.run(&slot.tree(), false, send)?;
@@ -130,14 +128,14 @@ impl Attempt<'_> {
         }
         let place = self.world.repo.common_dir().display().to_string();
         Err(Fault::Trouble(ExecutorFault::Tampered {
-            who: format!("the {}", self.errand.start.archetype),
+            who: format!("the {}", self.inputs.start.archetype),
             place,
         }))
     }
 
-    /// C6: another run has found the account limited, and nobody has been served since. Nothing is started.
+    /// C6: another run found the account limited, and no request succeeded since. Nothing is started.
     fn shut_by_another(&self) -> Option<Report> {
-        let account = self.errand.start.account.as_str();
+        let account = self.inputs.start.account.as_str();
         let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
         let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
@@ -147,8 +145,8 @@ impl Attempt<'_> {
     }
 
     fn wait(&self) {
-        account::tell_others(self.world, &self.errand.start.account, self.errand.start.wait_ms);
-        let until = std::time::Instant::now() + Duration::from_millis(self.errand.start.wait_ms);
+        account::share_limit(self.world, &self.inputs.start.account, self.inputs.start.wait_ms);
+        let until = std::time::Instant::now() + Duration::from_millis(self.inputs.start.wait_ms);
         while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -162,8 +160,8 @@ impl Attempt<'_> {
     }
 
     fn run_only(&self, tree: &Path, send: &Sender<Message>) -> Done {
-        let start = &self.errand.start;
-        let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.errand.seq));
+        let start = &self.inputs.start;
+        let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.inputs.seq));
         let _ = os::private_directory().recursive(true).create(&scratch);
         let begin = match self.begin(tree) {
             Ok(begin) => begin,
@@ -176,7 +174,7 @@ impl Attempt<'_> {
             args: begin.invocation.args,
             env,
             cwd: tree.to_path_buf(),
-            stdin: self.told().as_bytes().to_vec(),
+            stdin: self.prompt().as_bytes().to_vec(),
             stdout: Sink::file(self.folder.join(if self.seat.is_some() { STREAM } else { ANSWER })),
             stderr: Sink::file(self.folder.join("stderr.log")),
             limits: JobLimits {
@@ -184,17 +182,17 @@ impl Attempt<'_> {
                 total: Duration::from_millis(start.total_ms),
                 ..JobLimits::default()
             },
-            tag: format!("{}.{}", self.world.tag, self.errand.seq),
+            tag: format!("{}.{}", self.world.tag, self.inputs.seq),
         };
         failpoint::pass("agent.housed");
-        let mut murmur = Murmur { order: self.errand.seq, send, last: None };
-        let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.errand.seq, tree, send));
+        let mut murmur = Murmur { order: self.inputs.seq, send, last: None };
+        let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.inputs.seq, tree, send));
         let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| match &mut ear {
             Some(ear) if stream == Stream::Stdout => ear.hear(bytes),
             Some(_) => {}
             None => murmur.hear(stream, bytes),
         });
-        begin.lent.iter().for_each(client::give_back);
+        begin.linked.iter().for_each(client::unlink_file);
         self.keep_usage(&scratch);
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
@@ -210,25 +208,27 @@ impl Attempt<'_> {
 
     fn begin(&self, tree: &Path) -> Result<Start, String> {
         if let Some(seat) = &self.seat {
-            return seat.house(self.world, tree).map_err(|error| format!("its home can't be made: {error}"));
+            return seat
+                .prepare_home(self.world, tree)
+                .map_err(|error| format!("its home can't be made: {error}"));
         }
-        let agent = AgentBackend::parse(&self.errand.start.agent, Path::new("/"))
+        let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
             .map_err(|error| error.to_string())?;
         let invocation = agent.invocation(&self.world.me);
-        Ok(Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() })
+        Ok(Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() })
     }
 
-    /// The whole brief, unless its conversation goes on.
-    fn told(&self) -> &str {
+    /// The whole brief, unless a session is resumed.
+    fn prompt(&self) -> &str {
         match self.seat.as_ref().and_then(Seat::resumes) {
-            Some(_) => &self.errand.correction,
-            None => &self.errand.brief,
+            Some(_) => &self.inputs.correction,
+            None => &self.inputs.brief,
         }
     }
 
     /// The environment of INTERFACES section 3.
     fn env(&self, scratch: &Path) -> Vec<(OsString, OsString)> {
-        let start = &self.errand.start;
+        let start = &self.inputs.start;
         let identity = self.world.repo.identity();
         let mut env = self.world.env.clone();
         let mut set = |name: &str, value: OsString| env.push((name.into(), value));
@@ -251,8 +251,8 @@ impl Attempt<'_> {
     /// From what is on disk to the report. Doing it twice gives the same twice.
     fn conclude(&self, done: &Done, slot: Option<&mut Slot>) -> Result<Report, Fault> {
         let spoken = self.seat.as_ref().map(Seat::spoken);
-        let (said, left_out) = self.said(spoken.as_ref());
-        let start = &self.errand.start;
+        let (said, left_out) = self.answer_bytes(spoken.as_ref());
+        let start = &self.inputs.start;
         let mut answer = self.answer(&said);
         let is_answer = match &answer.spoken {
             Some(spoken) => spoken.fault.is_empty(),
@@ -261,9 +261,9 @@ impl Attempt<'_> {
         let silent_after_answer = matches!(done.end, End::Silent | End::TooLong) && is_answer;
         let empty = said.iter().all(u8::is_ascii_whitespace);
         if matches!(done.end, End::Stopped) {
-            // A signal stops everything; without one it is the program that called it in.
+            // A signal stops everything; without one the program stopped it.
             let by_user = self.world.watch.is_stopping();
-            return self.lost(slot, if by_user { "stopped by the user" } else { "called in" });
+            return self.lost(slot, if by_user { "stopped by the user" } else { "stopped by the program" });
         }
         let failure = if silent_after_answer { None } else { self.failure(done, empty, left_out) };
         if let Some((kind, reason)) = failure {
@@ -281,12 +281,13 @@ impl Attempt<'_> {
             Role::Maker => self.collect(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
-        if let Some(seat) = &self.errand.seat {
-            let answer = self.heard(seat, &said, change.as_ref())?;
+        if let Some(conversation) = &self.inputs.conversation {
+            let commit = change.as_ref().map_or(&start.at, |change| &change.commit);
+            let answer = conversation.measure(self.world, &said, commit)?;
             return self.complete(done, silent_after_answer, &said, answer, change);
         }
         citations::resolve(&self.world.repo, &start.at, &mut answer)?;
-        if self.errand.anchors {
+        if self.inputs.anchors {
             citations::anchor(&self.world.repo, &start.at, &mut answer)?;
         }
         if let Err((kind, reason)) = accept::accept(start.role, &answer, change.is_some()) {
@@ -299,42 +300,20 @@ impl Attempt<'_> {
     }
 
     fn answer(&self, said: &[u8]) -> Answer {
-        let start = &self.errand.start;
-        match &self.errand.seat {
-            Some(seat) => signal::answer(seat.speaker, said, None, &seat.policy),
-            None => read::answer_in(start.role, &start.archetype, said, &self.errand.categories),
+        let start = &self.inputs.start;
+        match &self.inputs.conversation {
+            Some(conversation) => conversation.read(said),
+            None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories),
         }
     }
 
-    /// The answer of a seat of a loop, with what its step really did (PJ-30, PJ-34).
-    fn heard(&self, seat: &LoopSeat, said: &[u8], change: Option<&Change>) -> Result<Answer, Fault> {
-        if seat.speaker != Speaker::Actor {
-            return Ok(self.answer(said));
-        }
-        let (base, commit) =
-            (oid(&seat.step_base)?, oid(change.map_or(&self.errand.start.at, |change| &change.commit))?);
-        let repo = &self.world.repo;
-        let step = looking::change_of(repo, &base, &commit, "", self.errand.binary_bytes)?;
-        let added = added_text(repo, &base, &commit, ADDED_AT_MOST)?;
-        let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
-        Ok(signal::answer(seat.speaker, said, Some(step), &seat.policy))
-    }
-
-    /// PJ-33: a plan may point at what is not there; whoever acts on it should know.
-    fn dangling(&self, said: &[u8]) -> Option<String> {
-        let seat = self.errand.seat.as_ref().filter(|seat| seat.speaker == Speaker::Planner)?;
-        let commit = oid(&seat.step_base).ok()?;
-        let absent = diet::absent(&self.world.repo, &commit, &String::from_utf8_lossy(said)).ok()?;
-        (!absent.is_empty()).then(|| format!("it points at files that are not there: {}", absent.join(", ")))
-    }
-
-    /// Why the process did not bring an answer, as far as its end tells. What a client says of itself comes first:
+    /// Why the process gave no answer, as far as its end shows. What a client reports itself comes first:
     /// its exit code is worth little.
     fn failure(&self, done: &Done, empty: bool, left_out: u64) -> Option<(Failure, String)> {
-        let start = &self.errand.start;
+        let start = &self.inputs.start;
         if let Some(seat) = &self.seat {
             let cut_short = || match &done.end {
-                End::Exited(code) if !seat.heard().finished => {
+                End::Exited(code) if !seat.output().finished => {
                     Some(seat.cut_short(*code, &self.last_words()))
                 }
                 End::Exited(_)
@@ -349,14 +328,16 @@ impl Attempt<'_> {
             }
         }
         match &done.end {
-            End::Exited(0) if empty => Some((Failure::Empty, "it ended well but said nothing".to_owned())),
+            End::Exited(0) if empty => {
+                Some((Failure::Empty, "it exited with code 0 but printed nothing".to_owned()))
+            }
             End::Exited(0) if left_out > 0 && matches!(start.role, Role::Gatekeeper | Role::Reviewer) => {
                 let reason =
-                    format!("it said {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
+                    format!("it printed {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
                 Some((Failure::Garbled, reason))
             }
             End::Exited(0) | End::Stopped => None,
-            End::Exited(75) => Some((Failure::Busy, "it asks to be tried later (exit 75)".to_owned())),
+            End::Exited(75) => Some((Failure::Busy, "it asks to be retried later (exit 75)".to_owned())),
             End::Exited(code @ (126 | 127)) => Some((
                 Failure::NotStarted,
                 format!("its command can't be run (exit {code}): {}", self.last_words()),
@@ -383,7 +364,7 @@ impl Attempt<'_> {
         answer: Answer,
         change: Option<Change>,
     ) -> Result<Report, Fault> {
-        let start = &self.errand.start;
+        let start = &self.inputs.start;
         let name = artifact_name(start);
         self.write_artifact(&name, said)?;
         let mut artifacts = vec![name];
@@ -392,13 +373,14 @@ impl Attempt<'_> {
             self.write_artifact("do-maker-files.txt", list.as_bytes())?;
             artifacts.push("do-maker-files.txt".to_owned());
         }
-        let mut notes = self.errand.notes.clone();
-        notes.extend(self.dangling(said));
+        let mut notes = self.inputs.notes.clone();
+        let conversation = self.inputs.conversation.as_ref();
+        notes.extend(conversation.and_then(|conversation| conversation.remark(self.world, said)));
         if done.leftovers > 0 {
             notes.push(format!("left {} processes behind; they were ended", done.leftovers));
         }
         if done.cut {
-            notes.push(format!("said {} bytes; the middle is not kept", done.said_bytes));
+            notes.push(format!("printed {} bytes; the middle is not kept", done.said_bytes));
         }
         if silent_after_answer {
             notes.push("its answer was complete but it did not end; it was ended".to_owned());
@@ -412,7 +394,7 @@ impl Attempt<'_> {
         notes.extend(self.price_note(&usage).filter(|_| priced));
         let complete = AgentComplete {
             archetype: start.archetype.clone(),
-            start_seq: self.errand.seq,
+            start_seq: self.inputs.seq,
             duration_ms: done.duration_ms,
             artifacts,
             digest: files::digest(said),
@@ -434,13 +416,13 @@ impl Attempt<'_> {
 
     /// Takes in the Maker's work. `None` when the run's whole change is empty.
     fn collect(&self, slot: Option<&mut Slot>) -> Result<Option<Change>, Fault> {
-        let base = oid(&self.errand.base)?;
+        let base = oid(&self.inputs.base)?;
         let keep = self.keep_ref();
         let (commit, collected) = match slot {
             Some(slot) => {
                 let collected = self.collected(slot)?;
                 let mut refs = wanted(&collected, &keep);
-                refs.push((collected.commit.clone(), format!("refs/heads/{}", self.errand.branch)));
+                refs.push((collected.commit.clone(), format!("refs/heads/{}", self.inputs.branch)));
                 match slot.publish(&refs) {
                     // Somebody looks at the run's branch: the work is kept under its own ref all the same.
                     Err(workspace::Error::CheckedOut { .. }) => {
@@ -454,12 +436,12 @@ impl Attempt<'_> {
             None => match self.world.repo.resolve(&keep)? {
                 Some(commit) => (commit, None),
                 // Taken in before a crash and found to be nothing new.
-                None if self.world.pool.settled(&self.world.run_id) => (oid(&self.errand.start.at)?, None),
+                None if self.world.pool.settled(&self.world.run_id) => (oid(&self.inputs.start.at)?, None),
                 None => return Ok(None),
             },
         };
         let mut change =
-            looking::change_of(&self.world.repo, &base, &commit, &keep, self.errand.binary_bytes)?;
+            looking::change_of(&self.world.repo, &base, &commit, &keep, self.inputs.binary_bytes)?;
         change.signs.seen.extend(looking::not_shown(&self.world.repo, &base, &commit)?);
         change.signs.seen.sort();
         if let Some(collected) = collected {
@@ -471,16 +453,16 @@ impl Attempt<'_> {
     }
 
     fn collected(&self, slot: &mut Slot) -> Result<Collected, Fault> {
-        let base = oid(&self.errand.start.at)?;
+        let base = oid(&self.inputs.start.at)?;
         let message = format!(
             "archeflow: work of the {} in cycle {}",
-            self.errand.start.archetype, self.errand.start.cycle
+            self.inputs.start.archetype, self.inputs.start.cycle
         );
         Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::CollectLimits::default())?)
     }
 
     fn keep_ref(&self) -> String {
-        let start = &self.errand.start;
+        let start = &self.inputs.start;
         self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
     }
 
@@ -489,7 +471,7 @@ impl Attempt<'_> {
         // Without a slot, it was published before a crash, or there was nothing.
         let Some(slot) = slot else {
             let keep = self.keep_ref();
-            let kept = self.world.repo.resolve(&keep)?.filter(|kept| kept.as_str() != self.errand.start.at);
+            let kept = self.world.repo.resolve(&keep)?.filter(|kept| kept.as_str() != self.inputs.start.at);
             return Ok(kept.map(|_| keep));
         };
         let collected = match self.collected(slot) {
@@ -503,18 +485,18 @@ impl Attempt<'_> {
         let keep = self.keep_ref();
         slot.publish(&wanted(&collected, &keep))?;
         let made_something =
-            collected.commit.as_str() != self.errand.start.at || !collected.stray_heads.is_empty();
+            collected.commit.as_str() != self.inputs.start.at || !collected.stray_heads.is_empty();
         Ok(made_something.then_some(keep))
     }
 
     fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Report, Fault> {
-        let kept_as = match self.errand.start.role {
+        let kept_as = match self.inputs.start.role {
             Role::Maker => self.keep(slot)?,
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
-        let (archetype, reason) = (self.errand.start.archetype.clone(), reason.to_owned());
+        let (archetype, reason) = (self.inputs.start.archetype.clone(), reason.to_owned());
         let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
-        Ok(AgentLost { archetype, start_seq: self.errand.seq, reason, kept_as, estimated_cost_usd }.into())
+        Ok(AgentLost { archetype, start_seq: self.inputs.seq, reason, kept_as, estimated_cost_usd }.into())
     }
 
     /// The Maker's working copy as a crash left it.
@@ -525,7 +507,7 @@ impl Attempt<'_> {
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Report {
         let failed = self.failure_of(kind, reason, duration_ms, kept_as);
         if let Some(reopens_in_ms) = failed.reopens_in_ms {
-            account::tell_others(self.world, &self.errand.start.account, reopens_in_ms);
+            account::share_limit(self.world, &self.inputs.start.account, reopens_in_ms);
         }
         if matches!(kind, Failure::Silence | Failure::TooLong) {
             AgentTimeout(failed).into()
@@ -542,11 +524,11 @@ impl Attempt<'_> {
         kept_as: Option<String>,
     ) -> AgentFailed {
         let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
-        let archetype = self.errand.start.archetype.clone();
+        let archetype = self.inputs.start.archetype.clone();
         let seat = self.seat.as_ref();
         AgentFailed {
             archetype,
-            start_seq: self.errand.seq,
+            start_seq: self.inputs.seq,
             kind,
             reason,
             duration_ms,
@@ -562,7 +544,7 @@ impl Attempt<'_> {
     }
 
     fn brief_chars(&self) -> u64 {
-        u64::try_from(self.told().chars().count()).unwrap_or(u64::MAX)
+        u64::try_from(self.prompt().chars().count()).unwrap_or(u64::MAX)
     }
 
     fn usage(&self) -> Usage {
@@ -574,23 +556,23 @@ impl Attempt<'_> {
 
     /// What this attempt counts with.
     fn counted(&self, usage: &Usage) -> Option<(Money, CostSource)> {
-        let start = &self.errand.start;
+        let start = &self.inputs.start;
         if ledger::is_unpaid(&start.agent) {
             return Some((Money::ZERO, CostSource::Reported));
         }
-        ledger::cost(usage, &self.errand.costs, start.model, start.reserved_usd)
+        ledger::cost(usage, &self.inputs.costs, start.model, start.reserved_usd)
     }
 
     /// M-G9.
     fn price_note(&self, usage: &Usage) -> Option<String> {
-        let (_, known) = prices::charged(&self.errand.costs, self.errand.start.model, &usage.model)?;
+        let (_, known) = prices::charged(&self.inputs.costs, self.inputs.start.model, &usage.model)?;
         let note = || format!("the price of the model '{}' is not known; the dearest counts", usage.model);
         (!known).then(note)
     }
 
     /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
     /// kept of it stays in the attempt's folder.
-    fn said(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
+    fn answer_bytes(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
         let path = self.folder.join(ANSWER);
         if let Some(spoken) = spoken {
             let _ = std::fs::write(&path, &spoken.markdown);
@@ -620,7 +602,7 @@ impl Attempt<'_> {
     fn write_folder(&self) -> Result<(), Fault> {
         std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
         let brief = self.folder.join("brief.md");
-        std::fs::write(&brief, self.told()).map_err(|error| self.trouble(&brief, &error))
+        std::fs::write(&brief, self.prompt()).map_err(|error| self.trouble(&brief, &error))
     }
 
     fn write_done(&self, done: &Done) -> Result<(), Fault> {

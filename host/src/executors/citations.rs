@@ -5,7 +5,7 @@ use archeflow_core::model::{Answer, AnswerBody, Citation};
 use crate::git::content::CommitFiles;
 use crate::git::{ObjectId, Repo, runner};
 
-/// Lines around the cited one in which a quotation may stand.
+/// Lines around the cited one in which a quotation may be.
 const NEAR: usize = 10;
 
 /// Marks every citation of a review as found or not.
@@ -57,7 +57,7 @@ pub(crate) fn anchor(repo: &Repo, commit: &str, answer: &mut Answer) -> Result<(
     Ok(())
 }
 
-/// The line that is quoted near the cited one, else the cited one; with those around it where it says nothing alone.
+/// The line that is quoted near the cited one, else the cited one; with those around it if it has no content of its own.
 fn code(
     tree: &mut CommitFiles<'_>,
     path: &[u8],

@@ -1,6 +1,6 @@
-//! What a client with a name of its own needs around it: a home, the user's login, an ear for its lines.
+//! What a named client needs around it: a home, the user's login, a reader for its output.
 //!
-//! The home lies outside of every repository and belongs to one archetype of one run. So the user's settings, hooks,
+//! The home is outside of every repository and belongs to one archetype of one run. So the user's settings, hooks,
 //! servers and conversations neither leak in nor change, and a correction finds the conversation it belongs to.
 
 use std::cell::OnceCell;
@@ -14,7 +14,7 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
-use crate::backends::cli::{Client, CommandInputs, Lent, Start, reopens};
+use crate::backends::cli::{Client, CommandInputs, LinkedFile, Start, reopens};
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::world::World;
 
@@ -41,13 +41,13 @@ impl<'a> Seat<'a> {
         Seat { client, start, model, schema, home, stream, heard: OnceCell::new() }
     }
 
-    /// The conversation to go on with. One whose home is gone can't be, and then the whole brief is sent.
+    /// The session to resume. If its home is gone it can't be, and the whole brief is sent.
     pub(super) fn resumes(&self) -> Option<&'a Session> {
         self.start.resumes.as_ref().filter(|_| self.home.is_dir())
     }
 
-    /// Makes the home, lends the login, and says what to start.
-    pub(super) fn house(&self, world: &World, tree: &Path) -> io::Result<Start> {
+    /// Makes the home, links the login, and returns the command to start.
+    pub(super) fn prepare_home(&self, world: &World, tree: &Path) -> io::Result<Start> {
         let resumes = self.resumes();
         std::fs::create_dir_all(&self.home)?;
         let start = self.client.command(&CommandInputs {
@@ -71,14 +71,14 @@ impl<'a> Seat<'a> {
         Ear { client: self.client, order, tree, send, heard: ClientOutput::default(), rest: Vec::new() }
     }
 
-    /// What its lines said, read once they are all there.
-    pub(super) fn heard(&self) -> &ClientOutput {
+    /// Its output, read once it is complete.
+    pub(super) fn output(&self) -> &ClientOutput {
         self.heard.get_or_init(|| listen(self.client, &self.stream))
     }
 
     /// Its answer in Markdown, whichever way it was given.
     pub(super) fn spoken(&self) -> Spoken {
-        let heard = self.heard();
+        let heard = self.output();
         let given = heard.form.as_ref().unwrap_or(&heard.answer);
         let rendered = self.schema.map(|_| read::render(self.start.role, given));
         let is_form = given.trim_start().starts_with('{');
@@ -93,25 +93,25 @@ impl<'a> Seat<'a> {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        self.client.usage(self.heard(), self.start.resumes.as_ref())
+        self.client.usage(self.output(), self.start.resumes.as_ref())
     }
 
     pub(super) fn session(&self) -> Option<Session> {
-        self.client.session(self.heard())
+        self.client.session(self.output())
     }
 
     /// What went wrong by the client's own account, or what it was struggling with when it was cut short.
     pub(super) fn fault(&self) -> Option<(Failure, String)> {
         let ClientFault { kind, said, .. } = self.trouble()?;
         let said: String = said.chars().take(500).collect();
-        Some((*kind, told(self.client, *kind, &said)))
+        Some((*kind, fault_message(self.client, *kind, &said)))
     }
 
     /// It ended before its closing line was there.
     pub(super) fn cut_short(&self, code: i32, words: &str) -> (Failure, String) {
         let kind = Client::cut_short(words);
         let reason = if kind == Failure::Auth {
-            told(self.client, kind, words)
+            fault_message(self.client, kind, words)
         } else {
             format!("it ended with exit code {code} before it was done: {words}")
         };
@@ -119,20 +119,20 @@ impl<'a> Seat<'a> {
     }
 
     fn trouble(&self) -> Option<&ClientFault> {
-        let heard = self.heard();
+        let heard = self.output();
         let hitch = || heard.hitch.as_ref().filter(|_| !heard.finished);
         heard.fault.as_ref().or_else(hitch)
     }
 
-    /// In how many seconds the provider will serve again, if it says so.
+    /// Seconds until the provider serves again, if it reports them.
     pub(super) fn reopens(&self) -> Option<u64> {
         let fault = self.trouble().filter(|fault| fault.kind.is_busy())?;
         fault.reopens.or_else(|| reopens::read(&fault.said))
     }
 
-    /// Who plays, as far as that is known. A client that does not say its version is asked for it, once for each run.
+    /// Client and model, as far as known. A client that does not print its version is asked for it, once per run.
     pub(super) fn player(&self, world: &World, asks: bool) -> Player {
-        let heard = self.heard();
+        let heard = self.output();
         let version = match heard.version.as_str() {
             "" if asks && !self.client.program.is_empty() => world.version_of(self.client),
             said => said.to_owned(),
@@ -140,17 +140,17 @@ impl<'a> Seat<'a> {
         Player { vendor: self.client.vendor.to_owned(), model: heard.model.clone(), version }
     }
 
-    /// The provider turned it away before the model had said a word: nothing was used. A line that broke proves no
+    /// The provider refused the request before the model answered: nothing was used. A line that broke proves no
     /// such thing.
     pub(super) fn never_began(&self) -> bool {
         use Failure::{Auth, ContextTooLong, Quota, RateLimit, Refused};
         let turned_away = |kind| matches!(kind, Auth | Quota | RateLimit | ContextTooLong | Refused);
-        !self.heard().worked && self.heard().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
+        !self.output().worked && self.output().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
     }
 
-    /// A Maker that was refused one of its tools has not done what it was sent for, whatever it says.
+    /// A Maker that was refused one of its tools has not done its work, whatever it reports.
     pub(super) fn refused(&self) -> Option<(Failure, String)> {
-        let denied = &self.heard().denied;
+        let denied = &self.output().denied;
         let needed = denied.iter().find(|tool| self.client.needs(tool))?;
         (self.start.role == Role::Maker)
             .then(|| (Failure::PermissionDenied, format!("{} was refused {needed}", self.client.name)))
@@ -158,17 +158,19 @@ impl<'a> Seat<'a> {
 }
 
 /// What went wrong, in words that say what to do about it.
-pub(crate) fn told(client: &Client, kind: Failure, said: &str) -> String {
+pub(crate) fn fault_message(client: &Client, kind: Failure, said: &str) -> String {
     let name = client.name;
     match kind {
         Failure::Auth => {
             let said = said.trim_end_matches('.');
             format!("{name} is not signed in: {said}. To sign in, {}", client.sign_in)
         }
-        Failure::Quota => format!("the account {name} works with has nothing left: {said}"),
+        Failure::Quota => format!("the quota of the account {name} uses is used up: {said}"),
         Failure::Network => format!("{name} can't reach its provider: {said}"),
-        Failure::RateLimit | Failure::Overload => format!("the provider of {name} has no time: {said}"),
-        Failure::ContextTooLong => format!("the brief does not fit into its memory: {said}"),
+        Failure::RateLimit | Failure::Overload => {
+            format!("the provider of {name} is overloaded or limits requests: {said}")
+        }
+        Failure::ContextTooLong => format!("the prompt is too long for its context: {said}"),
         Failure::Refused => format!("the provider of {name} refused: {said}"),
         Failure::NotStarted
         | Failure::Exit
@@ -194,7 +196,7 @@ pub(super) struct Spoken {
     pub(super) misfit: Option<String>,
 }
 
-/// Clears away what clients kept for themselves; a run that waits for an answer may still go on with it.
+/// Removes the homes of clients; a run that waits for an answer may still need them.
 pub(crate) fn vacate(world: &World, outcome: &Outcome) {
     if outcome.status != RunStatus::AwaitingAnswer {
         let _ = std::fs::remove_dir_all(homes(world));
@@ -208,7 +210,7 @@ fn homes(world: &World) -> PathBuf {
 
 /// Lends the login and writes the settings of its own.
 pub(crate) fn furnish(start: &Start) -> io::Result<()> {
-    start.lent.iter().try_for_each(lend)?;
+    start.linked.iter().try_for_each(link_file)?;
     for (path, text) in &start.files {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
         std::fs::write(path, text)?;
@@ -228,29 +230,29 @@ pub(crate) fn listen(client: &Client, stream: &Path) -> ClientOutput {
     heard
 }
 
-/// A link, so that a login the client renews is the user's. Nothing is lent where there is none.
-fn lend(lent: &Lent) -> io::Result<()> {
-    give_back(lent);
-    let _ = std::fs::remove_file(&lent.to);
-    if lent.from.is_file() {
-        lent.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        crate::platform::files::symlink(&lent.from, &lent.to)?;
+/// A link, so that a login the client renews is the user's. Nothing is linked where there is none.
+fn link_file(linked: &LinkedFile) -> io::Result<()> {
+    unlink_file(linked);
+    let _ = std::fs::remove_file(&linked.to);
+    if linked.from.is_file() {
+        linked.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        crate::platform::files::symlink(&linked.from, &linked.to)?;
     }
     Ok(())
 }
 
-/// Clients that write anew instead of writing over leave a file where the link was. It is the newer login: the old one
-/// may not be valid any more, so it takes the place of the user's, whose rights it gets.
-pub(crate) fn give_back(lent: &Lent) {
-    let renewed = std::fs::symlink_metadata(&lent.to).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
-    let Ok(users) = std::fs::metadata(&lent.from) else { return };
+/// Clients that replace a file instead of writing into it leave a file where the link was. It is the newer login: the old one
+/// may not be valid any more, so it replaces the user's file, with the same permissions.
+pub(crate) fn unlink_file(linked: &LinkedFile) {
+    let renewed = std::fs::symlink_metadata(&linked.to).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
+    let Ok(users) = std::fs::metadata(&linked.from) else { return };
     if !renewed {
         return;
     }
-    let beside = lent.from.with_extension("archeflow-new");
-    let moved = std::fs::copy(&lent.to, &beside)
+    let beside = linked.from.with_extension("archeflow-new");
+    let moved = std::fs::copy(&linked.to, &beside)
         .and_then(|_| std::fs::set_permissions(&beside, users.permissions()))
-        .and_then(|()| std::fs::rename(&beside, &lent.from));
+        .and_then(|()| std::fs::rename(&beside, &linked.from));
     if moved.is_err() {
         let _ = std::fs::remove_file(&beside);
     }
@@ -293,21 +295,22 @@ mod tests {
     #[test]
     fn issue_4_a_login_that_is_renewed_is_renewed_for_the_user() -> Result {
         let folder = tempfile::tempdir()?;
-        let lent = Lent { from: folder.path().join("users"), to: folder.path().join("its/own/lent") };
-        lend(&lent)?;
-        assert!(!lent.to.exists(), "nothing is lent where there is none");
-        std::fs::write(&lent.from, "old")?;
-        lend(&lent)?;
-        assert_eq!(std::fs::read_to_string(&lent.to)?, "old");
-        std::fs::write(&lent.to, "written over")?;
-        give_back(&lent);
-        assert_eq!(std::fs::read_to_string(&lent.from)?, "written over");
-        std::fs::remove_file(&lent.to)?;
-        std::fs::write(&lent.to, "written anew")?;
-        give_back(&lent);
-        assert_eq!(std::fs::read_to_string(&lent.from)?, "written anew");
-        lend(&lent)?;
-        assert!(lent.to.is_symlink(), "lent again as a link");
+        let linked =
+            LinkedFile { from: folder.path().join("users"), to: folder.path().join("its/own/linked") };
+        link_file(&linked)?;
+        assert!(!linked.to.exists(), "nothing is linked where there is none");
+        std::fs::write(&linked.from, "old")?;
+        link_file(&linked)?;
+        assert_eq!(std::fs::read_to_string(&linked.to)?, "old");
+        std::fs::write(&linked.to, "written over")?;
+        unlink_file(&linked);
+        assert_eq!(std::fs::read_to_string(&linked.from)?, "written over");
+        std::fs::remove_file(&linked.to)?;
+        std::fs::write(&linked.to, "written anew")?;
+        unlink_file(&linked);
+        assert_eq!(std::fs::read_to_string(&linked.from)?, "written anew");
+        link_file(&linked)?;
+        assert!(linked.to.is_symlink(), "linked again as a link");
         Ok(())
     }
 

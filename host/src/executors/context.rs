@@ -7,32 +7,29 @@ use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
-use archeflow_core::model::{
-    Costs, Destination, LoopPolicy, Participant, Purpose, Role, Seq, Sight, Speaker,
-};
+use archeflow_core::model::{Costs, Destination, Participant, Purpose, Role, Seq, Sight};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
-use archeflow_core::strategies::agent_loop::brief::{self as agent_loop, Material};
 
 use super::looking;
-use crate::agent_loop::diet as documents;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
+use crate::strategies::{self, Conversation};
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
-pub(super) struct Errand {
+pub(super) struct AgentInputs {
     pub(super) seq: Seq,
     pub(super) start: AgentStart,
     pub(super) brief: String,
-    /// What is said instead where its conversation goes on.
+    /// The prompt if a session is resumed.
     pub(super) correction: String,
     /// The commit the run began from, and the branch its work goes to.
     pub(super) base: String,
@@ -47,16 +44,8 @@ pub(super) struct Errand {
     pub(super) anchors: bool,
     /// What its client is given to answer in a form.
     pub(super) schema: Option<&'static str>,
-    /// Where this is a seat of a loop.
-    pub(super) seat: Option<LoopSeat>,
-}
-
-/// Whose answer it is, and what a step of it is measured by.
-#[derive(Debug)]
-pub(super) struct LoopSeat {
-    pub(super) speaker: Speaker,
-    pub(super) step_base: String,
-    pub(super) policy: LoopPolicy,
+    /// Where the strategy reads the answer itself.
+    pub(super) conversation: Option<Box<dyn Conversation>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -75,13 +64,18 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A diff longer than this is cut, the reviewers are told (R17), and the change can't land (`not_shown`).
+/// A longer diff is cut, the prompt says so (R17), and the change can't land (`not_shown`).
 pub(super) const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
-pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
-    if run.agent_loop.is_some() {
-        return of_loop(world, run, seq, start);
+pub(super) fn agent_inputs(
+    world: &World,
+    run: &Run,
+    seq: Seq,
+    start: &AgentStart,
+) -> Result<AgentInputs, Error> {
+    if let Some(own) = strategies::conversation(world, run, start)? {
+        return Ok(conversed(run, (seq, start), own));
     }
     let persona =
         world.personas.get(&start.archetype).ok_or_else(|| Error::NoPersona(start.archetype.clone()))?;
@@ -149,7 +143,7 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
             }
         }
     }
-    Ok(Errand {
+    Ok(AgentInputs {
         seq,
         start: start.clone(),
         brief,
@@ -162,21 +156,18 @@ pub(super) fn errand(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> 
         categories,
         anchors: run.review.is_some(),
         schema,
-        seat: None,
+        conversation: None,
     })
 }
 
-/// A seat of a loop: what it is shown is the core's to say, and it answers in words alone.
-fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Errand, Error> {
-    let mut sections = Vec::new();
-    for shown in agent_loop::shown(run, start) {
-        if let Some(text) = material(world, start, &shown.material)? {
-            sections.push((shown.heading, text));
-        }
-    }
-    let brief = agent_loop::brief(run, start, &world.run_id, &nonce(), &sections);
+/// The strategy wrote the brief and reads the answer.
+fn conversed(
+    run: &Run,
+    (seq, start): (Seq, &AgentStart),
+    (brief, conversation): (String, Box<dyn Conversation>),
+) -> AgentInputs {
     let request = run.request.as_ref();
-    Ok(Errand {
+    AgentInputs {
         seq,
         start: start.clone(),
         correction: brief.clone(),
@@ -189,23 +180,7 @@ fn of_loop(world: &World, run: &Run, seq: Seq, start: &AgentStart) -> Result<Err
         categories: Vec::new(),
         anchors: false,
         schema: None,
-        seat: Some(LoopSeat {
-            speaker: agent_loop::speaker(start.role),
-            step_base: run.step_base(),
-            policy: run.policy().looping.clone(),
-        }),
-    })
-}
-
-fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, Error> {
-    match material {
-        Material::Text(text) => Ok(Some(text.clone())),
-        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
-        Material::Diff { from, to } => diff_between(world, from, to),
-        Material::Document(name) => match ObjectId::parse(start.at.as_bytes()) {
-            Ok(commit) => Ok(documents::text(&world.repo, &commit, name)?),
-            Err(_) => Ok(None),
-        },
+        conversation: Some(conversation),
     }
 }
 
@@ -214,7 +189,7 @@ fn verifies(run: &Run) -> bool {
     run.review.as_ref().is_some_and(|opened| opened.verify)
 }
 
-/// Only for clients that take one, and where nobody has switched it off.
+/// Only for clients that take one, unless it is switched off.
 fn schema(run: &Run, start: &AgentStart) -> Option<&'static str> {
     let takes_one = match AgentBackend::parse(&start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, _)) => client.takes_schema,
@@ -236,14 +211,14 @@ fn length(text: &str) -> u64 {
     u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
-/// The rest of it lies in the checkout, which can be read piece by piece.
+/// The rest is in the checkout, which can be read piece by piece.
 fn cut_diff(seen: &mut AgentContext, over: u64) {
     for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
         *text = pollution::cut(text, over, "read the rest in your checkout");
     }
 }
 
-/// What the tier's models hold; cautious where nobody said.
+/// Context size of the tier's models; a cautious value if not configured.
 fn window(run: &Run, start: &AgentStart) -> u64 {
     const CAUTIOUS: u64 = 200_000;
     let price = run.policy().costs.prices.get(&start.model);
@@ -303,7 +278,7 @@ fn lay_out(
     let answered = |role: Role| cycle.and_then(|cycle| cycle.answer_of(role));
     let mut desk = ContextSources { task: run.task(), ..ContextSources::default() };
     if let Some(opened) = &run.review {
-        // What a change says of itself is all the plan there is.
+        // The change's own description is the only plan.
         if wants(Sight::Proposal) {
             desk.proposal = Some(artifact_text(world, &opened.about)?);
         }
@@ -339,15 +314,15 @@ fn lay_out(
     }
     if wants(Sight::Feedback) {
         match start.role {
-            Role::Creator => desk.creator_feedback = told(run, start, Destination::Creator),
-            Role::Maker => desk.maker_feedback = told(run, start, Destination::Maker),
+            Role::Creator => desk.creator_feedback = feedback_text(run, start, Destination::Creator),
+            Role::Maker => desk.maker_feedback = feedback_text(run, start, Destination::Maker),
             Role::Explorer | Role::Gatekeeper | Role::Reviewer => {}
         }
     }
     Ok(desk)
 }
 
-fn told(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
+fn feedback_text(run: &Run, start: &AgentStart, role: Destination) -> Option<String> {
     match too_long(run, start) {
         None => feedback::for_role(run, role),
         Some(_) => feedback::in_short(run, role),
@@ -373,7 +348,7 @@ fn diff(world: &World, run: &Run) -> Result<Option<String>, Error> {
     diff_between(world, &request.base.commit, &work.commit)
 }
 
-fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
+pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option<String>, Error> {
     let (Ok(base), Ok(commit)) = (ObjectId::parse(from.as_bytes()), ObjectId::parse(to.as_bytes())) else {
         return Ok(None);
     };
@@ -401,7 +376,7 @@ fn text(world: &World, answered: Option<&Answered>) -> Result<Option<String>, Er
     answered.map(|answered| artifact_text(world, &answered.artifact)).transpose()
 }
 
-pub(super) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
+pub(crate) fn artifact_text(world: &World, Artifact { name, digest }: &Artifact) -> Result<String, Error> {
     let place = world.artifacts().join(name);
     // The artifacts of an earlier cycle were archived.
     let archived = || {

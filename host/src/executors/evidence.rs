@@ -1,9 +1,9 @@
 //! Runs a reviewer's reproduction, in scratch copies that are thrown away.
 //!
-//! A model wrote the command, and a person allowed it with `--verify`. What is kept from it: the user's tree, index and
-//! refs (it stands in a copy of its own), whatever in the environment looks like a credential, the user's home and
+//! A model wrote the command, and a person allowed it with `--verify`. It has no access to: the user's tree, index and
+//! refs (it runs in a copy of its own), whatever in the environment looks like a credential, the user's home and
 //! temporary folder, and time. What is not: the network, memory, and files that this user may read or write elsewhere.
-//! `docs/review.md` says so to whoever is about to allow it.
+//! `docs/review.md` says so.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -38,7 +38,7 @@ pub(super) fn perform(world: &World, seq: Seq, start: &EvidenceStart, send: &Sen
         let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, place }));
         return;
     }
-    // Stopped by the user, it has proved nothing: it is run again when the review goes on.
+    // Stopped by the user, it has proved nothing: it runs again when the review is resumed.
     if let Some(done) = done {
         report(send, seq, done);
     }
@@ -78,12 +78,12 @@ struct ReproductionTree<'a> {
 impl ReproductionTree<'_> {
     /// `None` when the user stopped it.
     fn run(&self, reproduction: &Reproduction) -> Option<Ran> {
-        let slot = match self.housed(reproduction) {
+        let slot = match self.scratch_copy(reproduction) {
             Ok(slot) => slot,
             Err(why) => return Some(Ran { why, ..Ran::default() }),
         };
         let ended = self.shell(&slot.tree(), &reproduction.command);
-        // A copy that can't be removed now is made anew before it is used again.
+        // A copy that can't be removed now is recreated before it is used again.
         let _ = slot.throw_away();
         let why = match ended.cause {
             Cause::Exited(_) => String::new(),
@@ -107,7 +107,7 @@ impl ReproductionTree<'_> {
 
     /// A copy of the commit with the reproduction's files in it. Its owner is this one run of it alone, so nothing that
     /// another left behind is in it.
-    fn housed(&self, reproduction: &Reproduction) -> Result<Slot, String> {
+    fn scratch_copy(&self, reproduction: &Reproduction) -> Result<Slot, String> {
         let commit = ObjectId::parse(self.commit.as_bytes()).map_err(|error| error.to_string())?;
         let owner = format!("{}.evidence.{}", self.world.run_id, self.seq);
         let slot = self.world.pool.take(WorkspaceKind::Scratch, &owner, &commit);
@@ -156,7 +156,7 @@ fn lay_in(slot: &Slot, reproduction: &Reproduction) -> Result<(), String> {
     Ok(())
 }
 
-/// Parts of names of variables whose values are nobody's business.
+/// Parts of the names of variables with secret values.
 const CREDENTIALS: [&str; 15] = [
     "KEY",
     "TOKEN",
@@ -199,7 +199,7 @@ fn harmless(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
 
 fn is_harmless(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    // Ours: it keeps git from asking anybody.
+    // Ours: it keeps git from asking questions.
     if name == "GIT_ASKPASS" || name.starts_with("GIT_CONFIG_") {
         return true;
     }

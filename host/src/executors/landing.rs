@@ -19,7 +19,7 @@ use crate::world::World;
 /// How long another landing on the same target is waited for.
 const WAIT: Duration = Duration::from_secs(120);
 
-/// D-03: a merge commit off to the side, on the target as it is now. Work of other runs that is to land in the same
+/// D-03: a merge commit in a separate worktree, on the target as it is now. Work of other runs that is to land in the same
 /// step comes first; what of it can't come along is left out. A run that landed with another finds that so.
 pub(super) fn build(world: &World, seq: Seq, start: &MergeStart) -> Report {
     let mut built =
@@ -93,7 +93,7 @@ fn quoted(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| quote_path(path)).collect()
 }
 
-/// Whether the target holds what another run's landing is said to have brought, with this run's commit in it. If not,
+/// Whether the target holds what another run's landing is recorded to have merged, with this run's commit in it. If not,
 /// where the target is.
 fn landed_with(world: &World, start: &MergeStart, with: &Together) -> Result<Result<(), String>, String> {
     let (commit, tip) = (oid(&with.commit)?, oid(&with.tip)?);
@@ -158,7 +158,7 @@ pub(super) fn land(
 
 fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u32, (Refusal, String)> {
     let fault = |error: land::Error| (Refusal::Fault, error.to_string());
-    // Only what an earlier session began can have been left half done; any lock beside that is somebody else's.
+    // Only what an earlier session began can have been left half done; any other lock belongs to another process.
     if let Some(since) = since {
         match land::recover(&world.repo, step, since).map_err(fault)? {
             Recovered::AlreadyDone | Recovered::Completed => return Ok(0),
@@ -169,7 +169,7 @@ fn carry_out(world: &World, step: &Move, since: Option<SystemTime>) -> Result<u3
             Recovered::Stopped { path, why } => {
                 return Err((Refusal::Dirty, format!("{} was changed since: {why}", quote_path(&path))));
             }
-            // It had landed before a crash, and somebody has gone on from there.
+            // It had landed before a crash, and later commits were added.
             Recovered::BranchMoved { now: Some(now) } if contains(world, &now, &step.new) => return Ok(0),
             Recovered::BranchMoved { now } => return Err((Refusal::Moved, moved_to(step, now.as_ref()))),
         }
@@ -230,7 +230,7 @@ fn touched_by(world: &World, step: &Move, work: &ObjectId) -> Result<Vec<Vec<u8>
     Ok(paths.into_iter().map(|path| path.path).collect())
 }
 
-/// M-F3, M-F4: a new commit that undoes the landing, if nothing was built on it that stands in the way.
+/// M-F3, M-F4: a new commit that undoes the landing, if no later commit prevents it.
 pub(super) fn revert(world: &World, seq: Seq, intent: &RevertIntent, since: Option<SystemTime>) -> Report {
     match try_revert(world, intent, since) {
         Ok(commit) => RunReverted { start_seq: seq, commit }.into(),
@@ -256,7 +256,7 @@ fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -
     let built = land::revert(&world.repo, &tip, &landed, &old, &message, identity, &keep).map_err(text)?;
     failpoint::pass("revert.built");
     let land::BuildResult::Commit { oid: new, .. } = built else {
-        return Err("later commits stand in the way of a clean revert".to_owned());
+        return Err("later commits prevent a clean revert".to_owned());
     };
     let step = Move { branch: intent.target.clone(), old: tip, new: new.clone() };
     carry_out(world, &step, since).map(|_| new.to_string()).map_err(|(_, detail)| detail)

@@ -156,7 +156,7 @@ pub(super) fn left_out_by_diff(
     Ok(out)
 }
 
-/// The files the log has room for.
+/// The number of files that fit into the log.
 fn listed(changed: &[ChangedPath], paths: &[String]) -> Vec<ChangedFile> {
     let mut room = FILES_BYTES_AT_MOST;
     changed

@@ -5,11 +5,10 @@
 
 mod account;
 mod agent;
-mod agent_loop;
 pub(crate) mod checks;
 mod citations;
 pub(crate) mod client;
-mod context;
+pub(crate) mod context;
 mod done;
 mod evidence;
 mod landing;
@@ -23,6 +22,7 @@ use archeflow_core::event::{AgentStart, Order, Report};
 use archeflow_core::model::Seq;
 use archeflow_core::run::Run;
 
+use crate::agent_loop::orders;
 use crate::clock;
 use crate::control::Steering;
 use crate::world::World;
@@ -45,7 +45,7 @@ pub enum Message {
         order: Seq,
         text: String,
     },
-    /// Something the run can't go on with, outside of its own rules.
+    /// A fault that stops the run outside of its own rules.
     Trouble(ExecutorFault),
     Signal(i32),
     /// Another process asks something of the run.
@@ -66,7 +66,7 @@ pub enum ExecutorFault {
 
 /// Starts an order on its way. The brief of an agent is written here, while the run can be looked at.
 ///
-/// `left_open` says that an earlier session may have begun with it.
+/// `left_open`: an earlier session may have begun with it.
 pub fn perform(
     world: &Arc<World>,
     run: &Run,
@@ -79,8 +79,8 @@ pub fn perform(
     let (world, send) = (Arc::clone(world), inbox.clone());
     match order {
         Order::AgentStart(start) => {
-            let errand = context::errand(&world, run, seq, start)?;
-            spawn(inbox, seq, move || agent::perform(&world, &errand, &send));
+            let inputs = context::agent_inputs(&world, run, seq, start)?;
+            spawn(inbox, seq, move || agent::perform(&world, &inputs, &send));
         }
         Order::MergeStart(start) => {
             let start = (**start).clone();
@@ -95,22 +95,20 @@ pub fn perform(
             spawn(inbox, seq, move || evidence::perform(&world, seq, &start, &send));
         }
         Order::LoopAppend(order) => {
-            let order = (**order).clone();
-            let heard =
-                run.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default();
-            spawn(inbox, seq, move || report(&send, seq, agent_loop::append(&world, seq, &order, &heard)));
+            let (order, heard) = ((**order).clone(), run.heard_in_file());
+            spawn(inbox, seq, move || report(&send, seq, orders::append(&world, seq, &order, &heard)));
         }
         Order::BatteryStart(start) => {
             let (start, policy) = ((**start).clone(), run.policy().looping.clone());
             spawn(inbox, seq, move || {
-                if let Some(done) = agent_loop::battery(&world, seq, &start, &policy) {
+                if let Some(done) = orders::battery(&world, seq, &start, &policy) {
                     report(&send, seq, done);
                 }
             });
         }
         Order::LoopArchive(order) => {
             let order = (**order).clone();
-            spawn(inbox, seq, move || report(&send, seq, agent_loop::snapshot(&world, seq, &order)));
+            spawn(inbox, seq, move || report(&send, seq, orders::snapshot(&world, seq, &order)));
         }
         Order::HookStart(start) => {
             let (start, limit_ms) = ((**start).clone(), run.policy().limits.hook_ms);
@@ -133,7 +131,7 @@ pub fn perform(
 }
 
 /// From when on a lock in the way of a landing can be our own dead child's; `None` when nothing can have been left
-/// half done. In a run taken up again, an earlier landing may have moved files and then been overtaken by somebody
+/// half done. In a resumed run, an earlier landing may have moved files and then been overtaken by another process
 /// else's: its files are recognised, but no lock beside a new intent is ours.
 fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
     const DAY: u64 = 86_400_000;
@@ -145,7 +143,7 @@ fn recover_since(run: &Run, left_open: bool) -> Option<std::time::SystemTime> {
     }
 }
 
-/// Nobody waits for a hand that never began or broke off: the driver is told, and the next start performs the order.
+/// Reports an executor that never began or panicked to the driver; the next session performs the order again.
 fn spawn(inbox: &Sender<Message>, order: Seq, work: impl FnOnce() + Send + 'static) {
     let hand = Hand { inbox: inbox.clone(), order };
     let thread = std::thread::Builder::new().name("hand".to_owned()).stack_size(512 * 1024);

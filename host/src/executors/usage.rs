@@ -28,7 +28,7 @@ fn usage(value: &Value) -> Usage {
     };
     let model = value.get("model").and_then(Value::as_str).unwrap_or_default();
     let fits = model.len() <= 200 && !model.contains(char::is_control);
-    let model = if fits { model.to_owned() } else { "a name too odd to tell".to_owned() };
+    let model = if fits { model.to_owned() } else { "an invalid name".to_owned() };
     Usage { tokens, cost: cost(value.get("cost_usd")), model }
 }
 

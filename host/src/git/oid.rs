@@ -27,7 +27,7 @@ impl ObjectId {
         &self.0
     }
 
-    /// The all-zero name by which git says "no object".
+    /// The all-zero name that means "no object" to git.
     pub fn is_zero(&self) -> bool {
         self.0.bytes().all(|byte| byte == b'0')
     }

@@ -106,7 +106,7 @@ pub(super) fn hear(event: &Value, reply: &mut ModelReply) {
             reply.counted = reply.tokens.is_some();
         }
         "error" => reply.fault = Some(fault(event)),
-        // Pings, ends of blocks, and what may come to be.
+        // Pings, ends of blocks, and future events.
         _ => {}
     }
 }

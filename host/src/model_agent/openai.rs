@@ -1,4 +1,4 @@
-//! Chat Completions, as OpenAI has them and everybody else imitates them: llama.cpp, vLLM, OpenRouter and many more.
+//! Chat Completions, as defined by OpenAI and implemented by others: llama.cpp, vLLM, OpenRouter and many more.
 //!
 //! What to beware of: the count comes after the end, in a piece without choices, and from some never; calls come in
 //! pieces with an index, which some leave out; an error may come in the middle of a stream.

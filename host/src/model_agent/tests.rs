@@ -7,7 +7,7 @@ use super::frames::{Frames, StreamFrame};
 use super::talk::{ConversationPart, ModelReply, ModelRequest, ReplyEnd, ToolCall, ToolResult, ToolSpec};
 use super::{Provider, anthropic, ollama, openai};
 
-/// What a stream comes to when it arrives in these pieces.
+/// The reply of a stream that arrives in these pieces.
 fn heard(provider: Provider, pieces: &[&[u8]]) -> ModelReply {
     let (mut frames, mut reply) = (Frames::new(provider.form()), ModelReply::default());
     let found: Vec<StreamFrame> = pieces.iter().flat_map(|piece| frames.feed(piece)).collect();
@@ -138,7 +138,7 @@ fn m_g6_an_answer_that_does_not_stream_is_the_same() {
 }
 
 #[test]
-fn m_g6_m_g7_what_is_said_in_the_middle_is_heard() {
+fn m_g6_m_g7_text_in_the_middle_of_a_stream_is_read() {
     for (provider, event, wanted) in [
         (
             Provider::Anthropic,

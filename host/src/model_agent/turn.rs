@@ -102,7 +102,7 @@ struct Talk<'a> {
     print: &'a mut dyn FnMut(&OwnRecord),
 }
 
-/// What one request came to.
+/// The result of one request.
 struct Answered {
     reply: ModelReply,
     /// Why there is no answer, or only half of one.
@@ -205,7 +205,7 @@ impl<'a> Talk<'a> {
             self.count(&reply, fault.is_some());
             let Some(fault) = fault else {
                 if std::mem::take(&mut self.hitched) {
-                    self.note("goes on".to_owned());
+                    self.note("continues".to_owned());
                 }
                 return Ok(reply);
             };
@@ -269,7 +269,7 @@ impl<'a> Talk<'a> {
         answered
     }
 
-    /// What a request used, as it was counted; half an answer without a count is reckoned by what came of it.
+    /// What a request used, as it was counted; half an answer without a count is estimated by its length.
     fn count(&mut self, reply: &ModelReply, broken: bool) {
         let Some(tokens) = reply.tokens else { return };
         if reply.counted {

@@ -16,9 +16,9 @@ use crate::world::{allowed_env, client_env};
 impl Project {
     /// What belongs to clients: variables of the user's, what is set about models, and the keys that are named there.
     pub(super) fn client_variables(&self, settings: &config::Settings) -> Vec<(OsString, OsString)> {
-        let mut own = client_env(self.ground.variables.clone());
+        let mut own = client_env(self.env.variables.clone());
         own.push(settings.loops().written());
-        own.extend(place::keys(&settings.model_keys(), &self.ground.variables));
+        own.extend(place::keys(&settings.model_keys(), &self.env.variables));
         own
     }
 
@@ -28,7 +28,7 @@ impl Project {
         let specs = std::iter::once(&agents.default).chain(agents.by_archetype.values());
         let mut urls = Vec::new();
         for spec in specs {
-            let Ok(agent) = AgentBackend::parse(spec, &self.ground.cwd) else { continue };
+            let Ok(agent) = AgentBackend::parse(spec, &self.env.cwd) else { continue };
             if let Some(Ok(settled)) = agent.settled(&own)
                 && settled.elsewhere
                 && !urls.contains(&settled.place.url)
@@ -40,7 +40,7 @@ impl Project {
     }
 
     pub(super) fn checked(&self, spec: &str, settings: &config::Settings) -> Result<String, Error> {
-        let agent = AgentBackend::parse(spec, &self.ground.cwd)?;
+        let agent = AgentBackend::parse(spec, &self.env.cwd)?;
         match agent.settled(&self.client_variables(settings)) {
             // A key that is missing stops the run like a login that is: with what to do.
             None | Some(Ok(_) | Err(Wrong::NoKey { .. })) => {}
@@ -53,14 +53,14 @@ impl Project {
     }
 
     fn path(&self) -> Option<&std::ffi::OsStr> {
-        let path = self.ground.variables.iter().find(|(name, _)| name == "PATH");
+        let path = self.env.variables.iter().find(|(name, _)| name == "PATH");
         path.map(|(_, value)| value.as_os_str())
     }
 
     /// The client that is taken where none is named.
     pub fn default_client(&self) -> Option<&DefaultAgent> {
         let look = || {
-            let variables = &self.ground.variables;
+            let variables = &self.env.variables;
             let (env, own) = (allowed_env(variables.clone(), &[]), client_env(variables.clone()));
             probe::choose(probe::clients(&env, &own))
         };
@@ -96,7 +96,7 @@ fn with_accounts(agents: Agents) -> Agents {
     Agents { accounts: accounts(specs), ..agents }
 }
 
-/// The provider accounts behind specs, where a spec does not stand for itself (C6).
+/// The provider accounts behind specs, where a spec is not an account by itself (C6).
 pub(super) fn accounts<'a>(specs: impl IntoIterator<Item = &'a String>) -> BTreeMap<String, String> {
     let account = |spec: &String| AgentBackend::parse(spec, Path::new("/")).ok().map(|agent| agent.account());
     let known = specs.into_iter().filter_map(|spec| Some((spec.clone(), account(spec)?)));

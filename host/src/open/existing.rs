@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use archeflow_core::event::{Event, Report, SessionStart};
-use archeflow_core::model::{Money, Strategy};
+use archeflow_core::model::Money;
 use archeflow_core::run::Run;
 
 use super::agents::accounts;
@@ -23,7 +23,7 @@ impl Project {
         self.existing_with(id, file, &config::Flags::default())
     }
 
-    /// The same, with agents named anew. What is frozen in the log can't be changed.
+    /// The same, with other agents. What is frozen in the log can't be changed.
     pub(crate) fn existing_with(
         self,
         id: &str,
@@ -53,12 +53,7 @@ impl Project {
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
         })?;
-        let unopened = match run.strategy() {
-            Strategy::Review => run.review.is_none(),
-            Strategy::Loop => run.agent_loop.is_none(),
-            Strategy::Pdca | Strategy::Pipeline => false,
-        };
-        if run.request.is_none() || unopened {
+        if run.request.is_none() || !run.is_opened() {
             return Err(Error::NeverBegan { id: id.to_owned() });
         }
         if let Some(session) = &run.session {
@@ -141,7 +136,7 @@ impl Project {
         text.is_ok_and(|text| text.is_empty() || own.wrote(&text).unwrap_or(false))
     }
 
-    /// D-08: a log freezes what the user allowed when the run began. One that a commit brings was allowed by nobody.
+    /// D-08: a log freezes what the user allowed when the run began. A log that comes with a commit was not allowed by the user.
     fn came_with_the_repository(&self, id: &str) -> Result<bool, Error> {
         let Some(commit) = self.repo.resolve("HEAD")? else { return Ok(false) };
         let log = format!(".archeflow/events/{id}.jsonl");

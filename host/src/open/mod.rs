@@ -30,7 +30,7 @@ pub(crate) use new::RunName;
 /// The digest of each persona's text, by archetype.
 type Digests = BTreeMap<String, String>;
 
-/// Where the program stands: the user's environment, taken once.
+/// The user's environment, read once.
 #[derive(Debug, Clone)]
 pub struct ProcessEnv {
     pub cwd: PathBuf,
@@ -40,7 +40,7 @@ pub struct ProcessEnv {
 }
 
 impl ProcessEnv {
-    /// What the environment says about places.
+    /// Paths from the environment.
     pub fn places(&self) -> places::Env {
         let variable = |name: &str| {
             let found = self.variables.iter().find(|(known, value)| known == name && !value.is_empty());
@@ -56,7 +56,7 @@ impl ProcessEnv {
 
 /// A repository with everything that is configured for it.
 pub struct Project {
-    pub ground: ProcessEnv,
+    pub env: ProcessEnv,
     pub repo: Repo,
     pub places: places::Places,
     pub state: PathBuf,
@@ -81,7 +81,7 @@ pub struct RunRequest {
     pub id: Option<String>,
 }
 
-/// A run ready to be driven, with what it is to be told before and after its session begins.
+/// A run ready to be driven, with the reports before and after the start of its session.
 pub struct OpenedRun {
     pub driver: Driver,
     pub before: Vec<Report>,
@@ -108,7 +108,7 @@ pub enum Error {
     Journal(#[from] journal::Error),
     #[error(transparent)]
     Log(#[from] log::Error),
-    #[error("the repository's own configuration names commands nobody approved: {what}")]
+    #[error("the repository's own configuration names commands that are not approved: {what}")]
     Untrusted { what: String },
     #[error("this needs the working tree of a repository; {place} has none")]
     Bare { place: String },
@@ -128,7 +128,7 @@ pub enum Error {
     NoAgent,
     #[error("the agent '{spec}' can't be started: there is no program '{program}'")]
     AgentMissing { program: String, spec: String },
-    #[error("what the review '{id}' is about is no longer kept; begin it anew")]
+    #[error("what the review '{id}' is about is no longer kept; start a new review")]
     SubjectGone { id: String },
     #[error("the task is empty")]
     NoTask,
@@ -145,17 +145,17 @@ pub enum Error {
 impl Project {
     /// Opens the repository around `dir` and reads what is configured for it, acting on nothing yet.
     pub fn open(
-        ground: ProcessEnv,
+        env: ProcessEnv,
         dir: &Path,
         branch: Option<&str>,
         needs_target: bool,
     ) -> Result<Project, Error> {
-        let env = ground.places();
-        let git_env = git::GitEnv::new(ground.variables.clone());
+        let folders = env.places();
+        let git_env = git::GitEnv::new(env.variables.clone());
         let root = git::repo::work_tree_of(dir, &git_env)?;
         let root = root.ok_or_else(|| Error::Bare { place: dir.display().to_string() })?;
         let places = places::Places::at(&root)?;
-        let state = places.state_dir(&env)?;
+        let state = places.state_dir(&folders)?;
         let repo = Repo::open(&root, &state, &git_env)?;
         let target = match repo.target(branch) {
             Ok(target) => Some(target),
@@ -166,12 +166,12 @@ impl Project {
         let offer = trust::Offer { root: root.clone(), files };
         let approved = trust::Trust::open(&state)?.approved(&offer);
         let folder = config::user::folder(
-            env.xdg_config_home.as_deref().map(Path::new),
-            env.home.as_deref().map(Path::new),
+            folders.xdg_config_home.as_deref().map(Path::new),
+            folders.home.as_deref().map(Path::new),
         );
         let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
         Ok(Project {
-            ground,
+            env,
             repo,
             places,
             state,
@@ -196,10 +196,10 @@ impl Project {
         Ok(config::Settings::resolve(&inputs)?)
     }
 
-    /// What the user's environment says counts as typed, unless something else was.
+    /// The user's environment variables count as flags, unless a flag was given.
     fn with_environment(&self, flags: &config::Flags) -> config::Flags {
         let said = |wanted: &str| {
-            let said = self.ground.variables.iter().find(|(name, _)| name == wanted);
+            let said = self.env.variables.iter().find(|(name, _)| name == wanted);
             said.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
         };
         config::Flags {

@@ -64,7 +64,7 @@ impl Preparation {
 }
 
 impl Project {
-    /// A new run, claimed and ready to be told its request. Nothing has been started.
+    /// A new run, claimed and ready for its request. Nothing has been started.
     pub fn new_run(self, request: &RunRequest) -> Result<OpenedRun, Error> {
         let name = request.id.as_deref().map_or(RunName::From(&request.task), RunName::Given);
         self.begin(request, &name)
@@ -162,7 +162,7 @@ impl Project {
             dry_run: false,
             chosen: team.chosen,
             format: FORMAT,
-            version: self.ground.version.to_owned(),
+            version: self.env.version.to_owned(),
         }
     }
 
@@ -198,10 +198,9 @@ impl Project {
     ) -> Driver {
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
-        let env = (allowed_env(self.ground.variables.clone(), &extra), self.client_variables(settings));
+        let env = (allowed_env(self.env.variables.clone(), &extra), self.client_variables(settings));
         let tag = format!("{run_id}.{}", nonce());
-        let world =
-            World::new(self.repo, self.places, self.state, run_id, tag, self.ground.me, env, personas);
+        let world = World::new(self.repo, self.places, self.state, run_id, tag, self.env.me, env, personas);
         Driver::new(world, run, journal)
     }
 }

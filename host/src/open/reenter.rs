@@ -1,4 +1,4 @@
-//! `--start-from`: earlier artifacts stand in for the phases before (AF-186).
+//! `--start-from`: earlier artifacts replace the phases before (AF-186).
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Selects who takes part in a new run, and what is applied to them: domain, team or workflow file, lenses, voices.
+//! Selects the archetypes of a new run, and what is applied to them: domain, team or workflow file, lenses, voices.
 //!
 //! Everything is checked here before a run is claimed; what comes out is frozen into its first line.
 
@@ -12,15 +12,15 @@ use archeflow_core::model::{
 use archeflow_core::rules::domain::{self, Signals};
 use archeflow_core::rules::lens;
 use archeflow_core::rules::selection::{self, Wishes};
-use archeflow_core::run::PIPELINE;
 use archeflow_core::settings::rows;
+use archeflow_core::strategies;
 
 use super::Error;
 use crate::config::shelf::{DomainFile, LensFile, Team};
 use crate::config::{Fault, Faults, Flags, Settings};
 use crate::git::{ObjectId, Repo};
 
-/// A longer file is refused when the run begins: a brief has room for more than one.
+/// A longer file is refused when the run begins: a brief must fit more than one.
 pub(crate) const READING_AT_MOST: u64 = 64 * 1024;
 
 pub(crate) struct SelectedTeam {
@@ -37,9 +37,9 @@ pub(crate) struct SelectedTeam {
 }
 
 impl SelectedTeam {
-    /// The seats of the workflow the run begins with.
+    /// The team of the workflow the run begins with.
     pub(crate) fn participants(&self) -> &[Participant] {
-        let key = if self.strategy == Strategy::Pipeline { PIPELINE } else { self.workflow.name() };
+        let key = strategies::seats_key(self.strategy, self.workflow);
         self.seats.get(key).map_or(&[], Vec::as_slice)
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn apply_shadow_overrides(
     shadows: &BTreeMap<String, ShadowSet>,
 ) -> Result<(), Faults> {
     let files: Vec<LensFile> = settings.lenses().into_iter().cloned().collect();
-    // The last lens speaks first: what stands already is not replaced.
+    // The last lens has precedence: a value that is set is not replaced.
     for file in files.iter().rev() {
         for ((archetype, param), text) in &file.lens.shadow_overrides {
             let line = file.shadow_lines.get(&(archetype.clone(), param.clone())).copied().unwrap_or(0);
@@ -58,7 +58,7 @@ pub(crate) fn apply_shadow_overrides(
             let Some(ShadowSet(set)) = shadows.get(name) else {
                 let known: Vec<&str> = shadows.keys().map(String::as_str).collect();
                 let text = format!(
-                    "`shadow_overrides.{archetype}` has no shadow the program can tell; allowed: {}",
+                    "`shadow_overrides.{archetype}` names no known shadow; allowed: {}",
                     known.join(", ")
                 );
                 return Err(Fault { path: file.path.clone(), line, column: 0, text }.into());
@@ -94,13 +94,13 @@ pub(crate) fn select(
     if let Some(file) = file {
         if wishes.strategy_flag.or(wishes.strategy_config) == Some(Strategy::Pipeline) {
             let text = format!(
-                "`{}` says who sits in every cycle; allowed with the strategy: pdca, or no strategy at all",
+                "`{}` selects the team of every cycle; allowed only with the strategy pdca, or without a strategy",
                 file.name
             );
             return Err(Faults(vec![Fault { path: file.path.clone(), line: 0, column: 0, text }]).into());
         }
         strategy = Strategy::Pdca;
-        chosen.strategy_by = format!("{} says who sits", file.path);
+        chosen.strategy_by = format!("{} selects the team", file.path);
         chosen.against.clear();
         if settings.workflow().is_none() {
             workflow = file.like.unwrap_or_default();
@@ -123,10 +123,8 @@ pub(crate) fn select(
     let voice = if domain == Domain::Writing { domain::voices(&paths) } else { Vec::new() };
     readable(tree, &lenses, &of_domain, &voice)?;
     let seats = seats(file);
-    let max_cycles = match strategy {
-        Strategy::Pdca => file.and_then(|file| file.max_cycles).unwrap_or_else(|| policy.cycles(workflow)),
-        Strategy::Pipeline | Strategy::Review | Strategy::Loop => 1,
-    };
+    let of_workflow = file.and_then(|file| file.max_cycles).unwrap_or_else(|| policy.cycles(workflow));
+    let max_cycles = strategies::max_cycles(strategy, of_workflow);
     let tiers = tiers(personas, &of_domain, &lens);
     let (lenses, categories) = (lens.names.clone(), lens::categories(&lens));
     let overlay = overlay(settings, file, of_domain, lens, voice);
@@ -148,17 +146,17 @@ fn strategy(word: Option<&str>) -> Option<Strategy> {
     [Strategy::Pdca, Strategy::Pipeline].into_iter().find(|strategy| Some(strategy.name()) == word)
 }
 
-/// A team sits whatever the workflow is or becomes: an escalation brings cycles, not strangers.
+/// A team is the same in every workflow: an escalation adds cycles, not archetypes.
 fn seats(file: Option<&Team>) -> BTreeMap<String, Vec<Participant>> {
     let own = |built_in: Vec<Participant>| file.map_or(built_in, |file| file.seats.clone());
     Workflow::ALL
         .into_iter()
         .map(|workflow| (workflow.name().to_owned(), own(team(workflow))))
-        .chain([(PIPELINE.to_owned(), own(pipeline_team()))])
+        .chain([(Strategy::Pipeline.name().to_owned(), own(pipeline_team()))])
         .collect()
 }
 
-/// The archetypes' own tiers, unless the domain or a lens says otherwise. Settings beat all three.
+/// The archetypes' own tiers, unless the domain or a lens sets others. Settings override all three.
 fn tiers(personas: &BTreeMap<String, Persona>, domain: &DomainFile, lens: &Lens) -> BTreeMap<String, Tier> {
     let tier = |persona: &Persona| {
         let archetype = &persona.archetype;

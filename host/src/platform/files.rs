@@ -60,7 +60,7 @@ pub fn owner_and_mode(stat: &Stat) -> (u32, u32) {
     system::owner_and_mode(stat)
 }
 
-/// The number of the user whose file this is.
+/// The owner of the file.
 pub fn owner(meta: &Metadata) -> u32 {
     meta.uid()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::system;
 
-/// Fills the buffer with random bytes that nobody can guess.
+/// Fills the buffer with cryptographically secure random bytes.
 pub fn random(into: &mut [u8]) -> io::Result<()> {
     system::random(into)
 }

@@ -1,6 +1,6 @@
 //! Everything that only the operating system knows: processes, files beyond what `std` offers, terminals, randomness.
 //!
-//! No other room imports `rustix`, `std::os::unix` or reads `/proc`. The modules here are the same everywhere;
+//! No other module imports `rustix`, `std::os::unix` or reads `/proc`. The modules here are the same everywhere;
 //! `linux.rs` and `macos.rs` answer one set of questions each in the system's own way, and `system` is the one that
 //! was compiled. Systems that run neither are refused by the compiler rather than served badly.
 //!

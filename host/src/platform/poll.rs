@@ -9,7 +9,7 @@ pub use rustix::event::{PollFd, PollFlags};
 
 use super::Errno;
 
-/// Waits until one of them is ready or the time is up, and says how many are. Without a time it waits for ever.
+/// Waits until one of them is ready or the time is up, and returns how many are. Without a time it waits forever.
 pub fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<usize, Errno> {
     // A time too long for the system is as good as none.
     let timeout = timeout.and_then(|given| Timespec::try_from(given).ok());

@@ -22,7 +22,7 @@ const PEEK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOWAIT).u
 /// Whether descendants that lose their parent can become our children ([`adopt_orphans`]).
 pub const ADOPTS_ORPHANS: bool = system::ADOPTS_ORPHANS;
 
-/// A process by the number somebody wrote down.
+/// A process by a recorded number.
 pub fn numbered(number: u32) -> Option<Pid> {
     i32::try_from(number).ok().and_then(Pid::from_raw)
 }
@@ -80,12 +80,12 @@ pub fn killed_by(status: ExitStatus) -> Option<i32> {
     status.signal()
 }
 
-/// Makes orphans of our descendants our children, and says whether they can be seen. For the whole process.
+/// Makes orphans of our descendants our children, and returns whether they can be listed. For the whole process.
 pub fn adopt_orphans() -> bool {
     system::adopt_orphans()
 }
 
-/// Whether this signal was ignored when the program started; a system that does not tell is taken to ignore nothing.
+/// Whether this signal was ignored when the program started; a system that does not report it is assumed to ignore nothing.
 pub fn is_ignored(signal: i32) -> bool {
     system::is_ignored(signal)
 }
@@ -95,7 +95,7 @@ pub fn program(pid: Pid) -> Option<PathBuf> {
     system::program(pid)
 }
 
-/// A living process that has this file open, if the system tells.
+/// A living process that has this file open, if the system reports it.
 pub fn has_open(file: &std::path::Path) -> Option<i32> {
     system::has_open(file)
 }
@@ -130,7 +130,7 @@ pub fn has_dead_child() -> bool {
     matches!(waitid(WaitId::All, PEEK), Ok(Some(_)))
 }
 
-/// Takes a dead child out of the table, and says whether there was one to take.
+/// Reaps a dead child, and returns whether there was one.
 pub fn reap(pid: Pid) -> bool {
     matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(Some(_)))
 }

@@ -1,4 +1,4 @@
-//! Sockets between processes of one machine, and who is at their other end, as the kernel says.
+//! Sockets between processes of one machine, and the user at their other end, as the kernel reports it.
 
 use std::io;
 

@@ -45,7 +45,7 @@ pub fn cover(leader: &Child) {
     }
 }
 
-/// Says that a process was waited for; one that was never covered is no matter.
+/// Reports that a process was waited for; an unknown one is ignored.
 pub fn uncover(number: u32) {
     if let Some(input) = lock().as_mut() {
         let _ = input.write_all(format!("-{number}\n").as_bytes());
@@ -66,7 +66,7 @@ pub fn watch(input: impl BufRead) -> usize {
     end(&leaders)
 }
 
-/// One line of the input. A line that was cut off by the end says nothing.
+/// One line of the input. A line that was cut off by the end is ignored.
 fn note(line: &str, leaders: &mut BTreeMap<i32, u64>) {
     let number = |text: &str| text.parse::<i32>().ok();
     if let Some((pid, start)) = line.strip_prefix('+').and_then(|rest| rest.split_once(' ')) {
@@ -96,8 +96,8 @@ fn end(leaders: &BTreeMap<i32, u64>) -> usize {
     frozen.len()
 }
 
-/// In a session that one of the leaders opened. A number is given to nobody else while its session has members, so a
-/// living process of the leader's number that began at another time means that the session is somebody else's.
+/// In a session that one of the leaders opened. A number is not reused while its session has members, so a
+/// living process of the leader's number that began at another time means that the session is another one.
 fn is_in(process: &Process, leaders: &BTreeMap<i32, u64>, table: &[Process]) -> bool {
     let Some(start) = leaders.get(&process.session) else { return false };
     let leader = table.iter().find(|one| one.number() == process.session);

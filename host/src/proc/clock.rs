@@ -61,7 +61,7 @@ impl Clock {
         Self { limits, begun: now, heard: now, phase: Phase::Running, forced: None }
     }
 
-    /// Counts anew from now on, while the job is running and nothing was asked of it.
+    /// Restarts its limits now, while the job is running and nothing was asked of it.
     pub(super) fn restart(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Running) {
             (self.begun, self.heard) = (now, now);

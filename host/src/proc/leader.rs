@@ -46,7 +46,7 @@ impl Leader {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    /// Collects the status; `None` when the leader cannot be made to die or somebody else collected it.
+    /// Collects the status; `None` when the leader cannot be killed or its status was already collected.
     ///
     /// A leader that will not die stays registered as ours, and a zombie once it does.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {

@@ -11,13 +11,13 @@ use crate::platform::table::{self, Process, ProcessId};
 /// The longest this takes; a process that hangs in the kernel stays.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Before the tag of whoever started us, on every git of ours: it is never killed half-way because of that.
+/// Before the tag of the process that started us, on every git of ours: it is never killed half-way because of that.
 pub const GIT_OF: &str = "git-of:";
 
 /// How often new ones are looked for before all are killed.
 const FREEZES: usize = 16;
 
-/// Kills every process of this user whose tag begins with the prefix, and says how many there were.
+/// Kills every process of this user whose tag begins with the prefix, and returns how many there were.
 ///
 /// Nothing without the tag in its environment is ever signalled, nor this process and those it descends from. The
 /// prefix `run-1` also matches `run-10`, so it should end with whatever separates the parts of a tag. An empty
@@ -29,7 +29,7 @@ pub fn kill_leftovers(tag_prefix: &str) -> usize {
     kill_found(|| tagged(|value| value.starts_with(tag_prefix.as_bytes())))
 }
 
-/// Kills whatever the search finds until it finds nothing more, and says how many there were.
+/// Kills whatever the search finds until it finds nothing more, and returns how many there were.
 pub(super) fn kill_found(find: impl Fn() -> Vec<Process>) -> usize {
     let mut known: BTreeSet<ProcessId> = BTreeSet::new();
     let mut freezes = 0;
@@ -42,7 +42,7 @@ pub(super) fn kill_found(find: impl Fn() -> Vec<Process>) -> usize {
         let before = known.len();
         known.extend(found.iter().map(Process::id));
         // While new ones turn up they are only stopped: what is stopped cannot fork. One of us, or a child of such a one
-        // that is just being started, has locks that nobody could take while it stays stopped.
+        // that is just being started, has locks that no other process could take while it is stopped.
         if known.len() > before && freezes < FREEZES {
             freezes += 1;
             for entry in &found {
@@ -58,7 +58,7 @@ pub(super) fn kill_found(find: impl Fn() -> Vec<Process>) -> usize {
     known.len()
 }
 
-/// Lets every git go on that a process with such a tag had started. A sweep stops what it is going to kill; killed itself
+/// Continues every git that a process with such a tag had started. A sweep stops what it is going to kill; killed itself
 /// in between, it leaves them stopped for ever.
 pub fn wake_git(tag_prefix: &str) {
     let (mark, me) = (format!("{GIT_OF}{tag_prefix}"), user());
@@ -73,11 +73,11 @@ pub fn wake_git(tag_prefix: &str) {
 /// The living processes of this user with such a tag, without this one and those it descends from.
 pub(super) fn tagged(condition: impl Fn(&[u8]) -> bool) -> Vec<Process> {
     let table = table::all();
-    let spared = lineage(&table);
+    let ours = lineage(&table);
     let me = user();
     let is_leftover = |entry: &Process| {
         !entry.dead
-            && !spared.contains(&entry.number())
+            && !ours.contains(&entry.number())
             && entry.owner() == Some(me)
             && table::has_variable(entry.pid, TAG, &condition)
     };

@@ -1,4 +1,4 @@
-//! Moves bytes: the given input to the child, its output to the sinks, never waiting for one while another could go on.
+//! Moves bytes: the given input to the child, its output to the sinks, never waiting for one while another is ready.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,7 +16,7 @@ use crate::platform::poll::{self, PollFd, PollFlags};
 
 const CHUNK: usize = 64 * 1024;
 
-/// What may lie in a pipe after everyone who could write to it is dead.
+/// Most bytes left in a pipe after all its writers are dead.
 const REST: usize = 1024 * 1024;
 
 /// How often to look when the system had no descriptor to wake us with.
@@ -80,7 +80,7 @@ impl Pump {
         PipeState { heard: out + err > 0, exited: self.exited, closed: self.is_closed(), asked: self.asked }
     }
 
-    /// Takes what still lies in the pipes, without waiting.
+    /// Reads what is left in the pipes, without waiting.
     pub(super) fn rest(&mut self, on_output: &mut dyn FnMut(Stream, &[u8])) {
         self.stdout.rest(&mut self.buffer, on_output);
         self.stderr.rest(&mut self.buffer, on_output);
@@ -156,7 +156,7 @@ impl<P: Read + AsFd> Tap<P> {
         self.pipe.as_ref().map(P::as_fd)
     }
 
-    /// Reads one chunk and says how long it was; at the end of the pipe it is closed.
+    /// Reads one chunk and returns its length; at the end of the pipe it is closed.
     fn pull(&mut self, buffer: &mut [u8], on_output: &mut dyn FnMut(Stream, &[u8])) -> usize {
         let Some(pipe) = self.pipe.as_mut() else { return 0 };
         let length = match pipe.read(buffer) {

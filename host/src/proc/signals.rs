@@ -29,11 +29,11 @@ pub fn listen(mut on_signal: impl FnMut(i32) + Send + 'static) -> io::Result<()>
     Ok(())
 }
 
-/// What a face that has changed how the terminal works has to know: it must put that back before the program pauses.
+/// For a view that has changed the terminal's modes: it must restore them before the program pauses.
 pub struct Pauses {
-    /// The terminal asked this program to pause. Doing it is the face's business while it is held.
+    /// The terminal asked this program to pause. While this is held, the view does it.
     pub asked: Arc<AtomicBool>,
-    /// The program may go on.
+    /// The program was continued.
     pub over: Arc<AtomicBool>,
     free: Arc<AtomicBool>,
 }

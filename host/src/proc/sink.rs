@@ -1,5 +1,5 @@
 //! Where output goes, and how much of it is kept: the head as it comes, the last part from a ring, and in between
-//! a line that says how much was left out. Memory stays small whatever the child prints; bytes are never changed.
+//! a line with the number of bytes left out. Memory stays small whatever the child prints; bytes are never changed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_reported_and_the_count_goes_on() -> io::Result<()> {
+    fn a_full_disk_is_reported_and_the_count_continues() -> io::Result<()> {
         let mut keeper = Keeper::open(&Sink::file("/dev/full"))?;
         keeper.keep(b"one");
         keeper.keep(b"two");

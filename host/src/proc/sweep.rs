@@ -94,7 +94,7 @@ impl Family {
     }
 }
 
-/// Whether orphans come to us and can be seen.
+/// Whether orphans become our children and can be listed.
 pub(super) fn is_possible() -> bool {
     POSSIBLE.load(Ordering::Acquire)
 }
@@ -114,7 +114,7 @@ impl Running {
         Self(())
     }
 
-    /// The last to leave sweeps what nobody could be found for.
+    /// The last job sweeps processes that belong to no job.
     pub(super) fn leave(self) -> usize {
         drop(self);
         sweep(&Claim::Unattributed)
@@ -194,7 +194,7 @@ fn sweep(claim: &Claim) -> usize {
     if ADOPTS_ORPHANS { sweep_adopted(claim) } else { sweep_marked(claim) }
 }
 
-/// The tags of the jobs of this program, for systems where nothing but a mark says whose an orphan is.
+/// The tags of the jobs of this program, for systems where only a tag identifies the owner of an orphan.
 static TAGS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 pub(super) fn remember(tag: &str) {
@@ -203,7 +203,7 @@ pub(super) fn remember(tag: &str) {
     }
 }
 
-/// Where orphans go to somebody else they are known by the session of their job or by its tag. One that left the
+/// Where orphans get another parent they are recognised by the session of their job or by its tag. One that left the
 /// session and whose environment can't be read is not found.
 fn sweep_marked(claim: &Claim) -> usize {
     match claim {
@@ -279,7 +279,7 @@ fn pass(claim: &Claim, spare_git: bool, killed: &mut BTreeSet<ProcessId>) -> Pas
 }
 
 /// Stops at once what is certainly claimed: against what forks without end, every moment between seeing and stopping
-/// counts. The numbers are those of our own children, which keep them until we bury them, and nobody else does.
+/// counts. The numbers are those of our own children, which keep them until we reap them; no other process can.
 fn halt(claim: &Claim, ours: &BTreeSet<u32>, spare_git: bool) {
     let is_ours = |pid: &Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|id| ours.contains(&id));
     for orphan in table::child_numbers().into_iter().filter(|pid| !is_ours(pid)) {
@@ -296,7 +296,7 @@ fn may_be_git(orphan: Pid) -> bool {
 }
 
 /// Reaps adopted processes that have ended while jobs run, at most every now and then; else they would pile up
-/// for as long as the longest job. Costs one system call when nobody is dead.
+/// for as long as the longest job. Costs one system call if there is nothing to reap.
 pub(super) fn reap_dead(last: &mut Instant, now: Instant) {
     if now.saturating_duration_since(*last) < BURIAL {
         return;
@@ -338,7 +338,7 @@ fn kill_families(roots: &[Process]) -> Vec<Process> {
     family
 }
 
-/// Each process, and its group where that cannot be ours: a signal to a group misses nobody who is being forked.
+/// Each process, and its group where that cannot be ours: a signal to a group also reaches processes that are being forked.
 /// Jobs have sessions of their own and a group never spans two, so no group holds anyone else's process.
 fn strike(entries: &[Process], signal: Signal) {
     // In a container the session may be one from outside, whose number here is 0: getsid can't say that.

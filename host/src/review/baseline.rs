@@ -12,7 +12,7 @@ use crate::store::files;
 pub const DEFAULT: &str = ".archeflow/baseline.json";
 
 const BYTES_AT_MOST: u64 = 2_000_000;
-/// All of them stand in one line of the log.
+/// All of them are in one line of the log.
 const AT_MOST: usize = 4_000;
 const LONGEST_REASON: usize = 100;
 

@@ -7,7 +7,7 @@ use crate::git::{ObjectId, Repo};
 
 /// Lines before and after.
 const AROUND: usize = 2;
-/// Findings are more than anybody reads long before this.
+/// More findings than anyone reads.
 const AT_MOST: usize = 1_000;
 const LONGEST_LINE: usize = 2_000;
 

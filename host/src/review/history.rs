@@ -56,7 +56,7 @@ pub fn earlier(places: &Places, run_id: &str, opened: &ReviewOpened) -> Option<V
     serde_json::from_slice(&bytes).ok().filter(|_| same)
 }
 
-/// Remembers a review that came to its end, once. Warnings, never a stop.
+/// Records a completed review, once. Warnings, never a stop.
 pub fn ended(world: &World, run: &Run) -> Vec<String> {
     let Some(opened) = run.review.as_deref() else { return Vec::new() };
     if run.outcome.as_ref().is_none_or(|outcome| outcome.status != RunStatus::Reviewed) {

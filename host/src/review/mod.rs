@@ -1,4 +1,4 @@
-//! Opens reviews of changes that are there already: takes the subject, cuts its diff into parts, and says what is
+//! Opens reviews of changes that are there already: takes the subject, cuts its diff into parts, and collects what is
 //! known about it. The engine does the rest, as for every run.
 
 mod baseline;
@@ -12,7 +12,6 @@ use archeflow_core::event::{Artifact, Base, Chosen, ReviewOpened, RunStart};
 use archeflow_core::model::{
     Participant, Persona, ReviewPart, Role, Sight, Strategy, Subject, SubjectKind, review_team,
 };
-use archeflow_core::run::REVIEW;
 
 use crate::executors;
 use crate::git::subject::{self, ReviewSubject, ReviewTarget};
@@ -77,7 +76,7 @@ const KEPT: usize = 20;
 const YOUNG: std::time::Duration = std::time::Duration::from_secs(14 * 24 * 60 * 60);
 
 impl Project {
-    /// A new review, claimed and ready to be told. Nothing has been started, and nothing of the user's was touched.
+    /// A new review, claimed and ready for its first events. Nothing has been started, and nothing of the user's was touched.
     pub fn review(mut self, requested: &ReviewRequest) -> Result<OpenedRun, Error> {
         let fresh = stores(&self.state, &self.repo).join(format!("new-{}", nonce()));
         let taken = subject::take(&self.repo, &fresh, &requested.ask)?;
@@ -111,14 +110,14 @@ impl Project {
             ([], true) => team.participants().to_vec(),
             (names, _) => seats(names, personas)?,
         };
-        // In a review nobody goes first: all look at once.
+        // In a review all reviewers start at once.
         let sitting: Vec<Participant> = sitting
             .into_iter()
             .filter(|seat| matches!(seat.role, Role::Gatekeeper | Role::Reviewer))
             .map(|seat| Participant { role: Role::Reviewer, ..seat })
             .collect();
         let subject = subject_of(requested, taken);
-        team.seats.insert(REVIEW.to_owned(), sitting.clone());
+        team.seats.insert(Strategy::Review.name().to_owned(), sitting.clone());
         let name = format!("review {}", subject.label());
         let journal = self.claim(&RunName::From(&name))?;
         let artifacts = self.places.artifacts();
@@ -134,7 +133,7 @@ impl Project {
             .filter(|name| !sees(personas, name, Sight::Diff))
             .cloned()
             .collect();
-        // Where nobody is shown the diff, one look is all there is.
+        // If no reviewer is shown the diff, one part is enough.
         let shown = if once.len() == sitting.len() { 1 } else { cut.parts.len() };
         let parts: Vec<ReviewPart> = cut.parts.iter().take(shown).map(part).collect();
         let about = write(&folder, "about.md", &taken.about)?;
@@ -177,7 +176,7 @@ pub(crate) fn with_review_objects(repo: &Repo, state: &Path, run_id: &str) -> Re
     subject::reopen(repo, &place).ok_or_else(|| open::Error::SubjectGone { id: run_id.to_owned() })
 }
 
-/// For whoever looks at a review later; the user's own repository where its change is not kept any more.
+/// For viewers of an old review; the user's own repository where its change is not kept any more.
 pub fn as_reviewed(repo: &Repo, state: &Path, run_id: &str) -> Repo {
     subject::reopen(repo, &store(state, repo, run_id)).unwrap_or_else(|| repo.clone())
 }

@@ -283,8 +283,7 @@ impl SprintDriver {
     /// On a thread of its own, which ends with one report.
     fn perform(&self, seq: Seq, order: &SprintEvent) {
         let (crew, post, order) = (self.crew(), self.post(), order.clone());
-        let item =
-            order_item(&order).and_then(|id| self.sprint.items.get(id)).map(|known| known.item.clone());
+        let item = order.item().and_then(|id| self.sprint.items.get(id)).map(|known| known.item.clone());
         thread::spawn(move || {
             let report = match (&order, item) {
                 (SprintEvent::Claim { item }, _) => crew.claim(seq, item),
@@ -310,8 +309,33 @@ impl SprintDriver {
                 (SprintEvent::Settle { item, fence, status, note, run_id }, _) => {
                     crew.settle(seq, item, *fence, *status, note, run_id.as_ref())
                 }
-                // A question is answered by the face.
-                _ => return,
+                // A question is answered by the observer.
+                (SprintEvent::Ask { .. }, _) => return,
+                // An item that is not in the sprint is not run.
+                (SprintEvent::Run { .. } | SprintEvent::Resume { .. } | SprintEvent::Land { .. }, None) => {
+                    return;
+                }
+                // These are no orders.
+                (
+                    SprintEvent::Start { .. }
+                    | SprintEvent::Session { .. }
+                    | SprintEvent::Seen { .. }
+                    | SprintEvent::Answered { .. }
+                    | SprintEvent::Claimed { .. }
+                    | SprintEvent::Ended { .. }
+                    | SprintEvent::Landed { .. }
+                    | SprintEvent::BatchLanded { .. }
+                    | SprintEvent::Overlap { .. }
+                    | SprintEvent::Settled { .. }
+                    | SprintEvent::Due { .. }
+                    | SprintEvent::Served { .. }
+                    | SprintEvent::Checkpoint { .. }
+                    | SprintEvent::Warning { .. }
+                    | SprintEvent::Break { .. }
+                    | SprintEvent::Interrupted { .. }
+                    | SprintEvent::End { .. },
+                    _,
+                ) => return,
             };
             let _ = post.send(SprintMessage::Report(seq, report));
         });
@@ -362,25 +386,8 @@ fn concerns_people(event: &SprintEvent) -> bool {
     )
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the others come to their end")]
 fn was_stopped(report: &SprintEvent) -> bool {
-    match report {
-        SprintEvent::Ended { end, .. } | SprintEvent::Landed { end, .. } => end.stopped,
-        SprintEvent::BatchLanded { came, .. } => came.ends.iter().any(|one| one.end.stopped),
-        _ => false,
-    }
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "the others are about no item")]
-fn order_item(order: &SprintEvent) -> Option<&String> {
-    match order {
-        SprintEvent::Claim { item }
-        | SprintEvent::Run { item, .. }
-        | SprintEvent::Resume { item, .. }
-        | SprintEvent::Land { item, .. }
-        | SprintEvent::Settle { item, .. } => Some(item),
-        _ => None,
-    }
+    report.ends().iter().any(|end| end.stopped)
 }
 
 /// How busy the machine is. Unknown values are taken as idle.

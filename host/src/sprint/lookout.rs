@@ -160,7 +160,7 @@ fn compare(
 }
 
 /// The files two runs themselves change in ways that do not go together. What only the target has changed since one of
-/// them began is no matter between the two.
+/// them began does not matter.
 fn both_change(repo: &Repo, a: &Branch, b: &Branch) -> Option<Vec<String>> {
     let (a_tip, b_tip) = (a.tip.as_ref()?, b.tip.as_ref()?);
     if a.paths.is_disjoint(&b.paths) {

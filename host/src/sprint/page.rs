@@ -1,16 +1,16 @@
-//! What a sprint has come to, in Markdown: the parts of which `control-center.md`, the session log and the report are
+//! The state of a sprint, in Markdown: the parts of which `control-center.md`, the session log and the report are
 //! made. Everything in it follows from the log and the queue; other people's text is made harmless on its way.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use archeflow_core::model::{Money, Reason, RunStatus, Share, counted};
+use archeflow_core::projections::view::seconds;
 use archeflow_core::sprint::budget::{self, SprintBudget};
 use archeflow_core::sprint::chronicle::{SprintSession, SprintSessionEnd};
 use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, QueueItem};
 use archeflow_core::sprint::{ItemStage, ItemState};
 use archeflow_core::text::{code_span, markdown, safe_line, shell_word};
-use archeflow_core::view::seconds;
 
 use super::queue::{Queue, QueueFolder};
 use super::reading::SprintReader;
@@ -92,7 +92,7 @@ fn session_line(facts: &PageFacts<'_>, session: &SprintSession) -> String {
     let spent: Money = session.spent.values().copied().sum();
     let over = match &session.over {
         SprintSessionEnd::Open if is_last(facts, session) && facts.reading.is_driven() => {
-            "goes on".to_owned()
+            "is running".to_owned()
         }
         SprintSessionEnd::Open => "was killed".to_owned(),
         SprintSessionEnd::Interrupted(signal) => format!("was interrupted (signal {signal})"),

@@ -10,19 +10,19 @@ use crate::open::{Error, ProcessEnv, Project};
 
 /// The configuration of the repository with the queue at its top, if there is one, and the user's own file, which wins.
 /// A repository further up has nothing to do with it: many people keep their whole home in one.
-pub fn policy(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
+pub fn policy(env: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
     if !root.join(".git").exists() {
-        return users(ground, root);
+        return users(env, root);
     }
-    match Project::open(ground.clone(), root, None, false) {
-        Ok(house) => Ok(house.settings(&Flags::default(), None)?.sprint()),
-        Err(Error::Repo(repo::Error::NotARepository { .. }) | Error::Bare { .. }) => users(ground, root),
+    match Project::open(env.clone(), root, None, false) {
+        Ok(project) => Ok(project.settings(&Flags::default(), None)?.sprint()),
+        Err(Error::Repo(repo::Error::NotARepository { .. }) | Error::Bare { .. }) => users(env, root),
         Err(error) => Err(error),
     }
 }
 
-fn users(ground: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
-    let env = ground.places();
+fn users(env: &ProcessEnv, root: &Path) -> Result<SprintPolicy, Error> {
+    let env = env.places();
     let folder =
         user::folder(env.xdg_config_home.as_deref().map(Path::new), env.home.as_deref().map(Path::new));
     let user = folder.map_or(Ok(Vec::new()), |folder| user::read(&folder, root))?;

@@ -1,5 +1,5 @@
 //! Which provider accounts are limited, for all runs of the user: `accounts/<digest>.json` in the state folder. Each run
-//! decides for itself by its own journal; this only keeps another run from walking into a wall that is known already.
+//! decides for itself by its own journal; this only keeps another run from hitting a known limit.
 //!
 //! A file that is missing, torn or absurd means that nothing is known.
 
@@ -14,7 +14,7 @@ use crate::platform::files as os;
 
 const FOLDER: &str = "accounts";
 const LARGEST: u64 = 64 * 1024;
-/// No provider keeps anybody waiting longer; a later date is a clock that was wrong.
+/// No provider blocks an account longer; a later date means a wrong clock.
 const LONGEST_MS: u64 = 40 * 86_400_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub fn open(state: &Path, account: &str, reopens_at: u64, run: &str) -> io::Resu
     files::write_atomic(&path, &bytes).map_err(io::Error::other)
 }
 
-/// The account has served somebody.
+/// The account has answered a request.
 pub fn close(state: &Path, account: &str) {
     if place(state, account).exists()
         && let Ok((path, _lock)) = locked(state, account)
@@ -62,7 +62,7 @@ fn place(state: &Path, account: &str) -> PathBuf {
     state.join(FOLDER).join(format!("{}.json", files::digest(account.as_bytes())))
 }
 
-/// Held by the kernel: whoever dies lets go of it.
+/// Held by the kernel: released when the process dies.
 fn locked(state: &Path, account: &str) -> io::Result<(PathBuf, File)> {
     let path = place(state, account);
     os::private_directory().recursive(true).create(state.join(FOLDER))?;

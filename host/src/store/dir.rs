@@ -1,7 +1,7 @@
 //! A directory held open, so that a name is used in the very directory that was checked.
 //!
 //! Below `.archeflow` no symbolic link is ever followed: a repository can contain links, and a link there would send
-//! our writes to somebody else's files. Above it, links are the user's own business.
+//! our writes to other files. Links above it are the user's choice.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -37,7 +37,7 @@ impl Error {
         Error::Refused { path: path.to_owned(), why: why.into() }
     }
 
-    /// The kind of the operating system's answer, when it was the operating system that said no.
+    /// The kind of the operating system's answer, if it came from the operating system.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { source, .. } => Some(source.kind()),
@@ -65,7 +65,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, bytes: &[u8]) -> Result<(), Error
     dir.sync()
 }
 
-/// The same for whoever has the lock on the file: what an earlier writer left beside it when it was killed goes too.
+/// The same for the holder of the file's lock: files that a killed writer left beside it are removed too.
 pub(crate) fn replace_alone(dir: &Dir, name: &str, bytes: &[u8]) -> Result<(), Error> {
     let is_left = |found: &str| {
         let rest = found.strip_prefix('.').and_then(|found| found.strip_prefix(name));
@@ -129,7 +129,7 @@ pub fn read_capped(path: &Path, max: u64) -> Result<Vec<u8>, Error> {
 pub fn digest(bytes: &[u8]) -> String {
     let mut digest = Digest::default();
     digest.add(bytes);
-    digest.told()
+    digest.hex()
 }
 
 /// The same, piece by piece.
@@ -141,7 +141,7 @@ impl Digest {
         self.0.update(bytes);
     }
 
-    pub fn told(&self) -> String {
+    pub fn hex(&self) -> String {
         let mut hex = self.0.finalize().to_hex().to_string();
         hex.truncate(32);
         hex
@@ -190,7 +190,7 @@ fn ends_mid_line(file: &File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// A complete, synced file under a name nobody looks for; removed again unless it was renamed.
+/// A complete, synced file under a temporary name; removed again unless it was renamed.
 struct Temp<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -203,7 +203,7 @@ impl<'a> Temp<'a> {
         name.push(target);
         name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
 
-        // A left-over of a dead process that had our number is nobody's any more.
+        // A left-over of a dead process that had our number can be removed.
         if dir.kind(&name)?.is_some() {
             dir.remove(&name)?;
         }

@@ -1,8 +1,8 @@
-//! A journal read as it grows, for whoever watches a run that another process drives.
+//! A journal read as it grows, for viewers of a run that another process drives.
 //!
 //! The same reader as for a whole journal, one line at a time: every line is checked against the one before it, and
 //! nothing is read twice. It takes no lock and writes nothing. An unfinished write at the end is left alone until it
-//! is finished or cut off; a flaw with lines behind it is damage.
+//! is finished or cut off; a flaw with lines after it is damage.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use crate::platform::files::{self as os, OFlags};
 /// How much is read at once. Longer than the longest line, so that every reading brings at least one.
 const CHUNK: usize = 2 * LONGEST;
 
-/// The place in a journal up to which somebody has read.
+/// The position up to which a journal was read.
 #[derive(Debug)]
 pub struct Follower {
     file: File,
@@ -79,7 +79,7 @@ impl Follower {
         Ok(used > 0)
     }
 
-    /// What lies behind the lines that were read, up to a bound.
+    /// The bytes after the lines that were read, up to a limit.
     fn fill(&mut self) -> Result<(), Error> {
         let io = |error| files::Error::io("read", &self.path, error);
         let length = self.file.metadata().map_err(io)?.len();

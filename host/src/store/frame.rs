@@ -36,7 +36,7 @@ pub struct Read<'a> {
     pub ms: Option<u16>,
     pub run_id: &'a str,
     pub seq: u64,
-    /// The numbers between the brackets as they stand; [`Read::parents`] reads them.
+    /// The numbers between the brackets, unparsed; [`Read::parents`] reads them.
     pub parent: &'a str,
     pub kind: &'a str,
     pub phase: &'a str,
@@ -171,7 +171,7 @@ fn word(into: &mut Vec<u8>, key: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// A line break in raw JSON can only be white space between tokens, so a blank may stand for it.
+/// A line break in raw JSON can only be white space between tokens, so a blank may replace it.
 fn object(into: &mut Vec<u8>, data: &RawValue) -> Option<()> {
     let data = data.get();
     if !data.starts_with('{') {
@@ -211,7 +211,7 @@ pub(crate) fn read(line: &[u8]) -> Result<Frame<'_>, LineFault> {
     }
 }
 
-/// Does the line begin with a whole record and then go on? A torn write cannot look like this.
+/// Does the line begin with a whole record and then continue? A torn write cannot look like this.
 pub(crate) fn glued(line: &[u8]) -> bool {
     const KEY: &[u8] = b",\"crc\":\"";
     let keys = line.windows(KEY.len()).enumerate().filter(|(_, window)| *window == KEY);

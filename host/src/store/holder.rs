@@ -49,12 +49,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Says who, or that nobody could be read.
+/// The holder in words, or that it is unknown.
 pub(crate) fn name(holder: Option<&Holder>) -> String {
     holder.map_or_else(|| "another process".to_owned(), ToString::to_string)
 }
 
-/// The text is shown on a terminal and lies where others may write.
+/// The text is shown on a terminal and is in a place where others may write.
 fn printable(text: &str) -> String {
     archeflow_core::text::short_line(text, 80)
 }

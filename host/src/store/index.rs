@@ -17,7 +17,7 @@ pub struct IndexEntry {
     pub status: String,
     pub task: String,
     pub ts: String,
-    /// When a parked run can go on.
+    /// When a parked run can be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopens_at: Option<String>,
 }

@@ -1,11 +1,11 @@
 //! The journal of one run: `.archeflow/events/<run_id>.jsonl`, only ever extended.
 //!
 //! A line is on disk before the effect it announces begins; when it cannot be put there, the run stops. One process
-//! at a time may extend a journal. The lock is the kernel's and lies on the journal itself, so it ends with its
+//! at a time may extend a journal. The lock is the kernel's and is on the journal itself, so it ends with its
 //! holder, however that dies. Viewers take no lock.
 //!
 //! A journal that is opened is checked whole. What an interrupted write left at the end was never acknowledged: it is
-//! copied aside and cut off. Any other flaw is damage, and a damaged journal is left exactly as it is. There are three
+//! copied to another file and cut off. Any other flaw is damage, and a damaged journal is left exactly as it is. There are three
 //! kinds of nothing: no file ([`Error::Missing`]), an empty file (a run that was claimed and never began), and a file
 //! with only a torn record (the same, after repair).
 //!
@@ -67,7 +67,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The kind of the operating system's answer, when it was the operating system that said no.
+    /// The kind of the operating system's answer, if it came from the operating system.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         if let Error::File(error) = self { error.io_kind() } else { None }
     }
@@ -162,8 +162,8 @@ impl Journal {
         Ok((checked.into_text(), damage))
     }
 
-    /// Who says to be driving a run and is still alive. For viewers: only the lock itself is proof, and asking for
-    /// that could keep it from somebody who wants to drive.
+    /// The process that claims to drive a run and is still alive. For viewers: only the lock itself is proof, and asking for
+    /// that could keep it from a process that wants to drive.
     pub fn driver(dir: &Path, run_id: &str) -> Option<Holder> {
         let text = files::read_capped(&dir.join(sidecar(run_id)), 1024).ok()?;
         Holder::parse(&String::from_utf8_lossy(&text)).filter(Holder::is_alive)
@@ -211,7 +211,7 @@ impl Journal {
         Ok(Some(files::digest(line.trim_ascii_end())))
     }
 
-    /// An assertion about ourselves that stays on in release. It is an error rather than a panic, because whoever
+    /// An assertion about ourselves that stays on in release. It is an error rather than a panic, because the code that
     /// stops the run still has processes to end.
     fn in_turn(&self, lines: &[JournalLine<'_>]) -> Result<(), Error> {
         for (line, expected) in lines.iter().zip(self.next..) {
@@ -312,7 +312,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // The lock is freed when the file closes, after this. A left-over sidecar misleads nobody: it is read only
+        // The lock is freed when the file closes, after this. A left-over sidecar does no harm: it is read only
         // while the lock is held, and every holder writes its own.
         let _ = self.dir.remove(sidecar(&self.run_id));
     }

@@ -1,7 +1,7 @@
 //! What the program keeps on disk, and the only code that writes it.
 //!
-//! The journal of a run is the truth and everything else can be derived from it; see [`journal`]. The other rooms
-//! answer smaller questions: where things lie and whether the place is safe ([`places`]), what they may be called
+//! The journal of a run is the truth and everything else can be derived from it; see [`journal`]. The other modules
+//! answer smaller questions: where files are and whether the place is safe ([`places`]), how they may be named
 //! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
 //! ([`index`]), how a journal is read while it grows ([`follow`]), who may act on a target ([`lock`]), which provider accounts
 //! are limited ([`breakers`]), which runs are this user's own ([`own_runs`]), and what earlier runs taught ([`memory`]).

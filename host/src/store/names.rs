@@ -20,7 +20,7 @@ pub fn valid_name(name: &str) -> bool {
         && !name.contains("..")
 }
 
-/// `index.jsonl` lies among the journals and is none.
+/// `index.jsonl` is in the folder of the journals and is none.
 pub(crate) fn valid_run_id(name: &str) -> bool {
     valid_name(name) && name != "index"
 }
@@ -61,7 +61,7 @@ pub fn free_run_id(
     Err(journal::Error::Exists { file: events.join(format!("{wish}-{MOST}.jsonl")) })
 }
 
-/// Claims exactly this id. One that was claimed before and never began is taken up: whoever claimed it is gone.
+/// Claims exactly this id. One that was claimed before and never began is used: the process that claimed it is gone.
 pub fn this_run_id(events: &Path, artifacts: &Path, id: &str) -> Result<Journal, journal::Error> {
     let journal = match Journal::create(events, id) {
         Err(journal::Error::Exists { file }) => {

@@ -1,8 +1,8 @@
-//! Where things lie, and whether it is safe to write there.
+//! Where files are, and whether it is safe to write there.
 //!
 //! A repository can be prepared by someone else. A link in the place of a state directory would make us write to
 //! files of the user that have nothing to do with us, so it is refused. What must not be readable or changeable by
-//! other people, or by what runs inside the repository, lies in the user's own state directory.
+//! other people, or by what runs inside the repository, is in the user's own state directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -22,7 +22,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const ANYONE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// What the environment says about places. It comes in as a value so that tests need no environment of their own.
+/// Paths from the environment. It comes in as a value so that tests need no environment of their own.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     pub home: Option<OsString>,
@@ -36,7 +36,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Makes the state directories of a repository, or says why they cannot be trusted.
+    /// Makes the state directories of a repository; an error says why they can't be trusted.
     pub fn open(repo_root: &Path) -> Result<Places, Error> {
         let places = Places::at(repo_root)?;
         places.make()?;
@@ -104,7 +104,7 @@ impl Places {
         self.root.join(STATE).join("runs")
     }
 
-    /// What earlier runs taught; made by whoever writes there first.
+    /// Lessons of earlier runs; made by the first write.
     pub fn memory(&self) -> PathBuf {
         self.root.join(STATE).join("memory")
     }
@@ -127,7 +127,7 @@ impl Places {
         Ok(path)
     }
 
-    /// The user's own state directory where it is there already, for whoever only looks and is in no repository.
+    /// The user's own state directory where it is there already, for readers outside of a repository.
     pub fn state_dir_elsewhere(env: &Env) -> Result<Option<PathBuf>, Error> {
         let base = base(env, env.xdg_state_home.as_deref(), ".local/state")?;
         let path = base.join(NAME);
@@ -155,7 +155,7 @@ impl Places {
         let known = path.ancestors().find_map(|part| fs::canonicalize(part).ok());
         match known {
             Some(known) if !known.starts_with(&self.root) => Ok(()),
-            Some(_) => Err(Error::refused(path, "it lies inside the repository")),
+            Some(_) => Err(Error::refused(path, "it is inside the repository")),
             None => Err(Error::refused(path, "no part of the path exists")),
         }
     }
@@ -182,7 +182,7 @@ fn make_all(path: &Path) -> Result<(), Error> {
 fn only_ours(base: &Path, path: &Path) -> Result<(), Error> {
     let above = fs::metadata(base).map_err(|e| Error::io("look at", base, e))?;
     if os::mode(&above) & ANYONE != 0 && os::mode(&above) & STICKY == 0 {
-        return Err(Error::refused(base, "anyone may rename what lies in it"));
+        return Err(Error::refused(base, "any user may rename what is in it"));
     }
     let stat = Dir::open(base)?.enter(OsStr::new(NAME))?.stat()?;
     let (owner, mode) = os::owner_and_mode(&stat);

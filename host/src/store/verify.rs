@@ -1,7 +1,7 @@
 //! A whole journal, read into memory and checked line by line.
 //!
-//! There is one reader. It yields the lines up to the first flaw and says what the flaw is; nothing is ever skipped
-//! to find more lines behind it. Each line is checked against the bytes before it only, so a large journal is cut
+//! There is one reader. It yields the lines up to the first flaw and describes the flaw; nothing is ever skipped
+//! to find more lines after it. Each line is checked against the bytes before it only, so a large journal is cut
 //! into as many stretches as there are processors.
 
 use std::fs::File;
@@ -168,7 +168,7 @@ pub(crate) fn check(bytes: Vec<u8>, run_id: &str) -> Checked {
     }
 }
 
-/// A flaw is a torn write when it lies at the very end and an unfinished write explains it; otherwise it is damage.
+/// A flaw is a torn write if it is at the very end and an unfinished write explains it; otherwise it is damage.
 fn judge(bytes: &[u8], found: &Stretch) -> (usize, Option<LineFault>) {
     let end = found.end;
     let rest = &bytes[end..];

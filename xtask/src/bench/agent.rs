@@ -1,4 +1,4 @@
-//! The agent that does nothing: it says what its role owes and writes down when it began and ended.
+//! The agent that does nothing: it prints the required answer and records when it began and ended.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn appear(folder: &Path, during: impl FnOnce(&str, &str) -> u8) -> u8
     code
 }
 
-/// Does what its role owes, and says so.
+/// Does the required work of its role and prints the answer.
 pub(super) fn act(role: &str, cycle: &str) -> &'static str {
     if role == "maker" {
         let _ = std::fs::write(format!("work-{cycle}.txt"), "work\n");

@@ -1,7 +1,7 @@
 //! What we add to a step of a client: the engine's time with all that a client brings along, a home, a login, a
 //! stream of JSON lines, a conversation to remember.
 //!
-//! This program stands on the path under the client's name and writes down when it begins and ends, so that the
+//! This program is on the path under the client's name and records when it begins and ends, so that the
 //! client's own time, its start-up included, is never part of a pause. In between it prints a recording of the real
 //! client, or, where `cargo xtask clients` has fetched it, starts the real one, which asks a scripted model.
 
@@ -19,7 +19,7 @@ use crate::clients;
 use crate::model::{Model, Reply};
 
 const NAME: &str = "claude";
-/// Between two readers; what a Maker's working copy takes is the engine's affair and told there.
+/// Between two readers; what a Maker's working copy takes is measured with the engine.
 const STEP: (&str, &str) = ("explorer", "creator");
 const RUNS: usize = 6;
 const REAL_RUNS: usize = 3;
@@ -42,7 +42,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     Ok(rows)
 }
 
-/// The shortest pause of a loop that does only what nobody can do without.
+/// The shortest pause of a loop that does only the necessary work.
 fn bare_loop(bench: &Bench) -> Result<u128, Box<dyn std::error::Error>> {
     let place = ClientFolder::new(bench, "bare", None)?;
     for _ in 0..BARE_STEPS {
@@ -92,7 +92,7 @@ impl ClientFolder {
         for part in ["", BIN, SEEN] {
             create_dir(folder.join(part))?;
         }
-        // A link of its own: the kernel says by which name a program was started.
+        // A link of its own: the kernel gives the name by which a program was started.
         hard_link(&bench.me, folder.join(BIN).join(NAME))?;
         if let Some(real) = real {
             std::os::unix::fs::symlink(real, folder.join(REAL))?;

@@ -131,7 +131,7 @@ pub(super) fn best_pauses(runs: &[Vec<Appearance>]) -> BTreeMap<Step, u128> {
     best
 }
 
-/// The pauses in which nobody was out, by who came before and after.
+/// The pauses without a running agent, by the agents before and after.
 pub(super) fn pauses(seen: &[Appearance]) -> BTreeMap<Step, Vec<u128>> {
     let mut pauses: BTreeMap<Step, Vec<u128>> = BTreeMap::new();
     for (n, next) in seen.iter().enumerate() {

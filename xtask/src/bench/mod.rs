@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the goals of the program, measured.
 //!
 //! A goal is a ratio to a floor measured in the same run on the same machine, best of several, so that a busy or
-//! slow machine says little about us; or it is a plain limit. A goal that is missed is told and is not a failure.
+//! slow machine says little about us; or it is a plain limit. A missed goal is reported and is not a failure.
 
 mod agent;
 mod client;
@@ -36,7 +36,7 @@ struct Row {
 }
 
 enum Goal {
-    /// At most so many times the floor.
+    /// At most N times the floor.
     Times(f64),
     AtMost(f64),
     /// Told for information.
@@ -49,7 +49,7 @@ type Rows = Result<Vec<Row>, Box<dyn std::error::Error>>;
 struct Bench {
     root: PathBuf,
     program: PathBuf,
-    /// This program, which plays the agent that does nothing.
+    /// This program, which is also the agent that does nothing.
     me: PathBuf,
     /// On the disk of the build, since a temporary folder may be memory.
     folder: tempfile::TempDir,

@@ -1,5 +1,5 @@
 //! What a review takes of our own time: a change of 5,000 lines, a reviewer that does nothing, the processor time of
-//! our process alone. Git's time and the reviewer's are theirs; the wall clock is told beside it.
+//! our process alone. Git's time and the reviewer's are theirs; the wall clock is printed beside it.
 
 use std::fs;
 use std::path::Path;

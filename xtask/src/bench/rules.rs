@@ -71,7 +71,7 @@ fn shortest<T>(mut act: impl FnMut() -> T) -> Duration {
     (0..TRIES).map(|_| once(&mut act)).min().unwrap_or_default()
 }
 
-/// A run that waits for its last reviewer, and what that one says.
+/// A run that waits for its last reviewer, and that reviewer's answer.
 struct Step {
     run: Run,
     report: AgentComplete,
@@ -121,7 +121,7 @@ impl Step {
         let entries = run.settle(0);
         let took = begun.elapsed();
         drop(heard);
-        (took, entries.iter().map(|entry| told(&entry.event)).collect())
+        (took, entries.iter().map(|entry| comparable_text(&entry.event)).collect())
     }
 
     /// Both have to do the same work, or the difference says nothing about the rules.
@@ -142,14 +142,14 @@ impl Step {
 }
 
 /// What a line says as far as rules may change it.
-fn told(event: &Event) -> String {
+fn comparable_text(event: &Event) -> String {
     if let Event::Decision(Decision::ShadowDetected(seen)) = event {
         return format!("{}: {}", seen.archetype, seen.detail);
     }
     event.name().to_owned()
 }
 
-/// A plan that lists every file, and findings that show what they claim: nobody is in a shadow here.
+/// A plan that lists every file, and findings that show what they claim: no agent is in a shadow here.
 fn fill(said: &mut AnswerBody, cycle: u32) {
     match said {
         AnswerBody::Prose => {}
@@ -236,7 +236,7 @@ fn path(n: usize) -> String {
 
 const CATEGORIES: [&str; 4] = ["reliability", "quality", "testing", "security"];
 
-/// A review of so many bytes: a part about each file, with prose and shown code, then the table of findings.
+/// A review of N bytes: a part about each file, with prose and shown code, then the table of findings.
 fn review() -> String {
     let mut words = Words(1);
     let mut table = "| Location | Severity | Category | Description | Fix | Evidence |\n\

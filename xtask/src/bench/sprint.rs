@@ -1,6 +1,6 @@
 //! A sprint with agents that do nothing, against a bare loop of `git worktree add`, agent and merge.
 //!
-//! The loop is what somebody would write in a shell to have tasks done side by side: as many at a time as the sprint,
+//! The loop is what one would write in a shell to run tasks side by side: as many at a time as the sprint,
 //! a working copy each, the agents of the workflow one after the other, a commit, and a merge. It reviews nothing that
 //! it would act upon, tests nothing, and is lost when it is killed.
 //!

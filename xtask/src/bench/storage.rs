@@ -12,7 +12,7 @@ use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Domain, FileStatus, Finding, Policy,
     Proposal, Review, Role, Seq, Severity, Signs, Status, Strategy, Verdict, Workflow, pipeline_team, team,
 };
-use archeflow_core::run::{PIPELINE, Run};
+use archeflow_core::run::Run;
 use archeflow_host::log;
 use archeflow_host::store::journal::Journal;
 
@@ -262,7 +262,7 @@ pub(super) fn request() -> RunStart {
     config.convergence.diverging_cycles = u32::MAX;
     let mut seats: BTreeMap<String, Vec<_>> =
         Workflow::ALL.into_iter().map(|workflow| (workflow.name().to_owned(), team(workflow))).collect();
-    seats.insert(PIPELINE.to_owned(), pipeline_team());
+    seats.insert(Strategy::Pipeline.name().to_owned(), pipeline_team());
     RunStart {
         task: "Add rate limiting".to_owned(),
         workflow: Workflow::Standard,

@@ -39,7 +39,7 @@ pub(super) fn links(tree: &Tree) -> Vec<Complaint> {
     found
 }
 
-/// What stands in the round brackets of `[text](target)`, outside of `code`.
+/// The target in `[text](target)`, outside of `code`.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     let prose = line.split('`').step_by(2);
     prose.flat_map(|part| part.split("](").skip(1)).filter_map(|rest| {

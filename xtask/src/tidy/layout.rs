@@ -1,17 +1,17 @@
-//! How the house is laid out: nothing forgotten, nothing left lying about.
+//! The layout of the repository: no forgotten modules, no leftovers.
 
 use super::scan::{self, SourceLine};
 use super::{Complaint, Tree, complaint};
 
 const RUST: [&str; 4] = ["core/", "host/", "app/", "xtask/"];
 
-/// A file that makes one scroll to remember where one is has become two rooms.
+/// A longer file should be split.
 const SOURCE_AT_MOST: usize = 700;
 
 /// Tests are rows; a longer list of them is not harder to read.
 const TESTS_AT_MOST: usize = 1_500;
 
-/// Longer ones, and why they are one room all the same.
+/// Longer ones, and why they are one file all the same.
 const LONG: [(&str, &str); 2] = [
     ("host/src/config/keys.rs", "the table of all keys"),
     ("host/src/config/layers.rs", "how that table is filled, with its errors"),
@@ -23,13 +23,13 @@ pub(super) fn long_files(tree: &Tree) -> Vec<Complaint> {
         let most = if path.contains("/tests/") { TESTS_AT_MOST } else { SOURCE_AT_MOST };
         let lines = text.lines().count();
         if lines > most {
-            found.push(complaint(path, lines, format!("{lines} lines; {most} are enough for one room")));
+            found.push(complaint(path, lines, format!("{lines} lines; a file has at most {most}")));
         }
     }
     found
 }
 
-/// What only one system has, or only Unix, is asked for in one room.
+/// Imports of one operating system, or of Unix, belong to one module.
 pub(super) fn system_imports(tree: &Tree) -> Vec<Complaint> {
     let names = ["rustix::", "libc::", "std::os::unix", "std::os::linux"];
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn archetypes(tree: &Tree) -> Vec<Complaint> {
     missing.map(|(path, _)| complaint(path, 1, "is not in ARCHETYPES")).collect()
 }
 
-/// A module nobody declares is compiled by nobody.
+/// A module that is not declared is not compiled.
 pub(super) fn orphans(tree: &Tree) -> Vec<Complaint> {
     let mut found = Vec::new();
     for (path, _) in tree.under(&RUST, ".rs") {
@@ -128,7 +128,7 @@ pub(super) fn tasks(tree: &Tree) -> Vec<Complaint> {
     })
 }
 
-/// Whether a comment is a task. One that only speaks of such marks is none.
+/// Whether a comment is a task. One that only mentions such marks is none.
 fn is_task(comment: &str, mark: &str) -> bool {
     let begins = comment.trim_start().strip_prefix(mark);
     begins.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))

@@ -1,12 +1,14 @@
-//! The rules of the house that no compiler checks. Each is a function from the tree to a list of complaints, so
+//! Conventions that no compiler checks. Each is a function from the tree to a list of complaints, so
 //! that its tests can hand it a tree that breaks it.
 //!
 //! Deliberately absent: anything clippy can say.
 
 mod docs;
+mod events;
 mod layout;
 mod numbers;
 mod scan;
+mod strategies;
 mod types;
 mod writers;
 
@@ -30,14 +32,17 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 16] = [
+const CHECKS: [(&str, Check); 19] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
     ("files are written in known places (R14)", writers::file_writes),
     ("the operating system is in host/src/platform", layout::system_imports),
     ("every archetype is in ARCHETYPES", layout::archetypes),
+    ("no archetype is named where something is decided", strategies::archetypes),
+    ("what all strategies share knows none of them", strategies::shared),
     ("every page of rules is tested", docs::rule_pages),
+    ("matches over events name every type", events::wildcards),
     ("every module is declared", layout::orphans),
     ("no file without end", layout::long_files),
     ("no leftovers", layout::leftovers),
@@ -86,7 +91,7 @@ fn complaints(
 }
 
 impl Tree {
-    /// What git tracks or would track; ignored files are nobody's business.
+    /// What git tracks or would track; ignored files are skipped.
     fn read(root: &Path) -> std::io::Result<Tree> {
         let listing = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_house_is_tidy() {
+    fn the_repository_is_tidy() {
         let found = complaints(&CHECKS, &crate::root()).unwrap_or_default();
         assert!(found.is_empty(), "{found:#?}");
     }

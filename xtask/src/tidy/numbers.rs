@@ -17,7 +17,7 @@ const DASHED: [&str; 7] = ["AF", "PJ", "PC", "CL", "BX", "MX", "D"];
 /// Families without one, and the numbers they have: a letter and a digit alone may mean anything else.
 const PLAIN: [(&str, u32, u32); 4] = [("A", 1, 3), ("C", 6, 6), ("I", 1, 12), ("R", 1, 22)];
 
-/// What stands between the two ends of a range.
+/// The separators of a range.
 const RANGES: [&str; 2] = ["..", TO];
 const TO: &str = " to ";
 
@@ -60,10 +60,8 @@ pub(super) fn specified(tree: &Tree) -> Vec<Complaint> {
     });
     for mention in mentions.iter().chain(&within.collect::<Vec<_>>()) {
         for number in mention.ends().into_iter().filter(|number| !rows.contains_key(*number)) {
-            let what = format!(
-                "{} has no row in {PAGE}: say the rule there, or leave the number out",
-                number.spelled
-            );
+            let what =
+                format!("{} has no row in {PAGE}: add the rule there, or remove the number", number.spelled);
             found.push(complaint(&mention.path, mention.line, what));
         }
     }
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_nobody_uses() {
+    fn unused_rows() {
         let used = ("core/src/a.rs", "// AF-071 M-C12 D-05");
         check(PAGE_OF_FOUR, &[used], &["docs/specification.md:3"]);
     }
@@ -267,7 +265,7 @@ mod tests {
         check(&format!("{row}\n| <a id=\"zz-1\"></a>ZZ-1 | What? |"), &[used], &["docs/specification.md:2"]);
     }
 
-    /// Both ends need a row; what lies between them is used if it has one.
+    /// Both ends need a row; numbers between them are used if they have one.
     #[test]
     fn ranges() {
         let row = |number: u32| format!("| <a id=\"pj-{number}\"></a>PJ-{number} | x |");

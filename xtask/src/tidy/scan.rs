@@ -110,7 +110,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Enters a raw string, and says how many hashes end it.
+    /// Enters a raw string, and returns how many hashes end it.
     fn raw_string(&mut self) -> Option<String> {
         let inside_a_word = self.now.code.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let after = self.rest.strip_prefix("br").or_else(|| self.rest.strip_prefix('r'))?;

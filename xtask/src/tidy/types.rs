@@ -40,7 +40,7 @@ pub(super) fn names(tree: &Tree) -> Vec<Complaint> {
     found
 }
 
-/// The type a line declares, and whether everybody may use it.
+/// The type a line declares, and whether it is public.
 fn declared(line: &SourceLine) -> Option<(bool, &str)> {
     let code = line.code.trim_start();
     let (is_public, rest) = match code.strip_prefix("pub ") {

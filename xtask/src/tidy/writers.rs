@@ -1,5 +1,5 @@
 //! Who may do what to the world (R10, R14). Every list here is the whole list: a new line in it is a decision, and
-//! stands beside its reason.
+//! is beside its reason.
 
 use super::scan::SourceLine;
 use super::{Complaint, Tree, complaint};
@@ -9,7 +9,7 @@ const PROGRAM: [&str; 3] = ["core/src/", "host/src/", "app/src/"];
 /// Git commands that can destroy work, or reach out of the machine. None of them has a use here.
 const NEVER: [&str; 7] = ["clean", "stash", "gc", "prune", "push", "filter-branch", "reflog"];
 
-/// Words that destroy in company: a command, and what must not be said to it in the same list of arguments.
+/// Words that destroy in company: a command, and what must not be in the same list of arguments.
 const NEVER_TOGETHER: [(&str, &[&str]); 6] = [
     ("reset", &["--hard", "--merge", "--keep"]),
     ("checkout", &["-f", "--force"]),

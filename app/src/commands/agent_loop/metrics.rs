@@ -1,22 +1,22 @@
 //! `archeflow loop metrics`: figures over all loops of a repository, with their goals (PJ-64..PJ-68).
 
 use archeflow_core::model::{LoopPolicy, counted};
+use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::strategies::agent_loop::rules::metrics::{Light, Tally};
-use archeflow_core::view::{Tone, seconds};
 use archeflow_host::agent_loop::figures::{self, Figures};
 use archeflow_host::config::Flags;
 use serde_json::{Value, json};
 
 use crate::args::LoopPlace;
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, pad};
 
 pub(super) fn run(args: &LoopPlace) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let policy = house.settings(&Flags::default(), args.place.config.as_deref())?.looping();
-    let figures = figures::of(&house.places);
+    let project = open_project(&args.place, None, false)?;
+    let policy = project.settings(&Flags::default(), args.place.config.as_deref())?.looping();
+    let figures = figures::of(&project.places);
     Ok(match args.place.json {
         true => CommandOutput::json(object(&figures, &policy)),
         false => CommandOutput::text(drawn(&figures, &policy)),

@@ -1,20 +1,20 @@
 //! `archeflow loop`: a person, a Planner, an Actor and a Judge take turns.
 
+pub(crate) mod args;
 mod metrics;
 mod say;
 mod screen;
 mod start;
 
-pub(crate) use say::about_file;
-
 use archeflow_core::event::Report;
 use archeflow_core::model::Word;
+use archeflow_host::agent_loop::hear;
 use archeflow_host::agent_loop::open::{LoopRun, is_open, loops};
 use archeflow_host::drive::{DriveEnd, Driver};
 use archeflow_host::open::Project;
 
 use crate::args::{LoopCommand, LoopLook, LoopSession};
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::commands::session::stopped;
 use crate::commands::trust::only_from_outside;
 use crate::failure::Failure;
@@ -38,9 +38,9 @@ pub(crate) fn run(what: &LoopCommand) -> Result<CommandOutput, Failure> {
 }
 
 fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
-    let house = house(&args.place, None, false)?;
-    let known = pick(&house, args.id.as_deref())?;
-    let screen = screen::Screen::of(&house.places, &house.state, &known.id, &known.run);
+    let project = open_project(&args.place, None, false)?;
+    let known = pick(&project, args.id.as_deref())?;
+    let screen = screen::Screen::of(&project.places, &project.state, &known.id, &known.run);
     Ok(match args.place.json {
         true => CommandOutput::json(screen.json()),
         false => CommandOutput::text(screen.text()),
@@ -48,8 +48,8 @@ fn status(args: &LoopLook) -> Result<CommandOutput, Failure> {
 }
 
 /// The loop that is meant: the one that is named, else the one that is open, else the last.
-fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
-    let mut known = loops(&house.places);
+fn pick(project: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
+    let mut known = loops(&project.places);
     let at = match id {
         Some(id) => known.iter().position(|known| known.id == id),
         None => known.iter().rposition(|known| is_open(&known.run)).or(known.len().checked_sub(1)),
@@ -72,7 +72,7 @@ fn pick(house: &Project, id: Option<&str>) -> Result<LoopRun, Failure> {
     }
 }
 
-/// Drives a loop on until it ends or waits for somebody, and tells where it is then.
+/// Drives a loop until it ends or waits for a person, and prints its state.
 fn drive(
     driver: Driver,
     why: &str,
@@ -83,8 +83,27 @@ fn drive(
     crate::commands::session::drive(driver, why, &session.session(), false, before, after)
 }
 
+/// What is in the cycle file when a run that has ended is resumed.
+pub(crate) enum FileAnswer {
+    /// The run is no loop, or has no open question.
+    NotAsked,
+    Missing,
+    Written(Report),
+}
+
+/// What a person wrote into the cycle file of a loop is the answer to its open question.
+pub(crate) fn answer_in_file(driver: &Driver) -> Result<FileAnswer, Failure> {
+    if hear::question(&driver.run).is_none() {
+        return Ok(FileAnswer::NotAsked);
+    }
+    let heard = hear::from_file(&driver.world, &driver.run).map_err(say::about_file)?;
+    Ok(heard.map_or(FileAnswer::Missing, |heard| FileAnswer::Written(heard.into())))
+}
+
 /// Where a loop is after it was driven: for people at once, for machines in the output.
-pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> CommandOutput {
+/// Nothing, if the run is no loop.
+pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> Option<CommandOutput> {
+    driver.run.agent_loop.as_ref()?;
     let run_id = driver.world.run_id.clone();
     let screen = screen::Screen::of(&driver.world.places, &driver.world.state, &run_id, &driver.run);
     let code = match ended {
@@ -92,12 +111,12 @@ pub(crate) fn end(driver: &Driver, ended: &DriveEnd, json: bool) -> CommandOutpu
         DriveEnd::Signal(signal) => stopped(&run_id, *signal),
     };
     if matches!(ended, DriveEnd::Outcome(_)) {
-        screen.tell();
+        screen.print();
     }
     if !json {
-        return CommandOutput::done().with_code(code);
+        return Some(CommandOutput::done().with_code(code));
     }
     let mut object = screen.json();
     object["exit_code"] = code.into();
-    CommandOutput::json(object).with_code(code)
+    Some(CommandOutput::json(object).with_code(code))
 }

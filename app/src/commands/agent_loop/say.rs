@@ -1,4 +1,4 @@
-//! What a person says to a loop, and the loop goes on.
+//! Messages of a person to a loop, which then continues.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ use serde_json::json;
 use super::screen::commands;
 use super::{drive, pick};
 use crate::args::{LoopAnswer, LoopSay, LoopSession, Which};
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 
-/// How long a loop that is asked to stop may take to call everybody in.
+/// How long a loop that is asked to stop may take to stop its agents.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// With a text, the answer; without one, what stands in the cycle file.
+/// With a text, the answer; without one, what is in the cycle file.
 pub(super) fn answer(args: &LoopAnswer) -> Result<CommandOutput, Failure> {
     if let Some(text) = &args.text {
         return word(Word::Answer, text, &args.which, &args.session);
@@ -50,22 +50,22 @@ pub(super) fn word(
     let text = text.trim();
     if text.is_empty() && word != Word::Approve {
         let example = format!("archeflow loop {} \"<what to say>\"", word.name());
-        return Err(Failure::usage("nothing was said", format!("Write: {example}")));
+        return Err(Failure::usage("no text was given", format!("Write: {example}")));
     }
     let driver = open(which, session)?;
     let (start_seq, kind) = waits(&driver)?;
     if !fits(word, kind) {
         return Err(unfit(word, &driver.run, &driver.world.run_id));
     }
-    let heard = said(Some(start_seq), word, text);
+    let heard = person_message(Some(start_seq), word, text);
     drive(driver, &format!("loop {}", word.name()), session, Vec::new(), vec![heard])
 }
 
-fn said(start_seq: Option<u64>, word: Word, text: &str) -> Report {
+fn person_message(start_seq: Option<u64>, word: Word, text: &str) -> Report {
     LoopHeard { start_seq, word: Some(word), text: text.to_owned(), ..LoopHeard::default() }.into()
 }
 
-/// Whether a word can be said to what is asked. The rest is the core's to say.
+/// Whether a command fits the open question. The core checks the rest.
 fn fits(word: Word, kind: QuestionKind) -> bool {
     match word {
         Word::Answer => {
@@ -104,17 +104,17 @@ fn waits(driver: &Driver) -> Result<(u64, QuestionKind), Failure> {
 }
 
 pub(super) fn stop(args: &LoopSay) -> Result<CommandOutput, Failure> {
-    let known = pick(&house(&args.session.place, None, false)?, args.which.id.as_deref())?;
+    let known = pick(&open_project(&args.session.place, None, false)?, args.which.id.as_deref())?;
     if !is_open(&known.run) {
         let message = format!("the loop {} has ended already ({})", known.id, known.run.loop_state().name());
         return Err(Failure::usage(message, choices(&known.run, &known.id)));
     }
     let driver = called_in(&known, &args.session)?;
-    let heard = said(driver.run.question().map(|(seq, _)| seq), Word::Stop, "");
+    let heard = person_message(driver.run.question().map(|(seq, _)| seq), Word::Stop, "");
     drive(driver, "loop stop", &args.session, Vec::new(), vec![heard])
 }
 
-/// Whoever drives it is asked to leave first, as by Ctrl-C.
+/// The process that drives it is asked to stop first, as by Ctrl-C.
 fn called_in(known: &LoopRun, session: &LoopSession) -> Result<Driver, Failure> {
     let begun = Instant::now();
     let mut asked = false;
@@ -140,24 +140,30 @@ fn called_in(known: &LoopRun, session: &LoopSession) -> Result<Driver, Failure> 
 }
 
 fn again(known: &LoopRun, session: &LoopSession) -> Result<Driver, open::Error> {
-    let ground = crate::commands::ground().map_err(|_| open::Error::NoRun { id: known.id.clone() })?;
-    let dir = session.place.repo.clone().unwrap_or_else(|| ground.cwd.clone());
-    let house = Project::open(ground, &dir, None, false)?;
-    house.existing(&known.id, session.place.config.as_deref()).map(|(driver, _)| driver)
+    let env = crate::commands::process_env().map_err(|_| open::Error::NoRun { id: known.id.clone() })?;
+    let dir = session.place.repo.clone().unwrap_or_else(|| env.cwd.clone());
+    let project = Project::open(env, &dir, None, false)?;
+    project.existing(&known.id, session.place.config.as_deref()).map(|(driver, _)| driver)
 }
 
 pub(super) fn clear(args: &LoopSay) -> Result<CommandOutput, Failure> {
-    let house = house(&args.session.place, None, false)?;
-    let known = pick(&house, args.which.id.as_deref())?;
+    let project = open_project(&args.session.place, None, false)?;
+    let known = pick(&project, args.which.id.as_deref())?;
     if hear::question(&known.run).is_some_and(|(_, kind)| kind == QuestionKind::LoopPaused) {
         let driver = open(&args.which, &args.session)?;
         let (seq, _) = waits(&driver)?;
-        drive(driver, "loop clear", &args.session, Vec::new(), vec![said(Some(seq), Word::Clear, "")])?;
+        drive(
+            driver,
+            "loop clear",
+            &args.session,
+            Vec::new(),
+            vec![person_message(Some(seq), Word::Clear, "")],
+        )?;
     } else if is_open(&known.run) {
         let message = format!("the loop {} is still open ({})", known.id, known.run.loop_state().name());
         return Err(Failure::new(21, "refused", message, choices(&known.run, &known.id)));
     }
-    let kept = put_away(&CycleFile::new(house.places.root(), &house.state)).map_err(about_file)?;
+    let kept = put_away(&CycleFile::new(project.places.root(), &project.state)).map_err(about_file)?;
     match &kept {
         Some(kept) => tell!("{PATH} is empty now; what stood in it is in {kept}"),
         None => tell!("{PATH} was empty already"),
@@ -171,7 +177,7 @@ pub(super) fn clear(args: &LoopSay) -> Result<CommandOutput, Failure> {
 }
 
 fn open(which: &Which, session: &LoopSession) -> Result<Driver, Failure> {
-    let id = pick(&house(&session.place, None, false)?, which.id.as_deref())?.id;
+    let id = pick(&open_project(&session.place, None, false)?, which.id.as_deref())?.id;
     crate::commands::known::open(&id, &session.session())
 }
 

@@ -1,11 +1,12 @@
-//! Where a loop is: the state, whose turn it is, what was said last, and what to type.
+//! The state of a loop: whose turn it is, the last messages, and what to type.
 
 use std::path::Path;
 
 use archeflow_core::event::Order;
 use archeflow_core::model::{LoopState, Speaker, counted};
+use archeflow_core::projections::view::Tone;
 use archeflow_core::run::{AgentLoop, Run};
-use archeflow_core::view::{self, Tone};
+use archeflow_core::strategies::agent_loop::view as loop_view;
 use archeflow_host::agent_loop::cycle::{CycleFile, PATH, continues};
 use archeflow_host::store::journal::Journal;
 use archeflow_host::store::places::Places;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::render::text::{Paint, cut, pad, safe_line};
 
-/// So many of the last things that were said are shown.
+/// Number of last messages that are shown.
 const LAST: usize = 4;
 const WIDE: usize = 100;
 
@@ -23,7 +24,7 @@ pub(super) struct Screen<'a> {
     root: &'a Path,
     /// The process that drives it now.
     pid: Option<u32>,
-    /// What is to be said about the cycle file; nothing where all is well.
+    /// A remark about the cycle file; empty if all is well.
     file: Option<String>,
 }
 
@@ -35,13 +36,13 @@ impl<'a> Screen<'a> {
         Screen { id, run, root: places.root(), pid, file: about_file(places.root(), state, run) }
     }
 
-    /// For whoever asked.
+    /// For `loop status`.
     pub(super) fn text(&self) -> String {
         format!("{}\n", self.lines(Paint::for_stdout()).join("\n"))
     }
 
-    /// For whoever drove it to where it is.
-    pub(super) fn tell(&self) {
+    /// For a command that drove it to its state.
+    pub(super) fn print(&self) {
         tell!();
         for line in self.lines(Paint::for_stderr()) {
             tell!("{line}");
@@ -65,7 +66,7 @@ impl<'a> Screen<'a> {
         );
         let ran = agent_loop.battery.as_ref().or(agent_loop.last_battery.as_ref());
         if let Some(done) = ran {
-            say("Battery", &view::battery(done));
+            say("Battery", &loop_view::battery(done));
         }
         if let Some(archived) = agent_loop.archived.as_ref().filter(|archived| !archived.path.is_empty()) {
             say("Archive", &safe_line(&archived.path));
@@ -78,7 +79,7 @@ impl<'a> Screen<'a> {
             let text = format!("{} {}", pad("Alert", 9), alert.name().replace('_', " "));
             lines.push(paint.tone(Tone::Caution, &text));
         }
-        said(agent_loop, paint, &mut lines);
+        last_message(agent_loop, paint, &mut lines);
         self.asked(paint, &mut lines);
         self.next(paint, &mut lines);
         lines
@@ -120,12 +121,12 @@ impl<'a> Screen<'a> {
             },
             (LoopState::Archived, _) => "landed and archived".to_owned(),
             (LoopState::Stopped, _) => "ended by a person".to_owned(),
-            (LoopState::Failed, _) => "nobody can go on".to_owned(),
+            (LoopState::Failed, _) => "it can't continue".to_owned(),
             (_, None) if self.run.question().is_some() => "your turn".to_owned(),
             (_, None) => match state.whose() {
                 Some(Speaker::Human) => "your turn".to_owned(),
-                Some(who) => format!("the turn of the {}, and nobody drives it", who.name()),
-                None => "on its way into the branch, and nobody drives it".to_owned(),
+                Some(who) => format!("the {}'s turn, and no process drives it", who.name()),
+                None => "landing, and no process drives it".to_owned(),
             },
         };
         format!("{}: {turn}", state.name())
@@ -192,7 +193,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-fn said(agent_loop: &AgentLoop, paint: Paint, lines: &mut Vec<String>) {
+fn last_message(agent_loop: &AgentLoop, paint: Paint, lines: &mut Vec<String>) {
     if agent_loop.notes.is_empty() {
         return;
     }
@@ -212,13 +213,13 @@ fn said(agent_loop: &AgentLoop, paint: Paint, lines: &mut Vec<String>) {
 /// What can be typed now, the most likely first.
 pub(super) fn commands(id: &str, run: &Run, driven: bool) -> Vec<(String, &'static str)> {
     if !driven {
-        return view::next_steps_of_loop(id, run, run.outcome.as_ref());
+        return loop_view::next_steps(id, run, run.outcome.as_ref());
     }
-    let stop = ("archeflow loop stop".to_owned(), "end it; what was done stays on its branch");
+    let stop = ("archeflow loop stop".to_owned(), "end it; the work is kept on its branch");
     vec![(format!("archeflow watch {id}"), "see it as it happens"), stop]
 }
 
-/// Only while somebody may still write in it.
+/// Only while people may still write in it.
 fn about_file(root: &Path, state: &Path, run: &Run) -> Option<String> {
     let agent_loop = run.agent_loop.as_ref()?;
     // What is being appended at this moment is not in the log yet.

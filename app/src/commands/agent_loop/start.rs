@@ -8,7 +8,7 @@ use archeflow_host::open::RunRequest;
 
 use super::drive;
 use crate::args::{LoopStart, When};
-use crate::commands::house;
+use crate::commands::open_project;
 use crate::commands::run::{notice_choice, pairs};
 use crate::commands::session::attended;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &LoopStart) -> Result<CommandOutput, Failure> {
         budget: args.budget.clone(),
         ..Flags::default()
     };
-    let house = house(&args.session.place, args.target.as_deref(), true)?;
+    let project = open_project(&args.session.place, args.target.as_deref(), true)?;
     let wanted = RunRequest {
         task: args.goal.clone().unwrap_or_default(),
         flags,
@@ -42,7 +42,7 @@ pub(super) fn run(args: &LoopStart) -> Result<CommandOutput, Failure> {
         approval,
         clear: args.clear,
     };
-    let OpenedLoop { opened, archived } = house.open_loop(&requested)?;
+    let OpenedLoop { opened, archived } = project.open_loop(&requested)?;
     if let Some(choice) = &opened.default_agent {
         notice_choice(choice);
     }
@@ -86,7 +86,7 @@ impl From<Error> for Failure {
                 21,
                 "refused",
                 message,
-                "Begin with an empty file; what stands in it is kept in docs/context/archive: add --clear",
+                "To begin with an empty file, add --clear; its content is kept in docs/context/archive",
             ),
         }
     }

@@ -1,10 +1,9 @@
 //! `archeflow replay compare`: runs side by side.
 
-use archeflow_core::model::Strategy;
 use archeflow_core::projections::replay::compare::{self, ComparedCycle, CycleSide, Parting, Side};
 use archeflow_core::projections::replay::decision::{ExplainedDecision, verdict};
 use archeflow_core::projections::replay::timeline;
-use archeflow_core::view;
+use archeflow_core::projections::view;
 use serde_json::{Value, json};
 
 use crate::args::ReplayCompare;
@@ -110,12 +109,7 @@ fn written(what: &str, cells: &[String], widths: &[usize]) -> String {
 }
 
 fn workflow(side: &Side) -> String {
-    match side.strategy {
-        Strategy::Pdca => side.workflow.name().to_owned(),
-        Strategy::Pipeline => "pipeline".to_owned(),
-        Strategy::Review => "review".to_owned(),
-        Strategy::Loop => "loop".to_owned(),
-    }
+    view::label(side.strategy, side.workflow.name()).to_owned()
 }
 
 /// `all: claude (haiku, sonnet)`, or who differs.

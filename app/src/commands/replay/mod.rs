@@ -12,7 +12,7 @@ use archeflow_host::{log, open};
 use serde_json::{Value, json};
 
 use crate::args::{CommonArgs, ReplayCommand};
-use crate::commands::{house, list};
+use crate::commands::{list, open_project};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::Paint;
@@ -27,7 +27,7 @@ pub(crate) fn run(what: &ReplayCommand) -> Result<CommandOutput, Failure> {
 
 /// The lines of a run that has begun.
 fn entries(place: &CommonArgs, id: &str) -> Result<Vec<Entry>, Failure> {
-    let entries = log::entries(&list::text(&house(place, None, false)?, id)?)?;
+    let entries = log::entries(&list::text(&open_project(place, None, false)?, id)?)?;
     match entries.is_empty() {
         true => Err(open::Error::NeverBegan { id: id.to_owned() }.into()),
         false => Ok(entries),

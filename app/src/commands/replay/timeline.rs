@@ -6,8 +6,8 @@ use archeflow_core::event::{Decision, Entry, Event};
 use archeflow_core::model::Phase;
 use archeflow_core::projections::replay::decision::ExplainedDecision;
 use archeflow_core::projections::replay::timeline;
+use archeflow_core::projections::view;
 use archeflow_core::run::Run;
-use archeflow_core::view;
 use archeflow_host::clock;
 use serde_json::json;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::event::{Entry, Event, Report, RunStart};
+use archeflow_core::event::{Entry, RunStart};
 use archeflow_core::model::{Outcome, Share};
 use archeflow_core::projections::replay::decision::{DecisionText, verdict};
 use archeflow_core::projections::replay::weights::{self, Weighed, WeighingError, Weight};
 use archeflow_core::projections::replay::whatif::{Difference, End, PolicyChange, Unknown, WhatIf, refold};
+use archeflow_core::projections::view::{Tone, capital};
 use archeflow_core::run::Run;
-use archeflow_core::view::{Tone, capital};
 use archeflow_host::config::overrides::{self, Anew};
 use serde_json::{Value, json};
 
@@ -85,16 +85,16 @@ fn pairs(args: &ReplayWhatif) -> Result<Vec<(String, String)>, Failure> {
 fn trouble(id: &str, why: WeighingError) -> Failure {
     match why {
         WeighingError::NoVerdict => Failure::usage(
-            format!("nobody has reviewed in {id}: there is no verdict to weigh"),
+            format!("{id} has no review: there is no verdict to weigh"),
             format!("See what was decided: archeflow replay timeline {id}"),
         ),
         WeighingError::Stranger { named, known } => Failure::usage(
-            format!("--weight names '{named}', who gave no verdict in {id}"),
+            format!("--weight names '{named}', which gave no verdict in {id}"),
             format!("Verdicts are there of: {}", known.join(", ")),
         ),
         WeighingError::Weightless => Failure::usage(
-            "all weights are 0: nobody's verdict would count",
-            "Give somebody a weight above 0.",
+            "all weights are 0: no verdict would count",
+            "Give at least one reviewer a weight above 0.",
         ),
     }
 }
@@ -143,7 +143,7 @@ fn decimal(millionths: u64) -> String {
 
 fn draw_weights(out: &mut String, weighed: &Weighed) {
     let paint = paint();
-    put!(out, "{}", paint.bold("The last verdict of each reviewer, weighed"));
+    put!(out, "{}", paint.bold("Last verdict of each reviewer, weighted"));
     put!(out, "{}", paint.dim("  REVIEWER    VERDICT   WEIGHT  AGAINST"));
     for one in &weighed.reviewers {
         put!(
@@ -155,7 +155,7 @@ fn draw_weights(out: &mut String, weighed: &Weighed) {
             decimal(one.contributes())
         );
     }
-    let strict = "anybody who does not approve blocks";
+    let strict = "every reviewer that does not approve blocks";
     put!(out, "  strict    {}  {}", shipped(paint, weighed.strict), paint.dim(strict));
     let share = format!(
         "{}.{:03} of the weight is against it; {} blocks",
@@ -171,7 +171,7 @@ fn shipped(paint: Paint, ship: weights::Ship) -> String {
     paint.tone(tone, &pad(ship.name(), 5))
 }
 
-/// The run folded anew, beside the recorded one.
+/// The run replayed, beside the recorded one.
 struct Policy {
     id: String,
     anew: Anew,
@@ -299,10 +299,8 @@ impl Policy {
 
 /// The first line of a run.
 fn started(id: &str, log: &[Entry]) -> Result<RunStart, Failure> {
-    match log.first().map(|entry| &entry.event) {
-        Some(Event::Report(Report::RunStart(start))) => Ok((**start).clone()),
-        _ => Err(archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into()),
-    }
+    let start = log.first().and_then(|entry| entry.event.body::<RunStart>());
+    start.cloned().ok_or_else(|| archeflow_host::open::Error::NeverBegan { id: id.to_owned() }.into())
 }
 
 fn difference_json(difference: &Difference) -> Value {

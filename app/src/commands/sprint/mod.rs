@@ -13,7 +13,7 @@ pub(crate) use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::queue::{Error, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::commands::trust::only_from_outside;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -39,7 +39,7 @@ pub(crate) fn run(command: &SprintCommand) -> Result<CommandOutput, Failure> {
 
 /// The queue a command is about.
 fn place(args: &SprintPlace) -> Result<QueueFolder, Failure> {
-    let cwd = ground()?.cwd;
+    let cwd = process_env()?.cwd;
     let root = args.root.as_ref().map_or(cwd.clone(), |root| cwd.join(root));
     if !root.is_dir() {
         return Err(Failure::usage(
@@ -50,14 +50,14 @@ fn place(args: &SprintPlace) -> Result<QueueFolder, Failure> {
     Ok(QueueFolder::at(&root))
 }
 
-/// Where the projects of a queue lie.
+/// The folder of a queue's projects.
 fn projects(args: &SprintPlace, place: &QueueFolder) -> Result<PathBuf, Failure> {
-    let cwd = ground()?.cwd;
+    let cwd = process_env()?.cwd;
     Ok(args.projects.as_ref().map_or(place.root().to_owned(), |dir| cwd.join(dir)))
 }
 
-/// Entries nobody can run are told every time, and stay as they are.
-fn tell_faults(queue: &Queue) {
+/// Entries that can't be run are listed every time, and kept as they are.
+fn print_faults(queue: &Queue) {
     for fault in queue.faults().iter().take(20) {
         tell!("warning: item {} of the queue is left alone: {}", fault.number, safe_line(&fault.why));
     }

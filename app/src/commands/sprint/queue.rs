@@ -1,14 +1,14 @@
 //! Looking after the queue: adding, listing, importing, approving, cancelling.
 
+use archeflow_core::projections::view::Tone;
 use archeflow_core::sprint::queue::{DependencyState, Graph, ItemStatus, Priority, QueueItem, TaskSize};
-use archeflow_core::view::Tone;
 use archeflow_host::sprint::queue::{Error, Extra, Queue, wish};
 use archeflow_host::store::files;
 use serde_json::{Value, json};
 
-use super::{place, projects, tell_faults};
+use super::{place, print_faults, projects};
 use crate::args::{SprintAdd, SprintImport, SprintItems, SprintList};
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
@@ -84,7 +84,7 @@ pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
     } else {
         table(&mut out, &graph, &items);
     }
-    tell_faults(&queue);
+    print_faults(&queue);
     if let Some(circle) = graph.cycle() {
         tell!("warning: these wait for each other for ever: {}", safe_line(&circle.join(" → ")));
     }
@@ -98,7 +98,7 @@ pub(super) fn list(args: &SprintList) -> Result<CommandOutput, Failure> {
 pub(super) fn import(args: &SprintImport) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let file = match &args.file {
-        Some(file) => ground()?.cwd.join(file),
+        Some(file) => process_env()?.cwd.join(file),
         None => place.root().join(".archeflow/queue.md"),
     };
     let bytes = files::read_capped(&file, LARGEST_LIST)?;
@@ -155,7 +155,7 @@ pub(super) fn each(
     Ok(CommandOutput::text(out))
 }
 
-/// What needs somebody first, what is over last.
+/// Items that need a person first, finished ones last.
 fn rank(status: ItemStatus) -> u8 {
     match status {
         ItemStatus::Running => 0,

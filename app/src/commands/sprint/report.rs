@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{place, projects, watch};
 use crate::args::SprintReport;
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{safe, safe_json, safe_line};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &SprintReport) -> Result<CommandOutput, Failure> {
     };
     match &args.output {
         Some(path) => {
-            let path = ground()?.cwd.join(path);
+            let path = process_env()?.cwd.join(path);
             files::write_atomic(&path, text.as_bytes())?;
             tell!("Report: {}", safe_line(&path.display().to_string()));
             Ok(CommandOutput::done())

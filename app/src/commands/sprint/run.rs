@@ -1,4 +1,4 @@
-//! `archeflow sprint run`: drives a sprint in front of a person, or alone if that was said.
+//! `archeflow sprint run`: drives a sprint with a person, or alone with `--autonomous`.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -6,16 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use archeflow_core::event::Verb;
 use archeflow_core::model::{Money, Share, counted};
 use archeflow_core::projections::board::tone;
+use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::settings::share_of;
 use archeflow_core::sprint::budget;
 use archeflow_core::sprint::event::{RunEnd, SprintEntry, SprintEvent, SprintStop};
 use archeflow_core::sprint::policy::SprintPolicy;
 use archeflow_core::sprint::queue::{Graph, ItemStatus};
 use archeflow_core::sprint::{ItemState, Sprint};
-use archeflow_core::view::{Tone, seconds};
 use archeflow_host::drive::Asked;
 use archeflow_host::proc;
 use archeflow_host::sprint::center;
@@ -25,9 +24,9 @@ use archeflow_host::sprint::queue::Error;
 use archeflow_host::sprint::settings;
 use serde_json::{Value, json};
 
-use super::{place, projects, tell_faults};
+use super::{place, print_faults, projects};
 use crate::args::SprintRun;
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::read_line;
@@ -42,23 +41,23 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     let queue = place.read()?;
     if !args.autonomous && !talks() {
         return Err(Failure::usage(
-            "a sprint asks before each batch, and nobody is here to answer",
+            "a sprint asks before each batch, and there is no terminal to answer",
             "Run it in a terminal, or say --autonomous.",
         ));
     }
     if queue.is_paused() {
         return Err(Failure::new(21, "paused", "the queue says PAUSED", "Take \"mode\" out of the file."));
     }
-    tell_faults(&queue);
+    print_faults(&queue);
     if let Some(circle) = Graph::of(queue.items()).cycle() {
         return Err(Error::Circle { circle: circle.into_iter().map(str::to_owned).collect() }.into());
     }
-    let ground = ground()?;
-    // What is wrong is said before there is a sprint.
-    policy(args, settings::policy(&ground, place.root())?)?;
+    let env = process_env()?;
+    // Errors are reported before there is a sprint.
+    policy(args, settings::policy(&env, place.root())?)?;
     let opened = drive::open(&place)?;
     let before = opened.sprint.begun.then(|| opened.sprint.policy.clone());
-    let policy = policy(args, before.map_or_else(|| settings::policy(&ground, place.root()), Ok)?)?;
+    let policy = policy(args, before.map_or_else(|| settings::policy(&env, place.root()), Ok)?)?;
     let sprint_id = opened.journal.run_id().to_owned();
     if opened.sprint.begun {
         tell!("note: going on with {sprint_id}, which was interrupted");
@@ -68,10 +67,10 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
         sprint_id: sprint_id.clone(),
         projects: projects(&args.place, &place)?,
         place,
-        me: ground.me,
-        cwd: ground.cwd,
-        env: ground.variables,
-        said: said(args),
+        me: env.me,
+        cwd: env.cwd,
+        env: env.variables,
+        said: run_flags(args),
         watch: proc::Watch::new(),
     };
     proc::become_subreaper();
@@ -135,8 +134,8 @@ fn policy(args: &SprintRun, before: SprintPolicy) -> Result<SprintPolicy, Failur
     Ok(policy)
 }
 
-/// What every run is told in the same way.
-fn said(args: &SprintRun) -> Vec<OsString> {
+/// Flags that every run gets.
+fn run_flags(args: &SprintRun) -> Vec<OsString> {
     let mut said: Vec<OsString> = Vec::new();
     let mut say = |flag: &str, value: &str| said.extend([flag.into(), value.into()]);
     args.agent.iter().for_each(|spec| say("--agent", spec));
@@ -145,7 +144,7 @@ fn said(args: &SprintRun) -> Vec<OsString> {
     said
 }
 
-/// First signal: call everybody in. Second: at once.
+/// First signal: stop all agents and save their work. Second: kill at once.
 fn listen(driver: &SprintDriver, interrupted: Arc<AtomicBool>) {
     let (post, crew) = (driver.post(), driver.crew());
     let heard = proc::signals::listen(move |signal| {
@@ -177,7 +176,6 @@ struct Lines {
 }
 
 impl SprintObserver for Lines {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest concerns nobody while it happens")]
     fn wrote(&mut self, sprint: &Sprint, entry: &SprintEntry) {
         let item = |id: &str| {
             let known = sprint.items.get(id);
@@ -198,7 +196,7 @@ impl SprintObserver for Lines {
                 tell!("{}", self.paint.tone(Tone::Caution, &word));
             }
             SprintEvent::Resume { item: id, run_id } => {
-                tell!("{} goes on with {}", item(id), safe_line(run_id));
+                tell!("{} resumes {}", item(id), safe_line(run_id));
             }
             SprintEvent::Ended { end: RunEnd { run_id, busy: Some(busy), .. }, .. } => {
                 let account = safe_line(&busy.accounts.join(", "));
@@ -243,15 +241,27 @@ impl SprintObserver for Lines {
             SprintEvent::Break { why, detail, .. } => {
                 tell!("{}", self.paint.tone(Tone::Bad, &format!("stops ({}): {detail}", why.name())));
             }
-            _ => {
-                debug_assert!(
-                    entry.event.verb() != Verb::Decided || matches!(entry.event, SprintEvent::End { .. })
-                );
-            }
+            // These concern nobody while they happen.
+            SprintEvent::Start { .. }
+            | SprintEvent::Session { .. }
+            | SprintEvent::Seen { .. }
+            | SprintEvent::Ask { .. }
+            | SprintEvent::Answered { .. }
+            | SprintEvent::Claim { .. }
+            | SprintEvent::Claimed { .. }
+            | SprintEvent::Ended { .. }
+            | SprintEvent::Landed { .. }
+            | SprintEvent::BatchLanded { .. }
+            | SprintEvent::Overlap { .. }
+            | SprintEvent::Settled { .. }
+            | SprintEvent::Due { .. }
+            | SprintEvent::Served { .. }
+            | SprintEvent::Interrupted { .. }
+            | SprintEvent::End { .. } => {}
         }
     }
 
-    /// A batch, and after a checkpoint whether to go on at all. Everything but a clear yes is a no.
+    /// A batch, and after a checkpoint whether to continue at all. Everything but a clear yes is a no.
     fn ask(&mut self, sprint: &Sprint, items: &[String]) -> Option<bool> {
         tell!("\n{}", self.paint.bold("Next:"));
         for known in items.iter().filter_map(|id| sprint.items.get(id)) {
@@ -326,7 +336,7 @@ fn summary(sprint_id: &str, sprint: &Sprint) -> String {
     let left = sprint.items.values().filter(|known| known.item.status == ItemStatus::Pending).count();
     let ended = match &sprint.end {
         Some((why, detail)) => format!("{}, {}", why.name(), safe_line(detail)),
-        None => "interrupted, goes on with: archeflow sprint run".to_owned(),
+        None => "interrupted; resume with: archeflow sprint run".to_owned(),
     };
     put!(
         out,

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{place, projects, queue};
 use crate::args::SprintScan;
-use crate::commands::ground;
+use crate::commands::process_env;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe_line;
@@ -20,15 +20,15 @@ const MOST: usize = 500;
 pub(super) fn run(args: &SprintScan) -> Result<CommandOutput, Failure> {
     let place = place(&args.place)?;
     let root = projects(&args.place, &place)?;
-    let ground = ground()?;
-    let state = Places::at(place.root())?.state_dir(&ground.places())?;
-    let env = git::GitEnv::new(ground.variables.clone());
+    let env = process_env()?;
+    let state = Places::at(place.root())?.state_dir(&env.places())?;
+    let env = git::GitEnv::new(env.variables.clone());
     let names = if args.only.is_empty() { repositories(&root) } else { args.only.clone() };
     let (mut found, now) = (Vec::new(), clock::now());
     for name in &names {
         match scan::project(&root, name, &state, &env, now) {
             Ok(some) => found.extend(some),
-            // One bad project keeps nobody from looking at the others (M-N7).
+            // One bad project does not keep the others from being scanned (M-N7).
             Err(error) => tell!("warning: {}: {}", safe_line(name), safe_line(&error.to_string())),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use archeflow_core::projections::board::{BoardRow, RunProgress, SprintBoard, SprintFacts};
-use archeflow_core::view::seconds;
+use archeflow_core::projections::view::seconds;
 use archeflow_host::sprint::queue::QueueFolder;
 use archeflow_host::sprint::reading::{self, SprintReader};
 use archeflow_host::sprint::runs::Runs;
@@ -25,7 +25,7 @@ use crate::render::tui::face::no_screen;
 use crate::render::tui::stage::Left;
 use crate::render::tui::terminal::{self, Screen};
 
-/// How often everything is looked at anew.
+/// How often everything is read again.
 const LOOK: Duration = Duration::from_millis(300);
 /// The longest a key waits.
 const KEYS: Duration = Duration::from_millis(100);
@@ -121,7 +121,7 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
 /// The run's own view, until it is left. Whatever is wished there beyond looking is the run's own business.
 fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
     let place = crate::args::CommonArgs { repo: Some(repository.to_owned()), config: None, json: false };
-    commands::watch::look(&commands::house(&place, None, false)?, run)
+    commands::watch::look(&commands::open_project(&place, None, false)?, run)
 }
 
 /// The sprint as it is now.

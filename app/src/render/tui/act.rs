@@ -1,4 +1,4 @@
-//! What a key means where the view stands: a change of the view, or a wish that somebody else has to grant.
+//! What a key means in the current view: a change of the view, or a request that `stage` carries out.
 
 use archeflow_core::event::QuestionKind;
 use archeflow_core::model::Seq;
@@ -17,7 +17,7 @@ pub(crate) enum Wish {
     Stop,
     Pause,
     Resume,
-    /// Leave the view and go on with the run in plain lines.
+    /// Leave the view and continue the run in plain lines.
     Plain,
     Answer(String),
     /// The artifact of an agent, or what it has printed so far.
@@ -34,7 +34,7 @@ pub(crate) enum Wish {
     },
 }
 
-/// An answer that is longer is nobody's typing.
+/// A longer answer is refused.
 const LONGEST_ANSWER: usize = 16 * 1024;
 
 pub(crate) fn act(key: &Key, view: &mut View) -> Option<Wish> {
@@ -128,7 +128,7 @@ fn answer(view: &mut View) {
     };
 }
 
-/// Answers that mean something of their own; everything else is told to the agents as it is.
+/// Answers with a meaning of their own; all others are passed to the agents as they are.
 fn choices(kind: QuestionKind, archetype: &str) -> &'static [&'static str] {
     match kind {
         QuestionKind::Merge | QuestionKind::DryRun => &["yes", "no"],

@@ -2,8 +2,8 @@
 //! what is drawn goes through the same filter.
 
 use archeflow_core::projections::board::{BoardHeading, BoardRow, SprintBoard};
+use archeflow_core::projections::view::{Tone, seconds};
 use archeflow_core::text::cells;
-use archeflow_core::view::{Tone, seconds};
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Frame;
@@ -58,7 +58,7 @@ impl Board {
         changed
     }
 
-    /// The screen was somebody else's meanwhile.
+    /// Another view used the screen meanwhile.
     pub(crate) fn again(&mut self) {
         self.heading = None;
     }

@@ -3,8 +3,8 @@
 
 use archeflow_core::model::{Phase, RunStatus, Severity};
 use archeflow_core::projections::live::{Driven, LiveAgent, LiveCycle, LiveDecision, LiveFinding};
+use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::text::{cells, one_line};
-use archeflow_core::view::{self, Tone};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
@@ -14,17 +14,17 @@ use unicode_width::UnicodeWidthStr;
 use super::View;
 use super::view::{Over, Pane};
 
-/// Below this there is no room for anything but a line that says so.
+/// A smaller screen shows only a line that says so.
 pub(crate) const SMALLEST: (u16, u16) = (40, 10);
-/// From here on the panes stand in two columns.
+/// From this width on the panes are in two columns.
 const TWO_COLUMNS: u16 = 100;
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long a warning stands in the last row.
+/// How long a warning is shown in the last row.
 const WARNED_MS: u64 = 20_000;
 
 /// A run of characters in one style.
 pub(super) type Piece = (Style, String);
-/// What stands at the left and at the right of a row.
+/// The left and the right side of a row.
 type Row = (Vec<Piece>, Vec<Piece>);
 
 pub(crate) fn draw(frame: &mut Frame<'_>, view: &View) {
@@ -245,7 +245,7 @@ impl Ink<'_> {
         Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
     }
 
-    /// The rows around the one a pane stands on.
+    /// The rows around the selected one.
     fn list(&self, buffer: &mut Buffer, area: Rect, pane: Pane, row: impl Fn(usize) -> Row) {
         let (rows, at) = (self.view.rows(pane), self.view.row(pane));
         let tall = usize::from(area.height);
@@ -275,13 +275,13 @@ impl Ink<'_> {
             .take(64)
             .filter(|agent| self.view.live.is_running(agent))
             .count();
-        let title = if out > 0 { format!("Agents: {out} out") } else { "Agents".to_owned() };
+        let title = if out > 0 { format!("Agents: {out} running") } else { "Agents".to_owned() };
         let area = self.title(buffer, area, &title, Some(Pane::Agents));
         self.list(buffer, area, Pane::Agents, |index| {
             self.view.live.agents.get(index).map(|agent| self.agent(agent, index)).unwrap_or_default()
         });
         if self.view.live.agents.is_empty() {
-            put(buffer, area, 0, &[(self.dim(), " nobody was sent yet".to_owned())]);
+            put(buffer, area, 0, &[(self.dim(), " no agent was started yet".to_owned())]);
         }
     }
 
@@ -443,7 +443,7 @@ impl Ink<'_> {
         };
         let aside = run.set_aside();
         let aside = if aside > archeflow_core::model::Money::ZERO {
-            format!(", {} set aside", aside.shown())
+            format!(", {} reserved", aside.shown())
         } else {
             String::new()
         };

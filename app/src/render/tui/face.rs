@@ -1,4 +1,4 @@
-//! The view as a face of the process that drives. The screen has a thread of its own, so that it moves and hears keys
+//! The view in the process that drives the run. The screen has a thread of its own, so that it moves and reads keys
 //! also while the driver is busy; what it needs to know it reads from the journal.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct Live {
     news: Sender<News>,
     replies: Receiver<Reply>,
     screen: Option<JoinHandle<()>>,
-    /// Told again once the screen is gone: nobody should miss them.
+    /// Printed again after the screen is closed, so that they are not missed.
     warnings: Vec<String>,
     /// After the person has left the view.
     plain: Option<Lines>,
@@ -61,7 +61,7 @@ impl Live {
     }
 
     fn say(&self, news: News) {
-        // A screen that is gone has said so, and is heard before the next question.
+        // A closed screen has sent a message, which is read before the next question.
         let _ = self.news.send(news);
     }
 
@@ -87,7 +87,7 @@ impl Live {
         self.plain = Some(lines);
     }
 
-    /// Ends the screen, and says what was said while it was there.
+    /// Closes the screen and prints the warnings of that time.
     fn close(&mut self) {
         self.say(News::End);
         if let Some(screen) = self.screen.take() {

@@ -5,7 +5,7 @@ use crossterm::event::{Event, KeyCode, KeyModifiers};
 /// What every key does, for the help on the screen; `docs/watch.md` has the same table.
 pub(crate) const KEYS: [(&str, &str); 12] = [
     ("?", "this help"),
-    ("q", "leave; where this process drives the run, asks whether to stop it or go on in plain lines"),
+    ("q", "leave; if this process drives the run, asks whether to stop it or continue in plain lines"),
     ("s", "stop the run, after a yes"),
     ("p", "pause the run, or resume it: running agents finish, nothing new starts"),
     ("a", "answer the open question"),

@@ -1,8 +1,8 @@
 //! The live view of a run in a terminal: `archeflow watch`, and `--tui` for commands that drive.
 //!
-//! [`View`] is folded from the lines of the journal and what agents murmur; [`draw`] puts it on a screen and [`act`]
-//! takes a key and says what is wished. None of the three touches anything. [`terminal`] is the real screen with its
-//! modes and how to undo them, [`stage`] the loop that brings all of them together, and [`face`] what a driver tells.
+//! [`View`] is computed from the journal and the live output of agents; [`draw`] puts it on a screen and [`act`]
+//! maps a key to a request. None of the three touches anything. [`terminal`] is the real screen with its
+//! modes and how to undo them, [`stage`] the loop that brings all of them together, and [`face`] the connection to the driver.
 //!
 //! [`board`] shows all runs of a sprint at once.
 //!

@@ -1,4 +1,4 @@
-//! What lies over the panes: pages to read, questions to answer, notes.
+//! What is drawn over the panes: pages to read, questions to answer, notes.
 
 use archeflow_core::text::cells;
 use ratatui_core::buffer::Buffer;
@@ -18,18 +18,18 @@ impl Ink<'_> {
             Over::Answer(answering) => self.boxed(buffer, area, "Question", &self.question(answering, wide)),
             Over::Choose(Choice::Stop) => {
                 let lines = [
-                    "Stop the run? Agents are called in and their work is kept.",
+                    "Stop the run? Agents are stopped and their work is saved.",
                     "",
-                    "y  stop it      n  let it go on",
+                    "y  stop it      n  continue",
                 ];
                 self.boxed(buffer, area, "Stop", &lines.map(|line| vec![(self.plain, line.to_owned())]));
             }
             Over::Choose(Choice::Leave) => {
                 let lines = [
-                    "The run goes on only while this process does.",
+                    "The run continues only while this process runs.",
                     "",
-                    "p    go on in plain lines",
-                    "s    stop the run; its work is kept",
+                    "p    continue in plain lines",
+                    "s    stop the run; its work is saved",
                     "Esc  stay here",
                 ];
                 self.boxed(buffer, area, "Leave", &lines.map(|line| vec![(self.plain, line.to_owned())]));

@@ -25,7 +25,7 @@ pub(crate) enum Look {
 pub(crate) struct Page {
     pub(crate) title: String,
     lines: Vec<(Look, String)>,
-    /// As they stand on the screen.
+    /// As shown on the screen.
     pub(crate) rows: Vec<(Look, String)>,
     wide: usize,
     pub(crate) top: usize,
@@ -36,7 +36,7 @@ impl Page {
         Page { title: bounded(title), lines, ..Page::default() }
     }
 
-    /// A text as it is, with headings told apart.
+    /// A text as it is, with its headings marked.
     pub(crate) fn text(title: &str, text: &str) -> Page {
         let clean = |line: &str| safe(&line.chars().take(LONGEST).collect::<String>()).replace('\t', "    ");
         let mut lines: Vec<(Look, String)> = text
@@ -80,7 +80,7 @@ impl Page {
         Page::new(&title, lines)
     }
 
-    /// Wraps anew where the width is another one.
+    /// Wraps again if the width has changed.
     pub(crate) fn fit(&mut self, wide: usize) {
         let wide = wide.max(1);
         if self.wide == wide {

@@ -1,7 +1,7 @@
-//! The loop behind the view: lines of the journal, murmurs, keys and time come in, frames go out.
+//! The loop behind the view: journal lines, live output, keys and time come in, frames go out.
 //!
-//! It is the same for a run of this process and for somebody else's. Lines always come from the journal, each once;
-//! who drives may murmur beside it and put questions, and everybody else takes a glance at what agents print.
+//! It is the same for a run of this process and of another one. Lines always come from the journal, each once. A
+//! driver in this process also sends live output and questions; otherwise the output files of agents are read.
 
 use std::io;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ const WHO_DRIVES: Duration = Duration::from_secs(1);
 /// The longest file that is opened.
 const LARGEST: u64 = 4_000_000;
 
-/// What the driver of this process says beside the journal.
+/// Messages of the driver in this process, besides the journal.
 pub(crate) enum News {
     Murmur(Seq, String),
     Warning(String),
@@ -48,10 +48,10 @@ pub(crate) enum News {
     End,
 }
 
-/// What the person at the screen says to the driver of this process.
+/// Messages of the person at the screen to the driver in this process.
 pub(crate) enum Reply {
     Answer(String),
-    /// The view is over; what is told from now on is told in plain lines.
+    /// The view is closed; output continues in plain lines.
     Over(Left),
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum Left {
     Failed(Box<Failure>),
 }
 
-/// Where the things lie that can be opened.
+/// Folders of the artifacts that can be opened.
 pub(crate) struct Shelf {
     pub(crate) repo: Repo,
     pub(crate) events: PathBuf,
@@ -272,7 +272,7 @@ impl Stage {
         None
     }
 
-    /// Asks the process that drives the run, and shows what came of it.
+    /// Sends a request to the process that drives the run, and shows the result.
     fn steer(&mut self, request: &Request, done: &str) {
         let said = match &self.shelf.socket {
             None => "The run has no control socket: its path would be too long.".to_owned(),
@@ -292,7 +292,7 @@ enum Heard {
 }
 
 enum Trouble {
-    Terminal(#[expect(dead_code, reason = "a terminal that is gone can't be told why")] io::Error),
+    Terminal(#[expect(dead_code, reason = "a closed terminal can't show a reason")] io::Error),
     Journal(Box<Failure>),
 }
 

@@ -46,7 +46,7 @@ const EVENTS_AT_ONCE: usize = 256;
 static ENTERED: AtomicBool = AtomicBool::new(false);
 static BROKEN: AtomicBool = AtomicBool::new(false);
 
-/// There is a terminal to draw on and to hear keys from.
+/// There is a terminal to draw on and to read keys from.
 pub(crate) fn is_there() -> bool {
     let smart = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     smart && isatty(stdin()) && isatty(stdout())
@@ -79,7 +79,7 @@ impl Screen {
         self.terminal.draw(draw).map(drop)
     }
 
-    /// The keys that come within this time. An error says that nobody is there any more.
+    /// The keys that come within this time. An error means that the terminal is gone.
     pub(crate) fn keys(&mut self, wait: Duration) -> io::Result<Vec<Key>> {
         if !self.unread && !has_input(wait)? {
             return Ok(Vec::new());
@@ -95,7 +95,7 @@ impl Screen {
         Ok(keys)
     }
 
-    /// Pauses where the terminal asks for it, and draws everything anew after a pause. Says whether there was one.
+    /// Pauses where the terminal asks for it, and draws everything again after a pause. Returns whether there was one.
     pub(crate) fn pause(&mut self) -> io::Result<bool> {
         if self.pauses.asked.swap(false, Ordering::SeqCst) && can_be_resumed() {
             leave();
@@ -168,7 +168,7 @@ fn enter() -> io::Result<()> {
     write_all(&bytes)
 }
 
-/// Puts the terminal back as it was. Never fails: there is nobody left to tell.
+/// Restores the terminal. Never fails: there is no place left to report to.
 pub(crate) fn leave() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
@@ -280,11 +280,11 @@ impl Backend for Tty {
                 put_on(&mut self.out, looks)?;
                 style = Some(looks);
             }
-            // The last word on what reaches a terminal, whoever filled the cell.
+            // The last filter before the terminal, whatever filled the cell.
             let symbol = cell.symbol();
             let harmless = !symbol.chars().any(char::is_control);
             queue!(self.out, Print(if harmless { symbol } else { "?" }))?;
-            // Terminals disagree on how wide some characters are; after those the place is said anew.
+            // Terminals disagree on how wide some characters are; after those the position is set again.
             at = is_one_wide(symbol).then_some(Position { x: x + 1, y });
         }
         queue!(self.out, SetAttribute(Attribute::Reset))

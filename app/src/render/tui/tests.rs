@@ -1,5 +1,5 @@
-//! The view drawn at several sizes, compared with how it looked when somebody last looked; what keys do; and hostile
-//! text, which must be nothing but text in every cell. `UPDATE=1` writes the snapshots anew.
+//! The view drawn at several sizes, compared with snapshots; what keys do; and hostile
+//! text, which must be nothing but text in every cell. `UPDATE=1` writes the snapshots again.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't set up its world should stop at once")]
 
@@ -158,7 +158,7 @@ fn af_122_no_size_is_too_odd() {
 }
 
 #[test]
-fn af_122_colours_are_left_out_where_nobody_wants_them_and_doubt_is_dim() {
+fn af_122_colours_follow_no_color_and_doubt_is_dim() {
     let mut view = demo(26);
     let coloured = drawn(&mut view, (120, 40));
     assert!(coloured.content().iter().any(|cell| cell.fg != Color::Reset));
@@ -257,7 +257,7 @@ fn af_122_one_moves_between_panes_and_lines_and_opens_what_is_there() {
     assert_eq!(press(&mut self::view(&[]), &typed("d")), []);
 }
 
-/// R14: whatever the journal holds and agents print, cells hold characters that do nothing but stand there.
+/// R14: whatever the journal holds and agents print, cells hold plain characters without effect.
 #[test]
 fn r14_hostile_text_is_text_in_every_cell() {
     let flood = format!("e{} end", "\u{301}".repeat(10_000));

@@ -42,7 +42,7 @@ impl Pane {
     }
 }
 
-/// What lies over the panes.
+/// What is drawn over the panes.
 #[derive(Debug, Default)]
 pub(crate) enum Over {
     #[default]
@@ -84,7 +84,7 @@ impl View {
         }
     }
 
-    /// The row a pane stands on: the last, unless somebody went elsewhere.
+    /// The selected row of a pane: the last, unless the user moved.
     pub(crate) fn row(&self, pane: Pane) -> usize {
         let last = self.rows(pane).saturating_sub(1);
         self.at[pane.index()].map_or(last, |at| at.min(last))

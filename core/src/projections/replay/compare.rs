@@ -1,4 +1,4 @@
-//! Runs side by side: what each was, what its reviewers said, how its findings lived, what it cost.
+//! Runs side by side: what each was, what its reviewers found, how findings developed, what it cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub struct Side {
     pub strategy: Strategy,
     pub workflow: Workflow,
     pub max_cycles: u32,
-    /// Who played: the program and the tiers, by archetype.
+    /// Agent and tiers by archetype.
     pub agents: BTreeMap<String, BTreeSet<(String, &'static str)>>,
     pub attempts: u32,
     pub cycles: Vec<CycleSide>,
@@ -35,7 +35,7 @@ pub struct CycleSide {
     pub number: u32,
     /// The last of each reviewer.
     pub verdicts: BTreeMap<String, Verdict>,
-    /// Where the cycle came to its end.
+    /// Where the cycle ended.
     pub end: Option<ComparedCycle>,
 }
 
@@ -139,7 +139,7 @@ pub struct Parting<'a> {
     pub other: Option<&'a ExplainedDecision>,
 }
 
-/// Where two runs part. Reviewers come back in any order: within a phase the order of decisions says nothing.
+/// Where two runs part. Reviewers come back in any order: within a phase the order of decisions means nothing.
 pub fn parting<'a>(one: &'a [ExplainedDecision], other: &'a [ExplainedDecision]) -> Option<Parting<'a>> {
     let phases = |decisions: &'a [ExplainedDecision]| -> Vec<&'a [ExplainedDecision]> {
         decisions.chunk_by(|a, b| (a.cycle, a.phase) == (b.cycle, b.phase)).collect()

@@ -2,7 +2,7 @@
 
 use crate::event::{Decision, Entry, Event, FindingLine, Order, QuestionKind, Share};
 use crate::model::{PROGRAM, Phase, Seq, Severity, Speaker, TurnEvent, Verdict, counted};
-use crate::view;
+use crate::projections::view;
 
 /// A choice of the program, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub struct ExplainedDecision {
     pub phase: Phase,
     pub rule: String,
     pub who: String,
-    /// How sure it is, where the line says so.
+    /// Its confidence, if the line has one.
     pub confidence: Option<Share>,
     pub input: String,
     pub decision: String,
 }
 
-/// The decision a line holds, if it holds one. A step of the budget and the boundary of a cycle are told by the
+/// The decision a line holds, if it holds one. A step of the budget and the boundary of a cycle are text by the
 /// `decision.point` that is written with them, and a change of phase is a heading.
 pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
     let Event::Decision(decision) = &entry.event else { return None };
@@ -36,10 +36,10 @@ pub fn of(entry: &Entry, cycle: u32) -> Option<ExplainedDecision> {
     Some(ExplainedDecision { seq, at, cycle, phase, rule, who, confidence, input, decision })
 }
 
-/// What a line says, whatever it is.
+/// Any event in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DecisionText {
-    /// Empty where no rule of its own stands behind it.
+    /// Empty if it has no rule of its own.
     pub rule: String,
     pub who: String,
     pub confidence: Option<Share>,
@@ -47,7 +47,7 @@ pub struct DecisionText {
     pub decision: String,
 }
 
-pub fn told(event: &Event) -> DecisionText {
+pub fn describe(event: &Event) -> DecisionText {
     match event {
         Event::Decision(decision) => decided(decision),
         Event::Order(order) => DecisionText { decision: ordered(order), ..program() },
@@ -60,7 +60,7 @@ fn program() -> DecisionText {
 }
 
 fn decided(decision: &Decision) -> DecisionText {
-    let told = |rule: &str, who: &str, input: String, decision: String| DecisionText {
+    let text = |rule: &str, who: &str, input: String, decision: String| DecisionText {
         rule: rule.to_owned(),
         who: who.to_owned(),
         confidence: None,
@@ -69,16 +69,16 @@ fn decided(decision: &Decision) -> DecisionText {
     };
     match decision {
         Decision::DecisionPoint(point) => {
-            let told = told(&point.rule, &point.archetype, point.input.clone(), point.decision.clone());
-            DecisionText { confidence: Some(point.confidence), ..told }
+            let text = text(&point.rule, &point.archetype, point.input.clone(), point.decision.clone());
+            DecisionText { confidence: Some(point.confidence), ..text }
         }
-        Decision::PhaseTransition(transition) => told(
+        Decision::PhaseTransition(transition) => text(
             "",
             PROGRAM,
             format!("{} is settled", transition.from),
             format!("on to {} (cycle {})", view::capital(transition.to.name()), transition.cycle),
         ),
-        Decision::WorkflowEscalated(escalated) => told(
+        Decision::WorkflowEscalated(escalated) => text(
             &escalated.rule,
             PROGRAM,
             format!("the workflow was {}", escalated.from.name()),
@@ -89,14 +89,14 @@ fn decided(decision: &Decision) -> DecisionText {
             ),
         ),
         Decision::AgentSkipped(skipped) => {
-            let decision = if skipped.failed { "given up" } else { "spared" };
+            let decision = if skipped.failed { "given up" } else { "skipped" };
             let rule = if skipped.failed { "CL-12" } else { in_brackets(&skipped.reason) };
-            told(rule, &skipped.archetype, skipped.reason.clone(), decision.to_owned())
+            text(rule, &skipped.archetype, skipped.reason.clone(), decision.to_owned())
         }
         Decision::ReviewVerdict(review) => {
-            told("AF-080", &review.archetype, counts(&review.findings), verdict(review.verdict).to_owned())
+            text("AF-080", &review.archetype, counts(&review.findings), verdict(review.verdict).to_owned())
         }
-        Decision::EvidenceDowngrade(downgrade) => told(
+        Decision::EvidenceDowngrade(downgrade) => text(
             "AF-073",
             &downgrade.archetype,
             format!("{}: {}", place(&downgrade.file, downgrade.line), downgrade.description),
@@ -107,19 +107,19 @@ fn decided(decision: &Decision) -> DecisionText {
                 downgrade.reason.name().replace('_', " ")
             ),
         ),
-        Decision::FindingRaised(raised) => told(
+        Decision::FindingRaised(raised) => text(
             "D-07",
             PROGRAM,
             raised.finding.description.clone(),
             format!("{} raised by the program ({})", raised.finding.severity.name(), raised.sign.name()),
         ),
-        Decision::FixApplied(fix) => told(
+        Decision::FixApplied(fix) => text(
             "CL-34",
             PROGRAM,
-            format!("{} is gone, and somebody said it was fixed", fix.finding),
+            format!("{} is gone, and an agent reported it as fixed", fix.finding),
             "counted as a fix".to_owned(),
         ),
-        Decision::CycleBoundary(boundary) => told(
+        Decision::CycleBoundary(boundary) => text(
             "AF-109",
             PROGRAM,
             format!("{} CRITICAL, {} WARNING, {} INFO", boundary.critical, boundary.warning, boundary.info),
@@ -132,7 +132,7 @@ fn decided(decision: &Decision) -> DecisionText {
                 ),
             },
         ),
-        Decision::RunComplete(complete) => told(
+        Decision::RunComplete(complete) => text(
             "D-16",
             PROGRAM,
             complete.detail.clone(),
@@ -148,17 +148,17 @@ fn decided(decision: &Decision) -> DecisionText {
             let said = std::iter::once(turn.summary.clone()).chain(turn.why.iter().cloned());
             let said: Vec<String> = said.filter(|text| !text.is_empty()).collect();
             let heard = turn.heard.map_or("not heard".to_owned(), |heard| heard.name().replace('_', " "));
-            told(turn_rule(turn.heard), &who, said.join("; "), format!("{heard}: {}", turn.to.name()))
+            text(turn_rule(turn.heard), &who, said.join("; "), format!("{heard}: {}", turn.to.name()))
         }
         Decision::LoopAlert(alert) => {
-            told("PJ-60", PROGRAM, alert.detail.clone(), format!("alert: {}", alert.alert.name()))
+            text("PJ-60", PROGRAM, alert.detail.clone(), format!("alert: {}", alert.alert.name()))
         }
         Decision::ShadowDetected(_)
         | Decision::BudgetStep(_)
         | Decision::PolicyCheckpoint(_)
         | Decision::WiggumBreak(_) => match view::why_of(decision) {
-            Some(why) => told(&why.rule, &why.who, why.input, why.decision),
-            None => told("", PROGRAM, String::new(), decision.name().to_owned()),
+            Some(why) => text(&why.rule, &why.who, why.input, why.decision),
+            None => text("", PROGRAM, String::new(), decision.name().to_owned()),
         },
     }
 }
@@ -184,7 +184,7 @@ fn turn_rule(heard: Option<TurnEvent>) -> &'static str {
     }
 }
 
-/// What is to be done, for whoever reads it.
+/// The order in words.
 pub fn ordered(order: &Order) -> String {
     match order {
         Order::AgentStart(start) => format!(
@@ -205,7 +205,7 @@ pub fn ordered(order: &Order) -> String {
                 QuestionKind::NeedsContext => "what an agent needs to know",
                 QuestionKind::LowConfidence => "whether the task is understood",
                 QuestionKind::Merge => "whether to land it",
-                QuestionKind::DryRun => "whether to go on after the plan",
+                QuestionKind::DryRun => "whether to continue after the plan",
                 QuestionKind::Shadow => "what becomes of a shadow",
                 QuestionKind::GoalQuestions => "what the loop needs to know",
                 QuestionKind::PlanApproval => "whether to act on the plan",
@@ -239,13 +239,13 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 
 fn counts(findings: &[FindingLine]) -> String {
     let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    let told: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Info]
+    let text: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Info]
         .into_iter()
         .map(|severity| (of(severity), severity.name()))
         .filter(|(number, _)| *number > 0)
         .map(|(number, name)| format!("{number} {name}"))
         .collect();
-    if told.is_empty() { "no findings".to_owned() } else { told.join(", ") }
+    if text.is_empty() { "no findings".to_owned() } else { text.join(", ") }
 }
 
 fn place(file: &str, line: u32) -> String {

@@ -1,23 +1,26 @@
-//! Orders of a recorded run and what came of them: when a recorded fact answers an order that another policy gives.
+//! Orders of a recorded run and their results: when a recorded result is valid for an order that another policy gives.
 //!
-//! Two orders are the same when whoever performs them could not tell them apart: the same archetype for the same purpose
-//! in the same cycle, told the same things. What an agent was told is not in the log, but everything it was made from is,
+//! Two orders are the same if an executor could not tell them apart: the same archetype for the same purpose
+//! in the same cycle, with the same prompt. The prompt is not in the log, but everything it was made from is,
 //! by digest or in words; so it is compared without a file being opened.
 
 use std::collections::BTreeSet;
 
-use crate::event::{AgentFailed, AgentStart, Entry, Event, Failure, Order, Report, Tested};
+use crate::event::{
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Entry, Event, Failure, HookStart, MergeStart,
+    Order, QuestionAsked, Report, Tested, TestsDone, TestsStart,
+};
 use crate::feedback;
 use crate::model::{Destination, Purpose, Role, Seq};
+use crate::projections::view::seconds;
 use crate::run::{Answered, Clarification, Run};
-use crate::view::seconds;
 
 /// An order of the recorded run.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) seq: Seq,
     pub(super) asked: Asked,
-    /// Where in the log its answer stands.
+    /// Position of its answer in the log.
     pub(super) answer: Option<usize>,
     /// An order of the other course is answered by what answered this one.
     pub(super) taken: bool,
@@ -53,67 +56,76 @@ impl Asked {
         Asked { order: order.clone(), told: start.map(|start| Box::new(BriefInputs::of(run, start))) }
     }
 
-    /// Whether whoever performs the two could not tell them apart.
+    /// Whether an executor could not tell the two apart.
     pub(super) fn is_same(&self, other: &Asked) -> bool {
         self.differs_in(other).is_none()
     }
 
     /// What differs, in words; `None` when nothing does that matters.
     pub(super) fn differs_in(&self, other: &Asked) -> Option<&'static str> {
-        match (&self.order, &other.order) {
-            (Order::AgentStart(one), Order::AgentStart(two)) => {
-                agents_differ(one, two).or_else(|| match (&self.told, &other.told) {
-                    (Some(told), Some(other)) => told.differs_in(other, one.role),
-                    _ => None,
+        let differs = match &self.order {
+            Order::AgentStart(one) => other.order.body::<AgentStart>().map(|two| {
+                agents_differ(one, two).or_else(|| {
+                    let (told, theirs) = (self.told.as_ref()?, other.told.as_ref()?);
+                    told.differs_in(theirs, one.role)
                 })
-            }
-            (Order::TestsStart(one), Order::TestsStart(two)) => {
+            }),
+            Order::TestsStart(one) => other.order.body::<TestsStart>().map(|two| {
                 let same = (&one.commit, &one.tree, &one.command, one.post_merge)
                     == (&two.commit, &two.tree, &two.command, two.post_merge);
                 (!same).then_some("other tests would have run, or on another tree")
-            }
-            (Order::MergeStart(one), Order::MergeStart(two)) => {
+            }),
+            Order::MergeStart(one) => other.order.body::<MergeStart>().map(|two| {
                 let same = (&one.work, &one.base, &one.target, one.strategy, &one.before, &one.with)
                     == (&two.work, &two.base, &two.target, two.strategy, &two.before, &two.with);
                 (!same).then_some("another merge would have been built")
-            }
-            (Order::HookStart(one), Order::HookStart(two)) => {
+            }),
+            Order::HookStart(one) => other.order.body::<HookStart>().map(|two| {
                 let same = (one.point, &one.command, &one.env) == (two.point, &two.command, &two.env);
                 (!same).then_some("another hook would have run")
-            }
-            (Order::QuestionAsked(one), Order::QuestionAsked(two)) => {
+            }),
+            Order::QuestionAsked(one) => other.order.body::<QuestionAsked>().map(|two| {
                 let same = (one.kind, &one.archetype, &one.question, &one.details)
                     == (two.kind, &two.archetype, &two.question, &two.details);
                 (!same).then_some("a person would have been asked something else, or shown other facts")
-            }
-            (one, two) => (one != two).then_some("it would have been another step"),
-        }
+            }),
+            Order::EvidenceStart(_)
+            | Order::LoopAppend(_)
+            | Order::BatteryStart(_)
+            | Order::LoopArchive(_)
+            | Order::MergeIntent(_)
+            | Order::RevertIntent(_) => (self.order == other.order).then_some(None),
+        };
+        differs.unwrap_or(Some("it would have been another step"))
     }
 
     /// Whether the two are about the same thing, so that it is worth saying what differs.
     pub(super) fn is_about_the_same(&self, other: &Asked) -> bool {
-        match (&self.order, &other.order) {
-            (Order::AgentStart(one), Order::AgentStart(two)) => {
+        let (one, two) = (&self.order, &other.order);
+        let (agents, questions) = (
+            one.body::<AgentStart>().zip(two.body::<AgentStart>()),
+            one.body::<QuestionAsked>().zip(two.body::<QuestionAsked>()),
+        );
+        one.name() == two.name()
+            && agents.is_none_or(|(one, two)| {
                 (&one.archetype, one.cycle, one.purpose) == (&two.archetype, two.cycle, two.purpose)
-            }
-            (Order::QuestionAsked(one), Order::QuestionAsked(two)) => one.kind == two.kind,
-            (one, two) => one.name() == two.name(),
-        }
+            })
+            && questions.is_none_or(|(one, two)| one.kind == two.kind)
     }
 }
 
 /// Time limits are no part of this: they matter only to an attempt that would have run into them.
 fn agents_differ(one: &AgentStart, two: &AgentStart) -> Option<&'static str> {
     let checks = [
-        ((&one.archetype, one.role) == (&two.archetype, two.role), "somebody else would have been sent"),
+        ((&one.archetype, one.role) == (&two.archetype, two.role), "another agent would have been started"),
         (one.cycle == two.cycle, "it would have been sent in another cycle"),
         (one.purpose == two.purpose, "it would have been sent for another purpose"),
-        (one.agent == two.agent, "another program would have played it"),
+        (one.agent == two.agent, "another program would have been used"),
         (one.model == two.model, "it would have had another tier"),
         (one.at == two.at, "it would have looked at another commit"),
-        (one.note == two.note, "it would have been told something else"),
+        (one.note == two.note, "its instructions would have differed"),
         (one.earlier == two.earlier, "it would have been shown another earlier answer"),
-        (one.resumes == two.resumes, "it would have gone on with another conversation"),
+        (one.resumes == two.resumes, "it would have resumed another session"),
         (one.wait_ms == two.wait_ms, "it would have been asked again after another wait"),
     ];
     checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
@@ -169,12 +181,12 @@ impl BriefInputs {
             (self.proposal == other.proposal, "it would have seen another proposal"),
             (self.summary == other.summary, "it would have seen another summary of the work"),
             (self.feedback == other.feedback, feedback),
-            (self.clarifications == other.clarifications, "people would have told it something else"),
+            (self.clarifications == other.clarifications, "people would have answered differently"),
             (
                 self.reflects_first == other.reflects_first,
                 "it would have been asked to reflect first, or not",
             ),
-            (self.useless_lessons == other.useless_lessons, "it would have been told other lessons"),
+            (self.useless_lessons == other.useless_lessons, "it would have been given other lessons"),
             (self.shortened == other.shortened, "its brief would have been shortened, or not"),
             (self.prompt_percent == other.prompt_percent, "its brief might have been shortened"),
             (self.window == other.window, "its brief might have been shortened"),
@@ -183,7 +195,7 @@ impl BriefInputs {
     }
 }
 
-/// The orders of a log, each with where its answer stands.
+/// The orders of a log, each with the position of its answer.
 pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
     let mut orders: Vec<Recorded> = Vec::new();
     let mut run = Run::default();
@@ -206,21 +218,14 @@ pub(super) fn recorded(log: &[Entry]) -> Vec<Recorded> {
 
 /// Whether the limits of `order` would have let happen what was recorded under those of `was`; else why not.
 pub(super) fn out_of_time(was: &Order, order: &Order, report: &Report) -> Option<String> {
-    if let (Order::AgentStart(was), Order::AgentStart(now)) = (was, order) {
-        if let Report::AgentComplete(done) = report {
-            return beyond(was, now, done.duration_ms);
-        }
-        if let Report::AgentFailed(failed) = report {
-            return beyond(was, now, failed.duration_ms);
-        }
-        if let Report::AgentTimeout(failed) = report {
-            return longer(was, now, &failed.0);
-        }
+    if let Some((was, now)) = was.body::<AgentStart>().zip(order.body::<AgentStart>()) {
+        let ended = report.body::<AgentComplete>().map(|done| done.duration_ms);
+        let ended = ended.or_else(|| report.body::<AgentFailed>().map(|failed| failed.duration_ms));
+        let late = ended.and_then(|duration_ms| beyond(was, now, duration_ms));
+        return late.or_else(|| longer(was, now, report.body::<AgentTimeout>()?));
     }
-    let (Order::TestsStart(was), Order::TestsStart(now), Report::TestsDone(done)) = (was, order, report)
-    else {
-        return None;
-    };
+    let (was, now) = was.body::<TestsStart>().zip(order.body::<TestsStart>())?;
+    let done = report.body::<TestsDone>()?;
     if done.result == Tested::TimedOut {
         return (now.limit_ms > was.limit_ms).then(|| "the tests would have had more time".to_owned());
     }

@@ -2,7 +2,7 @@
 //! other runs, and the rule behind each decision.
 //!
 //! Read in this order: [`decision`], [`timeline`], [`rulebook`], [`weights`], then [`whatif`] with `facts`, and
-//! [`compare`]. Deliberately absent: effects, files, and guesses. What the log does not know is said to be unknown.
+//! [`compare`]. Deliberately absent: effects, files, and guesses. What the log does not contain is reported as unknown.
 
 pub mod compare;
 pub mod decision;

@@ -1,11 +1,11 @@
-//! The rules that stand behind decisions: what each says, and the page that has its table.
+//! The rules behind decisions: each in one sentence, and the page that has its table.
 //!
 //! A rule that decides something and is not here can't be explained; the simulation looks for such.
 
-/// One rule as `archeflow show --why` tells it.
+/// One rule as `archeflow show --why` prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The statement of the specification, as it stands in the log.
+    /// Its number in the specification, as in the log.
     pub number: &'static str,
     /// In `docs/rules`, without its ending.
     pub page: &'static str,
@@ -15,7 +15,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Where the page lies in the repository of the program.
+    /// Path of the page in the program's repository.
     pub fn path(&self) -> String {
         format!("docs/rules/{}.md", self.page)
     }
@@ -35,25 +35,25 @@ pub const RULES: [Rule; 50] = [
         "AF-020",
         "selection",
         "strategy",
-        "The strategy is the one that was asked for; else the words of the task choose it.",
+        "The strategy is the requested one; otherwise it is chosen from the words of the task.",
     ),
     rule(
         "AF-022",
         "selection",
         "workflow",
-        "The workflow is the one that was asked for; else the words of the task choose it. It says who sits and for how many cycles.",
+        "The workflow is the requested one; otherwise it is chosen from the words of the task. It determines the team and the number of cycles.",
     ),
     rule(
         "AF-004",
         "domains",
         "domain",
-        "The domain is the one that was named; else the project's files tell it.",
+        "The domain is the configured one; otherwise it is detected from the project's files.",
     ),
     rule(
         "AF-013",
         "memory",
         "lessons",
-        "Lessons of earlier runs are told where their domain and archetype fit, and it is written down who was told what.",
+        "Lessons of earlier runs are given to agents if domain and archetype match; the journal records which agent got which.",
     ),
     rule("AF-156", "policy", "pollution", "A brief that would hold too much is cut to what counts most."),
     rule(
@@ -66,25 +66,25 @@ pub const RULES: [Rule; 50] = [
         "AF-056",
         "gates",
         "research",
-        "The mini-Explorer looks at the named risks only, and the run can go on without it.",
+        "The mini-Explorer looks at the named risks only, and the run can continue without it.",
     ),
     rule(
         "AF-144",
         "shadows",
         "analysis paralysis",
-        "When planning eats the time of doing, there is no more research: the run goes on with known gaps.",
+        "When planning takes too long, research stops and the run continues with known gaps.",
     ),
     rule(
         "AF-063",
         "gates",
         "test first",
-        "A change without a test file goes back once, if the proposal has a test strategy; without one it is noted.",
+        "A change without a test file goes back to the Maker once if the proposal has a test strategy; otherwise it is only noted.",
     ),
     rule(
         "AF-040",
         "status",
         "status",
-        "Concerns are noted and the run goes on; who needs something or is blocked stops it for a person.",
+        "Concerns are noted and the run continues; an agent that needs context or is blocked stops it until a person decides.",
     ),
     rule(
         "D-02",
@@ -96,19 +96,19 @@ pub const RULES: [Rule; 50] = [
         "CL-12",
         "stops",
         "failures",
-        "A failed attempt of a role the run needs is tried again; without the others it goes on.",
+        "A failed attempt is retried if the run needs the role; otherwise the run continues without it.",
     ),
     rule(
         "C6",
         "stops",
         "accounts",
-        "A provider account that turns somebody away is left alone until it serves again; where somebody else is named, they take over for the rest of the run.",
+        "An account that was limited is not used until it is available again; if a fallback agent is configured, it takes over for the rest of the run.",
     ),
     rule(
         "D-07",
         "raised",
         "raised findings",
-        "What the program itself sees in a change is a finding like any other, and nobody can talk it away.",
+        "What the program detects in a change is a finding that no agent can dismiss.",
     ),
     rule(
         "AF-080",
@@ -120,37 +120,37 @@ pub const RULES: [Rule; 50] = [
         "A2",
         "gates",
         "fast path",
-        "When the gatekeeper approves with nothing above INFO, the other reviewers are spared; not in an escalated run, nor in the first cycle of a thorough one, nor on an unverified answer.",
+        "When the gatekeeper approves with nothing above INFO, the other reviewers are skipped; not in an escalated run, in the first cycle of a thorough one, or after an unverified answer.",
     ),
     rule(
         "AF-190",
         "stops",
         "pipeline",
-        "In the pipeline the Skeptic looks only when the Guardian found something.",
+        "In the pipeline the Skeptic reviews only if the Guardian found something.",
     ),
     rule(
         "AF-073",
         "evidence",
         "evidence",
-        "A finding above INFO needs evidence: a line that is there, a run, or a quotation. Without it, it counts as INFO.",
+        "A finding above INFO needs evidence: an existing line, command output, or a quotation. Without evidence it counts as INFO.",
     ),
     rule(
         "AF-138",
         "policy",
         "shadows",
-        "The ladder of an archetype's shadow: corrected, then replaced, then a person decides; three in one cycle break the run.",
+        "Escalation steps for an archetype's shadow: correct, replace, then a person decides; three in one cycle break the run.",
     ),
     rule(
         "CL-03",
         "policy",
         "many shadows",
-        "Several different shadows in one cycle are told to the user: the task may be too large.",
+        "Several different shadows in one cycle are reported to the user: the task may be too large.",
     ),
     rule(
         "AF-147",
         "policy",
         "system shadows",
-        "The ladder of a shadow of the process: acted upon, then a person is asked, then the run breaks.",
+        "Escalation steps for a system shadow: correct, ask a person, then break the run.",
     ),
     rule(
         "A1",
@@ -162,13 +162,13 @@ pub const RULES: [Rule; 50] = [
         "AF-121",
         "memory",
         "regressions",
-        "A finding that an earlier run had resolved and that is back comes before fresh ones.",
+        "A finding that an earlier run had resolved and that is back comes before new ones.",
     ),
     rule(
         "CL-34",
         "stops",
         "fixes",
-        "A finding that is gone, and of which somebody says it was fixed, counts as a fix.",
+        "A finding that is gone and that an agent reports as fixed counts as a fix.",
     ),
     rule(
         "AF-191",
@@ -180,19 +180,19 @@ pub const RULES: [Rule; 50] = [
         "AF-109",
         "stops",
         "convergence",
-        "Findings that undo each other stop everything; then approval lands it; then failing tests, no convergence, a CRITICAL that stays, or the last cycle stop it; only then another cycle begins.",
+        "In this order: findings that undo each other stop the run; approval lands it; failing tests, no convergence, a persistent CRITICAL or the last cycle stop it; otherwise another cycle begins.",
     ),
     rule(
         "AF-150",
         "policy",
         "checkpoint",
-        "After so much work or so many cycles it is looked at how things stand; where quality falls, no other cycle begins.",
+        "A checkpoint after a given amount of work or cycles: if quality has fallen, no other cycle begins.",
     ),
     rule(
         "AF-151",
         "budget",
         "budget",
-        "The ladder of spending: a warning, cheaper reviewers, no other cycle, everybody called in.",
+        "Budget steps: a warning, cheaper reviewers, no other cycle, all agents stopped.",
     ),
     rule(
         "AF-152",
@@ -207,10 +207,20 @@ pub const RULES: [Rule; 50] = [
         "A break is written down with its trigger and the open findings before the run ends.",
     ),
     rule("CL-26", "policy", "rising findings", "More findings in every cycle stop the run."),
-    rule("AF-177", "memory", "lessons", "Which lessons were told to whom is written down for every run."),
+    rule(
+        "AF-177",
+        "memory",
+        "lessons",
+        "The journal of each run records which agent was given which lessons.",
+    ),
     rule("D-16", "outcomes", "outcome", "Status and reason together give the exit code."),
     rule("PJ-01", "loop", "goal", "A loop begins with a goal that says something."),
-    rule("PJ-02", "loop", "questions", "Where the Planner asks, nobody acts until a person has answered."),
+    rule(
+        "PJ-02",
+        "loop",
+        "questions",
+        "If the Planner asks a question, nothing happens until a person has answered.",
+    ),
     rule("PJ-04", "loop", "plan", "One atomic step is planned, and the Actor carries it out."),
     rule(
         "MX-06",
@@ -223,46 +233,41 @@ pub const RULES: [Rule; 50] = [
         "PJ-06",
         "loop",
         "step failed",
-        "A step that failed, by its own word or by its size, is taken back and planned anew.",
+        "A step that reports failure or is too large is undone and planned again.",
     ),
     rule(
         "PJ-07",
         "loop",
         "loop failed",
-        "A forbidden command, or a blocker that nobody can remove, ends a loop.",
+        "A forbidden command, or a blocker that can't be removed, ends a loop.",
     ),
     rule("PJ-08", "loop", "pass", "A PASS that nothing objects to goes to a person."),
     rule(
         "MX-01",
         "loop",
         "goal of many steps",
-        "Before the last step of a goal a PASS goes on without a question, where that was asked for.",
+        "Before the last step of a goal, a PASS continues without a question if so configured.",
     ),
     rule(
         "PJ-09",
         "loop",
         "insufficient",
-        "What does not pass is planned anew; five in a row pause the loop.",
+        "A step that does not pass is planned again; five in a row pause the loop.",
     ),
     rule(
         "PJ-11",
         "loop",
         "approval",
-        "What a person approves is landed and archived; what does not land goes back to the person.",
+        "An approved step is landed and archived; if landing fails, the person is asked again.",
     ),
     rule("PJ-12", "loop", "changes", "A person who asks for changes sends the loop back to the Planner."),
-    rule(
-        "PJ-13",
-        "loop",
-        "restart",
-        "A paused loop is started again by a person, and the count begins anew; or it is given up.",
-    ),
+    rule("PJ-13", "loop", "restart", "A person restarts a paused loop, which resets the count, or ends it."),
     rule("PJ-14", "loop", "stop", "A person may stop a loop at any time."),
     rule(
         "PJ-22",
         "loop",
         "routing",
-        "Words that mean nothing where the loop is change nothing; a verdict that nobody can tell goes to a person.",
+        "A signal without meaning in the current state changes nothing; a verdict that can't be read goes to a person.",
     ),
     rule(
         "PJ-51",
@@ -270,5 +275,5 @@ pub const RULES: [Rule; 50] = [
         "unreadable",
         "An answer without a block that can be routed is asked for once more; then a person is asked.",
     ),
-    rule("PJ-60", "loop", "alerts", "What people should know of a loop is told; it stops nothing."),
+    rule("PJ-60", "loop", "alerts", "Notices of a loop are printed and stop nothing."),
 ];

@@ -1,6 +1,6 @@
 //! Ship or block under other reviewer weights (AF-180, BX-12).
 //!
-//! Strict is how the program decides: whoever does not approve blocks. Weighted asks how heavy those are who do not: the
+//! Strict is how the program decides: every reviewer that does not approve blocks. Weighted adds up the reviewers that do not: the
 //! share of their weight in all of it, compared crosswise with the threshold (D-13).
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use crate::model::{Millionths, Money, Verdict};
 /// In millionths, so that 0.5 is exact.
 pub type Weight = u64;
 
-/// The weight of a reviewer nobody names.
+/// The weight of a reviewer that is not named.
 pub const USUAL: Weight = 1_000_000;
 
 /// Half of all weight blocks.
@@ -83,7 +83,7 @@ pub struct Weighed {
 pub enum WeighingError {
     /// Nobody has reviewed in this run.
     NoVerdict,
-    /// A weight was given to somebody who did not review.
+    /// A weight was given to an archetype that did not review.
     Stranger { named: String, known: Vec<String> },
     /// All weights are 0.
     Weightless,

@@ -1,16 +1,19 @@
 //! The same reports under another policy: what would have been decided, and how far that is known.
 //!
-//! The recorded reports are told to a run with the changed policy, one by one, and [`decide`] says what follows. As long
+//! The recorded reports are applied to a run with the changed policy, one by one, and [`decide`] says what follows. As long
 //! as it decides as it did, the recording is the other course too. Where it decides otherwise, its orders are answered by
-//! recorded facts as far as those answer the same order (`facts`); at the first order that nobody ever answered,
-//! the future is unknown and nothing more is said.
+//! recorded facts as far as those answer the same order (`facts`); at the first order without a recorded answer,
+//! the future is unknown and the replay ends.
 //!
 //! Without a change nothing differs: the simulation proves it, seed by seed, crashes included.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decide::decide;
-use crate::event::{Conclusion, Decision, Entry, Event, Order, Report, RunStart};
+use crate::event::{
+    Conclusion, CycleBoundary, Decision, DecisionPoint, Entry, Event, Order, PolicyCheckpoint, QuestionAsked,
+    Report, RunStart, WiggumBreak,
+};
 use crate::model::{Outcome, Phase, Seq};
 use crate::run::Run;
 
@@ -66,7 +69,7 @@ pub enum End {
     Known(Outcome),
     /// The recording itself ends before the run does.
     StillOpen,
-    /// From here on nobody knows.
+    /// Unknown from here on.
     Unknown(Unknown),
 }
 
@@ -116,7 +119,7 @@ struct Walk<'a> {
     differences: Vec<Difference>,
     used: u32,
     carried_to: Seq,
-    /// Why nobody knows how it goes on, once that is so.
+    /// Why the rest is unknown, once it is.
     unknown: Option<String>,
 }
 
@@ -169,13 +172,13 @@ impl<'a> Walk<'a> {
         match report.answers() {
             None => {
                 if self.applies(at) {
-                    self.tell(entry, self.changed(report));
+                    self.take_in(entry, self.changed(report));
                 }
             }
             Some(order) => match self.there.get(&order).copied() {
                 Some(seq) if self.would.open.contains_key(&seq) => self.answer(entry, order, seq),
-                Some(seq) if self.in_step => self.tell(entry, report.clone().to_order(seq)),
-                None if self.in_step => self.tell(entry, report.clone()),
+                Some(seq) if self.in_step => self.take_in(entry, report.clone().to_order(seq)),
+                None if self.in_step => self.take_in(entry, report.clone()),
                 Some(_) => {}
                 None => {
                     self.early.entry(order).or_insert(at);
@@ -195,7 +198,7 @@ impl<'a> Walk<'a> {
         report
     }
 
-    /// A session or a person's word is for a run that stands as it did: ended, or not.
+    /// A session or a person's decision is valid only if the run is in the same state: ended, or not.
     fn applies(&mut self, at: usize) -> bool {
         self.in_step || self.was_before(at).outcome.is_some() == self.would.outcome.is_some()
     }
@@ -206,11 +209,11 @@ impl<'a> Walk<'a> {
         let late = limits.and_then(|(was, now)| facts::out_of_time(&was.asked.order, now, report));
         match late {
             Some(why) => self.unknown = self.unknown.take().or(Some(why)),
-            None => self.tell(entry, report.clone().to_order(seq)),
+            None => self.take_in(entry, report.clone().to_order(seq)),
         }
     }
 
-    fn tell(&mut self, entry: &Entry, report: Report) {
+    fn take_in(&mut self, entry: &Entry, report: Report) {
         self.would.hear(entry.at, report);
         self.used += 1;
         self.carried_to = self.carried_to.max(entry.seq);
@@ -292,8 +295,8 @@ impl<'a> Walk<'a> {
             seq: before.map_or(0, |entry| entry.seq),
             cycle: self.would.number(),
             phase: self.would.cycle().map_or(Phase::Plan, |cycle| cycle.phase),
-            was: was.map(decision::told),
-            would: would.map(decision::told),
+            was: was.map(decision::describe),
+            would: would.map(decision::describe),
         });
     }
 
@@ -321,7 +324,7 @@ impl<'a> Walk<'a> {
         self.back.insert(seq, recorded.seq);
     }
 
-    /// Answers that were recorded before the other course came to ask.
+    /// Answers that were recorded before the replay asked for them.
     fn catch_up(&mut self, next: usize) {
         while let Some((order, seq, at)) = self.waiting_answer() {
             self.early.remove(&order);
@@ -339,7 +342,7 @@ impl<'a> Walk<'a> {
         self.early.iter().find_map(|(order, at)| Some((*order, *open(order)?, *at)))
     }
 
-    /// Whether it is over: an end that the recording does not have, or an order nobody ever answered.
+    /// Whether it is over: an end that the recording does not have, or an order without a recorded answer.
     fn end(&mut self, next: usize) -> Option<End> {
         if let Some(why) = self.unknown.take() {
             return Some(self.lost_at(why, &BTreeSet::new()));
@@ -376,16 +379,18 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The recorded order that comes nearest tells why its answer does not count.
+    /// The most similar recorded order gives the reason why its answer does not count.
     fn why_unanswered(&self, order: &Order) -> String {
         let asked = Asked::of(&self.would, order);
         let mut near = self.orders.iter().filter(|recorded| recorded.asked.is_about_the_same(&asked));
         let differs = near.find_map(|recorded| recorded.asked.differs_in(&asked));
-        match (differs, order) {
-            (Some(what), _) => what.to_owned(),
-            (None, Order::QuestionAsked(_)) => "nobody was asked this in the recorded run".to_owned(),
-            (None, _) => "nothing was recorded that answers this".to_owned(),
-        }
+        differs.map_or_else(
+            || match order.body::<QuestionAsked>() {
+                Some(_) => "this question was not asked in the recorded run".to_owned(),
+                None => "nothing was recorded that answers this".to_owned(),
+            },
+            str::to_owned,
+        )
     }
 
     /// The recorded run as it was before this line.
@@ -403,7 +408,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the program was ended here before it could conclude everything, and went on later. Where the recording
-    /// itself ends, another course may still come to its conclusions.
+    /// itself ends, the replay may still conclude something.
     fn broke_off(&mut self, at: usize) -> bool {
         (self.in_step || at < self.log.len()) && !decide(self.was_before(at)).is_empty()
     }
@@ -421,24 +426,32 @@ const LINES_AT_MOST: u32 = 5_000;
 /// Whether two decisions are the same one. What they looked at may differ in the numbers of the policy itself, as in
 /// `cycle 1 of 3`; what was decided may not.
 fn decides_the_same(was: &Event, would: &Event) -> bool {
-    match (was, would) {
-        (Event::Decision(Decision::DecisionPoint(was)), Event::Decision(Decision::DecisionPoint(would))) => {
+    let (Event::Decision(was), Event::Decision(would)) = (was, would) else { return was == would };
+    let same = match was {
+        Decision::DecisionPoint(was) => would.body::<DecisionPoint>().map(|would| {
             (&was.archetype, &was.rule, &was.decision) == (&would.archetype, &would.rule, &would.decision)
-        }
-        (Event::Decision(Decision::CycleBoundary(was)), Event::Decision(Decision::CycleBoundary(would))) => {
-            let mut would = would.clone();
-            would.max_cycles = was.max_cycles;
-            *was == would
-        }
-        (Event::Decision(Decision::WiggumBreak(was)), Event::Decision(Decision::WiggumBreak(would))) => {
-            let mut would = would.clone();
-            would.run_state.clone_from(&was.run_state);
-            *was == would
-        }
-        (
-            Event::Decision(Decision::PolicyCheckpoint(was)),
-            Event::Decision(Decision::PolicyCheckpoint(would)),
-        ) => (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops),
-        (was, would) => was == would,
-    }
+        }),
+        Decision::CycleBoundary(was) => would
+            .body::<CycleBoundary>()
+            .map(|would| **was == CycleBoundary { max_cycles: was.max_cycles, ..would.clone() }),
+        Decision::WiggumBreak(was) => would
+            .body::<WiggumBreak>()
+            .map(|would| **was == WiggumBreak { run_state: was.run_state.clone(), ..would.clone() }),
+        Decision::PolicyCheckpoint(was) => would
+            .body::<PolicyCheckpoint>()
+            .map(|would| (was.number, &was.why, &was.stops) == (would.number, &would.why, &would.stops)),
+        Decision::PhaseTransition(_)
+        | Decision::WorkflowEscalated(_)
+        | Decision::AgentSkipped(_)
+        | Decision::ReviewVerdict(_)
+        | Decision::EvidenceDowngrade(_)
+        | Decision::FindingRaised(_)
+        | Decision::FixApplied(_)
+        | Decision::ShadowDetected(_)
+        | Decision::BudgetStep(_)
+        | Decision::LoopTurn(_)
+        | Decision::LoopAlert(_)
+        | Decision::RunComplete(_) => Some(was == would),
+    };
+    same == Some(true)
 }

@@ -1,6 +1,6 @@
 //! The events of a run as a graph of causes (AF-161), and as a tree that can be read (BX-09).
 //!
-//! The graph is what the log says. The tree shows every event exactly once: below its cause, or below the root where
+//! The graph is the `parent` field of the log. The tree shows every event exactly once: below its cause, or below the root where
 //! it is part of the frame (transitions, boundaries, sessions, the end) or where its causes are not in the log. An
 //! event with several causes keeps naming all of them.
 
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::event::{Built, Decision, Entry, Event, Order, Report, Verb};
 use crate::model::{Phase, Seq, Speaker, TurnEvent, counted};
+use crate::projections::view::{capital, seconds};
 use crate::text::one_line;
-use crate::view::{capital, seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dag {
@@ -28,7 +28,7 @@ pub struct Node {
     pub label: String,
     /// The causes, as the log has them.
     pub parents: Vec<Seq>,
-    /// Where it stands in the tree.
+    /// Its place in the tree.
     pub under: Option<Seq>,
     pub depth: usize,
     /// The last of its siblings, and whether each of those above it is: for drawing branches.
@@ -39,7 +39,7 @@ pub struct Node {
 
 impl Node {
     /// The causes the tree does not show by its place.
-    pub fn told_parents(&self) -> &[Seq] {
+    pub fn other_parents(&self) -> &[Seq] {
         let shown = self.under.is_some_and(|under| self.parents == [under]);
         if shown { &[] } else { &self.parents }
     }
@@ -63,7 +63,7 @@ impl Dag {
     }
 }
 
-/// Below which event this one stands, and whether its causes are missing.
+/// The event it is placed below, and whether its causes are missing.
 fn place(entry: &Entry, root: Option<Seq>, known: &BTreeMap<Seq, usize>) -> (Option<Seq>, bool) {
     if known.is_empty() {
         return (None, false);
@@ -103,7 +103,7 @@ fn walk(log: &[Entry], placed: &[(Option<Seq>, bool)], below: &BTreeMap<Seq, Vec
         let (Some(entry), Some((under, orphan))) = (log.get(at), placed.get(at)) else { continue };
         let children = below.get(&entry.seq).map_or(&[][..], Vec::as_slice);
         for (n, child) in children.iter().enumerate().rev() {
-            // Deeper than any screen is wide nobody sees the branches: so that a long chain costs no more than it is long.
+            // No screen is wide enough for deeper branches, so a long chain costs no more than its length.
             let mut lines = last.clone();
             if lines.len() < DEEPEST {
                 lines.push(n + 1 == children.len());
@@ -239,7 +239,7 @@ fn label(event: &Event) -> String {
         Event::Report(Report::RevertRefused(refused)) => refused.detail.clone(),
         Event::Order(Order::QuestionAsked(asked)) => asked.question.clone(),
         Event::Report(Report::QuestionAnswered(answered)) => answered.text.clone(),
-        Event::Report(Report::QuestionDeferred(_)) => "nobody answered".to_owned(),
+        Event::Report(Report::QuestionDeferred(_)) => "not answered".to_owned(),
         Event::Report(Report::LoopOpened(opened)) => format!("{}: {}", opened.cycle_id, opened.goal),
         Event::Report(Report::LoopHeard(heard)) => match heard.word {
             Some(word) => format!("{} {}", word.name(), heard.text),
@@ -288,7 +288,7 @@ mod tests {
 
     /// BX-09: every event once, frame and orphans below the root, several causes all named.
     #[test]
-    fn bx_09_every_event_stands_in_the_tree_once() {
+    fn bx_09_every_event_is_in_the_tree_once() {
         let plain = || crate::event::RevertRefused { start_seq: 0, detail: "x".to_owned() };
         let log = [
             entry(1, &[], MergeRequested::default()),
@@ -304,7 +304,7 @@ mod tests {
         let told: Vec<_> = Dag::of(&log)
             .nodes
             .into_iter()
-            .map(|node| (node.seq, node.under, node.depth, node.orphan, node.told_parents().to_vec()))
+            .map(|node| (node.seq, node.under, node.depth, node.orphan, node.other_parents().to_vec()))
             .collect();
         assert_eq!(
             told,

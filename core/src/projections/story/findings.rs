@@ -9,7 +9,7 @@ use crate::run::Run;
 /// How a finding stood at the end of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Not heard of yet, or gone for good.
+    /// Not found yet, or gone for good.
     Absent,
     New,
     Persistent,

@@ -10,16 +10,17 @@ pub mod findings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{
-    AgentComplete, AgentStart, Decision, Entry, Event, EvidenceDowngrade, Imported, NextAction, Order,
-    Report, ShadowDetected, Share, Tokens, Tracked, Trend,
+    AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, Entry, Event,
+    EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, QuestionLine, Report, ReviewLine,
+    ReviewVerdict, RunContinued, RunReentered, ShadowDetected, Share, Tokens, Topic, Tracked, Trend,
 };
 use crate::model::{
     AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
     ShadowAction, Strategy, Tier, Verdict,
 };
 use crate::projections::handoff;
+use crate::projections::view::{self, ProgressLine, Tone, Why};
 use crate::run::Run;
-use crate::view::{self, ProgressLine, Tone, Why};
 
 pub use findings::{Life, State};
 
@@ -108,7 +109,7 @@ pub struct Step {
     pub attempts: Vec<Attempt>,
     /// How it stands after the last attempt.
     pub result: Ended,
-    /// Findings of its last answer, by severity as the reviewer said it: critical, warning, info.
+    /// Findings of its last answer, by severity as the reviewer reported it: critical, warning, info.
     pub found: [u32; 3],
 }
 
@@ -125,12 +126,12 @@ pub struct Attempt {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// Sent and not heard of yet.
+    /// Started, and not finished yet.
     Out,
     Done,
     Verdict(Verdict),
     Failed(String),
-    /// Spared, with the reason.
+    /// Skipped, with the reason.
     Skipped(String),
 }
 
@@ -179,7 +180,7 @@ pub struct Cost {
     pub cost: Money,
     /// Attempts that did not say what they cost.
     pub unknown: u32,
-    /// Attempts that said how many tokens they took, and those tokens.
+    /// Attempts that reported their tokens, and those tokens.
     pub counted: u32,
     pub tokens: Tokens,
     pub worked_ms: u64,
@@ -212,7 +213,7 @@ pub struct Correction {
 pub struct Question {
     pub seq: Seq,
     pub text: String,
-    /// `None` while it waits, or when nobody was there.
+    /// `None` while it waits, or if nobody answered.
     pub answer: Option<String>,
 }
 
@@ -255,7 +256,7 @@ impl Story {
         self.overview.last.saturating_sub(self.overview.began)
     }
 
-    /// The commits between which the change lies: what landed, or else what the Maker last made.
+    /// The two commits of the change: what landed, or else what the Maker last made.
     pub fn span(&self) -> Option<(Oid, Oid)> {
         let overview = &self.overview;
         let landed = overview.landed.as_ref().map(|landed| (landed.old.clone(), landed.commit.clone()));
@@ -292,11 +293,7 @@ impl Teller {
         self.note_deed(entry);
         let cycle = self.run.number();
         if let Some(why) = view::why(entry) {
-            let confidence = if let Event::Decision(Decision::DecisionPoint(point)) = &entry.event {
-                Some(point.confidence)
-            } else {
-                None
-            };
+            let confidence = entry.event.body::<DecisionPoint>().map(|point| point.confidence);
             self.decisions.push(StoryDecision { seq: entry.seq, cycle, phase: entry.phase, why, confidence });
         }
     }
@@ -323,28 +320,41 @@ impl Teller {
     }
 
     fn note_agents(&mut self, entry: &Entry) {
-        if let Event::Order(Order::AgentStart(start)) = &entry.event {
-            self.sent(entry, start);
-        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-            self.answered(entry, complete);
-        } else if let Event::Report(Report::AgentFailed(failed)) = &entry.event {
-            self.failed(failed.start_seq, &failed.reason, failed.duration_ms);
-        } else if let Event::Report(Report::AgentTimeout(failed)) = &entry.event {
-            self.failed(failed.0.start_seq, &failed.0.reason, failed.0.duration_ms);
-        } else if let Event::Report(Report::AgentLost(lost)) = &entry.event {
-            self.failed(lost.start_seq, &lost.reason, 0);
-        } else if let Event::Decision(Decision::AgentSkipped(skipped)) = &entry.event {
-            let reason = skipped.reason.clone();
-            let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };
-            self.step(entry.phase, &skipped.archetype).result = result;
-        } else if let Event::Decision(Decision::ReviewVerdict(said)) = &entry.event {
-            let step = self.step(entry.phase, &said.archetype);
-            step.result = Ended::Verdict(said.verdict);
-        } else if let Event::Report(Report::RunReentered(again)) = &entry.event {
-            let brought = again.proposal.iter().chain(&again.making).chain(&again.reviews);
-            for Imported { archetype, artifact, .. } in brought {
-                self.keep(entry.seq, &artifact.name, archetype);
+        match entry.event.topic() {
+            Topic::Agent(line) => match line {
+                AgentLine::AgentStart(start) => self.sent(entry, start),
+                AgentLine::AgentComplete(complete) => self.answered(entry, complete),
+                AgentLine::AgentFailed(failed) => {
+                    self.failed(failed.start_seq, &failed.reason, failed.duration_ms);
+                }
+                AgentLine::AgentTimeout(failed) => {
+                    self.failed(failed.start_seq, &failed.reason, failed.duration_ms);
+                }
+                AgentLine::AgentLost(lost) => self.failed(lost.start_seq, &lost.reason, 0),
+                AgentLine::AgentSkipped(skipped) => {
+                    let reason = skipped.reason.clone();
+                    let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };
+                    self.step(entry.phase, &skipped.archetype).result = result;
+                }
+            },
+            Topic::Review(_) => {
+                if let Some(said) = entry.event.body::<ReviewVerdict>() {
+                    self.step(entry.phase, &said.archetype).result = Ended::Verdict(said.verdict);
+                }
             }
+            Topic::Run(_) => {
+                if let Some(again) = entry.event.body::<RunReentered>() {
+                    let brought = again.proposal.iter().chain(&again.making).chain(&again.reviews);
+                    for Imported { archetype, artifact, .. } in brought {
+                        self.keep(entry.seq, &artifact.name, archetype);
+                    }
+                }
+            }
+            Topic::Cycle(_)
+            | Topic::Correction(_)
+            | Topic::Question(_)
+            | Topic::Landing(_)
+            | Topic::Loop(_) => {}
         }
     }
 
@@ -396,7 +406,7 @@ impl Teller {
         });
     }
 
-    /// Writes the end of an attempt where its beginning stands.
+    /// Completes the entry of an attempt with its end.
     fn ended(&mut self, start: Seq, took_ms: u64, tell: impl FnOnce(&mut Step, &mut Attempt)) {
         let Some(sent) = self.starts.remove(&start) else { return };
         *self.worked.entry((sent.archetype.clone(), sent.model)).or_default() += took_ms;
@@ -417,42 +427,84 @@ impl Teller {
 
     fn note_words(&mut self, entry: &Entry) {
         let (seq, cycle) = (entry.seq, self.run.number());
-        if let Event::Decision(Decision::EvidenceDowngrade(what)) = &entry.event {
-            self.set_aside.push(SetAside { seq, cycle, what: (**what).clone() });
-        } else if let Event::Decision(Decision::FindingRaised(raised)) = &entry.event {
-            self.raised.push(RaisedInStory { seq, cycle, finding: raised.finding.clone() });
-        } else if let Event::Decision(Decision::ShadowDetected(seen)) = &entry.event {
-            self.corrections.push(correction(seq, seen));
-        } else if let Event::Order(Order::QuestionAsked(asked)) = &entry.event {
-            self.questions.push(Question { seq, text: asked.question.clone(), answer: None });
-        } else if let Event::Report(Report::QuestionAnswered(answered)) = &entry.event {
-            let asked = self.questions.iter_mut().find(|question| question.seq == answered.start_seq);
-            if let Some(asked) = asked {
-                asked.answer = Some(answered.text.clone());
+        match entry.event.topic() {
+            Topic::Review(line) => match line {
+                ReviewLine::EvidenceDowngrade(what) => {
+                    self.set_aside.push(SetAside { seq, cycle, what: what.clone() });
+                }
+                ReviewLine::FindingRaised(raised) => {
+                    self.raised.push(RaisedInStory { seq, cycle, finding: raised.finding.clone() });
+                }
+                ReviewLine::ReviewOpened(_)
+                | ReviewLine::ReviewVerdict(_)
+                | ReviewLine::EvidenceStart(_)
+                | ReviewLine::EvidenceDone(_) => {}
+            },
+            Topic::Correction(_) => {
+                self.corrections.extend(entry.event.body().map(|seen| correction(seq, seen)));
             }
-        } else if let Event::Report(Report::LoopHeard(heard)) = &entry.event {
-            let asked = self.questions.iter_mut().find(|question| Some(question.seq) == heard.start_seq);
-            if let Some(asked) = asked {
-                let word = heard.word.map_or("", crate::model::Word::name);
-                let text = if heard.text.is_empty() { word } else { &heard.text };
-                asked.answer = Some(text.to_owned());
+            Topic::Question(line) => match line {
+                QuestionLine::QuestionAsked(asked) => {
+                    self.questions.push(Question { seq, text: asked.question.clone(), answer: None });
+                }
+                QuestionLine::QuestionAnswered(answered) => self.heard(answered.start_seq, &answered.text),
+                QuestionLine::QuestionDeferred(_) => {}
+            },
+            Topic::Loop(_) => {
+                if let Some(heard) = entry.event.body::<LoopHeard>()
+                    && let Some(order) = heard.start_seq
+                {
+                    let word = heard.word.map_or("", crate::model::Word::name);
+                    self.heard(order, if heard.text.is_empty() { word } else { &heard.text });
+                }
             }
-        } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
-            self.open.clone_from(&boundary.open);
-        } else if let Event::Report(Report::RunContinued(continued)) = &entry.event {
-            let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
-            self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));
-        } else if let Event::Report(Report::TestsDone(done)) = &entry.event
-            && !done.artifact.is_empty()
-        {
-            self.keep(seq, &done.artifact, "tests");
-        } else if let Event::Report(Report::RunMerged(merged)) = &entry.event {
-            let (commit, old) = (merged.commit.clone(), merged.old.clone());
-            self.landed = Some(Landed { commit, old, reverted: None });
-        } else if let Event::Report(Report::RunReverted(reverted)) = &entry.event
-            && let Some(landed) = &mut self.landed
-        {
-            landed.reverted = Some(reverted.commit.clone());
+            Topic::Cycle(_) => {
+                if let Some(boundary) = entry.event.body::<CycleBoundary>() {
+                    self.open.clone_from(&boundary.open);
+                }
+            }
+            Topic::Run(_) => {
+                if let Some(continued) = entry.event.body::<RunContinued>() {
+                    let taken = self.open.iter().filter(|found| continued.accept.contains(&found.id));
+                    self.accepted.extend(taken.map(|found| (found.id.clone(), (cycle, found.clone()))));
+                }
+            }
+            Topic::Landing(line) => self.note_landing(seq, line),
+            Topic::Agent(_) => {}
+        }
+    }
+
+    fn heard(&mut self, order: Seq, answer: &str) {
+        if let Some(asked) = self.questions.iter_mut().find(|question| question.seq == order) {
+            asked.answer = Some(answer.to_owned());
+        }
+    }
+
+    fn note_landing(&mut self, seq: Seq, line: LandingLine<'_>) {
+        match line {
+            LandingLine::TestsDone(done) if !done.artifact.is_empty() => {
+                self.keep(seq, &done.artifact, "tests");
+            }
+            LandingLine::RunMerged(merged) => {
+                let (commit, old) = (merged.commit.clone(), merged.old.clone());
+                self.landed = Some(Landed { commit, old, reverted: None });
+            }
+            LandingLine::RunReverted(reverted) => {
+                if let Some(landed) = &mut self.landed {
+                    landed.reverted = Some(reverted.commit.clone());
+                }
+            }
+            LandingLine::MergeRequested(_)
+            | LandingLine::MergeStart(_)
+            | LandingLine::MergeBuilt(_)
+            | LandingLine::TestsStart(_)
+            | LandingLine::TestsDone(_)
+            | LandingLine::HookStart(_)
+            | LandingLine::HookDone(_)
+            | LandingLine::MergeIntent(_)
+            | LandingLine::MergeRefused(_)
+            | LandingLine::RevertIntent(_)
+            | LandingLine::RevertRefused(_) => {}
         }
     }
 
@@ -475,7 +527,7 @@ impl Teller {
         if told_elsewhere {
             return;
         }
-        if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+        if let Some(boundary) = entry.event.body::<CycleBoundary>() {
             let to = |role: Destination| {
                 let open = boundary.open.iter().filter(|found| found.routes_to == role).count();
                 u32::try_from(open).unwrap_or(u32::MAX)

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::{Placed, each_said, files, number};
+use super::{Placed, each_own_line, files, number};
 use crate::model::Traits;
 use crate::read::sections::SectionedText;
 use crate::read::table;
@@ -202,7 +202,7 @@ pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let mut traits = Traits::default();
     let mut abstractions: BTreeSet<String> = BTreeSet::new();
     let mut packages: BTreeSet<String> = BTreeSet::new();
-    each_said(page, |placed| {
+    each_own_line(page, |placed| {
         if placed.is_heading || placed.is_under(&ASIDE) {
             return;
         }

@@ -1,9 +1,9 @@
-//! The Explorer: does it come to a point?
+//! The Explorer: does it reach a recommendation?
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Placed, each_said, files, number};
+use super::{Placed, each_own_line, files, number};
 use crate::model::Traits;
 use crate::read::lines::LineKind;
 use crate::read::sections::SectionedText;
@@ -192,7 +192,7 @@ pub(super) fn traits(page: &SectionedText<'_>) -> Traits {
     let plain = page.lines.iter().filter(|line| line.kind == LineKind::Plain);
     let said: usize = plain.map(|line| line.text.len()).sum();
     let mut before = 0;
-    each_said(page, |placed| {
+    each_own_line(page, |placed| {
         before += placed.line.text.len();
         let last_quarter = before * 4 > said * 3;
         let bits = bits(placed.line.text);

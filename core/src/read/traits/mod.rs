@@ -59,7 +59,7 @@ struct Placed<'p, 'a> {
 }
 
 /// Calls back with every line of own text, in order.
-fn each_said<'p, 'a>(page: &'p SectionedText<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
+fn each_own_line<'p, 'a>(page: &'p SectionedText<'a>, mut seen: impl FnMut(&Placed<'p, 'a>)) {
     let mut headings = page.titles().peekable();
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut placed: Option<Placed<'p, 'a>> = None;

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::event::Tracked;
 use crate::model::{Lesson, Memory};
 
-/// A lesson that was injected, and how near the nearest finding of the run came to it.
+/// A lesson that was given, and its similarity to the nearest finding of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LessonEffect {
     pub lesson_id: String,

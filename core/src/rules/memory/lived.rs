@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Decision, Entry, Event, Order, Past, Report, Tracked};
-use crate::model::{Policy, RunStatus, Severity, SystemShadow};
+use crate::event::{AgentStart, CycleBoundary, Entry, Past, RunComplete, RunStart, ShadowDetected, Tracked};
+use crate::model::{Policy, RunStatus, SYSTEM, Severity, SystemShadow};
 
 /// The facts of one run that memory is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,13 +38,15 @@ impl Lived {
         let mut found: BTreeMap<String, Tracked> = BTreeMap::new();
         let mut open: Vec<Tracked> = Vec::new();
         for entry in log {
-            if let Event::Report(Report::RunStart(start)) = &entry.event {
+            if let Some(start) = entry.event.body::<RunStart>() {
                 lived.domain = start.domain.name().to_owned();
                 lived.past = start.past.clone();
                 lived.policy = start.config.clone();
-            } else if let Event::Order(Order::AgentStart(start)) = &entry.event {
+            }
+            if let Some(start) = entry.event.body::<AgentStart>() {
                 lived.sent.insert(start.archetype.clone());
-            } else if let Event::Decision(Decision::CycleBoundary(boundary)) = &entry.event {
+            }
+            if let Some(boundary) = entry.event.body::<CycleBoundary>() {
                 for tracked in &boundary.open {
                     let longest = found.get(&tracked.id).map_or(0, |before| before.cycles_open);
                     let cycles_open = tracked.cycles_open.max(longest);
@@ -52,15 +54,15 @@ impl Lived {
                 }
                 open.clone_from(&boundary.open);
                 lived.reviewed = true;
-            } else if let Event::Decision(Decision::ShadowDetected(shadow)) = &entry.event
-                && shadow.archetype == "system"
-            {
+            }
+            if let Some(shadow) = entry.event.body::<ShadowDetected>().filter(|one| one.archetype == SYSTEM) {
                 match SystemShadow::parse(&shadow.shadow) {
                     Some(SystemShadow::CargoCult) => lived.blamed.extend([shadow.target.clone()]),
                     Some(SystemShadow::BrokenWindow) => lived.broken_window = true,
                     _ => {}
                 }
-            } else if let Event::Decision(Decision::RunComplete(complete)) = &entry.event {
+            }
+            if let Some(complete) = entry.event.body::<RunComplete>() {
                 lived.status = Some(complete.status);
             }
         }

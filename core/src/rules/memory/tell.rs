@@ -15,7 +15,7 @@ named! {
     pub enum LessonReason {
         /// The user wants it so.
         Preference = "preference",
-        /// Seen so often that it goes to everybody.
+        /// So frequent that all archetypes get it.
         Frequent = "frequent",
         /// Seen often enough, in this domain, for this archetype.
         Recurring = "recurring",

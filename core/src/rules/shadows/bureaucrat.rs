@@ -1,6 +1,6 @@
 //! The Sage's shadow (AF-136, CL-27): rules in place of judgment.
 //!
-//! **Immune:** a review that is short in itself, whatever the diff; the words of findings that lie in the change and have
+//! **Immune:** a review that is short in itself, whatever the diff; the words of findings that are in the change and have
 //! a fix, for these are the work; a demand for a test in a test file that was not changed; advice (INFO) outside of
 //! the change; a "consider" that names what to do; documentation of what is public, unsafe or can fail.
 
@@ -11,7 +11,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "bureaucrat",
+    title: "bureaucrat",
     archetype: "sage",
     correction: "Keep only what somebody will stumble over in six months, inside the changed files. Give \
     every finding one specific action, drop what merely asks to consider or to document the obvious, and be quicker to read \

@@ -11,7 +11,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "false alarm",
+    title: "false alarm",
     archetype: "trickster",
     correction: "Delete every finding outside of the diff and every scenario that can't happen to a real \
     user. Rank what is left by likelihood times impact, keep the three to five worst, and give each the steps that \

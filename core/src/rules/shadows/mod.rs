@@ -5,11 +5,11 @@
 //! (`read/traits`); here numbers are compared, exactly and in whole numbers (D-13).
 //!
 //! **Immunity (AF-137).** Intensity alone is no shadow. Every file says what a genuine, intense answer looks like
-//! and takes it out before anything is counted. Two exemptions hold everywhere: an INFO is advice and costs nobody
-//! a cycle, so it counts only where all findings are counted; and what is tied to the change, by a place in it or
+//! and takes it out before anything is counted. Two exemptions hold everywhere: an INFO is advice and costs
+//! no cycle, so it counts only where all findings are counted; and what is tied to the change, by a place in it or
 //! by evidence, is the work that was asked for.
 //!
-//! Deliberately absent: what follows from a detection. That is the ladder, in `decide`.
+//! Deliberately absent: what follows from a detection. Those are the escalation steps, in `steps`.
 
 #[macro_use]
 mod list;
@@ -37,7 +37,7 @@ shadows! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
     /// Its name in a sentence.
-    pub said: &'static str,
+    pub title: &'static str,
     /// The archetype whose virtue it is, pushed too far.
     pub archetype: &'static str,
     /// What the agent is asked to do now.
@@ -68,7 +68,7 @@ pub struct Facts<'a> {
     pub reviews_without_approval: u32,
 }
 
-/// The triggers of a shadow that fire on an answer, gravest first. None: the answer is healthy.
+/// The triggers of a shadow that fire on an answer, most severe first. None: the answer is healthy.
 pub fn check(shadow: Shadow, facts: &Facts<'_>, policy: &Shadows) -> Vec<Sighting> {
     if policy.enabled { shadow.triggers(facts, policy) } else { Vec::new() }
 }
@@ -84,12 +84,12 @@ pub fn first(
     seen.find(|(_, sightings)| !sightings.is_empty())
 }
 
-/// What the agent is told: the shadow by name, what was seen, and what to do now. A fresh agent has said nothing yet and
-/// is told of another's answer.
+/// The correction prompt: the shadow by name, what was detected, and what to do now. A fresh agent has not answered yet and
+/// is given another's answer.
 pub fn correction(shadow: Shadow, sightings: &[Sighting], fresh: bool) -> String {
-    let About { said, correction, .. } = shadow.about();
+    let About { title, correction, .. } = shadow.about();
     let whose = if fresh { "The answer before yours showed" } else { "Your answer shows" };
-    let mut text = format!("{whose} the shadow of your role: {said}. What was seen:\n\n");
+    let mut text = format!("{whose} the shadow of your role: {title}. What was seen:\n\n");
     for sighting in sightings {
         text += &format!("- {}\n", sighting.detail);
     }

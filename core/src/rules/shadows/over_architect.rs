@@ -1,4 +1,4 @@
-//! The Creator's shadow (AF-131): framing what nobody asked for.
+//! The Creator's shadow (AF-131): designing what was not asked for.
 //!
 //! **Immune:** abstractions and packages that the task itself asks for; what the plan names only to reject it, among
 //! its alternatives or risks, or with a "no" in front; what it leaves for later; a plan with many files, for
@@ -10,7 +10,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "over-architect",
+    title: "over-architect",
     archetype: "creator",
     correction: "Plan for the present order of magnitude only. Remove every abstraction, package \
     and option that exists for a requirement nobody has stated, and every item that the task does not need. Then \
@@ -28,7 +28,7 @@ settings! {
     }
 }
 
-/// A task is short; what stands behind this many bytes does not change what it is about.
+/// A task is short; text after this many bytes does not change what it is about.
 const TASK_BYTES: usize = 4000;
 
 /// Words of a task that asks for structure.

@@ -2,7 +2,7 @@
 //!
 //! **Immune:** many challenges, as long as half of them offer an alternative, under `Fix` or in their own words; the
 //! same flaw at several files, which is one finding for each; a place outside of the plan whose line is quoted or
-//! which cites a planned file too, since the fact against a plan often lies elsewhere.
+//! which cites a planned file too, since the fact against a plan is often elsewhere.
 
 use super::{About, Facts, Places, at_most, count, number, review, sighting};
 use crate::model::{Finding, Review, Severity, Sighting, counted};
@@ -10,7 +10,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "paralytic",
+    title: "paralytic",
     archetype: "skeptic",
     correction: "Rank your challenges by what happens if you are right. Keep the three gravest, each \
     with an alternative the author could take up now, and delete the rest, above all what you have said before in other \

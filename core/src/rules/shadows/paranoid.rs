@@ -2,8 +2,8 @@
 //!
 //! **Immune:** a genuine CRITICAL, which is one that cites a line in a changed file, says what to do and shows
 //! evidence. It counts towards no ratio, however many there are; and a review with a
-//! genuine finding above INFO is not the third refusal in a row but the third time it is right. An approval blocks nobody, so
-//! missing fixes in it are no matter. A finding that presupposes a compromised system stands if it shows a run or
+//! genuine finding above INFO is not the third refusal in a row but the third time it is right. An approval blocks nothing, so
+//! missing fixes in it do not count. A finding that presupposes a compromised system is valid if it shows a run or
 //! quotes code.
 
 use super::{About, Facts, Places, count, review, sighting};
@@ -12,7 +12,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "paranoid",
+    title: "paranoid",
     archetype: "guardian",
     correction: "Ask of every CRITICAL whether a senior engineer would block the change for it. If \
     not, grade it lower or drop it. Give every finding above INFO a specific fix, and assume no attacker who already owns \

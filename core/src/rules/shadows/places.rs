@@ -9,9 +9,9 @@ use crate::model::{Change, Finding, Proposal};
 pub(crate) struct Places<'a> {
     files: BTreeSet<&'a str>,
     by_name: BTreeMap<&'a str, Vec<&'a str>>,
-    /// `src/http/` and `migrations/*.sql`: what stands before the star or behind the last slash.
+    /// `src/http/` and `migrations/*.sql`: the text before the star or after the last slash.
     folders: Vec<(&'a str, &'a str)>,
-    /// Some files are not known, so nothing can be said to be outside.
+    /// Some files are not known, so nothing counts as outside.
     open: bool,
 }
 
@@ -84,8 +84,8 @@ fn is_in(path: &str, before: &str, after: &str) -> bool {
     })
 }
 
-/// CL-15: documents, pictures and lock files are no code. Nor are styles, settings and data, which nobody writes a
-/// unit test for, and files without an ending, which nobody can tell.
+/// CL-15: documents, pictures and lock files are no code. Nor are styles, settings and data, which have no
+/// unit tests, and files without an extension, whose kind is unknown.
 pub(crate) fn is_code(path: &str) -> bool {
     const OTHER: [&str; 62] = [
         "md",

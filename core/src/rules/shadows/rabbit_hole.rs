@@ -1,7 +1,7 @@
 //! The Explorer's shadow (AF-130): curiosity that has lost the question.
 //!
 //! **Immune:** a long answer that recommends something; many files, each with its reason, that lead to a
-//! recommendation, as in a monorepo whose parts lie scattered; an aside that says what it has to do with the task,
+//! recommendation, as in a monorepo with scattered parts; an aside that explains its relation to the task,
 //! or that is parked under a heading of its own; a recommendation that comes first, in an answer that is not
 //! long; and an answer that ends with a question to a person instead of a recommendation.
 
@@ -11,7 +11,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "rabbit hole",
+    title: "rabbit hole",
     archetype: "explorer",
     correction: "Stop exploring. Answer again with your three most important findings and \
     one recommendation, in at most 300 words, and end with the heading `Recommendation` and your status. Leave out \

@@ -12,7 +12,7 @@ use crate::settings::settings;
 
 /// What is known of it.
 pub(super) const ABOUT: About = About {
-    said: "rogue",
+    title: "rogue",
     archetype: "maker",
     correction: "Read the proposal again. Write the tests it asks for and run them, commit item \
     by item, and take back every file it does not list, unless the work can't be done without it; then name the file and the \

@@ -1,11 +1,11 @@
-//! Whether a finding tells how to get there.
+//! Whether a finding explains how to reproduce it.
 
 use std::sync::LazyLock;
 
 use crate::model::Finding;
 use crate::rules::phrases::Phrases;
 
-/// Words of somebody who describes an action or its result.
+/// Words that describe an action or its result.
 pub(crate) const STEPS: [&str; 40] = [
     "repro", "run ", "runs ", "running ", "call ", "calls ", "calling ", "send ", "sends ", "sending ",
     "post ", "pass ", "passing ", "given ", "input", "submit", "invoke", "returns", "returned", "panic",
@@ -17,7 +17,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::new(&[(1, &STEPS)]
 
 const READ: usize = 400;
 
-/// Steps stand under `Evidence`, or the description says what was done and what came of it: two such words, or an
+/// Steps are under `Evidence`, or the description says what was done and the result: two such words, or an
 /// arrow between the two.
 pub(crate) fn shows_steps(finding: &Finding) -> bool {
     if !finding.evidence.is_empty() {

@@ -1,4 +1,4 @@
-//! AF-145: a lesson that is told and not learned. A finding is what a lesson warned of if half of the shorter one's
+//! AF-145: a lesson that was given and not learned. A finding is what a lesson warned of if half of the shorter one's
 //! words are the other's too, the rule by which memory itself matches. Advice does not count as coming back.
 
 use std::collections::BTreeSet;

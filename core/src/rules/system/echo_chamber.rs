@@ -36,7 +36,7 @@ pub(super) fn check(now: &Situation<'_>, policy: &EchoChamber) -> Vec<Sighting> 
 }
 
 /// The share of findings, before they are merged, whose file and category two reviewers raised. Without a file
-/// nothing says that two mean the same.
+/// two findings can't be known to be the same.
 fn duplicate_findings(now: &Situation<'_>, policy: &EchoChamber) -> Option<Sighting> {
     let limit = policy.duplicate_findings?;
     let mut raised: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! AF-143: polishing while the house burns. What the Maker calls fixed and no reviewer held against the change
+//! AF-143: polishing while something CRITICAL is open. What the Maker calls fixed and no reviewer held against the change
 //! counts, as long as a CRITICAL that was routed to the Maker is not among what it fixed. Who fixed all of them
 //! may polish.
 

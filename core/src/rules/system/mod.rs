@@ -1,7 +1,7 @@
 //! System shadows (AF-140..AF-146): what goes wrong between the agents and belongs to none of them. Looked for at
 //! the boundaries of the phases; one file each.
 //!
-//! Deliberately absent: the ladder and what is done about a shadow. That is in `decide`; here are only the words.
+//! Deliberately absent: the escalation steps. They are in `steps`; here are the checks and the texts.
 
 mod analysis_paralysis;
 mod broken_window;
@@ -43,7 +43,7 @@ settings! {
     }
 }
 
-/// Where a run stands at a boundary. All from the log.
+/// The state of a run at a boundary. All from the log.
 #[derive(Debug, Clone)]
 pub struct Situation<'a> {
     pub workflow: Workflow,
@@ -59,7 +59,7 @@ pub struct Situation<'a> {
     pub explorer_starts: u32,
     /// Open at the end of the last cycle.
     pub open_before: &'a [Tracked],
-    /// What the Maker says became of them.
+    /// What the Maker reports about them.
     pub maker_prior: &'a [Prior],
     /// Told in this run.
     pub lessons: &'a [Lesson],
@@ -71,7 +71,7 @@ pub struct Situation<'a> {
 
 type SystemSightings = Vec<(SystemShadow, Sighting)>;
 
-/// Scope creep, gold plating, analysis paralysis; in each the gravest trigger first.
+/// Scope creep, gold plating, analysis paralysis; in each the most severe trigger first.
 pub fn after_do(now: &Situation<'_>, policy: &SystemShadows) -> SystemSightings {
     let mut seen = named(SystemShadow::ScopeCreep, scope_creep::check(now, &policy.scope_creep));
     seen.extend(named(SystemShadow::GoldPlating, gold_plating::check(now, policy.gold_plating)));
@@ -94,7 +94,7 @@ pub fn at_end(now: &Situation<'_>, policy: &SystemShadows) -> SystemSightings {
     named(SystemShadow::BrokenWindow, broken_window::check(now, policy.broken_window))
 }
 
-/// What the agent or the person concerned is told.
+/// The text for the agent or the person concerned.
 pub fn remedy(shadow: SystemShadow, sighting: &Sighting) -> String {
     let action = match shadow {
         SystemShadow::TunnelVision => tunnel_vision::REMEDY,

@@ -1,4 +1,4 @@
-//! AF-142 and CL-04, at two levels: files outside of the plan, which is only told, since the Maker's own shadow has
+//! AF-142 and CL-04, at two levels: files outside of the plan, which are only reported, since the Maker's own shadow has
 //! that trigger too; and more than twice the files planned. What the plan need not list (tests, documents, lock files,
 //! wiring) counts at neither.
 
@@ -38,7 +38,7 @@ impl ScopeLevel {
     }
 }
 
-/// The gravest first.
+/// Most severe first.
 pub(super) fn check(now: &Situation<'_>, policy: &ScopeCreep) -> Vec<Sighting> {
     let (Some(change), Some(proposal)) = (now.change, now.proposal) else { return Vec::new() };
     let outside = outside(change, proposal, Rogue::default().wiring_lines);
@@ -53,7 +53,7 @@ fn double(change: &Change, proposal: &Proposal, outside: &[&str], policy: &Scope
     let listed = number(proposal.files.len());
     let changed = number(change.files.len());
     let limit = listed.saturating_mul(factor);
-    // Only what lies outside can creep: a listed folder may hold many files.
+    // Only files outside the plan count: a listed folder may hold many files.
     let creeps = listed > 0 && changed > limit && !outside.is_empty();
     creeps.then(|| {
         let detail = format!(

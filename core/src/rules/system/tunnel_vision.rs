@@ -1,4 +1,4 @@
-//! AF-140 and CL-01: everybody looks at one spot. With too few files for a fifth of them to be one, or with one
+//! AF-140 and CL-01: all reviewers look at one spot. With too few files for a fifth of them to be one, or with one
 //! reviewer, the question is not asked (CL-33).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(super) fn check(now: &Situation<'_>, policy: &TunnelVision) -> Vec<Sighting>
     [files(now, policy), category(now, policy)].into_iter().flatten().collect()
 }
 
-/// Fewer than so many percent of the changed files hold more than so many percent of the findings. The fullest files
+/// Fewer than N percent of the changed files hold more than M percent of the findings. The fullest files
 /// are taken first, so if any such set fires, this one does.
 fn files(now: &Situation<'_>, policy: &TunnelVision) -> Option<Sighting> {
     let (limit, change) = (policy.files?, now.change?);

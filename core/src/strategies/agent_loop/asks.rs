@@ -3,7 +3,8 @@
 use crate::event::{Conclusion, LoopEdited, QuestionAsked, QuestionKind};
 use crate::model::{Outcome, Reason, Role, RunStatus, counted};
 use crate::run::{AgentLoop, Run};
-use crate::view::{battery, why_part};
+
+use super::view::{battery, why_part};
 
 /// PJ-01: nobody begins on a goal that says nothing.
 pub(crate) fn vague(agent_loop: &AgentLoop) -> Vec<Conclusion> {

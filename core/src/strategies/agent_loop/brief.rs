@@ -1,8 +1,8 @@
-//! What the seats of a loop are shown and told (PJ-31, PJ-41..PJ-43). The core says what; the host reads it: artifacts, the
+//! The prompts of a loop's roles (PJ-31, PJ-41..PJ-43). The core selects the content; the host reads it: artifacts, the
 //! diff, the documents of the project.
 //!
-//! Nobody sees more than this. The Actor gets its step and no documents, the Judge no planning ones, and everything that
-//! does not come from the program stands between fences, as in [`crate::brief`].
+//! No role sees more than this. The Actor gets its step and no documents, the Judge no planning ones, and everything that
+//! does not come from the program is put between fences, as in [`crate::brief`].
 
 use std::fmt::Write;
 
@@ -10,9 +10,10 @@ use crate::event::{AgentStart, Artifact, BatteryDone};
 use crate::model::{Approval, LimitMode, LoopPolicy, Oid, Purpose, Role, Speaker};
 use crate::run::{AgentLoop, Note, Run};
 use crate::strategies::agent_loop::rules::diet;
-use crate::view::{came_out, why_part};
 
-/// Something a seat is shown, under this heading.
+use super::view::{came_out, why_part};
+
+/// A section of a role's prompt, under this heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     pub heading: String,
@@ -32,7 +33,7 @@ pub enum Material {
     Document(String),
 }
 
-/// Who sits in a role of a loop.
+/// The agent in a role of a loop.
 pub fn speaker(role: Role) -> Speaker {
     match role {
         Role::Explorer | Role::Creator => Speaker::Planner,
@@ -41,7 +42,7 @@ pub fn speaker(role: Role) -> Speaker {
     }
 }
 
-/// The text of the seat itself.
+/// The instructions of the role itself.
 pub fn persona(speaker: Speaker) -> &'static str {
     match speaker {
         Speaker::Planner | Speaker::Human => include_str!("prompts/planner.md"),
@@ -79,7 +80,7 @@ fn for_planner(all: &mut Vec<Shown>, agent_loop: &AgentLoop) {
     };
     all.extend(file("The plan of all loops, approved by a person", &agent_loop.whole_plan));
     if !agent_loop.notes.is_empty() {
-        all.push(text("What was said and found so far", told(&agent_loop.notes)));
+        all.push(text("What was said and found so far", notes_text(&agent_loop.notes)));
     }
     all.extend(plan(agent_loop, "Your last plan"));
     all.extend(file("What the Actor said of the last step", &agent_loop.actor));
@@ -104,7 +105,7 @@ fn for_judge(all: &mut Vec<Shown>, run: &Run, agent_loop: &AgentLoop) {
 fn from_people(agent_loop: &AgentLoop, step: u32) -> Option<Shown> {
     let of_now = |note: &&Note| note.by == Some(Speaker::Human) && note.step == step;
     let notes: Vec<Note> = agent_loop.notes.iter().filter(of_now).cloned().collect();
-    (!notes.is_empty()).then(|| text("What people said", told(&notes)))
+    (!notes.is_empty()).then(|| text("What people said", notes_text(&notes)))
 }
 
 fn text(heading: &str, text: String) -> Shown {
@@ -116,7 +117,7 @@ fn plan(agent_loop: &AgentLoop, heading: &str) -> Option<Shown> {
     Some(Shown { heading: heading.to_owned(), material: Material::Artifact(artifact) })
 }
 
-fn told(notes: &[Note]) -> String {
+fn notes_text(notes: &[Note]) -> String {
     let line = |note: &Note| {
         let who = note.by.map_or("The program", Speaker::name);
         format!("- step {}, {who}: {}\n", note.step, note.text)
@@ -137,7 +138,7 @@ pub fn battery(done: &BatteryDone) -> String {
     text
 }
 
-/// PJ-31: at most so many, and only those that are for this seat.
+/// PJ-31: at most N, and only those for this role.
 pub fn documents(speaker: Speaker, there: &[String], policy: &LoopPolicy) -> Vec<String> {
     let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
     let found: Vec<String> = match speaker {
@@ -151,7 +152,7 @@ pub fn documents(speaker: Speaker, there: &[String], policy: &LoopPolicy) -> Vec
     found.into_iter().take(usize::try_from(policy.docs).unwrap_or(usize::MAX)).collect()
 }
 
-/// What an agent is told: its seat, its limits, what it is shown, what people answered, and how to end.
+/// The prompt: role, limits, context, answers of people, and how to end.
 pub fn brief(
     run: &Run,
     start: &AgentStart,

@@ -4,12 +4,14 @@
 //! Words become a `loop.turn` first, by the rules of `rules/agent_loop`; then whatever the state asks for is ordered.
 
 use crate::event::{
-    BatteryStart, Conclusion, CycleBoundary, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction, Stop,
+    BatteryStart, Conclusion, CycleBoundary, Failure, Hardness, LoopAlert, LoopArchive, LoopTurn, NextAction,
+    Stop,
 };
 use crate::model::{
-    Alert, CheckEnd, FileStatus, LoopState, PROGRAM, Phase, Purpose, Reason, Risk, Role, RunStatus, Speaker,
-    TurnEvent, Word,
+    Alert, CheckEnd, FileStatus, LoopState, PROGRAM, Participant, Phase, Purpose, Reason, Risk, Role,
+    RunStatus, Seq, Speaker, Strategy, TurnEvent, Word, Workflow, loop_team,
 };
+use crate::projections::view::seconds;
 use crate::run::{AgentLoop, Answered, Cycle, Run};
 use crate::strategies::agent_loop::cyclefile::Ending;
 use crate::strategies::agent_loop::rules::fewer::fewer;
@@ -18,15 +20,107 @@ use crate::strategies::agent_loop::rules::recovery::{LoopFault, Remedy, remedy};
 use crate::strategies::agent_loop::rules::states::{self, LoopPosition};
 use crate::strategies::agent_loop::rules::{goal, risk};
 use crate::text::one_line;
-use crate::view::seconds;
 
 use crate::steps::{boundary, budget, enter, finish, land, onward, point, send, settle, stop};
+use crate::strategies::{Patience, StrategyRules};
 
-use super::asks;
 use super::turns::{agents_turn, persons_turn};
+use super::{LoopStrategy, asks};
+
+impl StrategyRules for LoopStrategy {
+    fn seats_key(&self, _: Workflow) -> &'static str {
+        Strategy::Loop.name()
+    }
+
+    fn team(&self, _: Workflow) -> Vec<Participant> {
+        loop_team()
+    }
+
+    fn begin(&self, run: &Run) -> Vec<Conclusion> {
+        run.agent_loop.as_ref().map_or_else(Vec::new, |agent_loop| begin(run, agent_loop))
+    }
+
+    fn next(&self, run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+        run.agent_loop.as_ref().map_or_else(Vec::new, |agent_loop| next(run, cycle, agent_loop))
+    }
+
+    fn is_opened(&self, run: &Run) -> bool {
+        run.agent_loop.is_some()
+    }
+
+    fn answers_in_file(&self) -> bool {
+        true
+    }
+
+    fn work(&self, run: &Run, role: Role) -> &'static str {
+        match role {
+            Role::Creator => "plan one step, or ask",
+            Role::Maker => "carry out the step",
+            Role::Gatekeeper => "judge the step",
+            Role::Explorer | Role::Reviewer => send::work(run, role),
+        }
+    }
+
+    /// PJ-50: an agent that could not reach its provider is tried again after a pause that grows.
+    fn patience(&self, run: &Run, failure: Failure, tried: u32) -> Option<Patience> {
+        if failure != Failure::Network {
+            return None;
+        }
+        Some(match remedy(LoopFault::Network, tried.saturating_sub(1), &run.policy().looping) {
+            Remedy::RetryAfter(ms) => Patience::RetryAfter(ms),
+            Remedy::Retry
+            | Remedy::RetryWithFewer
+            | Remedy::ToPlanner
+            | Remedy::ToHuman
+            | Remedy::AskAgain => Patience::Exhausted,
+        })
+    }
+
+    fn agreed_to_land(&self, run: &Run) -> bool {
+        run.landing.agreed || run.loop_state() == LoopState::Landing
+    }
+
+    fn landed(&self, run: &Run) -> Vec<Conclusion> {
+        landing_ended(run, TurnEvent::Landed, String::new())
+    }
+
+    /// Back to the person who approved it (PJ-11).
+    fn not_landed(&self, run: &Run, _: RunStatus, _: Reason, detail: String) -> Vec<Conclusion> {
+        landing_ended(run, TurnEvent::NotLanded, detail)
+    }
+
+    fn taken_back(&self, run: &Run, _: &Cycle, detail: String) -> Vec<Conclusion> {
+        landing_ended(run, TurnEvent::NotLanded, format!("{detail}; the merge was taken back"))
+    }
+
+    fn cycle_began(&self, run: &mut Run) {
+        run.begin_step();
+    }
+
+    fn worked(&self, run: &mut Run, ms: u64) {
+        run.worked_alone(ms);
+    }
+
+    /// What lands of a loop has passed and was approved, and its steps continue where they were.
+    fn asked_to_land(&self, run: &mut Run, line: Seq) -> bool {
+        run.loop_asked_to_land(line);
+        true
+    }
+
+    fn reentered(&self, run: &mut Run) -> bool {
+        if !run.loop_is_over() {
+            run.reopen();
+        }
+        true
+    }
+
+    fn can_continue(&self, run: &Run) -> bool {
+        !run.loop_is_over()
+    }
+}
 
 /// Before the first step: what is wanted, and how it goes.
-pub(crate) fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
+fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let policy = &run.policy().looping;
     let how =
         if agent_loop.opened.upfront { "all loops are planned and approved first" } else { "step by step" };
@@ -43,7 +137,7 @@ pub(crate) fn begin(run: &Run, agent_loop: &AgentLoop) -> Vec<Conclusion> {
 }
 
 /// What follows when nothing is out.
-pub(crate) fn next(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Conclusion> {
+fn next(run: &Run, cycle: &Cycle, agent_loop: &AgentLoop) -> Vec<Conclusion> {
     let over = matches!(agent_loop.place.state, LoopState::Failed | LoopState::Archived | LoopState::Stopped);
     let alerts = alerts(run, agent_loop);
     if !alerts.is_empty() {
@@ -218,12 +312,8 @@ fn archive(agent_loop: &AgentLoop, ending: Ending) -> Option<Vec<Conclusion>> {
 }
 
 /// PJ-11: what came of a landing, told by the program itself.
-pub(crate) fn landing_ended(
-    run: &Run,
-    agent_loop: &AgentLoop,
-    heard: TurnEvent,
-    why: String,
-) -> Vec<Conclusion> {
+fn landing_ended(run: &Run, heard: TurnEvent, why: String) -> Vec<Conclusion> {
+    let Some(agent_loop) = &run.agent_loop else { return vec![] };
     let place = states::after(agent_loop.place, heard, run.policy().looping.pause_after);
     let why = if why.is_empty() { Vec::new() } else { vec![why] };
     let turn = LoopTurn {

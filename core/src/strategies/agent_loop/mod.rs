@@ -3,11 +3,13 @@
 mod asks;
 pub mod brief;
 pub mod cyclefile;
-pub(crate) mod decide;
+mod decide;
 pub mod rules;
 pub mod signal;
 mod state;
 mod turns;
-pub(crate) mod view;
+pub mod view;
 
 pub use state::{AgentLoop, Note, Owed, PersonMessage, Plan};
+
+pub(crate) struct LoopStrategy;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::event::{
-    Artifact, BatteryDone, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard, LoopOpened,
-    LoopTurn, Order, QuestionAsked,
+    Artifact, BatteryDone, BatteryStart, LoopAppend, LoopAppended, LoopArchived, LoopEdited, LoopHeard,
+    LoopOpened, LoopTurn, Order, QuestionAsked,
 };
 use crate::model::{
     Alert, Change, HookPoint, LoopState, Oid, Risk, Role, Seq, Speaker, Token, TurnEvent, TurnSignal, Word,
@@ -178,6 +178,11 @@ impl Run {
         self.agent_loop.as_ref().map_or(LoopState::Idle, |agent_loop| agent_loop.place.state)
     }
 
+    /// Digest of what was last heard from the cycle file.
+    pub fn heard_in_file(&self) -> String {
+        self.agent_loop.as_ref().map(|agent_loop| agent_loop.heard.clone()).unwrap_or_default()
+    }
+
     /// The commit the step under way began from: its size is counted from here (PJ-30).
     pub fn step_base(&self) -> Oid {
         let base = || self.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
@@ -204,7 +209,7 @@ impl Run {
     }
 
     /// A loop takes no part in what other runs are told: it ends as it ended, or goes on where it was.
-    pub(crate) fn asked_to_land(&mut self, line: Seq) {
+    pub(crate) fn loop_asked_to_land(&mut self, line: Seq) {
         let approves = self.loop_state() == LoopState::Approval;
         let Some(agent_loop) = &mut self.agent_loop else { return };
         if approves {
@@ -470,6 +475,33 @@ impl Run {
                     self.cycle_mut().forget(&name);
                 }
             }
+        }
+    }
+
+    pub(crate) fn begin_battery(&mut self, start: &BatteryStart) {
+        if let Some(agent_loop) = &mut self.agent_loop {
+            agent_loop.batteries = start.attempt;
+        }
+    }
+
+    pub(crate) fn end_battery(&mut self, done: BatteryDone) {
+        self.open.remove(&done.start_seq);
+        self.worked_alone(done.duration_ms);
+        if let Some(agent_loop) = &mut self.agent_loop {
+            agent_loop.battery = Some(done);
+        }
+    }
+
+    pub(crate) fn keep_archive(&mut self, archived: LoopArchived) {
+        self.open.remove(&archived.start_seq);
+        if let Some(agent_loop) = &mut self.agent_loop {
+            agent_loop.archived = Some(archived);
+        }
+    }
+
+    pub(crate) fn note_alert(&mut self, alert: Alert) {
+        if let Some(agent_loop) = &mut self.agent_loop {
+            agent_loop.told.insert(alert);
         }
     }
 

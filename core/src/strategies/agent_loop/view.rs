@@ -1,13 +1,76 @@
 //! The lines of a loop between a person, a Planner, an Actor and a Judge, and what a person can type next.
 
-use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, QuestionKind, Report};
-use crate::model::{CheckEnd, LoopState, Outcome, Reason, RunStatus, Speaker, TurnEvent};
+use crate::event::{BatteryDone, Checked, Decision, Event, LoopTurn, NextAction, QuestionKind, Report};
+use crate::model::{CheckEnd, LoopState, Outcome, Phase, Reason, RunStatus, Speaker, Strategy, TurnEvent};
 use crate::run::Run;
+use crate::strategies::StrategyView;
 use crate::text::one_line;
-use crate::view::{ProgressLine, Tone};
+
+use super::LoopStrategy;
+use crate::projections::view::{ProgressLine, Tone};
+
+impl StrategyView for LoopStrategy {
+    fn title(&self) -> &'static str {
+        "ArcheFlow Loop"
+    }
+
+    fn subtitle(&self, run: &Run) -> String {
+        format!("Loop: {} | Step: {}", run.loop_state().name(), run.number().max(1))
+    }
+
+    fn label(&self, _: &'static str) -> &'static str {
+        Strategy::Loop.name()
+    }
+
+    fn phase(&self, phase: Phase, _: &str) -> &'static str {
+        match phase {
+            Phase::Plan => "Plan",
+            Phase::Do => "Act",
+            Phase::Check => "Judge",
+            Phase::Act => "Land",
+        }
+    }
+
+    fn cycle_heading(&self, number: u32, _: u32) -> String {
+        format!("Step {number}")
+    }
+
+    /// The turns of a step say what it came to.
+    fn boundary(&self, _: NextAction) -> Option<(&'static str, Tone)> {
+        None
+    }
+
+    fn line(&self, event: &Event, tag: &str) -> Option<ProgressLine> {
+        line(event, tag)
+    }
+
+    fn next_steps(&self, run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
+        next_steps(run_id, run, Some(outcome))
+    }
+
+    fn is_closed(&self, run: &Run) -> bool {
+        run.agent_loop.is_some() && !is_open(run)
+    }
+}
+
+/// Whether somebody still has to do something about a loop.
+pub fn is_open(run: &Run) -> bool {
+    match run.loop_state() {
+        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
+        LoopState::Idle => run.outcome.is_none(),
+        LoopState::Align
+        | LoopState::Waiting
+        | LoopState::Gate
+        | LoopState::Execute
+        | LoopState::Evaluate
+        | LoopState::Approval
+        | LoopState::Landing
+        | LoopState::Paused => true,
+    }
+}
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.
-pub(crate) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
+fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     let say = |doing: &str, outcome: String, tone: Tone| {
         Some(ProgressLine { tag: tag.to_owned(), doing: doing.to_owned(), outcome: one_line(&outcome), tone })
     };
@@ -20,12 +83,12 @@ pub(crate) fn line(event: &Event, tag: &str) -> Option<ProgressLine> {
     let Event::Report(report) = event else { return None };
     if let Report::BatteryDone(done) = report {
         let fails = [&done.tests, &done.linter, &done.security].iter().any(|check| is_bad(check));
-        return say("Running the battery...", battery(done), if fails { Tone::Bad } else { Tone::Good });
+        return say("Running checks...", battery(done), if fails { Tone::Bad } else { Tone::Good });
     }
     if let Report::LoopAppended(appended) = report
         && !appended.theirs.is_empty()
     {
-        let told = format!("told to whoever is next: {}", appended.theirs);
+        let told = format!("passed on: {}", appended.theirs);
         return say("You wrote meanwhile", told, Tone::Plain);
     }
     if let Report::LoopEdited(edited) = report {
@@ -49,7 +112,7 @@ fn turned(turn: &LoopTurn, tag: &str) -> ProgressLine {
     let who = turn.by.map_or("The program", Speaker::name);
     let why = turn.why.join("; ");
     let Some(heard) = turn.heard else {
-        let doing = format!("{who} is not heard");
+        let doing = format!("{who} is ignored");
         return ProgressLine { tag, doing, outcome: one_line(&why), tone: Tone::Caution };
     };
     let tone = match heard {
@@ -106,8 +169,8 @@ pub fn why_part(done: &BatteryDone) -> Option<String> {
 /// What a person can type, the most likely first. `outcome` is how it rests; nothing where it was interrupted.
 pub fn next_steps(run_id: &str, run: &Run, outcome: Option<&Outcome>) -> Vec<(String, &'static str)> {
     let plain = |command: &str, meaning| (command.to_owned(), meaning);
-    let stop = || plain("archeflow loop stop", "end it; what was done stays on its branch");
-    let resume = || (format!("archeflow resume {run_id}"), "go on where it was");
+    let stop = || plain("archeflow loop stop", "end it; the work is kept on its branch");
+    let resume = || (format!("archeflow resume {run_id}"), "resume it");
     let reject = || plain("archeflow loop reject \"<what to change>\"", "back to the Planner");
     let asked = run.question().map(|(_, question)| question.kind);
     match (asked, run.loop_state()) {
@@ -118,15 +181,15 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: Option<&Outcome>) -> Vec<(St
             vec![plain("archeflow loop approve", "the Actor begins"), reject(), stop()]
         }
         (Some(QuestionKind::LoopPaused), _) => vec![
-            plain("archeflow loop restart \"<what to do differently>\"", "the count begins anew"),
+            plain("archeflow loop restart \"<what to do differently>\"", "reset the count"),
             plain("archeflow loop clear", "give it up and empty the file"),
         ],
         (Some(QuestionKind::LoopEdited), _) => {
             vec![plain("archeflow loop answer again", "once the file is as it was"), stop()]
         }
         (Some(_), _) => vec![
-            plain("archeflow loop answer \"<text>\"", "the Planner is told"),
-            plain("archeflow loop answer", "takes up what you wrote below the last block of the file"),
+            plain("archeflow loop answer \"<text>\"", "send it to the Planner"),
+            plain("archeflow loop answer", "use what you wrote below the last block of the file"),
             stop(),
         ],
         (None, LoopState::Archived | LoopState::Failed | LoopState::Stopped) => vec![
@@ -136,7 +199,10 @@ pub fn next_steps(run_id: &str, run: &Run, outcome: Option<&Outcome>) -> Vec<(St
         (None, _) => match outcome.map(|outcome| (outcome.status, outcome.reason)) {
             Some((_, Reason::Discarded)) => vec![plain("archeflow loop start \"<goal>\"", "the next goal")],
             Some((RunStatus::Stopped, Reason::Budget)) => vec![
-                (format!("archeflow continue {run_id} --one-more-cycle --budget <usd>"), "go on with more"),
+                (
+                    format!("archeflow continue {run_id} --one-more-cycle --budget <usd>"),
+                    "continue with more",
+                ),
                 stop(),
             ],
             Some(_) | None => vec![resume(), stop()],

@@ -3,18 +3,83 @@
 
 use std::cmp::Reverse;
 
-use crate::event::{Conclusion, CycleBoundary, EvidenceStart, NextAction, ReviewOpened, Stop, fitting};
+use crate::event::{
+    AgentFailed, Conclusion, CycleBoundary, EvidenceStart, NextAction, ReviewOpened, Stop, fitting,
+};
 use crate::model::{
-    Finding, PROGRAM, Participant, Phase, Purpose, Reason, Role, RunStatus, Severity, Sign, counted,
+    Finding, PROGRAM, Participant, Phase, Purpose, Reason, Role, RunStatus, Seq, Severity, Sign, Strategy,
+    Workflow, counted, review_team,
 };
 use crate::rules::convergence;
 use crate::run::{Cycle, Run};
-use crate::strategies::review;
 
-use crate::steps::{budget, check, enter, finish, point, send, stop, system};
+use crate::steps::{self, budget, check, enter, finish, point, send, stop, system};
+use crate::strategies::StrategyRules;
+
+use super::{ReviewStrategy, of_finding};
+
+impl StrategyRules for ReviewStrategy {
+    fn seats_key(&self, _: Workflow) -> &'static str {
+        Strategy::Review.name()
+    }
+
+    fn team(&self, _: Workflow) -> Vec<Participant> {
+        review_team()
+    }
+
+    /// Some reviewers look at the whole change once, with its first part.
+    fn skips(&self, run: &Run, archetype: &str) -> bool {
+        run.number() > 1
+            && run.review.as_ref().is_some_and(|opened| opened.once.iter().any(|name| name == archetype))
+    }
+
+    fn begin(&self, run: &Run) -> Vec<Conclusion> {
+        run.review.as_ref().map_or_else(Vec::new, |opened| begin(run, opened))
+    }
+
+    fn next(&self, run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+        steps::before_phase(run, cycle).unwrap_or_else(|| match cycle.phase {
+            Phase::Plan | Phase::Do | Phase::Check => check_part(run, cycle),
+            Phase::Act => act(run, cycle),
+        })
+    }
+
+    fn is_opened(&self, run: &Run) -> bool {
+        run.review.is_some()
+    }
+
+    /// Nothing of a review ever lands (AF-003).
+    fn lands(&self) -> bool {
+        false
+    }
+
+    fn cycles_are_parts(&self) -> bool {
+        true
+    }
+
+    fn takes_shadowed_answers(&self) -> bool {
+        true
+    }
+
+    /// Where no gatekeeper has to answer, a change nobody looked at would count as approved.
+    fn needs_reviewer(&self, run: &Run, cycle: &Cycle, failed: &AgentFailed) -> bool {
+        !spares(run, cycle, &failed.archetype)
+    }
+
+    /// One phase and nothing that could land: it ends again as it ended.
+    fn asked_to_land(&self, run: &mut Run, _: Seq) -> bool {
+        run.reopen();
+        true
+    }
+
+    fn reentered(&self, run: &mut Run) -> bool {
+        run.reopen();
+        true
+    }
+}
 
 /// Before the first part: what is reviewed, by whom, in how many parts.
-pub(crate) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Conclusion> {
+fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Conclusion> {
     let change = &opened.change;
     let files = u32::try_from(change.files.len()).unwrap_or(u32::MAX).saturating_add(change.files_left_out);
     let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
@@ -31,7 +96,7 @@ pub(crate) fn begin(run: &Run, opened: &ReviewOpened) -> Vec<Conclusion> {
     ]
 }
 
-pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+fn check_part(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     // What the program sees concerns the whole change, not this part of its diff.
     if cycle.number == 1 {
         let raised = check::raise(run, cycle);
@@ -91,7 +156,7 @@ fn prove(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     Some(order.into())
 }
 
-pub(crate) fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+fn act(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(boundary) = &cycle.boundary else { return conclude(run, cycle) };
     match (boundary.next_action, &boundary.stop) {
         (NextAction::CycleBack, _) if cycle.number < parts(run) => {
@@ -190,7 +255,7 @@ fn standing(run: &Run, cycle: &Cycle) -> Vec<Finding> {
     let accepted = run.review.as_ref().map_or(&[][..], |opened| opened.accepted.as_slice());
     let is_accepted = |finding: &Finding| {
         let sign = sign_of(cycle, finding);
-        let fingerprint = review::of_finding(finding, sign);
+        let fingerprint = of_finding(finding, sign);
         accepted.iter().any(|known| known.fingerprint == fingerprint)
     };
     let mut weighed = cycle.weighed();
@@ -205,12 +270,11 @@ fn sign_of(cycle: &Cycle, finding: &Finding) -> Option<Sign> {
 
 /// Whether a review can do without this one: somebody else is there who has answered, or still may. Whoever failed
 /// beside it is no help: together they would leave a change that nobody looked at.
-pub(crate) fn spares(run: &Run, cycle: &Cycle, archetype: &str) -> bool {
-    run.review.is_some()
-        && run.seats().iter().any(|seat| {
-            let name = &seat.archetype;
-            let heard = cycle.answers.contains_key(name) || cycle.shadowed.contains_key(name);
-            let may_be = !cycle.absent.contains_key(name) && !cycle.last_failure.contains_key(name);
-            seat.role == Role::Reviewer && name != archetype && (heard || may_be)
-        })
+fn spares(run: &Run, cycle: &Cycle, archetype: &str) -> bool {
+    run.seats().iter().any(|seat| {
+        let name = &seat.archetype;
+        let heard = cycle.answers.contains_key(name) || cycle.shadowed.contains_key(name);
+        let may_be = !cycle.absent.contains_key(name) && !cycle.last_failure.contains_key(name);
+        seat.role == Role::Reviewer && name != archetype && (heard || may_be)
+    })
 }

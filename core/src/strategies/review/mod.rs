@@ -1,10 +1,14 @@
 //! A review of a change that is there already (AF-003): only Check, once for every part of the diff. Nothing lands.
 
-pub(crate) mod decide;
+mod decide;
 mod results;
+mod state;
+mod view;
 
 pub(crate) use results::of_finding;
 pub use results::{
     Frame, KnownFinding, Listed, Remark, Reviewed, Reviewer, Since, Standing, Tried, compare, fingerprint,
     of, remember,
 };
+
+pub(crate) struct ReviewStrategy;

@@ -1,4 +1,4 @@
-//! How many tests passed and failed, as far as a known runner says so at the end of its output (PJ-43).
+//! How many tests passed and failed, as far as a known runner prints it at the end of its output (PJ-43).
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {

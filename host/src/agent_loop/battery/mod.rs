@@ -1,5 +1,5 @@
-//! The Judge's battery, really executed (PJ-43..PJ-45): tests, linter and formatter on a checkout of exactly the commit
-//! at hand, and a look at every line it adds. What all of it comes to is decided in the core.
+//! The Judge's checks, really executed (PJ-43..PJ-45): tests, linter and formatter on a checkout of exactly the commit
+//! at hand, and a look at every line it adds. What follows is decided in the core.
 
 mod counts;
 mod scan;
@@ -23,7 +23,7 @@ use crate::world::World;
 
 /// What of an output goes into the log.
 const TAIL: u64 = 1_500;
-/// What a shell says when there is no such program, or it can't be run.
+/// Exit codes of a shell if there is no such program, or it can't be run.
 const NOT_THERE: [i32; 2] = [126, 127];
 
 /// What is asked for.
@@ -57,12 +57,12 @@ pub struct CheckRun {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatteryResults {
     pub ran: Vec<CheckRun>,
-    /// Why nobody could look, where that is so.
+    /// Why the scan could not run, if it could not.
     pub scan: Result<Scan, String>,
 }
 
 impl BatteryResults {
-    /// The gravest of several; missing is only what nobody has.
+    /// The worst of several; missing only if all are missing.
     pub fn end(&self, whats: &[&str]) -> CheckEnd {
         let of = |end| self.ran.iter().any(|ran| whats.contains(&ran.what) && ran.end == end);
         let gravest =
@@ -79,7 +79,7 @@ impl BatteryResults {
     }
 }
 
-/// Runs all of it; nothing when the user stopped it. It is run again when the loop goes on.
+/// Runs all checks; `None` if the user stopped them. They run again when the loop is resumed.
 pub fn run(world: &World, wanted: Wanted<'_>) -> Option<BatteryResults> {
     let ids = ObjectId::parse(wanted.base.as_bytes())
         .and_then(|base| Ok((base, ObjectId::parse(wanted.commit.as_bytes())?)));
@@ -111,7 +111,7 @@ fn tests(world: &World, wanted: &Wanted<'_>, command: &str, tree: &Path) -> Opti
     if ran.end == CheckEnd::Missing {
         ran.end = CheckEnd::Crashed;
     }
-    // A suite that a signal ended says nothing about the change (PJ-50).
+    // A suite ended by a signal proves nothing about the change (PJ-50).
     if ran.exit.is_some_and(|code| (129..=159).contains(&code)) {
         ran.end = CheckEnd::Crashed;
     }
@@ -161,7 +161,7 @@ fn missing(what: &'static str, why: &str) -> CheckRun {
     }
 }
 
-/// Nothing could be run. That is nobody's pass: the tests have failed, and nobody has looked.
+/// Nothing could be run. That is no pass: the tests count as failed and the scan as not done.
 fn unable(wanted: &Wanted<'_>, why: &str) -> BatteryResults {
     let command = wanted.tests.unwrap_or_default().to_owned();
     let tests = CheckRun { end: CheckEnd::Crashed, command, ..missing("tests", why) };

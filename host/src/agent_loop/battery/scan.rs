@@ -6,7 +6,7 @@ use archeflow_core::strategies::agent_loop::rules::leaks::{self, LeakKind};
 
 use crate::git::{ObjectId, Repo, change, runner};
 
-/// Findings that are told one by one.
+/// Findings that are listed one by one.
 const TOLD: usize = 20;
 /// A longer line is looked at in pieces. What spans less than the overlap is whole in one of them.
 const PIECE: usize = 100_000;

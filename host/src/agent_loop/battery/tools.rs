@@ -1,4 +1,4 @@
-//! Which linter and formatter a project has, told by its files: one row each. A command that is configured comes first.
+//! Linter and formatter of a project, detected from its files: one row each. A command that is configured comes first.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl ToolKind {
     }
 }
 
-/// What in a project's files tells that a tool is meant for it.
+/// What in a project's files shows that it uses a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// The file is there.
@@ -104,7 +104,7 @@ pub(super) fn command(kind: ToolKind, tree: &Path, policy: &LoopPolicy) -> Optio
     (!found.is_empty()).then(|| script(&found))
 }
 
-/// The tools this project's files speak of.
+/// The tools that this project's files mention.
 pub fn detected(tree: &Path) -> impl Iterator<Item = &'static Tool> {
     let tree = tree.to_path_buf();
     TOOLS.iter().filter(move |tool| holds(&tree, tool.when))

@@ -40,5 +40,5 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     }
     args.extend(["--".into(), inputs.model.into()]);
     let invocation = Invocation { program: inputs.me.into(), args };
-    Start { invocation, env: Vec::new(), lent: Vec::new(), files: Vec::new() }
+    Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() }
 }

@@ -80,7 +80,7 @@ fn start(provider: Provider, inputs: &CommandInputs<'_>) -> Start {
     Start {
         invocation: Invocation { program: inputs.me.into(), args },
         env: env.into_iter().collect(),
-        lent: Vec::new(),
+        linked: Vec::new(),
         files: Vec::new(),
     }
 }

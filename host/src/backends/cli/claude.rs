@@ -1,6 +1,6 @@
 //! Claude Code: `claude -p` with its stream of JSON lines.
 //!
-//! What to beware of: `subtype` says success even when the provider refused; a run that ends without a `result` line
+//! What to beware of: `subtype` is success even when the provider refused; a run that ends without a `result` line
 //! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a resumed conversation
 //! `total_cost_usd` is the sum of all of it.
 
@@ -10,7 +10,7 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, by_status, first_line, number,
     pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
@@ -72,7 +72,7 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     env.extend(inputs.owned(&CLIENT));
     env.push(("CLAUDE_CONFIG_DIR".into(), inputs.home.into()));
     let login = inputs.users_folder("CLAUDE_CONFIG_DIR", ".claude");
-    let lent = login.map(|folder| Lent {
+    let linked = login.map(|folder| LinkedFile {
         from: folder.join(".credentials.json"),
         to: inputs.home.join(".credentials.json"),
     });
@@ -80,7 +80,7 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
-        lent: lent.into_iter().collect(),
+        linked: linked.into_iter().collect(),
         files: Vec::new(),
     }
 }

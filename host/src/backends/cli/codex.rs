@@ -9,8 +9,8 @@ use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, by_status, first_line,
-    number, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, TOO_LONG, by_status,
+    first_line, number, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -55,11 +55,12 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     let key = inputs.variable("CODEX_API_KEY").or_else(|| inputs.variable("OPENAI_API_KEY"));
     env.extend(key.map(|key| ("CODEX_API_KEY".into(), key.to_owned())));
     let login = inputs.users_folder("CODEX_HOME", ".codex");
-    let lent = login.map(|folder| Lent { from: folder.join("auth.json"), to: inputs.home.join("auth.json") });
+    let linked =
+        login.map(|folder| LinkedFile { from: folder.join("auth.json"), to: inputs.home.join("auth.json") });
     Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
-        lent: lent.into_iter().collect(),
+        linked: linked.into_iter().collect(),
         files: schema.into_iter().collect(),
     }
 }

@@ -12,8 +12,8 @@ use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, by_status, first_line,
-    number, pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, TOO_LONG, by_status,
+    first_line, number, pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -69,14 +69,14 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     let folder = inputs.home.join(".gemini");
     let users = inputs.users_folder("GEMINI_CLI_HOME", "").map(|home| home.join(".gemini"));
     let logins = ["oauth_creds.json", "google_accounts.json"];
-    let lent = users.iter().flat_map(|users| logins.map(|login| (users.join(login), folder.join(login))));
+    let linked = users.iter().flat_map(|users| logins.map(|login| (users.join(login), folder.join(login))));
     Start {
         invocation: Invocation {
             program: CLIENT.program.into(),
             args: args.into_iter().map(Into::into).collect(),
         },
         env,
-        lent: lent.map(|(from, to)| Lent { from, to }).collect(),
+        linked: linked.map(|(from, to)| LinkedFile { from, to }).collect(),
         files: vec![
             (folder.join("settings.json"), settings(inputs)),
             (folder.join("policies/archeflow.toml"), policy(inputs.writes)),

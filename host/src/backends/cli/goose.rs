@@ -8,8 +8,8 @@ use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, TOO_LONG, first_line, number, pairs,
-    speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, TOO_LONG, first_line, number,
+    pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -79,14 +79,14 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     ]);
     env.extend(inputs.owned(&CLIENT));
     env.push(("GOOSE_PATH_ROOT".into(), inputs.home.into()));
-    let lent = secrets(inputs).map(|from| Lent { from, to: inputs.home.join("config/secrets.yaml") });
+    let linked = secrets(inputs).map(|from| LinkedFile { from, to: inputs.home.join("config/secrets.yaml") });
     Start {
         invocation: Invocation {
             program: CLIENT.program.into(),
             args: args.into_iter().map(Into::into).collect(),
         },
         env,
-        lent: lent.into_iter().collect(),
+        linked: linked.into_iter().collect(),
         files: Vec::new(),
     }
 }

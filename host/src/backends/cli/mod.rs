@@ -144,7 +144,7 @@ impl CommandInputs<'_> {
 pub struct Start {
     pub invocation: Invocation,
     pub env: Vec<(OsString, OsString)>,
-    pub lent: Vec<Lent>,
+    pub linked: Vec<LinkedFile>,
     /// Settings of its own, written before it starts. They are in its home.
     pub files: Vec<(PathBuf, String)>,
 }
@@ -152,7 +152,7 @@ pub struct Start {
 /// A file of the user's that is shown to the client in its own folder: the login. A client that renews it renews the
 /// user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lent {
+pub struct LinkedFile {
     pub from: PathBuf,
     pub to: PathBuf,
 }

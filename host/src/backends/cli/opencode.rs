@@ -16,7 +16,7 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::{Value, json};
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, Lent, Rest, Start, by_status, first_line, number,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, by_status, first_line, number,
     pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
@@ -89,20 +89,20 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     Start {
         invocation: Invocation { program: CLIENT.program.into(), args },
         env,
-        lent: lent(inputs),
+        linked: linked(inputs),
         files: files(inputs),
     }
 }
 
 /// The login, and which model was used last.
-fn lent(inputs: &CommandInputs<'_>) -> Vec<Lent> {
+fn linked(inputs: &CommandInputs<'_>) -> Vec<LinkedFile> {
     let files = ["", "auth.json", "model.json"];
-    let lend = |((variable, folder, usual), file): ((&str, &str, &str), &str)| {
+    let link_file = |((variable, folder, usual), file): ((&str, &str, &str), &str)| {
         let users = inputs.users_folder(variable, usual)?;
         let (from, to) = (users.join("opencode"), inputs.home.join(folder).join("opencode"));
-        (!file.is_empty()).then(|| Lent { from: from.join(file), to: to.join(file) })
+        (!file.is_empty()).then(|| LinkedFile { from: from.join(file), to: to.join(file) })
     };
-    FOLDERS.into_iter().zip(files).filter_map(lend).collect()
+    FOLDERS.into_iter().zip(files).filter_map(link_file).collect()
 }
 
 fn files(inputs: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
@@ -122,7 +122,8 @@ fn files(inputs: &CommandInputs<'_>) -> Vec<(std::path::PathBuf, String)> {
     ]
 }
 
-/// The agent has the listed tools and no others: subagents of its own would not be counted.
+/// OpenCode can start further sessions of its own (its `task` tool). Their tokens are not in the output we read, so only
+/// the tools listed here are allowed.
 fn settings(inputs: &CommandInputs<'_>, companion: &Path) -> String {
     let mut may = json!({"*": "deny", "read": "allow", "glob": "allow", "grep": "allow", "list": "allow"});
     if inputs.writes {

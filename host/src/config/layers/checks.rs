@@ -38,7 +38,7 @@ pub(super) fn the_users_own(found: &[SourcedValue]) -> Vec<Fault> {
     own.map(fault).collect()
 }
 
-/// Splits what the repository says into what is used and what waits for approval. Guarding is by key and value,
+/// Splits the repository's values into what is used and what waits for approval. Guarding is by key and value,
 /// so an unapproved repository can make a run more careful but never less.
 pub(super) fn guard(found: Vec<SourcedValue>, approved: bool) -> (Vec<SourcedValue>, Vec<Withheld>) {
     let (used, held): (Vec<SourcedValue>, Vec<SourcedValue>) = found.into_iter().partition(|said| {
@@ -56,7 +56,7 @@ pub(super) fn guard(found: Vec<SourcedValue>, approved: bool) -> (Vec<SourcedVal
     (used, withheld.collect())
 }
 
-/// Names that nothing is known by, also where a stronger source says something else.
+/// Unknown names, also where a source of higher precedence overrides them.
 pub(super) fn unknown_names(found: &[SourcedValue], shelf: &Shelf) -> Vec<Fault> {
     const ASK: [(&str, ShelfKind); 3] =
         [("team", ShelfKind::Team), ("workflow", ShelfKind::Workflow), ("lenses", ShelfKind::Lens)];
@@ -86,12 +86,12 @@ pub(super) fn unknown_names(found: &[SourcedValue], shelf: &Shelf) -> Vec<Fault>
     faults
 }
 
-/// A team and a workflow file both say who sits.
+/// A team and a workflow file both select the team.
 pub(super) fn two_teams(values: &BTreeMap<String, SetValue>) -> Option<Fault> {
     let (team, workflow) = (values.get("team")?, values.get("workflow")?);
     let SettingValue::Text(name) = &workflow.value else { return None };
     let text = format!(
-        "`team` is `{}` and `workflow` is `{name}`; allowed: one of them, for both say who sits",
+        "`team` is `{}` and `workflow` is `{name}`; allowed: one of them, since both select the team",
         team.value
     );
     Some(team.source.fault(text))

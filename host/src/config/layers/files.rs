@@ -23,7 +23,7 @@ pub(super) fn config(path: &str, bytes: &[u8], archetypes: &[String]) -> FileVal
     walk.done()
 }
 
-/// A hook is one decision: whoever names the command also decides, if only by silence, what its failure means.
+/// A hook is one decision: the source of its command also decides, by its value or by omission, what a failure means.
 pub(super) fn hooks(path: &str, bytes: &[u8]) -> FileValues {
     let entries = yaml::read(path, bytes).map_err(|fault| vec![fault])?;
     let mut walk = Walk { path, archetypes: &[], lines: Vec::new(), faults: Vec::new(), more: 0 };

@@ -25,7 +25,7 @@ pub struct Flags {
     pub provider: Option<String>,
 }
 
-/// `off` switches the detection of shadows off for whoever sets it (BX-34).
+/// `off` switches the detection of shadows off (BX-34).
 pub const SHADOWS: &str = "ARCHEFLOW_SHADOWS";
 
 /// Who is asked where no agent is named.

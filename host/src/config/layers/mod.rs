@@ -3,7 +3,7 @@
 //! From weak to strong: built-in, the repository, the user's own file, the file named by `--config`, flags. The
 //! user's file beats the repository's because the user is the one who answers for this machine: a choice made
 //! there holds in every repository, and what a stranger wrote into a clone can't take it back. A repository that
-//! wants another value for everybody who works on it still gets it from all who haven't decided otherwise.
+//! wants another value for all its contributors still gets it from those who have set none themselves.
 
 mod checks;
 mod files;
@@ -45,7 +45,7 @@ pub struct Inputs<'a> {
     pub flags: &'a Flags,
 }
 
-/// A value of the repository that is not in force, because nobody approved it.
+/// A value of the repository that is not in effect because it is not approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withheld {
     pub key: String,
@@ -163,7 +163,7 @@ impl Settings {
         &self.hash
     }
 
-    /// Every setting at its value: the built-in one, or what the strongest source says.
+    /// Every setting at its value: the built-in one, or that of the source with the highest precedence.
     pub fn all(&self) -> AllSettings {
         let mut all = AllSettings::default();
         self.fill(&mut all);
@@ -215,7 +215,7 @@ impl Settings {
         names.iter().filter_map(|name| self.shelf.lenses.get(name)).collect()
     }
 
-    /// What a lens says about a threshold. It takes the place of what is built in; whoever set the key wins.
+    /// A threshold set by a lens. It replaces the built-in value; a configured value has precedence.
     pub fn lay_under(&mut self, key: &str, text: &str, path: &str, line: u32) -> Result<(), Fault> {
         let fault = |text: String| Fault { path: path.to_owned(), line, column: 0, text };
         let parts: Vec<&str> = key.split('.').collect();
@@ -264,7 +264,7 @@ impl Settings {
         self.all().program.models.keys
     }
 
-    /// The rules this run is judged by. Prices are frozen by whoever opens a run: [`Settings::prices`].
+    /// The rules this run is judged by. Prices are frozen when a run is opened: [`Settings::prices`].
     pub fn policy(&self) -> Policy {
         let AllSettings { mut run, program, .. } = self.all();
         run.costs.prices.clear();
@@ -331,7 +331,7 @@ fn keep(
     }
 }
 
-/// `found` comes in order of strength, so the last word on a key stands.
+/// `found` is in order of precedence, lowest first, so the last value of a key counts.
 fn lay(found: Vec<SourcedValue>) -> BTreeMap<String, SetValue> {
     let mut values: BTreeMap<String, SetValue> = BTreeMap::new();
     for SourcedValue { key, value, source } in found {
@@ -346,7 +346,7 @@ fn lay(found: Vec<SourcedValue>) -> BTreeMap<String, SetValue> {
     values
 }
 
-/// Whoever types `--agent` means everybody, also those whose agent a file names; only `--agent-for` says otherwise.
+/// `--agent` applies to all archetypes, also those with an agent in a file; only `--agent-for` overrides it.
 fn one_agent(values: &mut BTreeMap<String, SetValue>) {
     let mut beaten = Vec::new();
     values.retain(|key, set| {

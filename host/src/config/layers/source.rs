@@ -25,7 +25,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Something wrong with what stands there.
+    /// An error at this place.
     pub(super) fn fault(&self, text: String) -> Fault {
         match self {
             Source::Repo { path, line } | Source::User { path, line } | Source::File { path, line } => {

@@ -1,7 +1,7 @@
 //! Teams, workflows, lenses and domains: files with names, that a setting or a flag can ask for.
 //!
 //! Every file is read, whether anything asks for it or not: a wrong word in one of them is an error of the
-//! configuration. A repository's file wins over the user's, and that over a built-in one. Like an archetype it tells
+//! configuration. A repository's file wins over the user's, and that over a built-in one. Like an archetype it instructs
 //! agents what to do, so it takes part only when approved (D-08).
 
 mod domain;
@@ -50,7 +50,7 @@ pub struct Shelf {
     pub workflows: BTreeMap<String, Team>,
     pub lenses: BTreeMap<String, LensFile>,
     pub domains: BTreeMap<String, DomainFile>,
-    /// Known by name, and not in force because nobody approved the repository's file.
+    /// Known by name, and not in effect because the repository's file is not approved.
     withheld: BTreeSet<(ShelfKind, String)>,
 }
 

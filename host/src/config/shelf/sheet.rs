@@ -1,4 +1,4 @@
-//! Strict reading of one file with named fields: every fault says file, line, key, the value and what is allowed.
+//! Strict reading of one file with named fields: every fault names file, line, key, value and what is allowed.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Sheet<'a> {
 pub(super) type Fields<'e> = BTreeMap<&'e str, &'e YamlEntry>;
 
 impl<'a> Sheet<'a> {
-    /// Reads the file and hands it to `fill`; any fault makes it none.
+    /// Reads the file and passes it to `fill`; any fault makes it none.
     pub(super) fn read<T>(
         path: &'a str,
         bytes: &[u8],
@@ -81,7 +81,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// A field that has to name the file it stands in.
+    /// A field that must be the name of its file.
     pub(super) fn name(&mut self, fields: &Fields<'_>, name: &str) {
         let Some(entry) = fields.get("name") else { return };
         if !matches!(&entry.value.value, Value::Scalar(text) if text == name) {
@@ -184,7 +184,7 @@ impl<'a> Sheet<'a> {
         found
     }
 
-    /// A section whose keys are archetypes or seats; others are faults that list the known.
+    /// A section with archetypes or roles as keys; other keys are faults that list the known ones.
     pub(super) fn by_archetype<'e>(
         &mut self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Who sits, in which order, when a cycle is good enough, for how many cycles. A team is the short form, a workflow
+//! Which archetypes take part, in which order, when a cycle is good enough, for how many cycles. A team is the short form, a workflow
 //! the long one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +143,7 @@ fn exit(sheet: &mut Sheet<'_>, key: &str, entry: Option<&&YamlEntry>) -> ExitWhe
     sheet.word(key, entry, &words).unwrap_or_default()
 }
 
-/// The seats of one phase, in the order of the file.
+/// The participants of one phase, in the order of the file.
 fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&YamlEntry>) -> Vec<Participant> {
     let archetypes = sheet.archetypes;
     let fitting: Vec<&str> = archetypes
@@ -162,7 +162,7 @@ fn sit(sheet: &mut Sheet<'_>, phase: Phase, key: &str, entry: Option<&&YamlEntry
     seats
 }
 
-/// A seat that could not be taken in this order is an error, not rearranged.
+/// An order that is not possible is an error; nothing is rearranged.
 fn check_order(sheet: &mut Sheet<'_>, key: &str, node: &YamlNode, role: Role, before: &[Participant]) {
     if role != Role::Reviewer && before.iter().any(|seat| seat.role == role) {
         sheet.wrong(key, node, &format!("one {} at most", role_name(role)));
@@ -182,6 +182,6 @@ fn complete(sheet: &mut Sheet<'_>, seats: &[Participant]) {
         }
     }
     if !seats.iter().any(|seat| persona::phase(seat.role) == Phase::Check) {
-        sheet.fault((0, 0), "`check` names nobody; allowed: at least one reviewer".to_owned());
+        sheet.fault((0, 0), "`check` is empty; allowed: at least one reviewer".to_owned());
     }
 }

@@ -271,7 +271,7 @@ fn foreign(
             || disk.is(one.new.as_ref())
             || disk.begins(one.new.as_ref());
         if !explained {
-            let why = "the file was changed by somebody else".to_owned();
+            let why = "the file was changed by another process".to_owned();
             return Ok(Some(SettleResult::Stopped { path: one.path.clone(), why }));
         }
     }
@@ -288,7 +288,7 @@ fn foreign(
     Ok(None)
 }
 
-/// Paths that go make room for paths that come.
+/// Removes paths first, so that new paths can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Remove,

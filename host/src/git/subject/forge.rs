@@ -54,7 +54,7 @@ pub(super) fn pull_request(store: &SubjectStore<'_>, number: u32) -> Result<Reso
     }
     let (base, commit, commits) = if store.repo.has_commit(&head)? {
         let base = names::parted(store.repo, &onto, &head)?;
-        let commits = about::commits(&store.lent, &base, &head)?;
+        let commits = about::commits(&store.borrowing, &base, &head)?;
         (base, head, commits)
     } else {
         let diff = store.dir.join("diff");

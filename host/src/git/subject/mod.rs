@@ -148,7 +148,7 @@ fn make(repo: &Repo, making: &Path, store: &Path, ask: &ReviewTarget) -> Result<
         }
         ReviewTarget::PullRequest { number } => forge::pull_request(&subject_store, *number)?,
     };
-    let changed = change::changed(&subject_store.lent, &found.base, &found.commit)?;
+    let changed = change::changed(&subject_store.borrowing, &found.base, &found.commit)?;
     if changed.is_empty() {
         return Err(Error::Nothing { what: found.nothing });
     }

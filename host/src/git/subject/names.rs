@@ -26,7 +26,7 @@ pub(super) fn branch(
     Ok(ResolvedSubject {
         title: format!("Branch {}, since it left {since}", short_name(name)),
         key: format!("branch:{}", short_name(name)),
-        said: about::commits(&store.lent, &base, &tip)?,
+        said: about::commits(&store.borrowing, &base, &tip)?,
         notes: Vec::new(),
         nothing: format!("{name} has nothing that {since} does not have; name an older commit with --base"),
         base,
@@ -49,7 +49,7 @@ pub(super) fn commits(store: &SubjectStore<'_>, range: &str) -> Result<ResolvedS
     Ok(ResolvedSubject {
         title: format!("{title} {range}"),
         key: format!("commits:{typed}"),
-        said: about::commits(&store.lent, &base, &tip)?,
+        said: about::commits(&store.borrowing, &base, &tip)?,
         notes: Vec::new(),
         nothing: format!("{range} changes no file"),
         base,

@@ -20,7 +20,7 @@ const MESSAGE: &str = "The change under review\n";
 pub(super) struct SubjectStore<'a> {
     pub(super) repo: &'a Repo,
     /// The repository, reading and writing through the store.
-    pub(super) lent: Repo,
+    pub(super) borrowing: Repo,
     pub(super) dir: PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl SubjectStore<'_> {
             shallow: None,
         };
         side::lay_out(dir, &layout)?;
-        let store = SubjectStore { repo, lent: repo.lending(dir)?, dir: dir.to_owned() };
+        let store = SubjectStore { repo, borrowing: repo.lending(dir)?, dir: dir.to_owned() };
         store.attributes(true)?;
         Ok(store)
     }

@@ -166,7 +166,7 @@ impl Slot {
     fn clear_host(&self) -> io::Result<()> {
         files::remove(&self.host_dir().join("index.lock"))?;
         let objects = self.host_dir().join("objects");
-        // The last use may have been for a review, which lends from a store of its own.
+        // The last use may have been for a review, which borrows from a store of its own.
         let lender = side::borrowed(&self.repo.objects) + "\n";
         files::write(&objects.join("info/alternates"), lender.as_bytes())?;
         for entry in fs::read_dir(&objects)?.flatten() {

@@ -55,7 +55,7 @@ pub(super) fn program(pid: i32) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// What a process was started with, as `arguments.rs` reads it. The system tells it to the same user only.
+/// What a process was started with, as `arguments.rs` reads it. Readable only for the same user.
 pub(super) fn arguments(pid: i32) -> Option<Vec<u8>> {
     let mut request = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
     let mut answer = vec![0_u8; MOST_ARGUMENTS];
@@ -112,7 +112,7 @@ pub(super) fn is_ignored(signal: i32) -> bool {
     result == 0 && current.sa_sigaction == libc::SIG_IGN
 }
 
-/// Whether one of the process's descriptors is this file. Only the same user's descriptors are told.
+/// Whether one of the process's descriptors is this file. Only the same user's descriptors are listed.
 pub(super) fn has_open(pid: i32, file: &Path) -> bool {
     let path = file.as_os_str().as_bytes();
     let files = descriptors(pid).into_iter().filter(|fd| fd.proc_fdtype == PROX_FDTYPE_VNODE);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A line nobody can read, and where it is.
+/// A line that can't be read, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     pub path: PathBuf,
@@ -62,7 +62,7 @@ impl<T: DeserializeOwned + Serialize> Lines<T> {
         self.items.iter().filter_map(|item| Some((item, item.value.as_ref().ok()?)))
     }
 
-    /// An empty line is nobody's; everything else that can't be read is told.
+    /// Empty lines are ignored; anything else that can't be read is reported.
     pub(super) fn damage(&self) -> Vec<Damage> {
         let lines = (1..).zip(&self.items).filter(|(_, item)| !item.raw.trim_ascii().is_empty());
         let damage = |(line, item): (usize, &Item<T>)| {
@@ -128,7 +128,7 @@ impl<T: DeserializeOwned + Serialize> Lines<T> {
 }
 
 impl<T: DeserializeOwned + Serialize> Item<T> {
-    /// Everything the line says, also what this version has no name for.
+    /// All fields of the line, also those this version does not know.
     pub fn fields(&self) -> Map<String, Value> {
         match serde_json::from_slice(&self.raw) {
             Ok(Value::Object(fields)) => fields,

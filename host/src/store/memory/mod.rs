@@ -1,8 +1,8 @@
 //! Lessons and what became of them: `.archeflow/memory/`, one JSON object per line (SCHEMAS 4).
 //!
-//! Several runs of one project may end at the same moment, so whoever changes something holds a lock from reading to
-//! writing. A change that concerns several files is written down whole before the first of them is replaced; whoever
-//! comes next finishes what a crash left undone. A line that can't be read is told with its place and left where it is:
+//! Several runs of one project may end at the same moment, so a process that changes something holds a lock from reading to
+//! writing. A change that concerns several files is recorded as a whole before the first of them is replaced; the next
+//! process completes what a crash left undone. A line that can't be read is reported with its place and kept:
 //! people and other programs write here too.
 
 mod lines;
@@ -33,12 +33,12 @@ const RESOLVED: &str = "resolved.jsonl";
 const DEBTS: &str = "debts.jsonl";
 const NAMES: [&str; 5] = [LESSONS, ARCHIVE, AUDIT, RESOLVED, DEBTS];
 
-/// No file of ours comes near to this; a larger one is somebody else's and is not read.
+/// No file of ours comes near to this; a larger one is not ours and is not read.
 const LARGEST: u64 = 16 << 20;
 /// Others need milliseconds; one that is stopped must not stop us for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Lessons kept at most; the weakest make room. Of everything else the newest lines are kept.
+/// Most lessons that are kept; the weakest are removed. Of everything else the newest lines are kept.
 pub const LESSONS_AT_MOST: usize = 500;
 const ARCHIVED_AT_MOST: usize = 2_000;
 const AUDITED_AT_MOST: usize = 5_000;
@@ -66,7 +66,7 @@ pub struct Debt {
     pub warnings: u32,
 }
 
-/// Where the lessons of a repository, or those of a user, lie.
+/// The folder of a repository's or a user's lessons.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     folder: PathBuf,
@@ -140,7 +140,7 @@ impl MemoryStore {
             digest.add(&(bytes.len() as u64).to_le_bytes());
             digest.add(&bytes);
         }
-        Ok(found.then(|| digest.told()))
+        Ok(found.then(|| digest.hex()))
     }
 
     /// The lessons a user keeps for all repositories, in the user's own state folder.
@@ -216,7 +216,7 @@ impl MemoryFiles {
         })
     }
 
-    /// Every line nobody can read.
+    /// Every line that can't be read.
     pub fn damage(&self) -> Vec<Damage> {
         let parts = [
             self.lessons.damage(),

@@ -1,6 +1,6 @@
 //! Several files that change together or not at all. What they will hold is written down first, in one step; then
 //! they are replaced one by one, and the note is removed. Whoever finds the note replaces them again: writing the same
-//! bytes twice does no harm, and the lock keeps everybody else away meanwhile.
+//! bytes twice does no harm, and the lock keeps other processes away meanwhile.
 
 use std::io;
 use std::path::Path;

@@ -31,7 +31,7 @@ impl Ending {
     }
 }
 
-/// `2026-11-15_cycle-007_failed.md`. The date comes in as the calendar says it.
+/// `2026-11-15_cycle-007_failed.md`. The date is an argument.
 pub fn name(date: &str, number: u32, ending: Ending) -> String {
     format!("{date}_cycle-{number:03}{}.md", ending.suffix())
 }
@@ -57,7 +57,7 @@ pub fn with_summary(text: &str, ending: Ending, blockers: &[String]) -> String {
         .iter()
         .map(|blocker| format!("- {}\n", blocker.split_whitespace().collect::<Vec<_>>().join(" ")));
     let told: String = told.collect();
-    let told = if told.is_empty() { "- Nobody said what blocks.\n".to_owned() } else { told };
+    let told = if told.is_empty() { "- No blocker was named.\n".to_owned() } else { told };
     format!("{text}{line_end}\n## {heading}\n\n{told}")
 }
 

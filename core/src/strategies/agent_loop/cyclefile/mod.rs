@@ -1,8 +1,8 @@
 //! The cycle file (`docs/context/current_cycle.md`): what people and other tools read and write of a loop.
 //!
-//! It is a rendering; the journal is what counts. What we append stands between two marks, which are comments that
-//! no reader of Markdown shows. Each mark carries a digest of everything before it, so that the file itself tells where
-//! its past was edited (PJ-32). What stands behind the last mark is not sealed yet: it is somebody else's, and read.
+//! It is a rendering; only the journal counts. What we append is between two marks, which are comments that
+//! no reader of Markdown shows. Each mark carries a digest of everything before it, so that the file itself shows where
+//! its past was edited (PJ-32). The text after the last mark is not sealed yet: a person or another tool wrote it, and it is read.
 //!
 //! Anybody can compute a digest. So the host also compares the last one with its journal ([`CycleFileParts::seal`]) and, where it
 //! kept the bytes, asks [`grown`]. Deliberately absent: files, and what a block means (see [`crate::strategies::agent_loop::signal`]).
@@ -28,7 +28,7 @@ pub struct CycleFileParts {
     pub seal: String,
     /// How many blocks of ours there are.
     pub blocks: u32,
-    /// What stands behind the last mark, and the line it begins on, counted from 1.
+    /// The text after the last mark, and the line it begins on, counted from 1.
     pub fresh: String,
     pub fresh_line: usize,
 }

@@ -90,7 +90,7 @@ fn of_actor(said: RoutedSignal) -> Option<TurnEvent> {
         (Some(Token::Success), _) => Some(TurnEvent::Success),
         (Some(Token::Fail), Speaker::Human) => Some(TurnEvent::GraveFail),
         (Some(Token::Fail), _) => Some(TurnEvent::Fail),
-        // Whatever else it says to a person: it did not do its step.
+        // Whatever else it writes: it did not do its step.
         (_, Speaker::Human) => Some(TurnEvent::GraveFail),
         (_, Speaker::Planner | Speaker::Actor | Speaker::Judge) => None,
     }

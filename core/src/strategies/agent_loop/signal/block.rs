@@ -78,7 +78,7 @@ impl Finder {
                 self.draft.columns.clear();
                 if self.draft.is_complete() { self.close() } else { self.draft.blank = true }
             }
-            LineKind::Plain => self.take_said(number, line),
+            LineKind::Plain => self.take_text(number, line),
             LineKind::Open
             | LineKind::Fenced
             | LineKind::Close
@@ -92,7 +92,7 @@ impl Finder {
         }
     }
 
-    fn take_said(&mut self, number: usize, line: &TextLine) {
+    fn take_text(&mut self, number: usize, line: &TextLine) {
         let columns = fields::columns(line.text);
         if !columns.is_empty() {
             let announced = self.draft.announced && self.draft.fields.is_empty();

@@ -1,6 +1,6 @@
 //! The SIGNAL BLOCK of the Human/Planner/Actor/Judge loop (PJ-20..PJ-23): the author, the result and the next agent.
 //!
-//! Two thirds of the blocks in practice miss the grammar, so the reader is tolerant and says so: every deviation has a
+//! Two thirds of the blocks in practice miss the grammar, so the reader is tolerant and reports it: every deviation has a
 //! name and a line. It resolves what can be resolved without guessing and leaves the rest unrouted. Text that is merely
 //! shown (fences, quotes, diffs, comments) is never control. The table in `docs/rules/signals.md` is executed.
 //!

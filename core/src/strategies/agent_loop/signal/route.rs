@@ -99,7 +99,7 @@ fn is_legal(agent: Speaker, result: Token, next: Speaker) -> bool {
         // To a person where the command was forbidden or nothing can be done (PC-03).
         Token::Fail | Token::Insufficient => matches!(next, Speaker::Planner | Speaker::Human),
         Token::Pass => next == Speaker::Human,
-        // Texts name the merging agent in several ways (PC-05); the program merges, whoever is named.
+        // Texts name the merging agent in several ways (PC-05); the program merges, whatever agent is named.
         Token::Approved | Token::MergeApproved | Token::DeleteApproved => true,
         Token::PrMerged | Token::GoalCycleComplete => agent == Speaker::Human || next == Speaker::Human,
     }

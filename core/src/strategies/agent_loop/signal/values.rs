@@ -69,7 +69,7 @@ const OTHERS: [(&str, Token); 10] = [
     ("CHANGES_REQUESTED", Token::RevisionRequested),
 ];
 
-/// What came of it. Two different words are none: a verdict is not guessed either.
+/// The result. Two different words are none: a verdict is never guessed.
 pub(super) fn result(value: &str) -> (Option<Token>, Vec<How>) {
     let found: Vec<(Token, bool)> = words(value).filter_map(|word| token(&word)).collect();
     let Some((first, is_other)) = found.first().copied() else { return (None, vec![How::UnknownResult]) };
@@ -128,7 +128,7 @@ fn token_exactly(value: &str) -> Option<Token> {
     Token::ALL.into_iter().find(|token| token.name() == value)
 }
 
-/// The gravest level that is named.
+/// The highest level that is named.
 pub(super) fn risk(value: &str) -> Option<Risk> {
     value.split(|c: char| !c.is_alphanumeric()).filter_map(Risk::parse).max()
 }

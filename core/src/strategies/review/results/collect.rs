@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Decision, Entry, Event, Order, Report, ReviewOpened};
+use crate::event::{AgentComplete, AgentStart, CycleBoundary, Entry, ReviewOpened, RunComplete};
 use crate::model::{Finding, PROGRAM, Proof, ReproductionResult, Severity, Sign, Verdict};
 use crate::rules::evidence;
 use crate::run::{Cycle, Run};
@@ -10,7 +10,7 @@ use crate::run::{Cycle, Run};
 use super::merge::merge;
 use super::{Listed, Reviewed, Reviewer, Standing, Tried, fingerprint};
 
-/// What the review in this log came to so far; `None` where it is no review, or was not opened yet.
+/// The result of the review in this log so far; `None` where it is no review, or was not opened yet.
 pub fn of(log: &[Entry]) -> Option<Reviewed> {
     let mut gathering = Gathering::default();
     for entry in log {
@@ -23,12 +23,12 @@ pub fn of(log: &[Entry]) -> Option<Reviewed> {
 struct Gathering {
     run: Run,
     opened: Option<Box<ReviewOpened>>,
-    /// By number. One that was parked and taken up again is gathered anew.
+    /// By number. A part that was parked and resumed is collected again.
     parts: BTreeMap<u32, Gathered>,
     reviewers: BTreeMap<String, Reviewer>,
 }
 
-/// What came of one part.
+/// The result of one part.
 #[derive(Default)]
 struct Gathered {
     concluded: bool,
@@ -42,14 +42,18 @@ struct Gathered {
 impl Gathering {
     fn take(&mut self, entry: &Entry) {
         self.run.apply(entry);
-        if let Event::Report(Report::ReviewOpened(opened)) = &entry.event {
-            self.opened = Some(opened.clone());
-        } else if let Event::Order(Order::AgentStart(start)) = &entry.event {
+        let event = &entry.event;
+        if let Some(opened) = event.body::<ReviewOpened>() {
+            self.opened = Some(Box::new(opened.clone()));
+        }
+        if let Some(start) = event.body::<AgentStart>() {
             let agent = start.agent.clone();
-            let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::nobody() };
+            let empty = || Reviewer { archetype: start.archetype.clone(), agent, ..Reviewer::unknown() };
             self.reviewers.entry(start.archetype.clone()).or_insert_with(empty);
-        } else if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-            let Some(reviewer) = self.reviewers.get_mut(&complete.archetype) else { return };
+        }
+        if let Some(complete) = event.body::<AgentComplete>()
+            && let Some(reviewer) = self.reviewers.get_mut(&complete.archetype)
+        {
             if let Some(tokens) = complete.tokens {
                 reviewer.tokens.input += tokens.input;
                 reviewer.tokens.output += tokens.output;
@@ -58,7 +62,8 @@ impl Gathering {
             }
             reviewer.cost.0 += complete.estimated_cost_usd.map_or(0, |cost| cost.0);
             reviewer.player = complete.played.clone().or_else(|| reviewer.player.take());
-        } else if let Event::Decision(Decision::CycleBoundary(_) | Decision::RunComplete(_)) = &entry.event {
+        }
+        if event.body::<CycleBoundary>().is_some() || event.body::<RunComplete>().is_some() {
             self.gather();
         }
     }
@@ -85,7 +90,7 @@ impl Gathering {
         self.parts.insert(cycle.number, gathered);
     }
 
-    /// The reviewers with what they came to over all parts.
+    /// The reviewers with their results over all parts.
     fn judged(&self) -> Vec<Reviewer> {
         let mut reviewers = self.reviewers.clone();
         for part in self.parts.values() {
@@ -141,7 +146,7 @@ impl Gathering {
 /// The kinds of evidence that lenses ask for, by category.
 type Required = BTreeMap<String, BTreeSet<Proof>>;
 
-/// What was said and seen in a part, each for itself. In one that was broken off nothing was weighed; it is here.
+/// All findings of a part, each for itself; also of a part that was broken off before anything was weighed.
 fn listed(cycle: &Cycle, required: &Required) -> Vec<Listed> {
     let mut listed = Vec::new();
     for (name, review) in cycle.reviewers() {
@@ -197,7 +202,7 @@ fn list(finding: &Finding, sign: Option<Sign>, source: &str) -> Listed {
 }
 
 impl Reviewer {
-    fn nobody() -> Reviewer {
+    fn unknown() -> Reviewer {
         Reviewer {
             archetype: String::new(),
             verdict: None,

@@ -1,4 +1,4 @@
-//! The same thing said twice is listed once (AF-094): same file, same category, and near or in the same words.
+//! A finding that was reported twice is listed once (AF-094): same file, same category, and near or in the same words.
 //!
 //! Stricter than what is compared over the cycles of a run, where a file and a category are enough: in a list that
 //! people work through, a second defect in the same file must not vanish behind the first.
@@ -22,7 +22,7 @@ pub(super) fn merge(found: Vec<Listed>, accepted: &[AcceptedFinding], policy: &C
     merged
 }
 
-/// People accept what they see in the list, so this comes after the merging: whoever else said the same is accepted
+/// People accept what they see in the list, so this comes after the merging: the same finding of another reviewer is accepted
 /// with it.
 fn accept(merged: &mut [Listed], accepted: &[AcceptedFinding]) {
     let known: BTreeMap<&str, &str> =
@@ -38,7 +38,7 @@ fn accept(merged: &mut [Listed], accepted: &[AcceptedFinding]) {
 /// word by word.
 const FLOOD: usize = 400;
 
-/// Those that count lead, the gravest first; what joins them adds its source and its words.
+/// Findings that count lead, most severe first; a merged one adds its source and its words.
 fn merge_place(mut group: Vec<Listed>, policy: &Convergence) -> Vec<Listed> {
     group.sort_by_cached_key(rank);
     if group.len() > FLOOD {
@@ -73,7 +73,7 @@ fn is_same(
     (words_b, b): (&BTreeSet<String>, &Listed),
     policy: &Convergence,
 ) -> bool {
-    // What somebody refuted must not hide behind what counts, nor lend it a trial.
+    // A refuted finding must not hide behind one that counts, nor give it a trial.
     if (a.standing == Standing::Refuted) != (b.standing == Standing::Refuted) {
         return false;
     }

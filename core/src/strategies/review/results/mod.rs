@@ -1,4 +1,4 @@
-//! What a review came to: every finding once, with what it counts for and why, in the order people should read them.
+//! The result of a review: every finding once, with what it counts for and why, in the order people should read them.
 //!
 //! A view of the log like [`crate::projections::story`]: nothing here decides, and the same log always gives the same list.
 
@@ -29,7 +29,7 @@ pub struct Reviewed {
     pub parts: Vec<ReviewPart>,
     /// How many of them were looked at to the end.
     pub parts_done: u32,
-    /// Files that are told in a line instead of being shown.
+    /// Files that are only summarised.
     pub summarised: u32,
     pub verify: bool,
     pub reviewers: Vec<Reviewer>,
@@ -55,7 +55,7 @@ pub struct Reviewer {
     pub missed: u32,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub missed_why: String,
-    /// The command or client that played it.
+    /// The command or client it ran with.
     pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<Player>,
@@ -92,7 +92,7 @@ pub struct Listed {
     pub evidence: String,
     /// The archetypes that raised it, or the program, sorted.
     pub sources: Vec<String>,
-    /// What the others, or the same one elsewhere, said about the same thing.
+    /// Other reports of the same finding, by others or elsewhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Remark>,
     /// The digest of the code it is about; empty where it names none.
@@ -138,7 +138,7 @@ pub struct Tried {
     pub tail: String,
 }
 
-/// How a finding stands to the reviews of the same subject before this one.
+/// A finding compared with earlier reviews of the same subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
@@ -200,13 +200,13 @@ impl Reviewed {
         self.findings.iter().filter(|found| found.counts() && found.severity == severity).count()
     }
 
-    /// Every part was looked at, by everybody who was asked.
+    /// Every part was reviewed by every reviewer.
     pub fn is_whole(&self) -> bool {
         let parts = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
         self.parts_done >= parts && self.reviewers.iter().all(|reviewer| reviewer.missed == 0)
     }
 
-    /// Something happened since the last review that people should hear of.
+    /// Something changed since the last review.
     pub fn has_news(&self) -> bool {
         !self.compared
             || !self.resolved.is_empty()

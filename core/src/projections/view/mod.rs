@@ -1,12 +1,8 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
-pub use crate::strategies::agent_loop::view::{
-    battery, came_out, next_steps as next_steps_of_loop, why_part,
-};
-
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, Decision, Entry, Event, MergeBuilt, NextAction, Order,
-    QuestionKind, Report, ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, Decision, Entry, Event, MergeBuilt, Order, QuestionKind,
+    Report, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
@@ -17,6 +13,7 @@ use crate::rules::trial;
 use crate::run::{Cycle, Run};
 use serde::Serialize;
 
+use crate::strategies::of;
 use crate::text::one_line;
 
 /// How a line should feel.
@@ -41,26 +38,8 @@ pub struct ProgressLine {
 /// The words above everything.
 pub fn header(run: &Run) -> (String, String) {
     let Some(request) = &run.request else { return (String::new(), String::new()) };
-    let what = match request.strategy {
-        Strategy::Pdca => "ArcheFlow Run",
-        Strategy::Pipeline => "ArcheFlow Pipeline",
-        Strategy::Review => "ArcheFlow Review",
-        Strategy::Loop => "ArcheFlow Loop",
-    };
-    let mut second = match request.strategy {
-        Strategy::Pdca => format!(
-            "Workflow: {} | Cycle: {}/{}",
-            run.current_workflow().name(),
-            run.number().max(1),
-            run.max_cycles
-        ),
-        Strategy::Pipeline => "Strategy: pipeline".to_owned(),
-        Strategy::Review => {
-            let names: Vec<String> = run.seats().into_iter().map(|seat| seat.archetype).collect();
-            format!("Reviewers: {}", names.join(", "))
-        }
-        Strategy::Loop => format!("Loop: {} | Step: {}", run.loop_state().name(), run.number().max(1)),
-    };
+    let what = run.rules().title();
+    let mut second = run.rules().subtitle(run);
     let overlay = &request.overlay;
     let named = [overlay.team.as_str(), overlay.workflow.as_str()].into_iter().find(|name| !name.is_empty());
     second.extend(named.map(|name| format!(" | Team: {name}")));
@@ -76,22 +55,19 @@ pub fn header(run: &Run) -> (String, String) {
 /// Said of a review by whoever wrote what it reviews.
 pub const SAME_MODEL: &str = "reviewed by the model that wrote it";
 
-/// `[Plan]` and the like; the pipeline has names of its own (AF-192).
+/// `[Plan]` and the like.
 pub fn tag(run: &Run, phase: Phase, archetype: &str) -> String {
-    let word = match (run.strategy(), phase, archetype) {
-        (_, Phase::Plan, _) => "Plan",
-        (Strategy::Loop, Phase::Do, _) => "Act",
-        (Strategy::Loop, Phase::Check, _) => "Judge",
-        (Strategy::Loop, Phase::Act, _) => "Land",
-        (Strategy::Pdca | Strategy::Review, Phase::Do, _) => "Do",
-        (Strategy::Pdca | Strategy::Review, Phase::Check, _) => "Check",
-        (Strategy::Pdca | Strategy::Review, Phase::Act, _) => "Act",
-        (Strategy::Pipeline, Phase::Do, _) => "Implement",
-        (Strategy::Pipeline, Phase::Check, "sage") => "Quality",
-        (Strategy::Pipeline, Phase::Check, _) => "Spec",
-        (Strategy::Pipeline, Phase::Act, _) => "Verify",
-    };
-    format!("[{word}]")
+    format!("[{}]", run.rules().phase(phase, archetype))
+}
+
+/// The short name of a run: its workflow, or its strategy.
+pub fn label(strategy: Strategy, workflow: &'static str) -> &'static str {
+    of(strategy).label(workflow)
+}
+
+/// Above the lines of a cycle that is not the first.
+pub fn cycle_heading(run: &Run, number: u32) -> String {
+    run.rules().cycle_heading(number, run.max_cycles)
 }
 
 /// What an agent that is out is doing.
@@ -209,9 +185,8 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             format!("{} becomes {} ({})", escalated.from.name(), escalated.to.name(), escalated.rule),
             Tone::Caution,
         ),
-        // What a step of a loop came to is told by its turns.
-        Event::Decision(Decision::CycleBoundary(_)) if run.agent_loop.is_some() => None,
         Event::Decision(Decision::CycleBoundary(boundary)) => {
+            let (doing, tone) = run.rules().boundary(boundary.next_action)?;
             let counts = format!(
                 "{} CRITICAL, {} WARNING, {} INFO{}{}",
                 boundary.critical,
@@ -224,17 +199,11 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
                     feedback::score(trend)
                 ))
             );
-            match boundary.next_action {
-                NextAction::CycleBack if run.review.is_some() => act("This part", counts, Tone::Plain),
-                NextAction::Stop if run.review.is_some() => act("The last part", counts, Tone::Plain),
-                NextAction::Merge => act("All approved", counts, Tone::Good),
-                NextAction::CycleBack => act("Findings open, one more cycle", counts, Tone::Caution),
-                NextAction::Stop => act("Stop", counts, Tone::Bad),
-            }
+            act(doing, counts, tone)
         }
         Event::Report(Report::MergeBuilt(built)) => match &built.built {
             Built::Candidate { commit, .. } => act(
-                "Building the merge off to the side...",
+                "Building merge commit...",
                 format!("candidate {}{}", short(commit), taken_along(built)),
                 Tone::Plain,
             ),
@@ -326,7 +295,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Report::LoopArchived(_)
             | Report::QuestionAnswered(_)
             | Report::QuestionDeferred(_),
-        )) => crate::strategies::agent_loop::view::line(other, &tag(run, phase, "")),
+        )) => run.rules().line(other, &tag(run, phase, "")),
     }
 }
 
@@ -379,7 +348,7 @@ fn budget_step(step: &BudgetStep) -> String {
         BudgetEffect::Warn => "a warning, nothing else",
         BudgetEffect::Downgrade => "reviewers get the next cheaper tier",
         BudgetEffect::FinishThenStop => "this cycle is finished, no other begins",
-        BudgetEffect::StopNow => "everybody is called in",
+        BudgetEffect::StopNow => "all agents are stopped",
     };
     let of = if step.limit == "day" { " a day" } else { "" };
     format!("{} of {}{of} spent: {follows}", step.spent_usd.shown(), step.budget_usd.shown())
@@ -511,39 +480,28 @@ pub(crate) fn why_of(decision: &Decision) -> Option<Why> {
 
 /// What a person can type next, most likely first.
 pub fn next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
+    run.rules().next_steps(run_id, run, outcome)
+}
+
+/// The same for a plain run.
+pub(crate) fn plain_next_steps(run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
     let branch = run.request.as_ref().map(|request| request.branch.clone()).unwrap_or_default();
-    let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
+    let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and continue");
     let merge = || (format!("archeflow merge {run_id}"), "land it as it is");
     let again = || (format!("archeflow continue {run_id} --one-more-cycle"), "one more cycle");
     let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
     let look = || (format!("git diff HEAD...{branch}"), "look at the change");
     let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
     let parked = run.complete.as_ref().is_some_and(|complete| complete.reopens_at.is_some());
-    let wait = || (format!("archeflow resume {run_id} --wait"), "go on as soon as the account serves again");
+    let wait =
+        || (format!("archeflow resume {run_id} --wait"), "resume as soon as the account is available again");
     let show = || (format!("archeflow show {run_id}"), "see the run in full");
     let has_work = run.work.is_some();
-    let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
-    if run.agent_loop.is_some() {
-        return crate::strategies::agent_loop::view::next_steps(run_id, run, Some(outcome));
-    }
-    if run.review.is_some() {
-        return match (outcome.status, outcome.reason) {
-            (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
-            (RunStatus::Failed, _) => vec![resume(), result()],
-            (_, Reason::ProviderBusy) if parked => vec![wait(), result()],
-            (_, Reason::ProviderBusy | Reason::NotSignedIn | Reason::AgentFailures) => {
-                vec![resume(), result()]
-            }
-            (_, Reason::Budget) => {
-                let more = format!("archeflow continue {run_id} --one-more-cycle --budget <usd>");
-                vec![(more, "go on with the parts that are left"), result()]
-            }
-            (_, _) => vec![result()],
-        };
-    }
     match (outcome.status, outcome.reason) {
         (RunStatus::Merged | RunStatus::Reviewed, _) => vec![show()],
-        (RunStatus::DryRun, _) => vec![(format!("archeflow answer {run_id} yes"), "go on with Do"), show()],
+        (RunStatus::DryRun, _) => {
+            vec![(format!("archeflow answer {run_id} yes"), "continue with Do"), show()]
+        }
         (_, Reason::Discarded) => vec![show()],
         (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],
         (RunStatus::AwaitingMerge, _) => vec![look(), merge(), discard()],

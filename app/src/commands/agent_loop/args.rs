@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{CommonArgs, Session};
+use crate::args::{CommonArgs, Session};
 
 #[derive(Debug, Args)]
 pub(crate) struct LoopArgs {
@@ -33,7 +33,7 @@ pub(crate) enum LoopCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = super::agents())]
+#[command(after_help = crate::args::agents())]
 pub(crate) struct LoopStart {
     /// Goal [default: the goal of your INIT block in docs/context/current_cycle.md]
     pub(crate) goal: Option<String>,

@@ -1,4 +1,4 @@
-//! Performs the orders of a loop: a block into the cycle file, the Judge's battery, a snapshot.
+//! Performs the orders of a loop: a block in the cycle file, the Judge's checks, a snapshot.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use archeflow_core::event::{
 };
 use archeflow_core::model::{CheckEnd, LoopPolicy, Seq};
 
-use super::context;
-use crate::agent_loop::archive;
-use crate::agent_loop::battery::{self, BatteryResults, CheckRun, Spotted, Wanted};
-use crate::agent_loop::cycle::{CycleFile, Error};
-use crate::agent_loop::hear;
+use super::battery::{self, BatteryResults, CheckRun, Spotted, Wanted};
+use super::cycle::{CycleFile, Error};
+use super::{archive, hear};
+use crate::executors::DeskError;
+use crate::executors::context::artifact_text;
 use crate::store::files;
 use crate::world::World;
 use crate::{clock, failpoint};
@@ -20,8 +20,8 @@ use crate::{clock, failpoint};
 /// What of an artifact goes into the file; the rest stays in the artifact.
 const BODY_AT_MOST: usize = 200_000;
 
-/// `heard` is the digest of what was last heard from the file.
-pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Report {
+/// `heard` is the digest of what was last read from the file.
+pub(crate) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -> Report {
     let body = match body(world, order) {
         Ok(body) => body,
         Err(error) => return edited(seq, 0, 0, error.to_string()),
@@ -30,7 +30,7 @@ pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -
     failpoint::pass("loop.appended");
     match appended {
         Ok(seen) => {
-            let theirs = seen.unheard(heard).trim().chars().take(hear::TEXT_AT_MOST).collect();
+            let theirs = seen.unread(heard).trim().chars().take(hear::TEXT_AT_MOST).collect();
             LoopAppended { start_seq: seq, seal: seen.past.seal, blocks: order.number, theirs }.into()
         }
         Err(Error::Edited(found)) => edited(seq, found.first, found.last, found.what),
@@ -41,8 +41,8 @@ pub(super) fn append(world: &World, seq: Seq, order: &LoopAppend, heard: &str) -
     }
 }
 
-fn body(world: &World, order: &LoopAppend) -> Result<String, context::Error> {
-    let said = order.artifact.as_ref().map(|artifact| context::artifact_text(world, artifact)).transpose()?;
+fn body(world: &World, order: &LoopAppend) -> Result<String, DeskError> {
+    let said = order.artifact.as_ref().map(|artifact| artifact_text(world, artifact)).transpose()?;
     let said = said.map(|said| shortened(&said)).unwrap_or_default();
     Ok(match (said.trim_end(), order.text.as_str()) {
         ("", text) => text.to_owned(),
@@ -51,7 +51,7 @@ fn body(world: &World, order: &LoopAppend) -> Result<String, context::Error> {
     })
 }
 
-/// The end stays: that is where the block stands.
+/// The end is kept: it contains the block.
 fn shortened(said: &str) -> String {
     let Some(over) = said.len().checked_sub(BODY_AT_MOST).filter(|over| *over > 0) else {
         return said.to_owned();
@@ -69,7 +69,7 @@ fn file(world: &World) -> CycleFile {
     CycleFile::new(world.places.root(), &world.state)
 }
 
-pub(super) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArchived {
+pub(crate) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArchived {
     let date = clock::date(clock::now());
     let kept = archive::write(&file(world), &date, order.ending, &order.blockers);
     failpoint::pass("loop.kept");
@@ -79,8 +79,8 @@ pub(super) fn snapshot(world: &World, seq: Seq, order: &LoopArchive) -> LoopArch
     }
 }
 
-/// `None` when the user stopped it: it is run again when the loop goes on.
-pub(super) fn battery(
+/// `None` if the user stopped it: it runs again when the loop is resumed.
+pub(crate) fn battery(
     world: &World,
     seq: Seq,
     order: &BatteryStart,
@@ -111,12 +111,12 @@ pub(super) fn battery(
     })
 }
 
-/// Several commands as one check: what failed is told first.
+/// Several commands as one check: failed ones come first.
 fn checked(report: &BatteryResults, whats: &[&str]) -> Checked {
     let ran: Vec<&CheckRun> = report.ran.iter().filter(|ran| whats.contains(&ran.what)).collect();
     let end = report.end(whats);
     let told = ran.iter().filter(|ran| ran.end == end && (end != CheckEnd::Passed || whats.len() == 1));
-    let tail: Vec<String> = told.map(|ran| said(ran)).filter(|said| !said.is_empty()).collect();
+    let tail: Vec<String> = told.map(|ran| check_output(ran)).filter(|said| !said.is_empty()).collect();
     let commands = ran.iter().map(|ran| ran.command.as_str()).filter(|command| !command.is_empty());
     let counts = ran.iter().find_map(|ran| ran.counts);
     Checked {
@@ -129,7 +129,7 @@ fn checked(report: &BatteryResults, whats: &[&str]) -> Checked {
     }
 }
 
-fn said(ran: &CheckRun) -> String {
+fn check_output(ran: &CheckRun) -> String {
     match (ran.why.as_str(), ran.tail.as_str()) {
         ("", tail) => tail.to_owned(),
         (why, "") => format!("{}: {why}", ran.what),
@@ -166,7 +166,7 @@ fn page(report: &BatteryResults) -> String {
         if !ran.command.is_empty() {
             let _ = writeln!(text, "    {}\n", ran.command.replace('\n', "\n    "));
         }
-        let _ = writeln!(text, "{}", said(ran));
+        let _ = writeln!(text, "{}", check_output(ran));
     }
     let scan = scanned(report);
     let _ = write!(text, "\n## security scan: {}\n\n{}\n", scan.end.name(), scan.tail);

@@ -1,0 +1,96 @@
+//! What an agent of a loop is told, and what its answer comes to. What it is shown is the core's to say; it answers in
+//! words alone.
+
+use archeflow_core::event::AgentStart;
+use archeflow_core::model::{Answer, LoopPolicy, Speaker};
+use archeflow_core::run::Run;
+use archeflow_core::strategies::agent_loop::brief::{self, Material};
+use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
+
+use super::{battery::added_text, diet};
+use crate::executors::context::{artifact_text, diff_between};
+use crate::executors::{DeskError, change_of};
+use crate::git::ObjectId;
+use crate::nonce::nonce;
+use crate::strategies::{Conversation, MeasureFault};
+use crate::world::World;
+
+/// What of a step's added lines is looked through for forbidden commands.
+const ADDED_AT_MOST: usize = 4_000_000;
+
+/// Whose answer it is, and what a step of it is measured by.
+#[derive(Debug)]
+struct LoopSeat {
+    speaker: Speaker,
+    step_base: String,
+    binary_bytes: u64,
+    policy: LoopPolicy,
+}
+
+/// Nothing, if the run is no loop.
+pub(crate) fn open(
+    world: &World,
+    run: &Run,
+    start: &AgentStart,
+) -> Result<Option<(String, Box<dyn Conversation>)>, DeskError> {
+    if run.agent_loop.is_none() {
+        return Ok(None);
+    }
+    let mut sections = Vec::new();
+    for shown in brief::shown(run, start) {
+        if let Some(text) = material(world, start, &shown.material)? {
+            sections.push((shown.heading, text));
+        }
+    }
+    let seat = LoopSeat {
+        speaker: brief::speaker(start.role),
+        step_base: run.step_base(),
+        binary_bytes: run.policy().raised.binary_bytes,
+        policy: run.policy().looping.clone(),
+    };
+    Ok(Some((brief::brief(run, start, &world.run_id, &nonce(), &sections), Box::new(seat))))
+}
+
+fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, DeskError> {
+    match material {
+        Material::Text(text) => Ok(Some(text.clone())),
+        Material::Artifact(artifact) => artifact_text(world, artifact).map(Some),
+        Material::Diff { from, to } => diff_between(world, from, to),
+        Material::Document(name) => match ObjectId::parse(start.at.as_bytes()) {
+            Ok(commit) => Ok(diet::text(&world.repo, &commit, name)?),
+            Err(_) => Ok(None),
+        },
+    }
+}
+
+impl Conversation for LoopSeat {
+    fn read(&self, said: &[u8]) -> Answer {
+        signal::answer(self.speaker, said, None, &self.policy)
+    }
+
+    /// With what a step really did (PJ-30, PJ-34).
+    fn measure(&self, world: &World, said: &[u8], commit: &str) -> Result<Answer, MeasureFault> {
+        if self.speaker != Speaker::Actor {
+            return Ok(self.read(said));
+        }
+        let (base, commit) = (&oid(&self.step_base)?, &oid(commit)?);
+        let step = change_of(&world.repo, base, commit, "", self.binary_bytes)?;
+        let added = added_text(&world.repo, base, commit, ADDED_AT_MOST)?;
+        let step = ActorStep { files: &step.files, files_left_out: step.files_left_out, added: &added };
+        Ok(signal::answer(self.speaker, said, Some(step), &self.policy))
+    }
+
+    /// PJ-33: a plan may point at what is not there, and the agent that acts on it should know.
+    fn remark(&self, world: &World, said: &[u8]) -> Option<String> {
+        if self.speaker != Speaker::Planner {
+            return None;
+        }
+        let commit = oid(&self.step_base).ok()?;
+        let absent = diet::absent(&world.repo, &commit, &String::from_utf8_lossy(said)).ok()?;
+        (!absent.is_empty()).then(|| format!("it points at files that are not there: {}", absent.join(", ")))
+    }
+}
+
+fn oid(text: &str) -> Result<ObjectId, MeasureFault> {
+    ObjectId::parse(text.as_bytes()).map_err(|_| MeasureFault::Oid(text.to_owned()))
+}
