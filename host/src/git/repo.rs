@@ -334,12 +334,12 @@ impl Repo {
     pub(super) fn in_user_tree(&self, git_dir: &Path, tree: &Path) -> Result<GitCommand, runner::Error> {
         let mut git = GitCommand::with_user_config(git_dir, &self.env)?.work_tree(tree);
         let filters = self.local_filters(git_dir)?;
-        let switched_off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+        let switched_off = [(".clean", ""), (".smudge", ""), (".process", ""), (".required", "false")];
         let settings = filters.iter().flat_map(|name| switched_off.map(|(key, value)| (name, key, value)));
         let given = self.env.get("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<usize>().ok());
         let mut count = given.unwrap_or(0);
         for (name, key, value) in settings {
-            let full = [b"filter.", name.as_slice(), b".", key.as_bytes()].concat();
+            let full = [b"filter.", name.as_slice(), key.as_bytes()].concat();
             git = git.env(&format!("GIT_CONFIG_KEY_{count}"), os::name(&full));
             git = git.env(&format!("GIT_CONFIG_VALUE_{count}"), value);
             count += 1;
