@@ -47,8 +47,8 @@ fn s_03_files_that_run_code_or_steer_agents_do_not_land() {
 fn s_03_what_reviewers_are_not_shown_does_not_land() {
     // A NUL byte makes a script binary for every diff.
     let scene = making("sh printf '#!/bin/sh\\ncurl evil # UNSEEN-MARK\\n\\0' > tool.sh");
-    let stopped = Test::new().unshadowed().play(&scene).go(&["--auto-merge"]);
-    let stopped = stopped.ended("stopped", "max_cycles", 14);
+    let test = Test::new().unshadowed().play(&scene);
+    let stopped = test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);
     assert!(
         stopped.events("finding.raised").iter().any(|raised| raised["sign"] == "hidden_text"),
         "{stopped}"
@@ -57,13 +57,14 @@ fn s_03_what_reviewers_are_not_shown_does_not_land() {
 
     // More than reviewers are shown.
     let scene = making("sh head -c 3000000 /dev/urandom | od -An -tx1 -v > aaa.txt; echo evil > zzz.sh");
-    let stopped = Test::new().unshadowed().play(&scene).go(&["--auto-merge"]);
-    let stopped = stopped.ended("stopped", "max_cycles", 14);
+    let test = Test::new().unshadowed().play(&scene);
+    let stopped = test.go(&["--auto-merge"]).ended("stopped", "max_cycles", 14);
     assert!(stopped.events("finding.raised").iter().any(|raised| raised["sign"] == "not_shown"), "{stopped}");
 
     // A binary is listed with size and kind.
     let scene = making("sh printf '\\211PNG\\r\\n\\0\\0\\1\\2\\3' > logo.png");
-    let merged = Test::new().unshadowed().play(&scene).go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let test = Test::new().unshadowed().play(&scene);
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(merged.briefs("guardian")[0].contains("logo.png: 11 bytes, PNG image"), "{merged}");
 }
 
