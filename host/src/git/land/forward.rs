@@ -185,6 +185,13 @@ fn filtered_by_the_repository(
     if filters.is_empty() {
         return Ok(None);
     }
+    // Which filter a path has in the new commit is known only when its attributes are there.
+    if let Some(attributes) = changed.iter().find(|one| one.path.ends_with(b".gitattributes")) {
+        return Ok(Some(format!(
+            "{} changes while this repository's .git/config names filters, which are not run; merge the branch yourself",
+            change::quote_path(&attributes.path)
+        )));
+    }
     let paths: Vec<u8> = changed.iter().flat_map(|one| [one.path.as_slice(), b"\0"].concat()).collect();
     let listing =
         in_tree(repo, checkout)?.args(["check-attr", "-z", "--stdin", "filter"]).input(paths).done()?.stdout;
