@@ -10,7 +10,7 @@ use crate::steps::{accounts, budget, hook, judge, land, settle};
 
 /// What follows from the facts so far, in the order it should be written down.
 ///
-/// An empty answer means: wait for the world. Never contains a report.
+/// Empty: wait for a report. Never contains a report.
 pub fn decide(run: &Run) -> Vec<Conclusion> {
     let conclusions = budget::admit(run, accounts::admit(run, follows(run)));
     if run.paused.is_some() && !may_be_ordered_while_paused(&conclusions) { vec![] } else { conclusions }
@@ -64,11 +64,11 @@ fn follows(run: &Run) -> Vec<Conclusion> {
     if let Some(events) = budget::watch(run) {
         return events;
     }
-    let mut stragglers = run.stragglers();
-    stragglers.retain(|seat| !accounts::must_wait(run, cycle, seat));
-    accounts::corrections_wait(run, cycle, &mut stragglers);
-    if !stragglers.is_empty() && !land::is_agreed(run) {
-        return stragglers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
+    let mut missing_reviewers = run.missing_reviewers();
+    missing_reviewers.retain(|seat| !accounts::must_wait(run, cycle, seat));
+    accounts::corrections_wait(run, cycle, &mut missing_reviewers);
+    if !missing_reviewers.is_empty() && !land::is_agreed(run) {
+        return missing_reviewers.iter().map(|seat| settle::send_again(run, cycle, seat)).collect();
     }
     if !run.open.is_empty() {
         return vec![];
@@ -76,7 +76,7 @@ fn follows(run: &Run) -> Vec<Conclusion> {
     run.rules().next(run, cycle)
 }
 
-/// More conclusions than this from one report is a rule that feeds itself.
+/// More conclusions than this from one report mean that a rule triggers itself.
 const CONCLUSIONS_AT_MOST: usize = 5_000;
 
 impl Run {

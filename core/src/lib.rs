@@ -1,7 +1,8 @@
 //! The pure core of archeflow: everything that has happened goes in, what should happen now comes out.
 //!
-//! Read in this order: [`model`], [`event`], [`decide`], [`run`], then any of the [`rules`]. Then what goes out to
-//! agents ([`brief`], [`feedback`]), what a reviewer sees of a large change ([`split`]), what comes back ([`read`], [`accept`]) and what people see ([`projections`] of runs and sprints); and many tasks in many places ([`sprint`]).
+//! Read in this order: [`model`], [`event`], [`run`], [`decide`], [`steps`], [`strategies`], then any of the [`rules`].
+//! Then the prompts of agents ([`brief`], [`feedback`]), the parts of a large change ([`split`]), answers ([`read`],
+//! [`accept`]), what people see ([`projections`]), and many tasks in many places ([`sprint`]).
 //!
 //! **Invariant:** nothing here reads a clock, a file, an environment variable or a process. Time and chance arrive
 //! as arguments, and deciding twice on the same facts gives the same answer twice. The manifest (libraries that only

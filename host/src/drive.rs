@@ -1,4 +1,4 @@
-//! The loop: record, apply, perform, wait. It moves things and knows nothing of them.
+//! The driver loop: record, apply, perform, wait. It knows nothing of what the events mean.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::store::{files, journal::Journal};
 use crate::world::World;
 use crate::{clock, failpoint, handoff, log, proc, projections, strategies};
 
-/// What looks at a run while it goes on. It can't influence it, except by answering when asked.
-pub trait Face {
-    /// A line was written; `run` has taken it in.
+/// Watches a run while it is driven. It can't influence the run, except by answering questions.
+pub trait RunObserver {
+    /// A line was written and applied to `run`.
     fn wrote(&mut self, run: &Run, entry: &Entry);
-    /// What an agent printed while it works.
-    fn murmur(&mut self, order: Seq, text: &str);
+    /// A line an agent printed.
+    fn agent_line(&mut self, order: Seq, text: &str);
     /// Time passes.
     fn tick(&mut self, run: &Run);
     fn warn(&mut self, text: &str);
-    /// Puts a question to a person. Called only in attended sessions. `elsewhere` says that another process has
-    /// steered the run meanwhile; the face looks at it often while it waits.
+    /// Asks a person. Called only in attended sessions. `elsewhere` returns true once another process has steered the
+    /// run; the observer polls it while it waits.
     fn ask(&mut self, run: &Run, question: &QuestionAsked, elsewhere: &mut dyn FnMut() -> bool) -> Asked;
 }
 
@@ -36,7 +36,7 @@ pub enum Asked {
     Answer(String),
     /// Nobody answered; the run ends with the question open.
     Left,
-    /// A signal came instead.
+    /// A signal arrived instead.
     Interrupted,
     /// `elsewhere` said so.
     Elsewhere,
@@ -67,7 +67,7 @@ pub enum Error {
 pub struct Driver {
     pub world: Arc<World>,
     pub run: Run,
-    /// Agents named anew for this session.
+    /// Agents that were named for this session only.
     pub agents: BTreeMap<String, String>,
     journal: Journal,
     inbox: Inbox,
@@ -77,7 +77,7 @@ pub struct Driver {
 /// The messages to the driver, in their order.
 struct Inbox {
     messages: Receiver<Message>,
-    /// Came while a question was open, and has to wait for its turn.
+    /// Arrived while a question was open; handled afterwards.
     early: VecDeque<Message>,
 }
 
@@ -86,13 +86,13 @@ impl Inbox {
         self.early.pop_front().map_or_else(|| self.messages.recv_timeout(wait), Ok)
     }
 
-    /// A request of another process, past everything else that has come.
+    /// The next request of another process, ahead of other messages.
     fn steering(&mut self) -> Option<Steering> {
         while let Ok(message) = self.messages.try_recv() {
             match message {
                 Message::Steer(steering) => return Some(steering),
                 other @ (Message::Report { .. }
-                | Message::Murmur { .. }
+                | Message::AgentLine { .. }
                 | Message::Trouble(_)
                 | Message::Signal(_)) => self.early.push_back(other),
             }
@@ -104,8 +104,8 @@ impl Inbox {
 const TICK: Duration = Duration::from_millis(100);
 /// The signal that a request to stop stands for.
 const SIGINT: i32 = 2;
-/// So long may whoever is still out at the end take to come home.
-const LAST_ORDERS: Duration = Duration::from_secs(30);
+/// How long processes that still run at the end may take to exit.
+const EXIT_AT_MOST: Duration = Duration::from_secs(30);
 
 impl Driver {
     pub fn new(world: World, run: Run, journal: Journal) -> Driver {
@@ -119,29 +119,29 @@ impl Driver {
         self.post.clone()
     }
 
-    /// Takes in reports from outside the loop: the request, a session, a person's word.
-    pub fn tell(&mut self, face: &mut dyn Face, reports: Vec<Report>) -> Result<(), Error> {
+    /// Records reports from outside the loop: the request, a session, a person's answer.
+    pub fn tell(&mut self, observer: &mut dyn RunObserver, reports: Vec<Report>) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.run.hear(now, report)).collect();
-        self.record(face, entries).map(drop)
+        self.record(observer, entries).map(drop)
     }
 
-    /// Drives the run until it ends or waits for somebody who is not there, and leaves nobody running (I5): whoever
-    /// is still out then, such as tests that a signal cut short, dies with the thread that started it, and what it
-    /// had started itself would not.
-    pub fn drive(&mut self, face: &mut dyn Face) -> Result<DriveEnd, Error> {
-        let ended = self.go(face);
+    /// Drives the run until it ends or waits for a person who is not there, and leaves no process behind (I5). A job
+    /// that still runs then, such as tests cut short by a signal, would die with the thread that started it, but its
+    /// descendants would not.
+    pub fn drive(&mut self, observer: &mut dyn RunObserver) -> Result<DriveEnd, Error> {
+        let ended = self.go(observer);
         if !proc::all_over(Duration::ZERO) {
             self.world.stop();
-            if !proc::all_over(LAST_ORDERS) {
+            if !proc::all_over(EXIT_AT_MOST) {
                 self.world.kill_now();
-                proc::all_over(LAST_ORDERS);
+                proc::all_over(EXIT_AT_MOST);
             }
         }
         ended
     }
 
-    fn go(&mut self, face: &mut dyn Face) -> Result<DriveEnd, Error> {
+    fn go(&mut self, observer: &mut dyn RunObserver) -> Result<DriveEnd, Error> {
         projections::catch_up(&self.world, &self.run)?;
         failpoint::pass("caught_up");
         let left_open: Vec<(Seq, Order)> =
@@ -153,27 +153,27 @@ impl Driver {
         loop {
             let now = clock::now();
             heard.extend(self.run.settle(now));
-            let orders = self.record(face, std::mem::take(&mut heard))?;
+            let orders = self.record(observer, std::mem::take(&mut heard))?;
             for (seq, order) in orders {
                 executors::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
             }
             if self.run.broke.is_some() && self.run.open_agents().next().is_some() {
-                self.world.errands.stop();
+                self.world.agents_watch.stop();
             }
             if let Some(outcome) = &self.run.outcome {
-                executors::vacate(&self.world, outcome);
+                executors::remove_homes(&self.world, outcome);
                 return Ok(DriveEnd::Outcome(outcome.clone()));
             }
             if self.run.open.is_empty() && self.run.paused.is_none() {
                 return Err(Error::Stuck);
             }
             if let Some((seq, question)) = self.run.question() {
-                if let Some(report) = self.written(face) {
+                if let Some(report) = self.written(observer) {
                     heard.push(self.run.hear(clock::now(), report));
                     continue;
                 }
                 let mut steered = None;
-                let asked = face.ask(&self.run, question, &mut || {
+                let asked = observer.ask(&self.run, question, &mut || {
                     steered = steered.take().or_else(|| {
                         self.inbox
                             .steering()
@@ -183,15 +183,15 @@ impl Driver {
                 });
                 if let Some(steering) = steered {
                     // An answer that was typed at the same moment came second.
-                    match self.steer(face, steering)? {
-                        Some(signal) => return self.interrupted(face, signal),
+                    match self.steer(observer, steering)? {
+                        Some(signal) => return self.interrupted(observer, signal),
                         None => continue,
                     }
                 }
                 let report = match asked {
                     // The answer is in a file, and the person only says that it is done.
                     Asked::Answer(text) if text.is_empty() && self.run.answers_in_file() => {
-                        self.written(face).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
+                        self.written(observer).unwrap_or_else(|| QuestionDeferred { start_seq: seq }.into())
                     }
                     Asked::Answer(text) => {
                         Report::from(QuestionAnswered { start_seq: seq, text, by: String::new() })
@@ -199,36 +199,36 @@ impl Driver {
                     Asked::Left => QuestionDeferred { start_seq: seq }.into(),
                     Asked::Interrupted => {
                         let signal = self.pending_signal();
-                        return self.interrupted(face, signal);
+                        return self.interrupted(observer, signal);
                     }
                     Asked::Elsewhere => continue,
                 };
                 heard.push(self.run.hear(clock::now(), report));
                 continue;
             }
-            match self.wait(face)? {
+            match self.wait(observer)? {
                 Woken::Report(order, report) => {
                     if self.run.open.contains_key(&order) {
                         heard.push(self.run.hear(clock::now(), report));
                     }
                 }
-                Woken::Signal(signal) => return self.interrupted(face, signal),
+                Woken::Signal(signal) => return self.interrupted(observer, signal),
                 Woken::Steered(steering) => {
-                    if let Some(signal) = self.steer(face, steering)? {
-                        return self.interrupted(face, signal);
+                    if let Some(signal) = self.steer(observer, steering)? {
+                        return self.interrupted(observer, signal);
                     }
                 }
             }
         }
     }
 
-    /// Does what another process asks, and replies once it is on disk. Gives the signal that a stop stands for.
-    fn steer(&mut self, face: &mut dyn Face, steering: Steering) -> Result<Option<i32>, Error> {
+    /// Does what another process asks, and replies once it is on disk. Returns a signal if the request is to stop.
+    fn steer(&mut self, observer: &mut dyn RunObserver, steering: Steering) -> Result<Option<i32>, Error> {
         let Some(steering) = takes_effect(&self.run, &self.world, steering) else { return Ok(None) };
         match control::effect(&self.run, &self.world.run_id, &steering.request) {
             Ok(Effect::Write(report)) => {
                 let entry = self.run.hear(clock::now(), report);
-                self.record(face, vec![entry])?;
+                self.record(observer, vec![entry])?;
                 steering.reply(Ok(serde_json::json!({})));
                 Ok(None)
             }
@@ -241,15 +241,19 @@ impl Driver {
     }
 
     /// The answer to the open question that a person wrote into a file.
-    fn written(&self, face: &mut dyn Face) -> Option<Report> {
+    fn written(&self, observer: &mut dyn RunObserver) -> Option<Report> {
         strategies::answer_in_file(&self.world, &self.run).unwrap_or_else(|why| {
-            face.warn(&why);
+            observer.warn(&why);
             None
         })
     }
 
     /// On disk first, then everything that follows from it.
-    fn record(&mut self, face: &mut dyn Face, entries: Vec<Entry>) -> Result<Vec<(Seq, Order)>, Error> {
+    fn record(
+        &mut self,
+        observer: &mut dyn RunObserver,
+        entries: Vec<Entry>,
+    ) -> Result<Vec<(Seq, Order)>, Error> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -262,13 +266,13 @@ impl Driver {
         projections::write(&self.world, &self.run, &entries)?;
         failpoint::pass("projected");
         for entry in &entries {
-            face.wrote(&self.run, entry);
+            observer.wrote(&self.run, entry);
         }
         for warning in handoff::write(&self.world, &self.run, &entries) {
-            face.warn(&warning);
+            observer.warn(&warning);
         }
         for warning in projections::observe(&self.world, &self.run, &entries) {
-            face.warn(&warning);
+            observer.warn(&warning);
         }
         failpoint::pass("observed");
         let orders = entries.into_iter().filter_map(|entry| match entry.event {
@@ -278,21 +282,21 @@ impl Driver {
         Ok(orders.collect())
     }
 
-    fn wait(&mut self, face: &mut dyn Face) -> Result<Woken, Error> {
+    fn wait(&mut self, observer: &mut dyn RunObserver) -> Result<Woken, Error> {
         loop {
             match self.inbox.next(TICK) {
                 Ok(Message::Report { order, report }) => {
                     failpoint::pass("performed");
                     return Ok(Woken::Report(order, report));
                 }
-                Ok(Message::Murmur { order, text }) => face.murmur(order, &text),
+                Ok(Message::AgentLine { order, text }) => observer.agent_line(order, &text),
                 Ok(Message::Trouble(trouble)) => {
-                    self.call_in();
+                    self.end_agents();
                     return Err(trouble.into());
                 }
                 Ok(Message::Signal(signal)) => return Ok(Woken::Signal(signal)),
                 Ok(Message::Steer(steering)) => return Ok(Woken::Steered(steering)),
-                Err(RecvTimeoutError::Timeout) => face.tick(&self.run),
+                Err(RecvTimeoutError::Timeout) => observer.tick(&self.run),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Stuck),
             }
         }
@@ -307,9 +311,9 @@ impl Driver {
         SIGINT
     }
 
-    /// SIGINT once: everybody comes home, what they did is kept, the log says so, and the run can be resumed.
-    fn interrupted(&mut self, face: &mut dyn Face, signal: i32) -> Result<DriveEnd, Error> {
-        face.warn("stopping agents; their work is saved. Press again to stop at once");
+    /// SIGINT once: agents are stopped, their work is kept, the journal says so, and the run can be resumed.
+    fn interrupted(&mut self, observer: &mut dyn RunObserver, signal: i32) -> Result<DriveEnd, Error> {
+        observer.warn("stopping agents; their work is saved. Press again to stop at once");
         self.world.stop();
         let mut entries = Vec::new();
         while self.run.open_agents().next().is_some() || self.is_landing() {
@@ -321,22 +325,22 @@ impl Driver {
                     entries.push(self.run.hear(clock::now(), report));
                 }
                 Ok(Message::Signal(_)) => self.world.kill_now(),
-                Ok(Message::Report { .. } | Message::Murmur { .. }) => {}
+                Ok(Message::Report { .. } | Message::AgentLine { .. }) => {}
                 Ok(Message::Trouble(_)) | Err(_) => break,
             }
         }
         entries.push(self.run.hear(clock::now(), SessionEnd { signal }));
-        self.record(face, entries)?;
+        self.record(observer, entries)?;
         Ok(DriveEnd::Signal(signal))
     }
 
-    /// M-H8: a branch and its checkout are on the move; that is finished whatever happens.
+    /// M-H8: a branch and its checkout are being moved; that is finished whatever happens.
     fn is_landing(&self) -> bool {
         self.run.open.values().any(|order| matches!(order, Order::MergeIntent(_) | Order::RevertIntent(_)))
     }
 
-    /// Ends every agent that is out, waiting for their hands to finish.
-    fn call_in(&mut self) {
+    /// Stops every running agent and waits for its executor.
+    fn end_agents(&mut self) {
         self.world.stop();
         let out = self.run.open_agents().count().saturating_sub(1);
         for _ in 0..out {
@@ -346,7 +350,7 @@ impl Driver {
         }
     }
 
-    /// The order an agent's report answers, for faces.
+    /// The order an agent's report answers, for observers.
     pub fn started(run: &Run, seq: Seq) -> Option<&AgentStart> {
         run.open_agents().find(|(open, _)| *open == seq).map(|(_, start)| start)
     }
@@ -358,7 +362,7 @@ enum Woken {
     Steered(Steering),
 }
 
-/// Replies at once to what changes nothing, so that nobody is disturbed by it; gives back the rest.
+/// Replies at once to a request that changes nothing, and returns any other.
 fn takes_effect(run: &Run, world: &World, steering: Steering) -> Option<Steering> {
     match control::effect(run, &world.run_id, &steering.request) {
         Ok(Effect::Write(_) | Effect::Stop) => return Some(steering),

@@ -21,7 +21,13 @@ pub(crate) trait Conversation: Send {
     fn remark(&self, world: &World, said: &[u8]) -> Option<String>;
 }
 
-/// Why it can't be told what an agent did.
+/// A brief that the strategy wrote, and the reader of the answer to it.
+pub(crate) struct OwnBrief {
+    pub(crate) text: String,
+    pub(crate) conversation: Box<dyn Conversation>,
+}
+
+/// Why it is not known what an agent did.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MeasureFault {
     #[error("git: {0}")]
@@ -35,7 +41,7 @@ pub(crate) fn conversation(
     world: &World,
     run: &Run,
     start: &AgentStart,
-) -> Result<Option<(String, Box<dyn Conversation>)>, DeskError> {
+) -> Result<Option<OwnBrief>, DeskError> {
     agent_loop::conversation::open(world, run, start)
 }
 

@@ -13,7 +13,7 @@ use archeflow_core::rules::ledger::{self, Usage};
 use crate::backends::cli::{Client, CommandInputs, Start};
 use crate::backends::{AgentBackend, Invocation};
 use crate::client_output::ClientOutput;
-use crate::executors::client::{fault_message, furnish, listen, unlink_file};
+use crate::executors::client::{fault_message, listen, unlink_file, write_home};
 use crate::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 
 /// All that is asked.
@@ -82,7 +82,7 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
         }),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),
     };
-    furnish(&start)?;
+    write_home(&start)?;
     let ended = run(&start, around, &tree, &stream);
     start.linked.iter().for_each(unlink_file);
     Ok(match agent {

@@ -37,7 +37,7 @@ pub struct World {
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
     /// Stops agents only: the rest of the run continues without them.
-    pub errands: Watch,
+    pub agents_watch: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
     /// Of clients that were asked.
@@ -140,7 +140,7 @@ impl World {
             own,
             personas,
             watch: Watch::new(),
-            errands: Watch::new(),
+            agents_watch: Watch::new(),
             readers,
             diffs,
             versions,
@@ -150,13 +150,13 @@ impl World {
     /// Asks everything that was started to end.
     pub fn stop(&self) {
         self.watch.stop();
-        self.errands.stop();
+        self.agents_watch.stop();
     }
 
     /// The same without asking.
     pub fn kill_now(&self) {
         self.watch.kill_now();
-        self.errands.kill_now();
+        self.agents_watch.kill_now();
     }
 
     pub fn artifacts(&self) -> PathBuf {

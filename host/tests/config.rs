@@ -563,7 +563,7 @@ fn unknown_keys_are_named_with_what_is_known() {
             "unknown key `models.workflows.quick`; known in `models.workflows`: fast, standard, thorough",
         ),
         ("raised: {severity: {ci: INFO}}\n", "unknown key `raised.severity.ci`"),
-        ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks stand in `hooks.yaml`"),
+        ("hooks: {pre-merge: {command: x}}\n", "unknown key `hooks`; hooks belong in `hooks.yaml`"),
         (
             "models: opus\n",
             "config.yaml:1: `models` is `opus`; allowed: the keys default, provider, ollama, keys, max_turns, max_tokens, retry_waits_seconds, archetypes, workflows, mapping, prices, one level below",

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use archeflow_core::event::{Report, RunResumed};
 use archeflow_host::control::{self, Server};
-use archeflow_host::drive::{DriveEnd, Driver, Face};
+use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
 use archeflow_host::open;
 use archeflow_host::proc;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::line::Lines;
 use crate::render::summary;
-use crate::render::tui::face::Live;
+use crate::render::tui::observer::Live;
 
 /// A session is attended if input and output are terminals and no flag says otherwise.
 pub(crate) fn attended(session: &Session) -> bool {
@@ -73,18 +73,18 @@ pub(crate) fn go(
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
-    let mut face = face(driver, session, interrupted)?;
+    let mut observer = observer(driver, session, interrupted)?;
     let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
     if resumed.is_some() {
-        face.warn("the run was paused; it is resumed");
+        observer.warn("the run was paused; it is resumed");
     }
-    let control = control(driver, &mut *face);
+    let control = control(driver, &mut *observer);
     let reports = before.into_iter().chain([opened]).chain(resumed).chain(after).collect();
-    let ended = driver.tell(&mut *face, reports).and_then(|()| driver.drive(&mut *face));
+    let ended = driver.tell(&mut *observer, reports).and_then(|()| driver.drive(&mut *observer));
     drop(control);
     // The terminal is restored before anything else is printed.
-    drop(face);
+    drop(observer);
     proc::finish_all();
     ended.map_err(|error| {
         let root = driver.world.places.root();
@@ -96,17 +96,23 @@ pub(crate) fn go(
 }
 
 /// Other processes can steer the run as long as this is held. A run that they can't reach is a run all the same.
-fn control(driver: &Driver, face: &mut dyn Face) -> Option<Server> {
+fn control(driver: &Driver, observer: &mut dyn RunObserver) -> Option<Server> {
     let post = driver.post();
     let opened = control::serve(&own_socket(&driver.world), move |steering| {
         post.send(Message::Steer(steering)).is_ok()
     });
     opened
-        .map_err(|error| face.warn(&format!("other processes can't stop, pause or answer this run: {error}")))
+        .map_err(|error| {
+            observer.warn(&format!("other processes can't stop, pause or answer this run: {error}"));
+        })
         .ok()
 }
 
-fn face(driver: &Driver, session: &Session, interrupted: Arc<AtomicBool>) -> Result<Box<dyn Face>, Failure> {
+fn observer(
+    driver: &Driver,
+    session: &Session,
+    interrupted: Arc<AtomicBool>,
+) -> Result<Box<dyn RunObserver>, Failure> {
     if session.tui {
         return Ok(Box::new(Live::begin(driver, interrupted)?));
     }

@@ -2,7 +2,7 @@
 
 use archeflow_core::projections::handoff;
 use archeflow_core::run::Run;
-use archeflow_host::drive::Face;
+use archeflow_host::drive::RunObserver;
 use archeflow_host::log;
 
 use crate::args::ShowArgs;
@@ -36,11 +36,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<CommandOutput, Failure> {
             None => why::list(&entries),
         }));
     }
-    let mut face = Lines::replay(&args.id);
+    let mut observer = Lines::replay(&args.id);
     let mut run = Run::default();
     for entry in &entries {
         run.apply(entry);
-        face.wrote(&run, entry);
+        observer.wrote(&run, entry);
     }
     let mut out = String::new();
     if let Some(page) = handoff::page(&args.id, &run, &entries) {

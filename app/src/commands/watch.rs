@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use archeflow_core::model::Outcome;
 use archeflow_core::run::Run;
-use archeflow_host::drive::Face;
+use archeflow_host::drive::RunObserver;
 use archeflow_host::open::Project;
 use archeflow_host::sprint::reading;
 use archeflow_host::store::follow::Follower;
@@ -23,7 +23,7 @@ use crate::render::summary;
 use crate::render::text::Paint;
 use crate::render::tui::stage::{Left, Shelf, Stage, driven_by};
 use crate::render::tui::terminal::{self, Screen};
-use crate::render::tui::{View, face::no_screen};
+use crate::render::tui::{View, observer::no_screen};
 
 /// How often a journal that does not grow is looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -114,7 +114,7 @@ pub(crate) fn look(project: &Project, id: &str) -> Result<Left, Failure> {
 fn follow(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Failure> {
     let events = project.places.events();
     let mut follower = Follower::open(&events, id)?;
-    let mut face = Lines::replay(id);
+    let mut observer = Lines::replay(id);
     let mut run = Run::default();
     let mut alone: Option<Instant> = None;
     loop {
@@ -123,7 +123,7 @@ fn follow(project: &Project, id: &str, json: bool) -> Result<CommandOutput, Fail
         for entry in entries {
             let entry = entry?;
             run.apply(&entry);
-            face.wrote(&run, &entry);
+            observer.wrote(&run, &entry);
         }
         if some {
             continue;

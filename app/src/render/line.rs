@@ -9,7 +9,7 @@ use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionA
 use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::run::Run;
-use archeflow_host::drive::{Asked, Face};
+use archeflow_host::drive::{Asked, RunObserver};
 use crossterm::cursor::MoveUp;
 use crossterm::terminal::{Clear, ClearType};
 
@@ -32,7 +32,7 @@ struct Out {
     tag: String,
     start: AgentStart,
     since: Instant,
-    murmur: String,
+    agent_line: String,
 }
 
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -68,7 +68,7 @@ impl Lines {
         self.header(run);
         for (seq, start) in run.open_agents() {
             let tag = view::tag(run, run.cycle().map_or(Phase::Plan, |cycle| cycle.phase), &start.archetype);
-            let out = Out { tag, start: start.clone(), since: Instant::now(), murmur: String::new() };
+            let out = Out { tag, start: start.clone(), since: Instant::now(), agent_line: String::new() };
             self.out.insert(seq, out);
         }
     }
@@ -101,7 +101,7 @@ impl Lines {
                 " {} {}  {}",
                 pad(&view::doing(&out.start), DOING - 12),
                 view::seconds(elapsed),
-                out.murmur
+                out.agent_line
             );
             // A line that wraps could not be erased again.
             let room = columns.saturating_sub(out.tag.chars().count() + 4);
@@ -160,7 +160,7 @@ impl Lines {
     }
 }
 
-impl Face for Lines {
+impl RunObserver for Lines {
     fn wrote(&mut self, run: &Run, entry: &Entry) {
         if !self.begun && run.request.is_some() && run.session.is_some() {
             self.begun = true;
@@ -168,7 +168,7 @@ impl Face for Lines {
         }
         if let Event::Order(Order::AgentStart(start)) = &entry.event {
             let tag = view::tag(run, entry.phase, &start.archetype);
-            let out = Out { tag, start: (**start).clone(), since: Instant::now(), murmur: String::new() };
+            let out = Out { tag, start: (**start).clone(), since: Instant::now(), agent_line: String::new() };
             self.out.insert(entry.seq, out);
         }
         let start = entry.event.answers().and_then(|order| self.out.remove(&order)).map(|out| out.start);
@@ -208,9 +208,9 @@ impl Face for Lines {
         self.draw();
     }
 
-    fn murmur(&mut self, order: Seq, text: &str) {
+    fn agent_line(&mut self, order: Seq, text: &str) {
         if let Some(out) = self.out.get_mut(&order) {
-            out.murmur = safe_line(text);
+            out.agent_line = safe_line(text);
         }
         self.draw();
     }

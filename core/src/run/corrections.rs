@@ -1,4 +1,4 @@
-//! What was corrected so far: strikes, escalations, what people ruled, how long was worked.
+//! Corrections so far: strikes, escalations, people's rulings, working time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ pub struct Corrections {
     pub strikes: BTreeMap<Key, Strikes>,
     /// Answers of each archetype in the run.
     pub completions: BTreeMap<String, u32>,
-    /// A person lets these pass from now on.
+    /// Shadows a person accepted for the rest of the run.
     pub tolerated: BTreeSet<Key>,
     /// What waits for a person, with the reason. They are asked in this order, whatever order it came up in.
     pub escalated: BTreeMap<Key, String>,
-    /// Breaks that are decided; they come as soon as everybody is home.
+    /// Breaks that are decided; they happen once all running agents have ended.
     pub due: BTreeMap<Key, Stop>,
     /// Reviews of each reviewer without an approval so far; `None` once it approved.
     pub unapproving: BTreeMap<String, Option<u32>>,
-    /// AF-144: what is not known by now stays unknown.
+    /// AF-144: no more research.
     pub research_over: bool,
-    /// Lessons that were told and did not help (AF-145).
+    /// Lessons that were given and did not help (AF-145).
     pub ineffective: BTreeSet<String>,
     /// Time agents worked since the last checkpoint, and how many there were.
     pub worked_ms: u64,
@@ -51,7 +51,7 @@ pub struct Strikes {
     at: u32,
 }
 
-/// An answer that is not taken as it is, and what its archetype is told instead.
+/// An answer in a shadow, and the correction its archetype is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowed {
     pub answered: Answered,
@@ -99,7 +99,7 @@ impl Run {
         let key = (seen.archetype.clone(), seen.shadow.clone());
         let (count, in_cycle, in_a_row) = self.struck_once_more(&key);
         let at = self.corrections.completions.get(&key.0).copied().unwrap_or(0);
-        // What is only told about the system is no step of its ladder (CL-04, AF-147).
+        // A shadow of the system that is only reported does not escalate (CL-04, AF-147).
         if seen.archetype != SYSTEM || seen.action != ShadowAction::Note {
             self.corrections.strikes.insert(key.clone(), Strikes { count, in_a_row, at });
         }
@@ -149,15 +149,15 @@ impl Run {
         }
     }
 
-    /// What a person says to a shadow that correcting did not help against.
+    /// A person's decision about a shadow that was not corrected.
     pub(super) fn apply_shadow_words(&mut self, text: &str) {
         let Some((key, detail)) = self.corrections.escalated.pop_first() else { return };
         let archetype = key.0.clone();
         match text.trim().to_lowercase().as_str() {
             "accept" | "go on" | "proceed" | "continue" | "yes" | "y" | "ok" => self.tolerate(key),
-            // Nobody else can be gone without.
+            // Only reviewers can be skipped.
             "skip" | "without" if self.is_reviewer(&archetype) => {
-                // It is back in the next cycle, and the ladder begins anew.
+                // It takes part in the next cycle, and escalation starts over.
                 self.forget_strikes(&key);
                 let cycle = self.cycle_mut();
                 if cycle.shadowed.remove(&archetype).is_some() {
@@ -184,7 +184,8 @@ impl Run {
         }
     }
 
-    /// The ladder begins anew, but for the system's: a person was its second step, and the third ends the run (AF-147).
+    /// Escalation starts over, except for shadows of the system: a person was their second step, and the third ends the
+    /// run (AF-147).
     fn forget_strikes(&mut self, key: &Key) {
         if key.0 == SYSTEM {
             return;
@@ -202,7 +203,7 @@ impl Run {
         self.corrections.tolerated.insert(key);
     }
 
-    /// A person takes over: what was about to stop the run does not any more.
+    /// A person takes over: decided breaks are cancelled.
     pub(super) fn overrule(&mut self) {
         self.corrections.due.clear();
         self.corrections.winding_down = None;
@@ -213,7 +214,7 @@ impl Run {
         }
     }
 
-    /// A person opens the run again: what stopped it stops it no more, and what they decided is told to everybody.
+    /// A person continues the run: breaks are cancelled, and all agents are given the decision.
     pub(super) fn apply_ruling(&mut self, continued: &RunContinued) {
         for key in std::mem::take(&mut self.corrections.escalated).into_keys() {
             self.tolerate(key);
@@ -247,7 +248,7 @@ impl Run {
 }
 
 impl super::Cycle {
-    /// An answer that is to be given anew.
+    /// Marks an answer that has to be given again.
     fn set_aside(&mut self, archetype: &str, action: ShadowAction, note: &str) {
         let Some(answered) = self.answers.remove(archetype) else { return };
         self.verdicts.remove(archetype);

@@ -10,7 +10,7 @@ use crate::model::{
 
 use super::{Author, Key, Shadowed};
 
-/// What a run ends with that a shadow of this archetype ends.
+/// The outcome of a run that is ended by a shadow of this archetype.
 pub(crate) fn reason_of(archetype: &str) -> Reason {
     if archetype == SYSTEM { Reason::SystemShadow } else { Reason::ShadowStrikes }
 }
@@ -23,41 +23,41 @@ pub struct Cycle {
     pub mini_explorer: Option<Answered>,
     pub mini_explorer_gone: bool,
     pub starts: BTreeMap<String, u32>,
-    /// Sent at least once since the cycle began or was re-entered.
+    /// Started at least once since the cycle began or was re-entered.
     pub sent: BTreeSet<String>,
     pub failures: BTreeMap<String, u32>,
     pub busy: BTreeMap<String, u32>,
     pub last_failure: BTreeMap<String, AgentFailed>,
     /// How often the brief of each archetype was too long for it, and how long the first of them was.
     pub cramped: BTreeMap<String, (u32, u64)>,
-    /// Spared or given up, with the reason.
+    /// Skipped or given up, with the reason.
     pub absent: BTreeMap<String, String>,
     pub verdicts: BTreeMap<String, Verdict>,
     pub downgrades: BTreeMap<(String, u32), Unfounded>,
     pub raised: Vec<(Sign, Finding)>,
-    /// What running a reproduction came to, in words, and the end of what it printed.
+    /// The result of a reproduction in words, and the end of its output.
     pub trials: BTreeMap<(String, u32), (ReproductionResult, String, String)>,
     pub tests_asked: bool,
     pub tests_warned: bool,
     pub fix_asked: bool,
     /// What the Maker was sent back for and has not delivered yet.
     pub errand: Option<(Purpose, String)>,
-    /// Sent, lost in a crash, and not sent again yet.
+    /// Started, lost in a crash, and not started again yet.
     pub lost: BTreeSet<String>,
-    /// To be tried again, and not sent yet.
+    /// To be tried again, and not started yet.
     pub owed: BTreeSet<String>,
     /// Findings written down as fixed in this cycle; a cycle that is concluded anew does not count them again.
     pub fixed: BTreeSet<String>,
     pub changed: bool,
     pub upgraded: bool,
     pub gate_noted: bool,
-    /// Answers whose status was remarked on.
+    /// Answers whose status was noted in a decision.
     pub noted: BTreeSet<String>,
     /// Detections in this cycle, by archetype and shadow.
     pub strikes: BTreeMap<Key, u32>,
-    /// Answers not taken as they are, until their archetype has answered anew.
+    /// Answers in a shadow, until the archetype has answered again.
     pub shadowed: BTreeMap<String, Shadowed>,
-    /// Answers that count although a shadow was seen on them.
+    /// Answers that count despite a detected shadow.
     pub passed: BTreeSet<Seq>,
     /// Shadows of the system that were seen in this cycle; each is acted upon once.
     pub system: BTreeSet<String>,
@@ -70,7 +70,7 @@ pub struct Cycle {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// What its archetype is to the machine, whatever it is called.
+    /// The role of the archetype, whatever its name.
     pub role: Role,
     pub start_seq: Seq,
     pub seq: Seq,
@@ -84,7 +84,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Brought along at a re-entry, not sent for.
+    /// Imported at a re-entry.
     pub fn is_imported(&self) -> bool {
         self.seq == self.start_seq
     }
@@ -142,7 +142,7 @@ impl Cycle {
         self.answers.contains_key(archetype) || self.absent.contains_key(archetype)
     }
 
-    /// The answer of whoever sits as Explorer, Creator, Maker or Gatekeeper: there is one of each at most.
+    /// The answer of the Explorer, Creator, Maker or Gatekeeper; there is at most one of each.
     pub fn answer_of(&self, role: Role) -> Option<&Answered> {
         self.answers.values().find(|answered| answered.role == role)
     }
@@ -207,13 +207,13 @@ impl Cycle {
         findings
     }
 
-    /// An answer that has to be given anew. Where the cycle had gone on, as after a re-entry, it goes back.
+    /// Drops an answer that has to be given again. If the cycle was further on, as after a re-entry, it goes back.
     pub(crate) fn forget(&mut self, archetype: &str) {
         let Some(answered) = self.answers.remove(archetype) else { return };
         self.phase = self.phase.min(crate::persona::phase(answered.role));
     }
 
-    /// The Creator has to design anew.
+    /// The Creator has to write another proposal.
     pub(super) fn forget_proposal(&mut self) {
         self.answers.retain(|_, answered| answered.role != Role::Creator);
     }

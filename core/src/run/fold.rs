@@ -1,4 +1,4 @@
-//! Taking in the lines of the log, one by one. Only remembers.
+//! Applies the lines of the journal to the state, one by one.
 
 use crate::event::{
     AgentComplete, AgentFailed, Artifact, Decision, Entry, Event, Failure, Imported, NextAction, Order,
@@ -9,12 +9,12 @@ use crate::model::{HookPoint, Money, Phase, Purpose, Role, Seq, Sign, Status, Ve
 use super::{Answered, Author, Clarification, Cycle, Landing, Merged, Run, is_yes};
 
 impl Run {
-    /// Takes in a line that is on disk already, or about to be.
+    /// Applies a line that is on disk, or about to be.
     pub fn apply(&mut self, entry: &Entry) {
         self.take(entry.clone());
     }
 
-    /// The same for a line nobody else needs: what is kept of it is moved, not copied.
+    /// The same for a line that the caller no longer needs: bodies are moved, not copied.
     pub fn take(&mut self, entry: Entry) {
         self.lines = entry.seq;
         if self.began == 0 {
@@ -379,7 +379,7 @@ impl Run {
         self.worked(failed.duration_ms);
         self.note_failure(&start);
         let busy = failed.kind.is_busy();
-        // A key that is not accepted is not the agent's failing either (M-G2, M-G18).
+        // A rejected key is not the agent's failure either (M-G2, M-G18).
         if !busy && failed.kind != Failure::Auth {
             self.ended.insert(failed.archetype.clone(), false);
         }
@@ -406,11 +406,11 @@ impl Run {
         *cycle.worked.entry(cycle.phase).or_default() += duration_ms;
     }
 
-    /// Whether everybody of the step before is home and heard, and this agent begins another one. Whoever was lost, or
-    /// has to answer anew beside the others, still belongs to theirs.
+    /// Whether all agents of the previous step have ended and this agent begins another step. An agent that was lost, or
+    /// that answers again beside the others, still belongs to their step.
     fn begins_a_step(&self, archetype: &str) -> bool {
         self.open_agents().next().is_none()
-            && self.stragglers().iter().all(|seat| seat.archetype != archetype)
+            && self.missing_reviewers().iter().all(|seat| seat.archetype != archetype)
     }
 
     /// What a person's answer means depends on the question.
@@ -500,7 +500,7 @@ impl Run {
         }
     }
 
-    /// A person lets a run that has ended go on.
+    /// A person continues a run that has ended.
     fn go_on(&mut self, continued: &RunContinued) {
         self.reopen();
         self.allow(continued.budget_usd);

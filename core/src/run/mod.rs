@@ -1,4 +1,4 @@
-//! The state of a run: a fold over its log. It remembers; it never decides.
+//! The state of a run, folded from its journal. It never decides.
 
 mod accounts;
 mod causes;
@@ -43,36 +43,36 @@ pub struct Run {
     pub landing: Landing,
     /// The Maker's latest accepted work.
     pub work: Option<Change>,
-    /// What people told the agents when asked.
+    /// People's answers to questions of agents.
     pub clarifications: Vec<Clarification>,
     pub questions: BTreeMap<QuestionKind, u32>,
-    /// A person let the confidence gate pass as it is.
+    /// A person overrode the confidence gate.
     pub waved_through: bool,
     pub dry_run_passed: bool,
     /// How the last attempt of each archetype ended in the step under way. Reviewers side by side are one step, their
-    /// corrections included: so that the order they come back in, or are sent again in after a crash, does not matter.
+    /// corrections included, so that the order in which they end, or are started again after a crash, does not matter.
     pub ended: BTreeMap<String, bool>,
     /// Before the step under way.
     pub failures_in_a_row: u32,
     pub agents_total: u32,
     pub fixes_total: u32,
-    /// What ended attempts count with, all together.
+    /// The cost of all ended attempts.
     pub spent: Money,
     pub corrections: Corrections,
     pub ledger: Ledger,
     pub accounts: Accounts,
-    /// Who made the work as it is now, where that is known.
+    /// The author of the present work, if known.
     pub author: Option<Author>,
-    /// The change somebody brought along, where this is a review.
+    /// The change under review, if this is a review.
     pub review: Option<Box<ReviewOpened>>,
-    /// The loop between a person, a Planner, an Actor and a Judge, where this is one.
+    /// The state of the loop, if this is one.
     pub agent_loop: Option<Box<AgentLoop>>,
     pub broke: Option<Seq>,
     /// Set while the run is paused: how the request came.
     pub paused: Option<String>,
     pub hooks: BTreeMap<HookPoint, HookDone>,
     pub discarded: bool,
-    /// Landings taken back because tests failed afterwards (CL-11).
+    /// Landings reverted because tests failed afterwards (CL-11).
     pub reverts: u32,
     pub outcome: Option<Outcome>,
     pub complete: Option<Box<RunComplete>>,
@@ -86,7 +86,7 @@ pub struct Clarification {
     pub answer: String,
 }
 
-/// The way of the change into the target branch.
+/// The state of the landing: from building the merge to testing it again afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Landing {
     pub attempts: u32,
@@ -96,9 +96,9 @@ pub struct Landing {
     pub answer: Option<bool>,
     /// A person said yes, here or by `archeflow merge`.
     pub agreed: bool,
-    /// Runs whose work comes along, if it can.
+    /// Runs to be landed in the same step, if possible.
     pub before: Vec<Companion>,
-    /// Another run's landing took this one along.
+    /// This run was landed together with another one.
     pub with: Option<Together>,
     /// The companions in the candidate, in their order.
     pub chain: Vec<Link>,
@@ -128,7 +128,7 @@ impl Run {
         run
     }
 
-    /// Takes in one report. The entry is the caller's to write down.
+    /// Applies one report. The caller writes the entry to the journal.
     pub fn hear(&mut self, at: u64, report: impl Into<Report>) -> Entry {
         self.write(at, report.into())
     }
@@ -142,7 +142,7 @@ impl Run {
         entry
     }
 
-    /// The cycle under way. A run that has not begun one has nothing that concerns a cycle.
+    /// The current cycle; the first one is begun if there is none.
     pub(crate) fn cycle_mut(&mut self) -> &mut Cycle {
         if self.cycles.is_empty() {
             self.cycles.push(Cycle::new(1));
@@ -165,7 +165,7 @@ impl Run {
         self.request.as_ref().map_or(&DEFAULT, |request| &request.config)
     }
 
-    /// What was laid over the archetypes of this run.
+    /// The changes that domain, lenses and team make to archetypes.
     pub fn overlay(&self) -> &Overlay {
         static NONE: std::sync::LazyLock<Overlay> = std::sync::LazyLock::new(Overlay::default);
         self.request.as_ref().map_or(&NONE, |request| &request.overlay)
@@ -187,17 +187,17 @@ impl Run {
         self.session.as_ref().is_some_and(|session| session.auto_merge)
     }
 
-    /// Everybody who takes part now, as frozen in the first line.
+    /// The participants of the current cycle, as fixed in the first line.
     pub fn seats(&self) -> Vec<Participant> {
         self.rules().seats(self)
     }
 
-    /// Whoever sits in a role of which there is one at most.
+    /// The participant in a role that has at most one.
     pub fn seat(&self, role: Role) -> Option<Participant> {
         self.seats().into_iter().find(|seat| seat.role == role)
     }
 
-    /// The name of whoever sits in this role; the built-in archetype of the role where nobody does.
+    /// The archetype in this role; the built-in one if the role is empty.
     pub fn sitting(&self, role: Role) -> String {
         self.seat(role).map_or_else(|| persona::first_of(role).to_owned(), |seat| seat.archetype)
     }
@@ -207,8 +207,8 @@ impl Run {
         self.seat(Role::Explorer).is_none()
     }
 
-    /// Reviewers who should be out beside the others and are not: a crash lost them, or the line that sent them.
-    pub fn stragglers(&self) -> Vec<Participant> {
+    /// Reviewers that should be running with the others and are not, because of a crash.
+    pub fn missing_reviewers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
         if !self.rules().reviews_in_parallel() {
             return Vec::new();
@@ -223,7 +223,7 @@ impl Run {
             let name = seat.archetype.as_str();
             out.contains(name) || cycle.answers.contains_key(name) || cycle.last_failure.contains_key(name)
         };
-        // A review that a person brought along was never beside anybody.
+        // An imported review was never started with the others.
         let brought = |name: &str| cycle.answers.get(name).is_some_and(Answered::is_imported);
         let begun = |seat: &Participant| {
             let name = &seat.archetype;
@@ -240,7 +240,7 @@ impl Run {
         seats
     }
 
-    /// CL-28: failed attempts with none between them that went well, those of one step in one order.
+    /// CL-28: failed attempts in a row; those of one step in alphabetical order.
     pub fn failing_in_a_row(&self) -> u32 {
         self.ended.values().fold(self.failures_in_a_row, |row, good| if *good { 0 } else { row + 1 })
     }
@@ -250,13 +250,13 @@ impl Run {
         u32::try_from(finished).unwrap_or(u32::MAX)
     }
 
-    /// Whether a person still has to decide about this archetype, or has and it stops the run.
+    /// Whether a person has to decide about this archetype, or a decided break is due.
     fn waits(&self, archetype: &str) -> bool {
         let Corrections { escalated, due, .. } = &self.corrections;
         escalated.keys().chain(due.keys()).any(|(who, _)| who == archetype)
     }
 
-    /// Reviewers who were sent beside one another in this cycle and have neither answered for good nor been given up.
+    /// Reviewers that were started together in this cycle and have no final answer yet.
     pub fn unheard_reviewers(&self) -> Vec<Participant> {
         let Some(cycle) = self.cycle().filter(|cycle| cycle.phase == Phase::Check) else { return Vec::new() };
         let mut seats = self.seats();

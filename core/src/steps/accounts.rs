@@ -1,6 +1,6 @@
-//! One breaker for each provider account (C6): nobody is sent to an account that has turned somebody away until it
-//! serves again, then one attempt finds out, and the others follow when it went well. What is too far off is not waited
-//! for, and where somebody else can take over, they do.
+//! One circuit breaker per provider account (C6). After a limit, no agent is started on the account until it is
+//! available again; then one attempt probes it, and the others follow if that succeeds. If the wait is too long, a
+//! fallback agent takes over, if there is one.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::run::{Breaker, Cycle, Run};
 use super::point;
 use super::settle::park_until;
 
-/// The gate before every start: who goes to a limited account waits, and goes alone.
+/// The gate before every start: an agent on a limited account waits, and starts alone.
 pub(crate) fn admit(run: &Run, events: Vec<Conclusion>) -> Vec<Conclusion> {
     if run.accounts.open.is_empty() {
         return events;
@@ -53,8 +53,7 @@ pub(crate) fn admit(run: &Run, events: Vec<Conclusion>) -> Vec<Conclusion> {
     }
 }
 
-/// What is left of the wait for an account, by the times in the log, which has whole seconds. A clock that was put back
-/// makes it no longer.
+/// The rest of the wait for an account, by the times in the journal. A clock that was set back does not prolong it.
 fn remaining(run: &Run, breaker: &Breaker) -> BreakerAction {
     let whole = breaker::wait(refusal(breaker), &run.policy().retries, salt(run, breaker.times));
     let now = run.last / 1_000 * 1_000;
@@ -66,7 +65,7 @@ fn remaining(run: &Run, breaker: &Breaker) -> BreakerAction {
     }
 }
 
-/// What follows from being turned away so many times in a row.
+/// What follows from so many refusals in a row.
 pub(crate) fn refused(run: &Run, archetype: &str, failed: &AgentFailed, times: u32) -> BreakerAction {
     let breaker = run.accounts.failed.get(archetype).and_then(|account| run.accounts.open.get(account));
     let refusal = AccountRefusal {
@@ -89,14 +88,14 @@ fn salt(run: &Run, times: u32) -> u64 {
     breaker::salt(name, times)
 }
 
-/// Whether somebody who is to be tried again has to let another one go first.
+/// Whether a retry has to wait for another agent's attempt.
 pub(crate) fn is_held(run: &Run, archetype: &str, asked: &mut BTreeSet<String>) -> bool {
     let account = run.account_of(&run.agent_for(archetype));
     run.accounts.open.contains_key(&account) && !asked.insert(account)
 }
 
-/// Whoever has to answer anew waits for those on the same account who are still out: if it turns them away, what follows
-/// does not depend on who came back first (D-13). And whoever was turned away is the one who tries again.
+/// A correction waits for running agents on the same account, so that what follows from a refusal does not depend on
+/// which agent ended first (D-13). The agent that was refused is the one that probes.
 pub(crate) fn must_wait(run: &Run, cycle: &Cycle, seat: &Participant) -> bool {
     let account = run.account_of(&run.agent_for(&seat.archetype));
     let out = || run.open_agents().any(|(_, start)| run.billed(start) == account);
@@ -107,7 +106,7 @@ pub(crate) fn must_wait(run: &Run, cycle: &Cycle, seat: &Participant) -> bool {
         || (run.accounts.open.contains_key(&account) && cycle.last_failure.iter().any(turned_away))
 }
 
-/// The same among those who are about to go together, as after a crash that took some of them.
+/// The same among agents that are about to start together, as after a crash.
 pub(crate) fn corrections_wait(run: &Run, cycle: &Cycle, going: &mut Vec<Participant>) {
     let account = |seat: &Participant| run.account_of(&run.agent_for(&seat.archetype));
     let anew = |seat: &Participant| cycle.shadowed.contains_key(&seat.archetype);
@@ -115,14 +114,14 @@ pub(crate) fn corrections_wait(run: &Run, cycle: &Cycle, going: &mut Vec<Partici
     going.retain(|seat| !anew(seat) || !first.contains(&account(seat)));
 }
 
-/// The archetype last failed on an account that was given up since, and somebody else is there.
+/// The archetype last failed on an account that was given up since, and there is a fallback.
 pub(crate) fn is_replaced(run: &Run, archetype: &str) -> bool {
     let now = run.account_of(&run.agent_for(archetype));
     let failed = run.accounts.failed.get(archetype);
     failed.is_some_and(|failed| *failed != now && run.accounts.given_up.contains(failed))
 }
 
-/// The next in line takes over, for the rest of the run and from everybody on the same account.
+/// The next fallback takes over for all agents on the account, for the rest of the run.
 pub(crate) fn hand_over(run: &Run, archetype: &str, why: &str) -> Option<Conclusion> {
     let from = run.agent_for(archetype);
     let account = run.account_of(&from);

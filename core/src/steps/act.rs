@@ -1,4 +1,4 @@
-//! Act: tally, escalate (A1), compare with the cycles before, then land, go round again, or stop.
+//! Act: count findings, escalate (A1), compare with earlier cycles, then land, begin another cycle, or stop.
 
 use crate::event::{
     Conclusion, CycleBoundary, FixApplied, Hardness, NextAction, Stop, Tracked, Trend, TrendStatus,
@@ -153,8 +153,8 @@ fn escalate(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     ])
 }
 
-/// Nothing that counts stands against it. A rejection whose findings were all found wanting does not block; a
-/// CRITICAL blocks whatever the verdict says. The strategy, a team or a workflow may name another condition.
+/// No finding that counts is open. A rejection whose findings were all downgraded does not block; a CRITICAL blocks
+/// whatever the verdict says. The strategy, a team or a workflow may name another condition.
 fn approved(run: &Run, cycle: &Cycle, weighed: &[Finding], trend: Option<&Trend>) -> bool {
     let critical = |finding: &&Finding| finding.severity == Severity::Critical;
     let against = Against {
@@ -247,7 +247,7 @@ fn fixes(cycle: &Cycle, trend: Option<&Trend>) -> Vec<Conclusion> {
     trend
         .resolved_findings
         .iter()
-        // Whether failing tests are mended shows only when they run again.
+        // Whether failing tests are fixed shows only when they run again.
         .filter(|found| !found.file.is_empty() || found.source != [PROGRAM])
         .filter(|found| !cycle.fixed.contains(&found.id) && said.iter().any(|text| names(text, found)))
         .map(|found| {

@@ -8,8 +8,8 @@ use crate::run::{Limit, Run};
 use super::settle::{break_off, stop};
 use super::{finish, point};
 
-/// What spending so far makes necessary before anything else is decided. `Some` of nothing means: wait until everybody
-/// is home.
+/// What spending so far requires before anything else is decided. `Some` of an empty list: wait until all running
+/// agents have ended.
 pub(crate) fn watch(run: &Run) -> Option<Vec<Conclusion>> {
     let steps = passed(run);
     if !steps.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) fn watch(run: &Run) -> Option<Vec<Conclusion>> {
     })
 }
 
-/// Landing costs nothing, and is not broken off half-way.
+/// Landing costs nothing and is not interrupted.
 fn is_landing(run: &Run) -> bool {
     let landing = &run.landing;
     let ordered = run.open.values().any(|order| !matches!(order, Order::AgentStart(_)));
@@ -64,8 +64,8 @@ fn follows(effect: BudgetEffect) -> &'static str {
     }
 }
 
-/// I4: no agent starts when what is spent and set aside, with its own share, is more than a limit. Where others are out,
-/// what they leave over is waited for; where nobody is, the run ends, and nothing is cut short.
+/// I4: no agent starts if the amount spent and reserved, with its own reservation, exceeds a limit. While others run,
+/// it waits for what they leave unspent; if none runs, the run ends.
 pub(crate) fn admit(run: &Run, events: Vec<Conclusion>) -> Vec<Conclusion> {
     let limits = run.limits();
     if limits.is_empty()
@@ -129,7 +129,7 @@ pub(crate) fn tier(run: &Run, role: Role, tier: Tier) -> Tier {
     }
 }
 
-/// What is set aside for an attempt; nothing where nothing is limited.
+/// The reservation for an attempt; none without a limit.
 pub(crate) fn reserve(run: &Run, agent: &str, role: Role, tier: Tier) -> Money {
     if !run.is_limited() {
         return Money::ZERO;

@@ -1,4 +1,4 @@
-//! Check: what the program sees itself, the Guardian alone, the fast path (A2), the others side by side, evidence.
+//! Check: findings of the program, the gatekeeper, the fast path (A2), the other reviewers in parallel, evidence.
 
 use crate::event::{Conclusion, EvidenceDowngrade, FindingRaised};
 use crate::model::{Participant, Phase, Purpose, ReproductionResult, Role, Severity, Status, Verdict};
@@ -21,7 +21,7 @@ pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let waiting: Vec<&Participant> =
         seats.iter().filter(|seat| seat.role == Role::Reviewer && !cycle.settled(&seat.archetype)).collect();
     if !waiting.is_empty() {
-        // Nobody can clear the fast path of a team without a gatekeeper.
+        // A team without a gatekeeper has no fast path.
         let Some(gatekeeper) = gatekeeper.map(|seat| seat.archetype.as_str()) else {
             return waiting.iter().map(|seat| send(run, cycle, seat, Purpose::Work, String::new())).collect();
         };
@@ -34,14 +34,14 @@ pub(crate) fn check(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     system::after_check(run, cycle).unwrap_or_else(|| onward(run, cycle, Phase::Act))
 }
 
-/// What a cycle is never concluded without, also where it was entered after Check.
+/// Required before a cycle is concluded, also if it was entered after Check.
 pub(crate) fn owed(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = raise(run, cycle);
     events.extend(weigh(run, cycle));
     events
 }
 
-/// D-07: what the program holds against the change, each once.
+/// D-07: findings that the program raises, each once.
 pub(crate) fn raise(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(work) = &run.work else { return vec![] };
     raised::findings(&work.signs, &run.policy().raised)
@@ -51,7 +51,7 @@ pub(crate) fn raise(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
         .collect()
 }
 
-/// A2, then everybody at once.
+/// A2, then all reviewers at once.
 pub(crate) fn in_parallel(
     run: &Run,
     cycle: &Cycle,
@@ -116,7 +116,7 @@ pub(crate) fn weigh(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     for (name, review) in cycle.reviewers() {
         for (index, finding) in review.findings.iter().enumerate() {
             let index = u32::try_from(index).unwrap_or(u32::MAX);
-            // What was seen to fail needs no more evidence.
+            // A reproduced failure needs no more evidence.
             let tried = cycle.trials.get(&(name.to_owned(), index)).map(|(trial, ..)| *trial);
             if tried == Some(ReproductionResult::Confirmed) {
                 continue;

@@ -1,4 +1,4 @@
-//! Landing (D-03): build off to the side, test exactly that, ask, write the intent, move the branch, look again.
+//! Landing (D-03): build the merge, test exactly that tree, ask, record the intent, move the branch, test again.
 
 use crate::event::{
     Built, Conclusion, FindingRaised, MergeIntent, MergeStart, QuestionAsked, QuestionKind, Refusal,
@@ -25,7 +25,7 @@ pub(crate) fn land(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let Some(built) = &landing.built else { return build(run, 1) };
     let (old, commit, tree) = match built {
         Built::Candidate { old, commit, tree } => (old, commit, tree),
-        // What stands in the way may never land: it is tried again without the others.
+        // The obstacle may be permanent: try again without the other runs.
         Built::Conflict { .. } | Built::Nothing if !landing.chain.is_empty() => {
             return wait(run, "it does not go together with the others");
         }
@@ -92,8 +92,8 @@ fn build(run: &Run, attempt: u32) -> Vec<Conclusion> {
     vec![start.into()]
 }
 
-/// Approved as before, and not landed: what speaks against it concerns several runs, and whoever put them together
-/// takes them apart.
+/// Approved as before, and not landed: the obstacle concerns several runs, and the sprint that combined them separates
+/// them.
 fn wait(run: &Run, why: &str) -> Vec<Conclusion> {
     let others: Vec<&str> = run.landing.chain.iter().map(|link| link.run_id.as_str()).collect();
     let detail = format!("not landed together with {}: {why}", others.join(", "));
@@ -124,8 +124,8 @@ fn refused(run: &Run, why: Refusal, detail: &str) -> Vec<Conclusion> {
     }
 }
 
-/// A red test command is a finding of the program (D-07); the cycle is concluded anew with it. A person who asked
-/// for the merge is told instead.
+/// A failed test command is a finding of the program (D-07), and the cycle is concluded again with it. A person who
+/// asked for the merge is shown the failure instead.
 fn tests_failed(run: &Run, cycle: &Cycle, command: &str, tail: &str) -> Vec<Conclusion> {
     let detail = format!("the test command fails on the merged tree ({command}): {}", last_line(tail));
     if !run.landing.chain.is_empty() {
@@ -147,7 +147,7 @@ fn raise_tests(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     vec![FindingRaised { sign: Sign::TestsFailing, finding }.into()]
 }
 
-/// The merge question (BX-03, D-05): asked unless the user said yes beforehand and nothing speaks against it.
+/// The merge question (BX-03, D-05): asked unless the user agreed in advance and there is no objection.
 fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclusion>> {
     let landing = &run.landing;
     if run.rules().agreed_to_land(run) {
@@ -195,7 +195,7 @@ fn agree(run: &Run, cycle: &Cycle, old: &Oid, commit: &Oid) -> Option<Vec<Conclu
     Some(vec![question.into()])
 }
 
-/// D-05: security CRITICALs that count as advice only because nothing backs them.
+/// D-05: security CRITICALs that were downgraded for lack of evidence.
 fn doubtful(cycle: &Cycle) -> Vec<String> {
     let mut doubts = Vec::new();
     for (name, review) in cycle.reviewers() {
@@ -209,7 +209,7 @@ fn doubtful(cycle: &Cycle) -> Vec<String> {
     doubts
 }
 
-/// After the branch has moved: the hook, the second net, the end.
+/// After the branch has moved: the hook, the tests again, the end.
 fn landed(run: &Run, cycle: &Cycle, merged: &Merged) -> Vec<Conclusion> {
     if let Some(events) = hook(run, HookPoint::PostMerge) {
         return events;
@@ -232,8 +232,8 @@ pub(crate) fn landed_for_good(run: &Run) -> Vec<Conclusion> {
     settle::finish(run, RunStatus::Merged, Reason::Approved, detail)
 }
 
-/// AF-084, AF-085, CL-11: tests once more if configured; red is taken back with a new commit, and then the run
-/// halts, or goes round once more when a person is there.
+/// AF-084, AF-085, CL-11: tests once more if configured. A failure is reverted with a new commit; then the run stops, or
+/// begins another cycle if a person is there.
 fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusion>> {
     let command = run.policy().test_command.as_ref().filter(|_| run.policy().git.post_merge_test)?;
     let landing = &run.landing;
@@ -257,7 +257,7 @@ fn second_net(run: &Run, cycle: &Cycle, merged: &Merged) -> Option<Vec<Conclusio
     Some(run.rules().taken_back(run, cycle, detail))
 }
 
-/// The merge was taken back: a finding for another cycle, or a break.
+/// The merge was reverted: a finding for another cycle, or a break.
 pub(crate) fn after_revert(run: &Run, cycle: &Cycle, detail: String) -> Vec<Conclusion> {
     let cycles_left = cycle.number < run.max_cycles;
     let by_default =

@@ -35,7 +35,7 @@ pub(crate) fn before_phase(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> 
         .or_else(|| boundary::checkpoint(run).map(|checkpoint| vec![checkpoint]))
 }
 
-/// Says what came of every answer not looked at yet: its shadow, the verdict of a review, concerns, a missing token.
+/// Judges every new answer: its shadow, the verdict of a review, concerns, a missing token.
 pub(crate) fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();
     for (name, answered) in &cycle.answers {

@@ -1,4 +1,4 @@
-//! Sending an agent out: the order with everything its performer needs.
+//! Starting an agent: the order with everything its executor needs.
 
 use crate::event::{AgentStart, Artifact, Conclusion, Session};
 use crate::model::{Participant, Purpose, Role, ShadowAction, Tier};
@@ -56,8 +56,8 @@ struct Assignment {
     resumes: Option<Session>,
 }
 
-/// Whoever has to answer anew is told why, and is shown its own answer, unless somebody fresh takes over (AF-138). The
-/// conversation goes on only for the correction itself: a failed one starts over.
+/// An agent that has to answer again is given the reason and its own answer, unless it was replaced (AF-138). Only a
+/// correction resumes the conversation; a failed one starts over.
 fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Assignment {
     let fresh = |purpose, note| Assignment { purpose, note, earlier: None, resumes: None };
     let Some(shadowed) = cycle.shadowed.get(name) else { return fresh(purpose, note) };

@@ -1,4 +1,4 @@
-//! What ends or interrupts a run: failures and their retries, status tokens, questions, breaks, hooks, the end.
+//! Failures and retries, status tokens, questions, breaks, hooks, the end of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::strategies::Patience;
 
 use super::{accounts, point, send, skip};
 
-/// Failed attempts: tried again, gone without, or the end (CL-12, CL-28).
+/// Failed attempts: retried, skipped, or the end of the run (CL-12, CL-28).
 pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     if let Some(handed_over) = hand_over(run, cycle) {
         return Some(vec![handed_over]);
@@ -80,7 +80,7 @@ pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     (!events.is_empty()).then_some(events)
 }
 
-/// What a crash took away is sent as it was.
+/// An agent lost in a crash is started again as it was.
 pub(crate) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Conclusion {
     let Some(failed) = cycle.last_failure.get(&seat.archetype) else {
         return send(run, cycle, seat, Purpose::Work, String::new());
@@ -88,7 +88,7 @@ pub(crate) fn send_again(run: &Run, cycle: &Cycle, seat: &Participant) -> Conclu
     send(run, cycle, seat, Purpose::Retry, retry_note(cycle, seat, failed))
 }
 
-/// C6: where an account can't serve and somebody else is there to take over, they do.
+/// C6: if an account is not available and there is a fallback, it takes over.
 fn hand_over(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     run.seats().iter().filter(|seat| owes(cycle, seat)).find_map(|seat| {
         let failed = cycle.last_failure.get(&seat.archetype)?;
@@ -101,7 +101,7 @@ fn hand_over(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
     })
 }
 
-/// Somebody on another account may fare better.
+/// An agent on another account may succeed.
 fn is_of_account(kind: Failure) -> bool {
     kind.is_busy() || matches!(kind, Failure::Auth | Failure::NotStarted)
 }
@@ -116,7 +116,7 @@ fn tried_again(failed: &AgentFailed) -> String {
     }
 }
 
-/// What went wrong, and the errand the Maker is still on.
+/// What went wrong, and what the Maker is still to do.
 fn retry_note(cycle: &Cycle, seat: &Participant, failed: &AgentFailed) -> String {
     let errand =
         cycle.errand.as_ref().filter(|_| seat.role == Role::Maker).map_or("", |(_, note)| note.as_str());
@@ -148,7 +148,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
     if is_of_account(failed.kind) && accounts::is_replaced(run, &seat.archetype) {
         return Next::Again;
     }
-    // Nobody on the same account would fare better, and asking again only makes it worse.
+    // No agent on the same account would succeed, and asking again makes it worse.
     if failed.kind == Failure::Auth {
         return Next::End(RunStatus::Stopped, Reason::NotSignedIn);
     }
@@ -158,7 +158,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
             BreakerAction::Park(after_ms) => Next::Park(after_ms),
         };
     }
-    // The same brief would not fit a third time either (M-G5).
+    // The same prompt would not fit a third time either (M-G5).
     if failed.kind == Failure::ContextTooLong
         && cycle.cramped.get(&seat.archetype).is_none_or(|(times, _)| *times <= 1)
         && tried(&cycle.failures) <= retries.attempts
@@ -197,7 +197,7 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
     }
 }
 
-/// AF-040: an agent that needs something from a person, or can't go on.
+/// AF-040: an agent that needs something from a person, or is blocked.
 pub(crate) fn statuses(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     for (name, answered) in &cycle.answers {
         match answered.answer.status {
@@ -241,14 +241,14 @@ pub(crate) fn asks(run: &Run, question: QuestionAsked, status: RunStatus, reason
     vec![question.into()]
 }
 
-/// Nobody is there: the question stays open and the run ends with it.
+/// Unattended: the run ends with the question open.
 pub(crate) fn park(run: &Run, seq: Seq, question: &QuestionAsked) -> Vec<Conclusion> {
     let mut complete = completed(run, question.unanswered.clone());
     complete.question = Some(seq);
     with_last_hook(run, complete)
 }
 
-/// The account is out of reach: the run ends here, and can go on once it serves again.
+/// The account is not available: the run ends, and can be resumed once it is.
 pub(crate) fn park_until(run: &Run, detail: String, reopens_at: Option<u64>) -> Vec<Conclusion> {
     let outcome = Outcome { status: RunStatus::Stopped, reason: Reason::ProviderBusy, detail };
     let mut complete = completed(run, outcome);
@@ -298,7 +298,7 @@ fn name(hardness: Hardness) -> &'static str {
     }
 }
 
-/// CL-30: one breaker, and which layer pulled it.
+/// CL-30: one circuit breaker, and which layer triggered it.
 fn layer(trigger: Reason) -> &'static str {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is about findings that do not go away")]
     match trigger {
@@ -347,7 +347,7 @@ pub(crate) fn hook(run: &Run, at: HookPoint) -> Option<Vec<Conclusion>> {
     }
     let done = run.hooks.get(&at)?;
     if at == HookPoint::PostMerge {
-        // The change has landed; nothing is left to stop.
+        // The change has landed: nothing to abort.
         return None;
     }
     let aborts =
@@ -390,7 +390,7 @@ fn order_hook(run: &Run, at: HookPoint, complete: Option<&RunComplete>) -> Optio
     Some(HookStart { point: at, command, fail_action, env }.into())
 }
 
-/// The findings still open, for whoever has to decide.
+/// The open findings, for the person who decides.
 pub(crate) fn unresolved(run: &Run) -> Vec<FindingLine> {
     if run.landing.merged.is_some() && run.landing.reverted.is_none() {
         return Vec::new();

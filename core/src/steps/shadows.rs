@@ -1,7 +1,7 @@
-//! When an archetype's virtue turns into its shadow: the ladder (AF-138, CL-03).
+//! Detected shadows and their escalation (AF-138, CL-03).
 //!
-//! Correct, replace, escalate: a shadow is first named to whoever fell into it, then somebody fresh takes over, then a
-//! person decides. An answer in its shadow does not count until then.
+//! Correct, replace, escalate: the agent is first told its shadow, then replaced by a new session, then a person
+//! decides. Until then the answer does not count.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::run::{Answered, Cycle, Key, Run};
 use super::settle::{send_again, stop};
 use super::{asks, point};
 
-/// The shadow of an answer that nobody has looked at yet (AF-158: after each agent).
+/// The shadow of an answer that was not judged yet (AF-158: after each agent).
 pub(crate) fn look(run: &Run, cycle: &Cycle, name: &str, answered: &Answered) -> Option<Vec<Conclusion>> {
     let policy = &run.policy().shadows;
     if phase(answered.role) < cycle.phase {
@@ -117,7 +117,7 @@ fn strike(
     events
 }
 
-/// CL-03. What a person let pass is only noted; there is no fourth strike.
+/// CL-03. A shadow that a person accepted is only noted; there is no fourth strike.
 ///
 /// Where nobody acts upon an answer there is nothing to stop: an agent that can't be corrected is heard, with its shadow
 /// written down beside it, and its findings need evidence like all others.
@@ -168,8 +168,8 @@ pub(crate) fn too_many(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     Some(stop(run, &Stop { reason: Reason::ShadowStrikes, detail, breaks: Some(Hardness::Hard) }))
 }
 
-/// What a strike leads to, once the reviewers beside it have been heard: they are one step, and in which order they
-/// come back decides nothing (D-13).
+/// The consequence of a strike, once all parallel reviewers have ended: they are one step, and the order in which they
+/// end decides nothing (D-13).
 pub(crate) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     let corrections = &run.corrections;
     if corrections.due.is_empty() && corrections.escalated.is_empty() {
@@ -185,7 +185,7 @@ pub(crate) fn consequence(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     due.map(|due| stop(run, due)).or_else(|| escalated.map(|(key, detail)| escalate(run, key, detail)))
 }
 
-/// The third step: a person decides. Where nobody is, the run stops softly with the question open.
+/// The third step: a person decides. An unattended run stops with the question open.
 fn escalate(run: &Run, (archetype, _): &Key, detail: &str) -> Vec<Conclusion> {
     let system = archetype == SYSTEM;
     let reviewer = run.seats().iter().any(|seat| seat.archetype == *archetype && seat.role == Role::Reviewer);

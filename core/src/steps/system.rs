@@ -1,4 +1,4 @@
-//! Shadows of the process, at the boundaries between phases (AF-140..AF-147), each with something that is really done.
+//! Shadows of the whole system, checked between phases (AF-140..AF-147), each with its correction.
 
 use crate::event::{Conclusion, Hardness, ShadowDetected, Stop};
 use crate::model::{
@@ -27,7 +27,7 @@ pub(crate) fn after_check(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
     act_upon(run, cycle, seen)
 }
 
-/// Broken window: what runs leave undone, one after another. Nothing of this run can mend it.
+/// Broken window: WARNINGs that run after run leaves open. Nothing in this run can fix it.
 pub(crate) fn at_end(run: &Run, cycle: &Cycle, warnings: u32) -> Vec<Conclusion> {
     if !run.policy().shadows.enabled {
         return vec![];
@@ -80,7 +80,7 @@ fn seat(run: &Run, role: Role) -> String {
     seats.into_iter().find(|seat| seat.role == role).map(|seat| seat.archetype).unwrap_or_default()
 }
 
-/// Each shadow at most once a cycle: what is done about it needs time to work.
+/// Each shadow at most once a cycle: its correction needs time to work.
 fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Option<Vec<Conclusion>> {
     let (shadow, sighting) = seen.into_iter().find(|(shadow, sighting)| {
         !cycle.system.contains(shadow.name()) && !is_settled(run, *shadow, sighting)
@@ -97,7 +97,7 @@ fn act_upon(run: &Run, cycle: &Cycle, seen: Vec<(SystemShadow, Sighting)>) -> Op
     Some(vec![detected(run, cycle, shadow, sighting, action, target)])
 }
 
-/// CL-04: one of the two levels of scope creep is only told.
+/// CL-04: the lower of the two levels of scope creep is only reported.
 fn is_informational(run: &Run, shadow: SystemShadow, sighting: &Sighting) -> bool {
     let escalates = run.policy().system_shadows.scope_creep.escalates.name();
     shadow == SystemShadow::ScopeCreep && sighting.trigger != escalates

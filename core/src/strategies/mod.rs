@@ -1,7 +1,7 @@
 //! The ways of working: a folder for each, with its decisions, what it remembers, how it is shown, and its own rules.
 //!
-//! [`StrategyRules`] lists every point where they differ. The steps they share, the fold and the driver ask there; none
-//! of them knows which strategies there are. Adding one is a folder and a line in [`of`].
+//! `StrategyRules` lists every point where they differ. The steps they share, the fold and the driver ask there; none
+//! of them knows which strategies there are. Adding one is a folder and a line in `of`.
 
 pub mod agent_loop;
 mod pdca;

@@ -12,7 +12,7 @@ use crate::executors::context::{artifact_text, diff_between};
 use crate::executors::{DeskError, change_of};
 use crate::git::ObjectId;
 use crate::nonce::nonce;
-use crate::strategies::{Conversation, MeasureFault};
+use crate::strategies::{Conversation, MeasureFault, OwnBrief};
 use crate::world::World;
 
 /// What of a step's added lines is looked through for forbidden commands.
@@ -28,11 +28,7 @@ struct LoopSeat {
 }
 
 /// Nothing, if the run is no loop.
-pub(crate) fn open(
-    world: &World,
-    run: &Run,
-    start: &AgentStart,
-) -> Result<Option<(String, Box<dyn Conversation>)>, DeskError> {
+pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Option<OwnBrief>, DeskError> {
     if run.agent_loop.is_none() {
         return Ok(None);
     }
@@ -48,7 +44,8 @@ pub(crate) fn open(
         binary_bytes: run.policy().raised.binary_bytes,
         policy: run.policy().looping.clone(),
     };
-    Ok(Some((brief::brief(run, start, &world.run_id, &nonce(), &sections), Box::new(seat))))
+    let text = brief::brief(run, start, &world.run_id, &nonce(), &sections);
+    Ok(Some(OwnBrief { text, conversation: Box::new(seat) }))
 }
 
 fn material(world: &World, start: &AgentStart, material: &Material) -> Result<Option<String>, DeskError> {

@@ -147,7 +147,7 @@ impl Attempt<'_> {
     fn wait(&self) {
         account::share_limit(self.world, &self.inputs.start.account, self.inputs.start.wait_ms);
         let until = std::time::Instant::now() + Duration::from_millis(self.inputs.start.wait_ms);
-        while std::time::Instant::now() < until && !self.world.errands.is_stopping() {
+        while std::time::Instant::now() < until && !self.world.agents_watch.is_stopping() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -185,12 +185,12 @@ impl Attempt<'_> {
             tag: format!("{}.{}", self.world.tag, self.inputs.seq),
         };
         failpoint::pass("agent.housed");
-        let mut murmur = Murmur { order: self.inputs.seq, send, last: None };
+        let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
         let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.inputs.seq, tree, send));
-        let ended = proc::run(job, &self.world.errands, &mut |stream, bytes| match &mut ear {
+        let ended = proc::run(job, &self.world.agents_watch, &mut |stream, bytes| match &mut ear {
             Some(ear) if stream == Stream::Stdout => ear.hear(bytes),
             Some(_) => {}
-            None => murmur.hear(stream, bytes),
+            None => agent_line.hear(stream, bytes),
         });
         begin.linked.iter().for_each(client::unlink_file);
         self.keep_usage(&scratch);
@@ -638,13 +638,13 @@ impl Attempt<'_> {
 }
 
 /// The last line an agent printed, a few times a second at most.
-struct Murmur<'a> {
+struct AgentLine<'a> {
     order: u64,
     send: &'a Sender<Message>,
     last: Option<std::time::Instant>,
 }
 
-impl Murmur<'_> {
+impl AgentLine<'_> {
     fn hear(&mut self, _: Stream, bytes: &[u8]) {
         if self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
             return;
@@ -653,7 +653,7 @@ impl Murmur<'_> {
         let text = String::from_utf8_lossy(tail);
         if let Some(line) = text.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
             self.last = Some(std::time::Instant::now());
-            let _ = self.send.send(Message::Murmur { order: self.order, text: line.to_owned() });
+            let _ = self.send.send(Message::AgentLine { order: self.order, text: line.to_owned() });
         }
     }
 }

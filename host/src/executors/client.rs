@@ -61,7 +61,7 @@ impl<'a> Seat<'a> {
             schema: self.schema,
             variables: &world.own,
         });
-        furnish(&start)?;
+        write_home(&start)?;
         Ok(start)
     }
 
@@ -197,7 +197,7 @@ pub(super) struct Spoken {
 }
 
 /// Removes the homes of clients; a run that waits for an answer may still need them.
-pub(crate) fn vacate(world: &World, outcome: &Outcome) {
+pub(crate) fn remove_homes(world: &World, outcome: &Outcome) {
     if outcome.status != RunStatus::AwaitingAnswer {
         let _ = std::fs::remove_dir_all(homes(world));
     }
@@ -209,7 +209,7 @@ fn homes(world: &World) -> PathBuf {
 }
 
 /// Lends the login and writes the settings of its own.
-pub(crate) fn furnish(start: &Start) -> io::Result<()> {
+pub(crate) fn write_home(start: &Start) -> io::Result<()> {
     start.linked.iter().try_for_each(link_file)?;
     for (path, text) in &start.files {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -280,7 +280,7 @@ impl Ear<'_> {
             let line = std::mem::take(&mut self.rest);
             if let Some(note) = self.client.hear(&String::from_utf8_lossy(&line), &mut self.heard) {
                 let text = note.replace(&self.tree, "");
-                let _ = self.send.send(Message::Murmur { order: self.order, text });
+                let _ = self.send.send(Message::AgentLine { order: self.order, text });
             }
         }
     }

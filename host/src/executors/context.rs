@@ -21,7 +21,7 @@ use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
-use crate::strategies::{self, Conversation};
+use crate::strategies::{self, Conversation, OwnBrief};
 use crate::world::World;
 
 /// Everything an agent's performer needs to know.
@@ -164,7 +164,7 @@ pub(super) fn agent_inputs(
 fn conversed(
     run: &Run,
     (seq, start): (Seq, &AgentStart),
-    (brief, conversation): (String, Box<dyn Conversation>),
+    OwnBrief { text: brief, conversation }: OwnBrief,
 ) -> AgentInputs {
     let request = run.request.as_ref();
     AgentInputs {

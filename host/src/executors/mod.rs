@@ -29,7 +29,7 @@ use crate::world::World;
 
 pub(crate) use agent::{ANSWER, STREAM};
 pub(crate) use citations::resolve as resolve_citations;
-pub(crate) use client::vacate;
+pub(crate) use client::remove_homes;
 pub use context::Error as DeskError;
 pub use looking::change_of;
 
@@ -41,7 +41,7 @@ pub enum Message {
         report: Report,
     },
     /// What an agent prints while it works; shown, never written down.
-    Murmur {
+    AgentLine {
         order: Seq,
         text: String,
     },

@@ -25,7 +25,7 @@ use crate::{clock, log, proc};
 /// How often the queue and the machine are looked at while nothing else happens.
 const TICK: Duration = Duration::from_millis(500);
 /// So long may runs that are still out at the end take to call their agents in.
-const LAST_ORDERS: Duration = Duration::from_secs(90);
+const EXIT_AT_MOST: Duration = Duration::from_secs(90);
 /// More sprints in a day than this mean that a loop has gone wrong.
 const MOST: u32 = 10_000;
 
@@ -123,7 +123,7 @@ impl SprintDriver {
     /// Starts, or resumes what an earlier session left open, with the limits given now.
     pub fn begin(
         &mut self,
-        face: &mut dyn SprintObserver,
+        observer: &mut dyn SprintObserver,
         policy: SprintPolicy,
         autonomous: bool,
         version: &str,
@@ -143,29 +143,29 @@ impl SprintDriver {
             });
         }
         reports.push(SprintEvent::Session { fence: self.sprint.fence + 1, tag: self.crew.tag.clone() });
-        self.record_reports(face, reports)
+        self.record_reports(observer, reports)
     }
 
     /// To its end, or till a signal or an error. No run continues afterwards: running ones are stopped first (I5).
-    pub fn drive(&mut self, face: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
-        let ended = self.go(face);
+    pub fn drive(&mut self, observer: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
+        let ended = self.go(observer);
         if !proc::all_over(Duration::ZERO) {
             self.crew.watch.stop();
-            if !proc::all_over(LAST_ORDERS) {
+            if !proc::all_over(EXIT_AT_MOST) {
                 self.crew.watch.kill_now();
-                proc::all_over(LAST_ORDERS);
+                proc::all_over(EXIT_AT_MOST);
             }
         }
         ended
     }
 
-    fn go(&mut self, face: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
-        self.look(face)?;
+    fn go(&mut self, observer: &mut dyn SprintObserver) -> Result<SprintEnded, Error> {
+        self.look(observer)?;
         let left_open: BTreeMap<Seq, SprintEvent> = self.sprint.open.clone();
         left_open.iter().for_each(|(seq, order)| self.perform(*seq, order));
         loop {
             let entries = self.sprint.settle(clock::now(), room());
-            let orders = self.record(face, entries)?;
+            let orders = self.record(observer, entries)?;
             orders.iter().for_each(|(seq, order)| self.perform(*seq, order));
             if let Some((why, _)) = &self.sprint.end {
                 return Ok(SprintEnded::Over(*why));
@@ -173,22 +173,22 @@ impl SprintDriver {
             if self.sprint.broke.as_ref().is_some_and(|(_, hard, _)| *hard) {
                 self.crew.watch.stop();
             }
-            if let Some(answer) = self.asked(face) {
-                self.record_reports(face, vec![answer])?;
+            if let Some(answer) = self.asked(observer) {
+                self.record_reports(observer, vec![answer])?;
                 continue;
             }
             match self.inbox.recv_timeout(TICK) {
-                Ok(SprintMessage::Report(seq, report)) => self.on_report(face, seq, report)?,
-                Ok(SprintMessage::Signal(signal)) => return self.interrupted(face, signal),
+                Ok(SprintMessage::Report(seq, report)) => self.on_report(observer, seq, report)?,
+                Ok(SprintMessage::Signal(signal)) => return self.interrupted(observer, signal),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
-            self.look(face)?;
-            self.ask_providers(face)?;
+            self.look(observer)?;
+            self.ask_providers(observer)?;
         }
     }
 
     /// Which accounts are to be tried now, and which have served again.
-    fn ask_providers(&mut self, face: &mut dyn SprintObserver) -> Result<(), Error> {
+    fn ask_providers(&mut self, observer: &mut dyn SprintObserver) -> Result<(), Error> {
         let now = clock::now();
         let mut news = Vec::new();
         for (account, breaker) in &self.sprint.breakers {
@@ -204,26 +204,26 @@ impl SprintDriver {
                 news.push(SprintEvent::Served { account: account.clone() });
             }
         }
-        self.record_reports(face, news)
+        self.record_reports(observer, news)
     }
 
     /// The question a person has to answer, answered.
-    fn asked(&mut self, face: &mut dyn SprintObserver) -> Option<SprintEvent> {
+    fn asked(&mut self, observer: &mut dyn SprintObserver) -> Option<SprintEvent> {
         let open = self.sprint.open.iter().find_map(|(seq, order)| {
             if let SprintEvent::Ask { items } = order { Some((*seq, items.clone())) } else { None }
         });
         let (start_seq, items) = open?;
         // Resuming an interrupted sprint unattended answers the question of an earlier session.
-        let yes = self.sprint.autonomous || face.ask(&self.sprint, &items)?;
+        let yes = self.sprint.autonomous || observer.ask(&self.sprint, &items)?;
         Some(SprintEvent::Answered { start_seq, yes })
     }
 
     /// What is new in the queue (M-N8). A file that can't be read just now changes nothing.
-    fn look(&mut self, face: &mut dyn SprintObserver) -> Result<(), Error> {
+    fn look(&mut self, observer: &mut dyn SprintObserver) -> Result<(), Error> {
         let queue = match self.crew.place.read() {
             Ok(queue) => queue,
             Err(error) => {
-                face.warn(&error.to_string());
+                observer.warn(&error.to_string());
                 return Ok(());
             }
         };
@@ -234,17 +234,17 @@ impl SprintDriver {
         let mut news: Vec<SprintEvent> =
             queue.items().filter(is_news).map(|item| SprintEvent::Seen { item: item.clone() }).collect();
         news.extend(self.lookout.look(&self.crew, &self.sprint));
-        self.record_reports(face, news)
+        self.record_reports(observer, news)
     }
 
     fn on_report(
         &mut self,
-        face: &mut dyn SprintObserver,
+        observer: &mut dyn SprintObserver,
         seq: Seq,
         report: Result<SprintEvent, queue::Error>,
     ) -> Result<(), Error> {
         match report {
-            Ok(report) if self.sprint.open.contains_key(&seq) => self.record_reports(face, vec![report]),
+            Ok(report) if self.sprint.open.contains_key(&seq) => self.record_reports(observer, vec![report]),
             Ok(_) => Ok(()),
             // The order stays open: the next session performs it again.
             Err(error) => Err(error.into()),
@@ -253,28 +253,28 @@ impl SprintDriver {
 
     fn record_reports(
         &mut self,
-        face: &mut dyn SprintObserver,
+        observer: &mut dyn SprintObserver,
         reports: Vec<SprintEvent>,
     ) -> Result<(), Error> {
         let now = clock::now();
         let entries = reports.into_iter().map(|report| self.sprint.hear(now, report)).collect();
-        self.record(face, entries).map(drop)
+        self.record(observer, entries).map(drop)
     }
 
     /// On disk first, then everything that follows from it.
     fn record(
         &mut self,
-        face: &mut dyn SprintObserver,
+        observer: &mut dyn SprintObserver,
         entries: Vec<SprintEntry>,
     ) -> Result<Vec<(Seq, SprintEvent)>, Error> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
         lines::append(&mut self.journal, &entries)?;
-        entries.iter().for_each(|entry| face.wrote(&self.sprint, entry));
+        entries.iter().for_each(|entry| observer.wrote(&self.sprint, entry));
         if entries.iter().any(|entry| concerns_people(&entry.event)) {
             let warnings = center::write(&self.crew.place, &self.crew.projects, &self.crew.sprint_id);
-            warnings.iter().for_each(|warning| face.warn(warning));
+            warnings.iter().for_each(|warning| observer.warn(warning));
         }
         let orders = entries.into_iter().filter(|entry| entry.event.verb() == Verb::Ordered);
         Ok(orders.map(|entry| (entry.seq, entry.event)).collect())
@@ -343,8 +343,8 @@ impl SprintDriver {
 
     /// Stops all runs and records it, so that the sprint can be resumed. Stopped runs are not reported: they continue
     /// where they stopped.
-    fn interrupted(&mut self, face: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
-        face.warn("stopping runs, their work is saved; press again to stop at once");
+    fn interrupted(&mut self, observer: &mut dyn SprintObserver, signal: i32) -> Result<SprintEnded, Error> {
+        observer.warn("stopping runs, their work is saved; press again to stop at once");
         self.crew.watch.stop();
         let busy = |order: &&SprintEvent| {
             matches!(
@@ -362,14 +362,14 @@ impl SprintDriver {
                     let was_run = self.sprint.open.get(&seq).as_ref().is_some_and(busy);
                     out -= usize::from(was_run);
                     if !report.as_ref().is_ok_and(was_stopped) {
-                        self.on_report(face, seq, report)?;
+                        self.on_report(observer, seq, report)?;
                     }
                 }
                 Ok(SprintMessage::Signal(_)) => self.crew.watch.kill_now(),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.record_reports(face, vec![SprintEvent::Interrupted { signal }])?;
+        self.record_reports(observer, vec![SprintEvent::Interrupted { signal }])?;
         Ok(SprintEnded::Signal(signal))
     }
 }

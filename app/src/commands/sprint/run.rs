@@ -78,9 +78,9 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     listen(&driver, Arc::clone(&interrupted));
     let center = center::file(&driver.crew().place);
-    let mut face = Lines { paint: Paint::for_stderr(), interrupted, center };
-    driver.begin(&mut face, policy, args.autonomous, env!("CARGO_PKG_VERSION"))?;
-    let ended = driver.drive(&mut face);
+    let mut observer = Lines { paint: Paint::for_stderr(), interrupted, center };
+    driver.begin(&mut observer, policy, args.autonomous, env!("CARGO_PKG_VERSION"))?;
+    let ended = driver.drive(&mut observer);
     proc::finish_all();
     let ended = ended?;
     let code = exit_code(&ended, &driver.sprint);

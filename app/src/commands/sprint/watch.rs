@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::{Paint, cut, pad, pad_after, safe_line, stdout_width};
 use crate::render::tui::board::{Board, Wish};
-use crate::render::tui::face::no_screen;
+use crate::render::tui::observer::no_screen;
 use crate::render::tui::stage::Left;
 use crate::render::tui::terminal::{self, Screen};
 

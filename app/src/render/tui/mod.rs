@@ -2,7 +2,7 @@
 //!
 //! [`View`] is computed from the journal and the live output of agents; [`draw`] puts it on a screen and [`act`]
 //! maps a key to a request. None of the three touches anything. [`terminal`] is the real screen with its
-//! modes and how to undo them, [`stage`] the loop that brings all of them together, and [`face`] the connection to the driver.
+//! modes and how to undo them, [`stage`] the loop that brings all of them together, and [`observer`] the connection to the driver.
 //!
 //! [`board`] shows all runs of a sprint at once.
 //!
@@ -12,8 +12,8 @@
 pub(crate) mod act;
 pub(crate) mod board;
 pub(crate) mod draw;
-pub(crate) mod face;
 pub(crate) mod keys;
+pub(crate) mod observer;
 mod over;
 pub(crate) mod page;
 pub(crate) mod stage;

@@ -39,7 +39,7 @@ const LARGEST: u64 = 4_000_000;
 
 /// Messages of the driver in this process, besides the journal.
 pub(crate) enum News {
-    Murmur(Seq, String),
+    AgentLine(Seq, String),
     Warning(String),
     /// The open question is put to the person here.
     Asked,
@@ -175,7 +175,7 @@ impl Stage {
         let Some((news, _)) = &self.driver else { return heard };
         loop {
             heard = match news.try_recv() {
-                Ok(News::Murmur(order, text)) => {
+                Ok(News::AgentLine(order, text)) => {
                     self.view.live.heard(order, &text);
                     Heard::Something
                 }

@@ -274,7 +274,7 @@ impl Run {
         self.reopen();
         let stops = said.word == Some(Word::Stop) || (said.word.is_none() && is_stop(&said.text));
         if stops {
-            self.call_in();
+            self.stop_agents();
         }
         let edited = matches!(question, Some(Order::QuestionAsked(asked))
             if asked.kind == crate::event::QuestionKind::LoopEdited);
@@ -295,7 +295,7 @@ impl Run {
     }
 
     /// Everybody who is out is forgotten; what moves a branch or writes a file is waited for.
-    fn call_in(&mut self) {
+    fn stop_agents(&mut self) {
         self.settle_open();
         self.open.retain(|_, order| {
             matches!(

@@ -35,12 +35,13 @@ impl StrategyView for ReviewStrategy {
     }
 
     fn next_steps(&self, run_id: &str, run: &Run, outcome: &Outcome) -> Vec<(String, &'static str)> {
-        let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and go on");
+        let answer = || (format!("archeflow answer {run_id} \"…\""), "answer the question and continue");
         let discard = || (format!("archeflow discard {run_id}"), "give it up, keeping the work under a ref");
         let resume = || (format!("archeflow resume {run_id}"), "try again from where it stopped");
         let parked = run.complete.as_ref().is_some_and(|complete| complete.reopens_at.is_some());
-        let wait =
-            || (format!("archeflow resume {run_id} --wait"), "go on as soon as the account serves again");
+        let wait = || {
+            (format!("archeflow resume {run_id} --wait"), "resume as soon as the account is available again")
+        };
         let result = || (format!("archeflow review --run {run_id}"), "see the findings again, in any format");
         match (outcome.status, outcome.reason) {
             (RunStatus::AwaitingAnswer, _) => vec![answer(), discard()],

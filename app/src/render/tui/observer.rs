@@ -11,7 +11,7 @@ use archeflow_core::event::{Entry, QuestionAsked};
 use archeflow_core::model::Seq;
 use archeflow_core::projections::live::Driven;
 use archeflow_core::run::Run;
-use archeflow_host::drive::{Asked, Driver, Face};
+use archeflow_host::drive::{Asked, Driver, RunObserver};
 
 use super::View;
 use super::stage::{Left, News, Reply, Shelf, Stage};
@@ -126,7 +126,7 @@ impl Live {
     }
 }
 
-impl Face for Live {
+impl RunObserver for Live {
     fn wrote(&mut self, run: &Run, entry: &Entry) {
         self.look(run);
         if let Some(lines) = &mut self.plain {
@@ -134,10 +134,10 @@ impl Face for Live {
         }
     }
 
-    fn murmur(&mut self, order: Seq, text: &str) {
+    fn agent_line(&mut self, order: Seq, text: &str) {
         match &mut self.plain {
-            Some(lines) => lines.murmur(order, text),
-            None => self.say(News::Murmur(order, text.to_owned())),
+            Some(lines) => lines.agent_line(order, text),
+            None => self.say(News::AgentLine(order, text.to_owned())),
         }
     }
 
