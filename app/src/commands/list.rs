@@ -178,7 +178,10 @@ fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
     let known = index::read(&events).unwrap_or_default();
     let seen = known.runs.into_iter().map(|entry| {
         let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
-        let known = |state| OwnRun { state, root, run_id: &entry.run_id }.is_known().unwrap_or(false);
+        let known = |state| {
+            OwnRun { state, root, run_id: &entry.run_id }
+                .begins(&events.join(format!("{}.jsonl", entry.run_id)))
+        };
         let foreign = !state.is_some_and(known);
         ListedRun { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted, foreign }
     });

@@ -4,18 +4,20 @@
 //! nobody, so only runs known here are ever executed (S-01). The file says where the journal is and what its first lines
 //! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::dir::Dir;
 use super::files::{self, Error};
+use super::journal::Journal;
 use super::verify::Text;
-use crate::platform::files as os;
+use crate::platform::files::{self as os, OFlags};
 
 const FOLDER: &str = "own-runs";
 const LARGEST: u64 = 64 * 1024;
+const LONGEST_LINE: u64 = 1 << 20;
 
 /// One run of one repository, as the state folder may know it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +57,20 @@ impl OwnRun<'_> {
     /// Whether a run of this name was started here. Its journal may be another one by now: see [`OwnRun::wrote`].
     pub fn is_known(self) -> Result<bool, Error> {
         Ok(self.record()?.is_some())
+    }
+
+    /// The same for a list of many runs: of a journal that was begun here, only the first line is read.
+    pub fn begins(self, journal: &Path) -> bool {
+        let Ok(Some(record)) = self.record() else { return false };
+        if record.lines != 1 {
+            return Journal::read(journal).is_ok_and(|text| self.wrote(&text).unwrap_or(false));
+        }
+        let file = Dir::parent_of(journal).and_then(|(dir, name)| dir.file(name, OFlags::RDONLY));
+        let mut line = Vec::new();
+        let read = file.map(|file| BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line));
+        // One without a line has nothing that could be foreign.
+        let is_it = line.is_empty() || record.digest == files::digest(line.trim_ascii_end());
+        matches!(read, Ok(Ok(_))) && record.root == self.named_root() && is_it
     }
 
     /// Whether this is the journal of the run that was started or taken over here.

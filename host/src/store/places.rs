@@ -60,6 +60,9 @@ impl Places {
             if found.is_symlink() {
                 return Err(Error::refused(&folder, "it is a symbolic link"));
             }
+            if !found.is_dir() {
+                return Err(Error::refused(&folder, "it is not a directory"));
+            }
             if os::owner(&found) != acting_user() {
                 return Err(Error::refused(&folder, "it belongs to someone else"));
             }
