@@ -526,12 +526,15 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     /// Revoke the approval
-    #[arg(long)]
+    #[arg(long, conflicts_with = "run")]
     pub(crate) revoke: bool,
+    /// Adopt a run that this machine did not start: show its commands and ask
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
     /// Show what would be approved without approving it
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
-    /// Approve without asking
+    /// Approve without asking; without a terminal nothing else approves
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

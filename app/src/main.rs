@@ -13,7 +13,12 @@ mod review;
 
 use std::process::ExitCode;
 
+use archeflow_host::platform::process::restrict_umask;
+use archeflow_host::proc::signals::survive_size_limits;
+
 fn main() -> ExitCode {
+    restrict_umask();
+    survive_size_limits();
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(code) => return code,

@@ -13,6 +13,7 @@ use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
 use crate::platform::files as os;
 use crate::proc::Watch;
+use crate::store::own_runs::OwnRun;
 use crate::store::places::Places;
 
 /// Names and values.
@@ -109,6 +110,11 @@ pub fn client_env(all: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(O
 }
 
 impl World {
+    /// This run, as the state folder knows the runs that were started here.
+    pub fn own_run(&self) -> OwnRun<'_> {
+        OwnRun { state: &self.state, root: self.places.root(), run_id: &self.run_id }
+    }
+
     #[expect(clippy::too_many_arguments, reason = "a plain constructor of plain parts")]
     pub fn new(
         repo: Repo,

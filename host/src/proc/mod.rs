@@ -8,6 +8,7 @@
 //! means, retries, sandboxes. The decisions about time are in `clock.rs` and know no system call.
 
 mod clock;
+mod inside;
 mod job;
 mod leader;
 mod leftovers;
@@ -32,6 +33,7 @@ use sink::Keeper;
 use sweep::Running;
 
 pub use crate::platform::table::is_descendant;
+pub use inside::inside_an_attempt;
 pub use job::{Cause, Job, JobEnd, JobLimits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};

@@ -153,6 +153,11 @@ impl Settings {
         &self.withheld
     }
 
+    /// Whether the user set this key: on the command line or in a file of their own, not by what a repository says.
+    pub fn is_set_by_user(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|set| !matches!(set.source, Source::Repo { .. }))
+    }
+
     /// A digest of every byte that took part, for `run.start`.
     pub fn hash(&self) -> &str {
         &self.hash
