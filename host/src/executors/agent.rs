@@ -179,6 +179,7 @@ impl Attempt<'_> {
                 ..JobLimits::default()
             },
             tag: format!("{}.{}", self.world.tag, self.inputs.seq),
+            sandbox: None,
         };
         failpoint::pass("agent.housed");
         let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
@@ -309,6 +310,7 @@ impl Attempt<'_> {
                 | End::Silent
                 | End::TooLong
                 | End::Stopped
+                | End::OverLimit(_)
                 | End::NotStarted(_) => None,
             };
             if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
@@ -340,6 +342,7 @@ impl Attempt<'_> {
             End::TooLong => {
                 Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
             }
+            End::OverLimit(what) => Some((Failure::Signal, format!("it was stopped: {what}"))),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         }
     }
