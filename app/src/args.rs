@@ -274,6 +274,9 @@ pub(crate) struct CommonArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Start test commands, hooks and linters without a sandbox
+    #[arg(long)]
+    pub(crate) unsafe_no_sandbox: bool,
 }
 
 #[derive(Debug, Args)]
@@ -488,6 +491,9 @@ pub(crate) struct DemoArgs {
     /// Skip the pauses between the agents' lines
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Start test commands, hooks and linters without a sandbox
+    #[arg(long)]
+    pub(crate) unsafe_no_sandbox: bool,
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,

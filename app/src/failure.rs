@@ -103,6 +103,12 @@ impl From<open::Error> for Failure {
                 message,
                 "Review its commands and approve them: archeflow trust",
             ),
+            open::Error::NoSandbox { remedy, .. } => Failure::new(
+                21,
+                "no_sandbox",
+                message,
+                format!("{remedy}. Without any protection: --unsafe-no-sandbox"),
+            ),
             open::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
             }

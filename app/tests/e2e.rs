@@ -70,6 +70,8 @@ mod reports;
 mod review;
 #[path = "e2e/safety.rs"]
 mod safety;
+#[path = "e2e/sandbox.rs"]
+mod sandbox;
 #[path = "e2e/screen.rs"]
 mod screen;
 #[path = "e2e/shadows.rs"]

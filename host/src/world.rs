@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use archeflow_core::event::SessionStart;
 use archeflow_core::model::Persona;
 
 use crate::backends::cli::ALL;
@@ -13,6 +14,7 @@ use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
 use crate::platform::files as os;
 use crate::proc::Watch;
+use crate::sandbox::{PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxPolicy};
 use crate::store::own_runs::OwnRun;
 use crate::store::places::Places;
 
@@ -36,12 +38,35 @@ pub struct World {
     pub own: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
+    /// What commands are held to.
+    pub sandbox: WorldSandbox,
     /// Stops agents only: the rest of the run continues without them.
     pub agents_watch: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
     /// Of clients that were asked.
     versions: Mutex<BTreeMap<String, String>>,
+}
+
+/// Whether commands run in a sandbox, and in which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorldSandbox {
+    /// Somebody typed that they should not.
+    Off,
+    On {
+        level: SandboxLevel,
+        choice: SandboxChoice,
+    },
+}
+
+impl WorldSandbox {
+    /// As the session's line has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Off => SessionStart::NO_SANDBOX,
+            Self::On { level, .. } => level.name(),
+        }
+    }
 }
 
 /// A reader's checkout that is still as it was handed out.
@@ -125,6 +150,7 @@ impl World {
         me: PathBuf,
         (env, own): (Variables, Variables),
         personas: BTreeMap<String, Persona>,
+        sandbox: WorldSandbox,
     ) -> World {
         let pool = Pool::new(&state, &repo);
         let (readers, diffs, versions) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -140,6 +166,7 @@ impl World {
             own,
             personas,
             watch: Watch::new(),
+            sandbox,
             agents_watch: Watch::new(),
             readers,
             diffs,
@@ -193,6 +220,28 @@ impl World {
             readers.push(Reader { slot, commit: commit.clone(), print });
         }
         untouched
+    }
+
+    /// The sandbox of one command: its private folders are made below `scratch`. `None` when there is to be none.
+    pub(crate) fn sandbox_for(
+        &self,
+        scratch: &Path,
+        make: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
+    ) -> std::io::Result<Option<Sandbox>> {
+        let WorldSandbox::On { level, choice } = &self.sandbox else { return Ok(None) };
+        let private = PrivateFolders { home: scratch.join("home"), tmp: scratch.join("tmp") };
+        for folder in [&private.home, &private.tmp] {
+            os::private_directory().recursive(true).create(folder)?;
+        }
+        let objects = self.repo.object_stores();
+        let policy = make(SandboxFacts {
+            env: &self.env,
+            private: &private,
+            objects: &objects,
+            checkout: self.places.root(),
+            choice,
+        });
+        Ok(Some(Sandbox { level: level.clone(), policy, me: self.me.clone() }))
     }
 
     /// The version a client prints, asked for once.

@@ -8,7 +8,7 @@ use crate::harness::{TASK, Test, each};
 
 /// A repository whose committed configuration wants a command to run.
 fn wanting(config: &str) -> Test {
-    let test = Test::new().play("").without_tests();
+    let test = Test::new().play("").without_tests().unsandboxed();
     test.file(".archeflow/config.yaml", config.replace("{base}", test.base().to_str().unwrap()));
     test.commit("Configure");
     test
@@ -83,7 +83,7 @@ fn m_s1_every_dangerous_key_is_withheld() {
 
 #[test]
 fn m_s1_hooks_and_archetypes_of_a_repository_need_approval() {
-    let test = Test::new().play("");
+    let test = Test::new().play("").unsandboxed();
     test.file(
         ".archeflow/hooks.yaml",
         format!("run-start:\n  command: touch {}/ran\n", test.base().display()),
@@ -117,7 +117,7 @@ fn m_s4_the_base_commits_configuration_counts_and_not_the_working_trees() {
     let planned = test.run(&arguments).ended("dry_run", "dry_run", 0);
     assert_eq!(planned.json["workflow"], "standard");
     // Not committed at all: not in force, and nothing to approve.
-    let test = Test::new().play("");
+    let test = Test::new().play("").unsandboxed();
     test.file(".archeflow/config.yaml", format!("test_command: touch {}/ran\n", test.base().display()));
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(!test.base().join("ran").exists());
@@ -189,7 +189,7 @@ fn bx18_hooks_run_with_their_environment() {
             .join("")
     };
     let with = |failing: &str| {
-        let test = Test::new().play("");
+        let test = Test::new().play("").unsandboxed();
         let folder = test.home().join(".config/archeflow");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("hooks.yaml"), hooks(test.base().to_str().unwrap(), failing)).unwrap();

@@ -145,7 +145,7 @@ impl Project {
             documents,
             heard: files::digest(seen.past.fresh.as_bytes()),
         };
-        let opened = self.opened(journal, prepared, request.into(), Some(opened.into()));
+        let opened = self.opened(journal, prepared, request.into(), Some(opened.into()))?;
         Ok(OpenedLoop { opened, archived })
     }
 }

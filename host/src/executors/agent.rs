@@ -183,6 +183,7 @@ impl Attempt<'_> {
                 ..JobLimits::default()
             },
             tag: format!("{}.{}", self.world.tag, self.inputs.seq),
+            sandbox: None,
         };
         failpoint::pass("agent.housed");
         let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
@@ -321,6 +322,7 @@ impl Attempt<'_> {
                 | End::Silent
                 | End::TooLong
                 | End::Stopped
+                | End::OverLimit(_)
                 | End::NotStarted(_) => None,
             };
             if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
@@ -352,6 +354,7 @@ impl Attempt<'_> {
             End::TooLong => {
                 Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
             }
+            End::OverLimit(what) => Some((Failure::Signal, format!("it was stopped: {what}"))),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         }
     }

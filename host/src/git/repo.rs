@@ -127,6 +127,9 @@ pub struct Repo {
     pub(super) exclude: Vec<u8>,
 }
 
+/// How many stores that borrow from each other are followed.
+const MOST_STORES: usize = 32;
+
 impl Repo {
     /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
     /// directory is kept there.
@@ -208,6 +211,26 @@ impl Repo {
     /// The object store, which workspaces borrow from: a sandbox must let agents read it.
     pub fn object_dir(&self) -> &Path {
         &self.objects
+    }
+
+    /// The object store and every store it borrows from, in turn.
+    pub fn object_stores(&self) -> Vec<PathBuf> {
+        let mut stores = vec![self.objects.clone()];
+        let mut at = 0;
+        while let Some(store) = stores.get(at).filter(|_| at < MOST_STORES).cloned() {
+            at += 1;
+            let text = fs::read(store.join("info/alternates")).unwrap_or_default();
+            for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
+                let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
+                let bytes = quoted.and_then(super::quote::unquote_path).unwrap_or_else(|| line.to_vec());
+                // A relative one is meant from the store that names it.
+                let Ok(other) = fs::canonicalize(store.join(os::path(bytes))) else { continue };
+                if !stores.contains(&other) {
+                    stores.push(other);
+                }
+            }
+        }
+        stores
     }
 
     /// The root of the user's working tree; `None` in a bare repository.

@@ -67,7 +67,7 @@ impl Project {
         let settings = project.settings(&config::Flags::default(), file)?;
         let agents = project.renamed_agents(&run, flags, &settings)?;
         let (_, personas) = project.personas()?;
-        let mut driver = project.driver(opened.journal, run, personas, &settings);
+        let mut driver = project.driver(opened.journal, run, personas, &settings)?;
         driver.agents = agents;
         projections::catch_up(&driver.world, &driver.run)?;
         projections::catch_up_fixes(&driver.world, &fixes)?;
@@ -234,6 +234,7 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
         tag: driver.world.tag.clone(),
         agents: driver.agents.clone(),
         accounts: accounts(driver.agents.values()),
+        sandbox: driver.world.sandbox.name().to_owned(),
     }
     .into()
 }

@@ -37,6 +37,8 @@ pub struct ProcessEnv {
     pub me: PathBuf,
     pub variables: Vec<(OsString, OsString)>,
     pub version: &'static str,
+    /// Somebody typed that commands are to run without a sandbox.
+    pub no_sandbox: bool,
 }
 
 impl ProcessEnv {
@@ -110,6 +112,8 @@ pub enum Error {
     Log(#[from] log::Error),
     #[error("the repository's own configuration names commands that are not approved: {what}")]
     Untrusted { what: String },
+    #[error("commands can't be kept in a sandbox: {why}")]
+    NoSandbox { why: String, remedy: String },
     #[error("this needs the working tree of a repository; {place} has none")]
     Bare { place: String },
     #[error("there is no run '{id}' here")]
