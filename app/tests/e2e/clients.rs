@@ -308,7 +308,11 @@ impl Row {
             "its own only\n{outcome}"
         );
         let last = model.asked_by("maker").pop().unwrap().to_string();
-        assert!(last.contains("stray > src/stray.txt") && last.contains("# Correction"), "one conversation");
+        // Goose, when it reads a conversation back, may leave out a tool call with its result: only texts are certain.
+        let (before, after) = last.split_once("# Correction").unwrap_or_default();
+        let answered = before.contains("I added the line and its test.");
+        assert!(last.contains("you are the maker.") && answered, "brief and answer are still known\n{last}");
+        assert!(after.contains("rm src/stray.txt"), "and its work behind it\n{last}");
         assert!(!test.repo.join("src/stray.txt").exists());
         self.is_counted(&model, &outcome);
     }

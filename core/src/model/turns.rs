@@ -30,6 +30,24 @@ named! {
 }
 
 impl LoopState {
+    /// Nothing follows from it any more. An idle loop is closed if it had begun.
+    pub fn is_closed(self, had_begun: bool) -> bool {
+        match self {
+            LoopState::Archived | LoopState::Failed | LoopState::Stopped => true,
+            LoopState::Idle => had_begun,
+            LoopState::Align
+            | LoopState::Waiting
+            | LoopState::Gate
+            | LoopState::Execute
+            | LoopState::Evaluate
+            | LoopState::Approval
+            | LoopState::Landing
+            | LoopState::Paused => false,
+        }
+    }
+}
+
+impl LoopState {
     /// Whose turn it is; `None` while the program itself lands.
     pub fn whose(self) -> Option<Speaker> {
         match self {

@@ -65,7 +65,7 @@ fn remaining(run: &Run, breaker: &Breaker) -> BreakerAction {
     }
 }
 
-/// What follows from so many refusals in a row.
+/// What follows from this number of refusals in a row.
 pub(crate) fn refused(run: &Run, archetype: &str, failed: &AgentFailed, times: u32) -> BreakerAction {
     let breaker = run.accounts.failed.get(archetype).and_then(|account| run.accounts.open.get(account));
     let refusal = AccountRefusal {

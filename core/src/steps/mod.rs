@@ -35,6 +35,16 @@ pub(crate) fn before_phase(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> 
         .or_else(|| boundary::checkpoint(run).map(|checkpoint| vec![checkpoint]))
 }
 
+/// The work of the phase at hand, for strategies that go through all four.
+pub(crate) fn phase(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
+    before_phase(run, cycle).unwrap_or_else(|| match cycle.phase {
+        Phase::Plan => plan::plan(run, cycle),
+        Phase::Do => make::make(run, cycle),
+        Phase::Check => check::check(run, cycle),
+        Phase::Act => act::act(run, cycle),
+    })
+}
+
 /// Judges every new answer: its shadow, the verdict of a review, concerns, a missing token.
 pub(crate) fn judge(run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
     let mut events = Vec::new();

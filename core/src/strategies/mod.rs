@@ -36,7 +36,7 @@ pub(crate) trait StrategyRules: StrategyView + Sync {
         false
     }
 
-    /// How many cycles a new run has, where its workflow has so many.
+    /// The number of cycles of a new run, given that of its workflow.
     fn max_cycles(&self, _of_workflow: u32) -> u32 {
         1
     }
@@ -275,7 +275,7 @@ pub fn seats_key(strategy: Strategy, workflow: Workflow) -> &'static str {
     of(strategy).seats_key(workflow)
 }
 
-/// How many cycles a new run has, where its workflow has so many.
+/// The number of cycles of a new run, given that of its workflow.
 pub fn max_cycles(strategy: Strategy, of_workflow: u32) -> u32 {
     of(strategy).max_cycles(of_workflow)
 }

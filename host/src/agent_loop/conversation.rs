@@ -1,5 +1,5 @@
-//! What an agent of a loop is told, and what its answer comes to. What it is shown is the core's to say; it answers in
-//! words alone.
+//! The prompt of an agent in a loop, and how its answer is read. The core decides what the prompt contains; the answer is
+//! text, without findings.
 
 use archeflow_core::event::AgentStart;
 use archeflow_core::model::{Answer, LoopPolicy, Speaker};

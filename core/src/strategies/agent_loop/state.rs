@@ -226,18 +226,7 @@ impl Run {
     /// Nothing that a person says changes these any more.
     pub(crate) fn loop_is_over(&self) -> bool {
         let Some(agent_loop) = &self.agent_loop else { return false };
-        match agent_loop.place.state {
-            LoopState::Failed | LoopState::Archived | LoopState::Stopped => true,
-            LoopState::Idle => agent_loop.begun,
-            LoopState::Align
-            | LoopState::Waiting
-            | LoopState::Gate
-            | LoopState::Execute
-            | LoopState::Evaluate
-            | LoopState::Approval
-            | LoopState::Landing
-            | LoopState::Paused => false,
-        }
+        agent_loop.place.state.is_closed(agent_loop.begun)
     }
 
     pub(crate) fn hear_person(&mut self, line: Seq, heard: &LoopHeard) {

@@ -53,20 +53,9 @@ impl StrategyView for LoopStrategy {
     }
 }
 
-/// Whether somebody still has to do something about a loop.
+/// Whether a loop still needs a person.
 pub fn is_open(run: &Run) -> bool {
-    match run.loop_state() {
-        LoopState::Archived | LoopState::Failed | LoopState::Stopped => false,
-        LoopState::Idle => run.outcome.is_none(),
-        LoopState::Align
-        | LoopState::Waiting
-        | LoopState::Gate
-        | LoopState::Execute
-        | LoopState::Evaluate
-        | LoopState::Approval
-        | LoopState::Landing
-        | LoopState::Paused => true,
-    }
+    !run.loop_state().is_closed(run.outcome.is_some())
 }
 
 /// The line an entry of a loop is worth, if any; `tag` is the one of its phase.

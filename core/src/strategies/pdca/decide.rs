@@ -1,9 +1,9 @@
 //! The phases are the shared steps; a fast run can become a standard one.
 
 use crate::event::Conclusion;
-use crate::model::{Participant, Phase, Workflow, team};
+use crate::model::{Participant, Workflow, team};
 use crate::run::{Cycle, Run};
-use crate::steps::{self, act, check, make, plan};
+use crate::steps::{self, plan};
 use crate::strategies::StrategyRules;
 
 use super::Pdca;
@@ -26,12 +26,7 @@ impl StrategyRules for Pdca {
     }
 
     fn next(&self, run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
-        steps::before_phase(run, cycle).unwrap_or_else(|| match cycle.phase {
-            Phase::Plan => plan::plan(run, cycle),
-            Phase::Do => make::make(run, cycle),
-            Phase::Check => check::check(run, cycle),
-            Phase::Act => act::act(run, cycle),
-        })
+        steps::phase(run, cycle)
     }
 
     fn upgrades(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::projections::view::capital;
 use crate::run::{Cycle, Run};
-use crate::steps::{self, act, check, enter, make, plan, point, send, skip};
+use crate::steps::{self, act, enter, plan, point, send, skip};
 use crate::strategies::StrategyRules;
 
 use super::Pipeline;
@@ -26,12 +26,7 @@ impl StrategyRules for Pipeline {
     }
 
     fn next(&self, run: &Run, cycle: &Cycle) -> Vec<Conclusion> {
-        steps::before_phase(run, cycle).unwrap_or_else(|| match cycle.phase {
-            Phase::Plan => plan::plan(run, cycle),
-            Phase::Do => make::make(run, cycle),
-            Phase::Check => check::check(run, cycle),
-            Phase::Act => act::act(run, cycle),
-        })
+        steps::phase(run, cycle)
     }
 
     fn reviews_in_parallel(&self) -> bool {
