@@ -174,7 +174,9 @@ fn m_c24_an_agent_that_edits_the_users_git_directory_stops_everything() {
         let test =
             Test::new().unshadowed().play(&scenes).meanwhile(&["git:config", "git:hooks/", "git:info/"]);
         let main = test.git(["rev-parse", "main"]);
-        let stopped = test.go(&["--auto-merge"]).refused(21, &["changed the git configuration"]);
+        let stopped = test
+            .go(&["--auto-merge"])
+            .refused(21, &["changed while the maker worked", "the git configuration"]);
         assert!(!test.base().join("pwned").exists(), "nothing of it runs\n{stopped}");
         assert_eq!(test.git(["rev-parse", "main"]), main);
         assert_eq!(stopped.json["run_id"].as_str(), test.run_ids().first().map(String::as_str), "{stopped}");
