@@ -274,6 +274,9 @@ pub(crate) struct CommonArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    /// Start test commands, hooks and linters without a sandbox
+    #[arg(long)]
+    pub(crate) unsafe_no_sandbox: bool,
 }
 
 #[derive(Debug, Args)]
@@ -488,6 +491,9 @@ pub(crate) struct DemoArgs {
     /// Skip the pauses between the agents' lines
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Start test commands, hooks and linters without a sandbox
+    #[arg(long)]
+    pub(crate) unsafe_no_sandbox: bool,
     /// Show progress full screen
     #[arg(long)]
     pub(crate) tui: bool,
@@ -526,12 +532,15 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     /// Revoke the approval
-    #[arg(long)]
+    #[arg(long, conflicts_with = "run")]
     pub(crate) revoke: bool,
+    /// Adopt a run that this machine did not start: show its commands and ask
+    #[arg(long, value_name = "ID")]
+    pub(crate) run: Option<String>,
     /// Show what would be approved without approving it
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) show: bool,
-    /// Approve without asking
+    /// Approve without asking; without a terminal nothing else approves
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

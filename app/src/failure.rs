@@ -103,6 +103,12 @@ impl From<open::Error> for Failure {
                 message,
                 "Review its commands and approve them: archeflow trust",
             ),
+            open::Error::NoSandbox { remedy, .. } => Failure::new(
+                21,
+                "no_sandbox",
+                message,
+                format!("{remedy}. Without any protection: --unsafe-no-sandbox"),
+            ),
             open::Error::Bare { .. } => {
                 Failure::new(21, "refused", message, "Use --repo with a clone that has one.")
             }
@@ -110,7 +116,13 @@ impl From<open::Error> for Failure {
                 21,
                 "refused",
                 message,
-                "If the run is yours, take its log out of the repository: git rm --cached .archeflow/events/*.jsonl",
+                "It can be looked at: archeflow show <id>. If you started it (before this version, or the repository was moved), see its commands and take it over: archeflow trust --run <id>",
+            ),
+            open::Error::Committed { .. } => Failure::new(
+                21,
+                "refused",
+                message,
+                "Look at it: archeflow show <id>. Start a new run: archeflow run",
             ),
             open::Error::NoRun { .. } | open::Error::BadId { .. } => {
                 Failure::usage(message, "See the runs there are: archeflow list")

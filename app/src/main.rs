@@ -11,10 +11,21 @@ mod render;
 mod report;
 mod review;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use archeflow_host::platform::process::restrict_umask;
+use archeflow_host::proc::signals::survive_size_limits;
+
 fn main() -> ExitCode {
-    let cli = match args::parse(std::env::args_os()) {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    // Once per process that is started, so it does not wait for the rest.
+    if let Some(entered) = commands::sandboxed::run(&arguments) {
+        return entered;
+    }
+    restrict_umask();
+    survive_size_limits();
+    let cli = match args::parse(arguments) {
         Ok(cli) => cli,
         Err(code) => return code,
     };

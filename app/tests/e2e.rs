@@ -68,6 +68,10 @@ mod replay;
 mod reports;
 #[path = "e2e/review.rs"]
 mod review;
+#[path = "e2e/safety.rs"]
+mod safety;
+#[path = "e2e/sandbox.rs"]
+mod sandbox;
 #[path = "e2e/screen.rs"]
 mod screen;
 #[path = "e2e/shadows.rs"]

@@ -303,8 +303,9 @@ fn d_04_a_field_of_a_review_is_never_more_than_content() {
 /// A reproduction is the one of its finding, to the letter, or none at all.
 fn assert_only_what_was_said(read: Option<&Reproduction>, wanted: &Value) {
     let Some(read) = read else { return };
-    let plain =
-        |text: &Value| text.as_str().unwrap().replace('\0', "").replace(['\r'], "\n").trim().to_owned();
+    let plain = |text: &Value| {
+        text.as_str().unwrap().replace('\0', "\u{fffd}").replace(['\r'], "\n").trim().to_owned()
+    };
     assert_eq!(read.command, plain(&wanted["command"]), "{wanted}");
     assert_eq!(!read.regression, wanted["about_new_code"].as_bool().unwrap(), "{wanted}");
     let files = wanted["files"].as_array().unwrap();

@@ -566,6 +566,7 @@ fn d_07_raised() {
             old: signs::strength(&old),
             new: signs::strength(&new),
             credential: signs::credential(&line).map(|kind| (7, kind)),
+            content: signs::BinaryContent::of(new.replace('␀', "\0").as_bytes()),
         };
         let seen = signs::look(&[file], Raised::default().binary_bytes).seen;
         let names: Vec<&str> = seen.iter().map(|counted| counted.sign.name()).collect();

@@ -7,7 +7,9 @@ use archeflow_core::run::Run;
 
 use crate::log;
 use crate::store::journal::{self, Journal};
+use crate::store::own_runs::OwnRun;
 use crate::store::{names, places::Places};
+use crate::world::World;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,12 +19,28 @@ pub enum Error {
     NotWaiting { id: String },
     #[error("{id} can't land together with others: {why}")]
     Unlike { id: String, why: &'static str },
+    #[error("the run '{id}' is foreign: its journal was not written by you on this machine")]
+    Foreign { id: String },
     #[error("{id} did not land with {lead}")]
     NotLanded { id: String, lead: String },
     #[error(transparent)]
     Log(#[from] log::Error),
     #[error(transparent)]
     Journal(#[from] journal::Error),
+}
+
+/// What lands with a run is judged by its journal alone, so that has to be this machine's own (S-01).
+pub fn check_own<'a>(world: &World, ids: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    for id in ids {
+        if !names::valid_name(id) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        let text = Journal::read(&world.places.events().join(format!("{id}.jsonl")))?;
+        if !(OwnRun { run_id: id, ..world.own_run() }).wrote(&text).map_err(journal::Error::from)? {
+            return Err(Error::Foreign { id: id.to_owned() });
+        }
+    }
+    Ok(())
 }
 
 /// The runs that may land before `lead`, in the same step.

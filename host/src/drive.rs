@@ -257,6 +257,10 @@ impl Driver {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        // Known as this machine's own before it could be resumed; a crash in between leaves a run that never began.
+        if let Some(digest) = log::first_digest(&self.journal, &entries)? {
+            self.world.own_run().remember(1, &digest)?;
+        }
         log::append(&mut self.journal, &entries)?;
         failpoint::pass("recorded");
         projections::write(&self.world, &self.run, &entries)?;

@@ -54,6 +54,8 @@ pub mod store;
 
 pub mod proc;
 
+pub mod sandbox;
+
 pub mod platform;
 
 pub mod clock;

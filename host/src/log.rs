@@ -30,6 +30,19 @@ pub enum Error {
 /// Appends entries as one batch, on disk when this returns.
 pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
     let run_id = journal.run_id().to_owned();
+    let bodies = bodies(entries)?;
+    Ok(journal.append(&lines(&run_id, entries, &bodies))?)
+}
+
+/// The digest of the first line, if these entries would begin the journal.
+pub(crate) fn first_digest(journal: &Journal, entries: &[Entry]) -> Result<Option<String>, Error> {
+    let first = entries.get(..1).unwrap_or_default();
+    let bodies = bodies(first)?;
+    Ok(journal.first_digest(&lines(journal.run_id(), first, &bodies))?)
+}
+
+/// When each entry was made, and its data, as they are written.
+fn bodies(entries: &[Entry]) -> Result<Vec<(String, Box<RawValue>)>, Error> {
     let mut bodies: Vec<(String, Box<RawValue>)> = Vec::with_capacity(entries.len());
     for entry in entries {
         let mut json = Vec::with_capacity(512);
@@ -37,13 +50,21 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
         let text = String::from_utf8_lossy(&json).into_owned();
         bodies.push((clock::written(entry.at), RawValue::from_string(text)?));
     }
-    let lines: Vec<JournalLine<'_>> = entries
+    Ok(bodies)
+}
+
+fn lines<'a>(
+    run_id: &'a str,
+    entries: &'a [Entry],
+    bodies: &'a [(String, Box<RawValue>)],
+) -> Vec<JournalLine<'a>> {
+    entries
         .iter()
-        .zip(&bodies)
+        .zip(bodies)
         .map(|(entry, (ts, data))| JournalLine {
             ts,
             ms: Some(clock::millisecond(entry.at)),
-            run_id: &run_id,
+            run_id,
             seq: entry.seq,
             parent: &entry.parent,
             kind: entry.event.name(),
@@ -51,8 +72,7 @@ pub fn append(journal: &mut Journal, entries: &[Entry]) -> Result<(), Error> {
             agent: entry.agent.as_deref(),
             data,
         })
-        .collect();
-    Ok(journal.append(&lines)?)
+        .collect()
 }
 
 /// Folds a whole journal.

@@ -46,7 +46,10 @@ pub fn recall(places: &Places, state: &Path, request: &mut RunStart) {
         return;
     }
     let mut lessons = Vec::new();
-    if let Ok(shelf) = MemoryStore::at(places.memory()).read() {
+    let memory = MemoryStore::of(places, state);
+    if memory.is_own()
+        && let Ok(shelf) = memory.read()
+    {
         lessons.extend(shelf.lessons.values().filter_map(printable));
         let left: Vec<u32> = shelf.debts.values().map(|debt| debt.warnings).collect();
         request.past.deferred_warnings = deferred(&left);
@@ -107,7 +110,11 @@ pub fn begun(world: &World, run: &Run) -> Vec<String> {
     if !run.policy().memory.enabled {
         return Vec::new();
     }
-    match MemoryStore::at(world.places.memory()).read() {
+    let memory = MemoryStore::of(&world.places, &world.state);
+    match memory.read() {
+        Ok(_) if !memory.is_own() => vec![
+            "the lessons in .archeflow/memory came with the repository or were edited, so they are not used; look at them and approve them: archeflow trust".to_owned(),
+        ],
         Ok(shelf) => shelf.damage().iter().map(ToString::to_string).collect(),
         Err(error) => vec![format!("what earlier runs taught can't be used: {error}")],
     }
@@ -132,7 +139,7 @@ pub fn sent<'a>(world: &World, run: &Run, archetypes: impl Iterator<Item = &'a s
         sent,
         ..Lived::default()
     };
-    match MemoryStore::at(world.places.memory()).change(|shelf| record_injected(shelf, &lived)) {
+    match MemoryStore::of(&world.places, &world.state).change(|shelf| record_injected(shelf, &lived)) {
         Ok(()) => Vec::new(),
         Err(error) => vec![format!("the lessons in the agents' prompts were not recorded: {error}")],
     }
@@ -153,7 +160,7 @@ fn learn(world: &World, run: &Run) -> Result<Vec<String>, Error> {
     let path = world.places.events().join(format!("{}.jsonl", world.run_id));
     let entries = log::entries(&Journal::read(&path)?)?;
     let lived = Lived::of(&world.run_id, &clock::written(run.last), &entries);
-    let memory = MemoryStore::at(world.places.memory());
+    let memory = MemoryStore::of(&world.places, &world.state);
     if !lived.is_over() || (leaves_nothing(&lived) && is_blank(&memory.read()?)) {
         return Ok(Vec::new());
     }

@@ -173,6 +173,7 @@ fn version(place: &Path, env: &[(OsString, OsString)]) -> Result<[u32; 3], Strin
         stderr: Sink::memory(),
         limits: JobLimits { total: Duration::from_secs(20), ..JobLimits::default() },
         tag: format!("probe.{}", std::process::id()),
+        sandbox: None,
     };
     let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
     let said = String::from_utf8_lossy(&ended.stdout.bytes).into_owned();
@@ -183,6 +184,7 @@ fn version(place: &Path, env: &[(OsString, OsString)]) -> Result<[u32; 3], Strin
         | Cause::Silent
         | Cause::TooLong
         | Cause::Stopped
+        | Cause::OverLimit(_)
         | Cause::NotStarted(_)) => Err(format!("it can't be asked for its version ({other:?})")),
     }
 }

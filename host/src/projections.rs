@@ -16,6 +16,7 @@ use archeflow_core::run::Run;
 use archeflow_core::text::{one_line, safe};
 use serde_json::json;
 
+use crate::platform::files::{self as os, Mode, OFlags};
 use crate::store::{files, index};
 use crate::world::World;
 use crate::{clock, costs, memory, repositories, review, scores};
@@ -113,12 +114,18 @@ fn sent(entry: &Entry) -> Option<&str> {
     Some(&start.archetype)
 }
 
-/// Overwrites a file that only watches: nothing is synced, but a link in its place is not followed (M-S11).
+/// Overwrites a file that only watches, for its owner alone. Nothing is synced; a link in its place is not followed, and a
+/// pipe neither waited for nor written to (M-S11, S-06).
 fn write_plain(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    crate::platform::files::without_links(&mut options).open(path)?.write_all(text.as_bytes())
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = std::fs::File::from(os::open(path, flags, Mode::RUSR | Mode::WUSR)?);
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    os::set_mode_of(&file, 0o600)?;
+    file.set_len(0)?;
+    file.write_all(text.as_bytes())
 }
 
 const PROGRESS: &str = ".archeflow/progress.md";
@@ -190,7 +197,7 @@ pub fn catch_up_index(world: &World, run: &Run) {
     }
     if run.outcome.is_some() && stale {
         let _ = list(world, run);
-        let _ = std::fs::write(world.places.root().join(PROGRESS), progress_text(world, run));
+        let _ = write_plain(&world.places.root().join(PROGRESS), &progress_text(world, run));
     }
 }
 

@@ -116,6 +116,7 @@ fn run(start: &Start, around: &Around<'_>, tree: &Path, stream: &Path) -> JobEnd
             ..JobLimits::default()
         },
         tag: format!("try.{}", std::process::id()),
+        sandbox: None,
     };
     proc::run(job, &Watch::new(), &mut |_, _| {})
 }
@@ -141,6 +142,7 @@ fn of_command(ended: &JobEnd, stream: &Path) -> Trial {
         | Cause::Silent
         | Cause::TooLong
         | Cause::Stopped
+        | Cause::OverLimit(_)
         | Cause::NotStarted(_) => Err(cut_short(ended)),
     };
     Trial { answer, took: ended.duration, cost: None, model: String::new() }
@@ -167,6 +169,7 @@ fn cut_short(ended: &JobEnd) -> (Failure, String) {
         Cause::Silent => (Failure::Silence, format!("it fell silent{words}")),
         Cause::TooLong => (Failure::TooLong, format!("it took too long{words}")),
         Cause::Stopped => (Failure::Signal, "it was stopped".to_owned()),
+        Cause::OverLimit(what) => (Failure::Signal, what.clone()),
         Cause::NotStarted(why) => (Failure::NotStarted, format!("it can't be started ({why:?})")),
     }
 }

@@ -5,14 +5,18 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use archeflow_core::event::SessionStart;
 use archeflow_core::model::Persona;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
+use crate::git::user_state::{self, UserState};
 use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
 use crate::platform::files as os;
 use crate::proc::Watch;
+use crate::sandbox::{PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxPolicy};
+use crate::store::own_runs::OwnRun;
 use crate::store::places::Places;
 
 /// Names and values.
@@ -35,12 +39,35 @@ pub struct World {
     pub own: Vec<(OsString, OsString)>,
     pub personas: BTreeMap<String, Persona>,
     pub watch: Watch,
+    /// What commands are held to.
+    pub sandbox: WorldSandbox,
     /// Stops agents only: the rest of the run continues without them.
     pub agents_watch: Watch,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
     /// Of clients that were asked.
     versions: Mutex<BTreeMap<String, String>>,
+}
+
+/// Whether commands run in a sandbox, and in which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorldSandbox {
+    /// Somebody typed that they should not.
+    Off,
+    On {
+        level: SandboxLevel,
+        choice: SandboxChoice,
+    },
+}
+
+impl WorldSandbox {
+    /// As the session's line has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Off => SessionStart::NO_SANDBOX,
+            Self::On { level, .. } => level.name(),
+        }
+    }
 }
 
 /// A reader's checkout that is still as it was handed out.
@@ -109,6 +136,11 @@ pub fn client_env(all: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(O
 }
 
 impl World {
+    /// This run, as the state folder knows the runs that were started here.
+    pub fn own_run(&self) -> OwnRun<'_> {
+        OwnRun { state: &self.state, root: self.places.root(), run_id: &self.run_id }
+    }
+
     #[expect(clippy::too_many_arguments, reason = "a plain constructor of plain parts")]
     pub fn new(
         repo: Repo,
@@ -119,6 +151,7 @@ impl World {
         me: PathBuf,
         (env, own): (Variables, Variables),
         personas: BTreeMap<String, Persona>,
+        sandbox: WorldSandbox,
     ) -> World {
         let pool = Pool::new(&state, &repo);
         let (readers, diffs, versions) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -134,6 +167,7 @@ impl World {
             own,
             personas,
             watch: Watch::new(),
+            sandbox,
             agents_watch: Watch::new(),
             readers,
             diffs,
@@ -159,6 +193,23 @@ impl World {
 
     pub fn keep_ref(&self, name: &str) -> String {
         format!("refs/archeflow/keep/{}/{name}", self.run_id)
+    }
+
+    /// What is compared before and after somebody worked who is not us.
+    pub fn user_state(&self) -> Result<UserState, crate::git::runner::Error> {
+        match self.sandbox {
+            WorldSandbox::Off => UserState::whole(&self.repo),
+            WorldSandbox::On { .. } => Ok(UserState::configuration(&self.repo)),
+        }
+    }
+
+    /// What changed in the user's repository since `before`, while somebody worked who must leave it alone.
+    pub(crate) fn changed_since(&self, before: &UserState) -> Option<String> {
+        let changes = match self.user_state() {
+            Ok(now) => before.changes(&self.repo, &now),
+            Err(error) => vec![format!("git can't read it any more ({error})")],
+        };
+        (!changes.is_empty()).then(|| user_state::list(&changes))
     }
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.
@@ -187,6 +238,28 @@ impl World {
             readers.push(Reader { slot, commit: commit.clone(), print });
         }
         untouched
+    }
+
+    /// The sandbox of one command: its private folders are made below `scratch`. `None` when there is to be none.
+    pub(crate) fn sandbox_for(
+        &self,
+        scratch: &Path,
+        make: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
+    ) -> std::io::Result<Option<Sandbox>> {
+        let WorldSandbox::On { level, choice } = &self.sandbox else { return Ok(None) };
+        let private = PrivateFolders { home: scratch.join("home"), tmp: scratch.join("tmp") };
+        for folder in [&private.home, &private.tmp] {
+            os::private_directory().recursive(true).create(folder)?;
+        }
+        let objects = self.repo.object_stores();
+        let policy = make(SandboxFacts {
+            env: &self.env,
+            private: &private,
+            objects: &objects,
+            checkout: self.places.root(),
+            choice,
+        });
+        Ok(Some(Sandbox { level: level.clone(), policy, me: self.me.clone() }))
     }
 
     /// The version a client prints, asked for once.

@@ -22,7 +22,7 @@ use archeflow_host::git::{GitEnv, Repo};
 use archeflow_host::platform::children;
 use archeflow_host::proc;
 use archeflow_host::store::places::Places;
-use archeflow_host::world::{World, allowed_env};
+use archeflow_host::world::{World, WorldSandbox, allowed_env};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a busy machine.
@@ -136,7 +136,17 @@ fn world(root: &std::path::Path, home: &std::path::Path, state: PathBuf) -> Worl
         ["ANTHROPIC_API_KEY", "DEPLOY_TOKEN", "SSH_AUTH_SOCK", "AWS_PROFILE", "FLAVOUR"].map(str::to_owned);
     let env = allowed_env(all.map(|(name, value)| (name.into(), value)), &listed);
     let tag = format!("evidence-{}", root.display());
-    World::new(repo, places, state, "r1".to_owned(), tag, "/bin/false".into(), (env, vec![]), BTreeMap::new())
+    World::new(
+        repo,
+        places,
+        state,
+        "r1".to_owned(),
+        tag,
+        "/bin/false".into(),
+        (env, vec![]),
+        BTreeMap::new(),
+        WorldSandbox::Off,
+    )
 }
 
 fn reproduction(command: &str, files: &[(&str, &str)], regression: bool) -> Reproduction {

@@ -252,5 +252,6 @@ fn session() -> SessionStart {
         tag: "a-run.0".to_owned(),
         agents: BTreeMap::new(),
         accounts: BTreeMap::new(),
+        sandbox: String::new(),
     }
 }

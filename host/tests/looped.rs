@@ -19,7 +19,7 @@ use archeflow_host::platform::children;
 use archeflow_host::proc;
 use archeflow_host::store::files;
 use archeflow_host::store::places::Places;
-use archeflow_host::world::{World, allowed_env};
+use archeflow_host::world::{World, WorldSandbox, allowed_env};
 use tempfile::TempDir;
 
 struct Tree {
@@ -288,7 +288,17 @@ fn world(root: &Path, home: &Path, state: PathBuf) -> World {
     let all = [("PATH", std::env::var_os("PATH").unwrap()), ("HOME", home.into())];
     let env = allowed_env(all.map(|(name, value)| (name.into(), value)), &[]);
     let tag = format!("agent_loop-{}", root.display());
-    World::new(repo, places, state, "r1".to_owned(), tag, PathBuf::new(), (env, Vec::new()), BTreeMap::new())
+    World::new(
+        repo,
+        places,
+        state,
+        "r1".to_owned(),
+        tag,
+        PathBuf::new(),
+        (env, Vec::new()),
+        BTreeMap::new(),
+        WorldSandbox::Off,
+    )
 }
 
 fn linted(linter: &str) -> LoopPolicy {

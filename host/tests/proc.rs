@@ -41,6 +41,7 @@ fn job(tag: &str, script: &str) -> Job {
         stderr: Sink::memory(),
         limits: limits(),
         tag: unique(tag),
+        sandbox: None,
     }
 }
 

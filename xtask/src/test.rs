@@ -225,6 +225,12 @@ fn tools(_: &Path, _: &mut Count) -> Result<Done, String> {
     let git = version(&["git", "--version"]).ok_or("git is MISSING and could not be installed")?;
     runner::check_version_text(git.trim()).map_err(|error| error.to_string())?;
     println!("{}", git.trim());
+    if cfg!(target_os = "linux") && !is_there("bwrap") {
+        install("bubblewrap");
+    }
+    if let Some(bwrap) = version(&["bwrap", "--version"]) {
+        println!("{}", bwrap.trim());
+    }
     for (tool, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         if version(&["cargo", tool, "--version"]).is_none() {
             println!("MISSING: cargo {tool}; trying `rustup component add {component}`");

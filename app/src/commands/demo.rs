@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use archeflow_host::config::Flags;
-use archeflow_host::open::{Project, RunRequest};
+use archeflow_host::open::{ProcessEnv, Project, RunRequest};
 use archeflow_host::platform::children;
 
 use crate::args::{CommonArgs, DemoArgs, Session};
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
     );
     tell!("Sample: {}\n", shop.display());
 
-    let mut env = process_env()?;
+    let unsafe_no_sandbox = args.unsafe_no_sandbox;
+    let mut env = ProcessEnv { no_sandbox: unsafe_no_sandbox, ..process_env()? };
     env.variables.retain(|(name, _)| name != "XDG_STATE_HOME" && name != "XDG_CONFIG_HOME");
     env.variables.push(("XDG_STATE_HOME".into(), folder.join("state").into()));
     env.variables.push(("XDG_CONFIG_HOME".into(), folder.join("config").into()));
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<CommandOutput, Failure> {
         auto_merge: true,
         unattended: true,
         tui: args.tui,
-        place: CommonArgs { repo: Some(shop.clone()), config: None, json: args.json },
+        place: CommonArgs { repo: Some(shop.clone()), config: None, json: args.json, unsafe_no_sandbox },
     };
     let output = drive(opened.driver, "demo", &session, true, opened.before, opened.after)?;
     look_around(&shop, &run_id, paint);

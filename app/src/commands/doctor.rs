@@ -7,6 +7,7 @@ use archeflow_host::config::Flags;
 use archeflow_host::git::runner;
 use archeflow_host::platform::{caveats, files};
 use archeflow_host::probe::{self, DefaultAgent, InstalledClient};
+use archeflow_host::sandbox::{SandboxLevel, probe as probe_sandbox};
 use archeflow_host::trial::{self, Around, Trial};
 use archeflow_host::world::{allowed_env, client_env};
 use archeflow_host::{open, proc};
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
         runner::check_version().map(|()| "recent enough".to_owned()).map_err(|error| error.to_string()),
     );
     check("platform", Ok(platform(caveats::SYSTEM)));
+    check("sandbox", sandbox());
     match open_project(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(project) => {
@@ -115,6 +117,18 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     agents.iter().for_each(|row| show(&mut out, row, mark));
     tried.iter().for_each(|(spec, trial)| show(&mut out, &tried_check(spec, trial), "BAD "));
     Ok(CommandOutput::text(out).with_code(code))
+}
+
+/// What commands are kept in. Less than there could be is no fault; nothing at all is one.
+fn sandbox() -> Result<String, String> {
+    let me = std::env::current_exe().map_err(|error| error.to_string())?;
+    let level = probe_sandbox(&me);
+    let told = level.line();
+    let told = told.strip_prefix("sandbox: ").unwrap_or(&told).to_owned();
+    match level {
+        SandboxLevel::Absent { .. } => Err(told),
+        SandboxLevel::Bubblewrap { .. } | SandboxLevel::Landlock { .. } | SandboxLevel::Seatbelt => Ok(told),
+    }
 }
 
 fn show(out: &mut String, check: &Check, bad: &str) {

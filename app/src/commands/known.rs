@@ -11,6 +11,7 @@ use archeflow_host::{clock, co_landing};
 use crate::args::{AnswerArgs, ContinueArgs, MergeArgs, ResumeArgs, Session};
 use crate::commands::agent_loop::{self, FileAnswer};
 use crate::commands::session::drive;
+use crate::commands::trust::only_from_outside;
 use crate::commands::{open_project, steer};
 use crate::failure::Failure;
 use crate::output::CommandOutput;
@@ -87,6 +88,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<CommandOutput, Failure> {
     if let Some(output) = steer::answer(&project, &args.id, &args.text, args.session.place.json)? {
         return Ok(output);
     }
+    only_from_outside("answer a question")?;
     let driver = open_in(project, &args.id, &args.session)?;
     let Some((start_seq, _)) = driver.run.question() else {
         return Err(Failure::usage(
@@ -180,6 +182,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<CommandOutput, Failure> {
     let apart = |error: co_landing::Error| {
         Failure::usage(error.to_string(), format!("Land it by itself: archeflow merge {}", args.id))
     };
+    let others = args.before.iter().chain(&args.landed_with).map(String::as_str);
+    co_landing::check_own(&driver.world, others).map_err(apart)?;
     let before = co_landing::companions(places, run, &args.before).map_err(apart)?;
     let with = args.landed_with.as_deref();
     let with =

@@ -8,7 +8,7 @@ use archeflow_core::projections::view::{self, Tone};
 use archeflow_core::run::Run;
 use archeflow_host::git::repo;
 use archeflow_host::open::{self, Project};
-use archeflow_host::store::{index, journal::Journal, places::Places};
+use archeflow_host::store::{index, journal::Journal, own_runs::OwnRun, places::Places};
 use archeflow_host::{clock, log, repositories};
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<CommandOutput, Failure> {
             return Ok(CommandOutput::json(one_json(&project, id, &run)));
         }
         let mut out = String::new();
-        one(&mut out, id, &run);
+        one(&mut out, project.is_own(id), id, &run);
         return Ok(CommandOutput::text(out));
     }
     let around = look_around(&args.place, args.place.repo.is_none())?;
@@ -71,7 +71,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<CommandOutput, Failure> {
             if !now.is_empty() {
                 put!(out);
             }
-            one(&mut out, &id, &fold(project, &id)?);
+            one(&mut out, project.is_own(&id), &id, &fold(project, &id)?);
         }
         None if now.is_empty() && around.here.is_some() => put!(out, "No runs in this repository yet."),
         None if now.is_empty() => put!(out, "Nothing runs or waits for you."),
@@ -87,6 +87,8 @@ struct Around {
     elsewhere: Vec<PathBuf>,
     /// Noted once, and not there any more.
     missing: Vec<PathBuf>,
+    /// The user's state folder, where there is one.
+    state: Option<PathBuf>,
 }
 
 /// A run of a repository, from its index.
@@ -96,6 +98,8 @@ struct ListedRun {
     at: u64,
     /// It has not ended and no process drives it.
     interrupted: bool,
+    /// This machine did not start it: it is shown and never executed.
+    foreign: bool,
 }
 
 /// A run that is under way or waits, folded.
@@ -115,13 +119,13 @@ fn look_around(place: &CommonArgs, others: bool) -> Result<Around, Failure> {
         ) if place.repo.is_none() => None,
         project => Some(project?),
     };
-    let mut around = Around { here, elsewhere: Vec::new(), missing: Vec::new() };
+    let state = match &here {
+        Some(project) => Some(project.state.clone()),
+        None => Places::state_dir_elsewhere(&env.places())?,
+    };
+    let mut around = Around { here, elsewhere: Vec::new(), missing: Vec::new(), state };
     if others || around.here.is_none() {
-        let state = match &around.here {
-            Some(project) => Some(project.state.clone()),
-            None => Places::state_dir_elsewhere(&env.places())?,
-        };
-        let known = state.map_or(Ok(Vec::new()), |state| repositories::read(&state))?;
+        let known = around.state.as_deref().map_or(Ok(Vec::new()), repositories::read)?;
         let root = around.here.as_ref().map(|project| project.places.root().to_owned());
         let others = known.into_iter().filter(|path| Some(path) != root.as_ref());
         (around.elsewhere, around.missing) = others.partition(|path| path.join(".archeflow/events").is_dir());
@@ -135,7 +139,7 @@ impl Around {
         let here = self.here.as_ref().map(|project| project.places.root().to_owned());
         let others = self.elsewhere.iter().filter(|_| all).cloned();
         let mut runs: Vec<ListedRun> =
-            here.into_iter().chain(others).flat_map(|root| runs_of(&root)).collect();
+            here.into_iter().chain(others).flat_map(|root| runs_of(&root, self.state.as_deref())).collect();
         runs.sort_by_key(|seen| seen.at);
         runs
     }
@@ -162,16 +166,24 @@ fn latest_of(project: &Project) -> Option<String> {
     Some(index::read(&project.places.events()).ok()?.runs.last()?.run_id.clone())
 }
 
+/// What is said about a run that is only shown.
+const FOREIGN: &str = "foreign: this machine did not start it, so it is shown and never executed";
+
 /// More runs than this that wait are not folded; `list` has them.
 const MOST: usize = 50;
 
 /// What can't be read is not listed: the folder may belong to something else by now.
-fn runs_of(root: &Path) -> Vec<ListedRun> {
+fn runs_of(root: &Path, state: Option<&Path>) -> Vec<ListedRun> {
     let events = root.join(".archeflow/events");
     let known = index::read(&events).unwrap_or_default();
     let seen = known.runs.into_iter().map(|entry| {
         let interrupted = entry.status == "running" && Journal::driver(&events, &entry.run_id).is_none();
-        ListedRun { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted }
+        let known = |state| {
+            OwnRun { state, root, run_id: &entry.run_id }
+                .begins(&events.join(format!("{}.jsonl", entry.run_id)))
+        };
+        let foreign = !state.is_some_and(known);
+        ListedRun { root: root.to_owned(), at: clock::read(&entry.ts), entry, interrupted, foreign }
     });
     seen.collect()
 }
@@ -180,19 +192,27 @@ fn runs_of(root: &Path) -> Vec<ListedRun> {
 fn active(seen: ListedRun, here: Option<&Path>) -> Option<Active> {
     let path = seen.root.join(".archeflow/events").join(format!("{}.jsonl", seen.entry.run_id));
     let run = log::fold(&Journal::read(&path).ok()?).ok()?;
-    let item = InboxItem::of(InboxRun {
+    let mut item = InboxItem::of(InboxRun {
         run_id: &seen.entry.run_id,
         repository: &seen.root.display().to_string(),
         here: here == Some(seen.root.as_path()),
         interrupted: seen.interrupted,
         run: &run,
     })?;
+    if seen.foreign {
+        FOREIGN.clone_into(&mut item.detail);
+        item.next = format!("archeflow trust --run {}", seen.entry.run_id);
+    }
     Some(Active { seen, item })
 }
 
 impl ListedRun {
     fn status(&self) -> &str {
-        if self.interrupted { "interrupted" } else { &self.entry.status }
+        match () {
+            () if self.foreign => "foreign",
+            () if self.interrupted => "interrupted",
+            () => &self.entry.status,
+        }
     }
 
     fn tone(&self) -> Tone {
@@ -208,7 +228,7 @@ impl ListedRun {
         json!({
             "run_id": self.entry.run_id, "status": self.entry.status, "task": self.entry.task, "ts": self.entry.ts,
             "repository": self.root.display().to_string(), "interrupted": self.interrupted,
-            "reopens_at": self.entry.reopens_at,
+            "reopens_at": self.entry.reopens_at, "foreign": self.foreign,
         })
     }
 }
@@ -313,13 +333,22 @@ fn ago(now: u64, then: u64) -> String {
 
 fn one_json(project: &Project, id: &str, run: &Run) -> Value {
     let code = run.outcome.as_ref().map_or(0, Outcome::exit_code);
-    summary::json(project.places.root(), id, run, run.outcome.as_ref(), code, None)
+    let mut object = summary::json(project.places.root(), id, run, run.outcome.as_ref(), code, None);
+    if !project.is_own(id) {
+        object["foreign"] = true.into();
+    }
+    object
 }
 
-fn one(out: &mut String, id: &str, run: &Run) {
+fn one(out: &mut String, own: bool, id: &str, run: &Run) {
     let (title, second) = view::header(run);
     put!(out, "{}", safe_line(&title));
     put!(out, "Run ID: {id} | {second}");
+    if !own {
+        put!(out, "{FOREIGN}");
+        put!(out, "  archeflow trust --run {id}  see what it would execute; take it over if it is yours");
+        return;
+    }
     match (&run.outcome, run.cycle()) {
         (Some(outcome), _) => {
             put!(

@@ -39,7 +39,7 @@ const OURS: char = 'm';
 impl Room {
     fn open(place: &CommonArgs) -> Result<Room, Failure> {
         let project = open_project(place, None, false)?;
-        let here = MemoryStore::at(project.places.memory());
+        let here = MemoryStore::of(&project.places, &project.state);
         let shared = MemoryStore::shared(&project.state);
         Ok(Room { project, here, shared })
     }

@@ -18,6 +18,7 @@ mod replay;
 mod report;
 mod review;
 mod run;
+pub(crate) mod sandboxed;
 mod score;
 mod session;
 mod show;
@@ -90,6 +91,7 @@ pub(crate) fn process_env() -> Result<ProcessEnv, Failure> {
         me: std::env::current_exe().map_err(|error| lost("this program can't find itself", error))?,
         variables: std::env::vars_os().collect(),
         version: env!("CARGO_PKG_VERSION"),
+        no_sandbox: false,
     })
 }
 
@@ -99,7 +101,7 @@ pub(crate) fn open_project(
     branch: Option<&str>,
     needs_target: bool,
 ) -> Result<Project, Failure> {
-    let env = process_env()?;
+    let env = ProcessEnv { no_sandbox: place.unsafe_no_sandbox, ..process_env()? };
     let dir = place.repo.clone().unwrap_or_else(|| env.cwd.clone());
     Ok(Project::open(env, Path::new(&dir), branch, needs_target)?)
 }

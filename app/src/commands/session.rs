@@ -11,6 +11,8 @@ use archeflow_host::drive::{DriveEnd, Driver, RunObserver};
 use archeflow_host::executors::Message;
 use archeflow_host::open;
 use archeflow_host::proc;
+use archeflow_host::sandbox::SandboxLevel;
+use archeflow_host::world::WorldSandbox;
 
 use crate::args::Session;
 use crate::commands::agent_loop;
@@ -74,6 +76,13 @@ pub(crate) fn go(
     listen(driver, &interrupted);
     let run_id = driver.world.run_id.clone();
     let mut observer = observer(driver, session, interrupted)?;
+    match &driver.world.sandbox {
+        WorldSandbox::Off => {
+            observer.warn("no sandbox: test commands, hooks and linters run with your rights");
+        }
+        WorldSandbox::On { level: level @ SandboxLevel::Landlock { .. }, .. } => observer.warn(&level.line()),
+        WorldSandbox::On { .. } => {}
+    }
     let opened = open::session(driver, why, attended(session), auto_merge, env!("CARGO_PKG_VERSION"));
     let resumed = driver.run.paused.as_ref().map(|_| RunResumed { by: why.to_owned() }.into());
     if resumed.is_some() {

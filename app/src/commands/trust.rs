@@ -1,10 +1,13 @@
-//! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08).
+//! `archeflow trust`: approve exactly the content this repository's configuration has now (D-08), or one run whose
+//! journal came from elsewhere (S-01).
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use archeflow_host::clock;
 use archeflow_host::config::trust::{Guarded, Trust};
-use archeflow_host::open;
+use archeflow_host::open::{self, Project};
+use archeflow_host::proc;
+use archeflow_host::store::memory::MemoryStore;
 
 use crate::args::TrustArgs;
 use crate::commands::open_project;
@@ -13,7 +16,13 @@ use crate::output::CommandOutput;
 use crate::render::text::safe;
 
 pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
-    let project = open_project(&args.place, None, true)?;
+    if !args.show {
+        only_from_outside("approve or revoke anything")?;
+    }
+    let project = open_project(&args.place, None, args.run.is_none())?;
+    if let Some(id) = &args.run {
+        return adopt(args, &project, id);
+    }
     let mut trust = Trust::open(&project.state).map_err(open::Error::from)?;
     if args.revoke {
         let had = trust.revoke(&project.offer.root).map_err(open::Error::from)?;
@@ -23,15 +32,24 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
         let said = if had { "The approval is taken back.\n" } else { "Nothing was approved here.\n" };
         return Ok(CommandOutput::text(said.to_owned()));
     }
-    let guarded = project.offer.guarded()?;
+    let memory = MemoryStore::of(&project.places, &project.state);
+    let mut guarded = project.offer.guarded()?;
+    let lessons = lessons(&memory)?;
+    let approved = (project.approved || guarded.is_empty()) && lessons.is_empty();
+    guarded.extend(lessons);
+    let approve = |trust: &mut Trust| -> Result<(), Failure> {
+        memory.approve()?;
+        Ok(trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?)
+    };
     if args.place.json {
         let rows: Vec<_> = guarded.iter().map(described).collect();
-        if !args.show {
-            trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+        if args.yes && !args.show {
+            approve(&mut trust)?;
         }
-        return Ok(CommandOutput::json(
-            serde_json::json!({ "approved": !args.show || project.approved, "guarded": rows }),
-        ));
+        let approved = (args.yes && !args.show) || approved;
+        let code = if approved || args.show { 0 } else { NOT_APPROVED };
+        let answer = serde_json::json!({ "approved": approved, "guarded": rows });
+        return Ok(CommandOutput::json(answer).with_code(code));
     }
     if guarded.is_empty() {
         let none = "This repository's configuration (as committed) names nothing that needs approval.\n";
@@ -59,24 +77,110 @@ pub(crate) fn run(args: &TrustArgs) -> Result<CommandOutput, Failure> {
             );
         }
     }
-    if project.approved {
+    if approved {
         put!(out, "You approved exactly this already.");
         return Ok(CommandOutput::text(out));
     }
     if args.show {
         return Ok(CommandOutput::text(out));
     }
-    let terminal = std::io::stdin().is_terminal();
-    if terminal && !args.yes {
-        // The person has to see what is asked about before the question.
-        tell_part!("{}", std::mem::take(&mut out));
-        if !confirmed() {
-            return Ok(CommandOutput::text("Not approved.\n".to_owned()).with_code(20));
-        }
+    if !agreed(args.yes, &mut out) {
+        return Ok(refused(out));
     }
-    trust.approve(&project.offer, &clock::written(clock::now())).map_err(open::Error::from)?;
+    approve(&mut trust)?;
     put!(out, "Approved. Any change to these files asks again.");
     Ok(CommandOutput::text(out))
+}
+
+/// Nothing was approved; the same code as a run that finds something unapproved.
+const NOT_APPROVED: u8 = 20;
+
+/// Only a person approves. What a run started is not one, whatever it types.
+pub(crate) fn only_from_outside(what: &str) -> Result<(), Failure> {
+    if !proc::inside_an_attempt() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        21,
+        "from_inside",
+        format!("processes that a run started can't {what}"),
+        "Type it yourself, in a terminal that no agent, test or hook opened.",
+    ))
+}
+
+/// A yes on the command line, or typed at a terminal after what is asked about was shown. Anything else is a no.
+fn agreed(yes: bool, shown: &mut String) -> bool {
+    if yes {
+        return true;
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return false;
+    }
+    // The person has to see what is asked about before the question.
+    tell_part!("{}", std::mem::take(shown));
+    confirmed()
+}
+
+fn refused(mut out: String) -> CommandOutput {
+    put!(out, "Not approved. Without a terminal only --yes approves.");
+    CommandOutput::text(out).with_code(NOT_APPROVED)
+}
+
+/// A run whose journal this machine did not write: shown with everything it would execute, and taken over on a yes.
+fn adopt(args: &TrustArgs, project: &Project, id: &str) -> Result<CommandOutput, Failure> {
+    let adoption = project.adoption(id)?;
+    let approve = args.yes && !args.show;
+    if args.place.json {
+        if approve {
+            project.adopt(id, &adoption)?;
+        }
+        let own = adoption.own || approve;
+        let code = if own || args.show { 0 } else { NOT_APPROVED };
+        let answer = serde_json::json!({ "approved": own, "run_id": id, "guarded": adoption.commands });
+        return Ok(CommandOutput::json(answer).with_code(code));
+    }
+    let mut out = String::new();
+    put!(out, "The run {} would execute:", safe(id));
+    for command in &adoption.commands {
+        put!(out, "  {}", safe(command));
+    }
+    if adoption.own {
+        put!(out, "It is yours already.");
+        return Ok(CommandOutput::text(out));
+    }
+    if args.show {
+        return Ok(CommandOutput::text(out));
+    }
+    if !agreed(args.yes, &mut out) {
+        return Ok(refused(out));
+    }
+    project.adopt(id, &adoption)?;
+    put!(out, "Adopted, as it is now: archeflow resume {}", safe(id));
+    Ok(CommandOutput::text(out))
+}
+
+/// Lessons that came with the repository or were edited by hand: they would reach prompts.
+fn lessons(memory: &MemoryStore) -> Result<Vec<Guarded>, Failure> {
+    if memory.is_own() {
+        return Ok(Vec::new());
+    }
+    let shelf = memory.read()?;
+    let row = |key: &str, value: &str, line: usize| Guarded {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        path: format!(".archeflow/memory/{key}.jsonl"),
+        line: u32::try_from(line + 1).unwrap_or(u32::MAX),
+    };
+    let told = shelf.lessons.values().enumerate().map(|(n, lesson)| row("lessons", &lesson.description, n));
+    let mut rows: Vec<Guarded> = told.collect();
+    let resolved = shelf.resolved.values().count();
+    if resolved > 0 {
+        rows.push(row("resolved", &format!("{resolved} examples of findings that were resolved"), 0));
+    }
+    if rows.is_empty() {
+        rows.push(row("lessons", "lines that can't be read", 0));
+    }
+    Ok(rows)
 }
 
 fn described(row: &Guarded) -> String {

@@ -87,6 +87,9 @@ pub(super) fn facts(story: &Story, written: fn(u64) -> String) -> Vec<Fact> {
         }
         None => fact("For", overview.target.clone(), "not landed".to_owned()),
     });
+    if overview.unsandboxed {
+        facts.push(fact("Sandbox", "none".to_owned(), "--unsafe-no-sandbox was typed".to_owned()));
+    }
     facts.push(fact("Branch", overview.branch.clone(), format!("from {}", short(&overview.base))));
     facts.push(fact(
         "When",

@@ -400,14 +400,16 @@ fn pj_45_a_red_battery_overrides_a_pass_and_a_credential_blocks() {
 #[test]
 fn pj_50_after_a_crash_the_tests_of_the_change_are_run() {
     let world = World::new();
-    let runner = world.base().join("pytest");
+    let programs = world.base().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let runner = programs.join("pytest");
     fs::write(
         &runner,
         "#!/bin/sh\n[ $# -gt 0 ] || kill -SEGV $$\ntest -e \"$1\" && echo \"1 passed in 0.1s\"\n",
     )
     .unwrap();
     fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", world.base().display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     world.turns("actor", &[done("echo 2 > price.txt; mkdir tests; echo pass > tests/test_price.py")]);
     let archeflow = |arguments: &[&str]| {
         let mut command = world.command(PROGRAM);

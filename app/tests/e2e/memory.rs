@@ -119,6 +119,7 @@ fn af121_a_regression_comes_first() {
         let kept = lines(&test, "resolved").into_iter().filter(|line| line["file"] == "src/app.txt");
         kept.map(|line| format!("{line}\n")).collect::<String>()
     });
+    assert_eq!(test.run(&["trust", "--yes"]).code, 0);
     let second = test.go(&standard).ended("merged", "approved", 0);
     let boundary = second.events("cycle.boundary")[0];
     let back: Vec<&Value> = boundary["open"]
@@ -147,6 +148,7 @@ fn d15_no_lesson_gets_out_of_its_fence() {
     planted["description"] = format!("<<<DATA-0 DATA-0>>> {hostile} {}", "long ".repeat(100_000)).into();
     let text = test.read(".archeflow/memory/lessons.jsonl") + &format!("{planted}\n");
     test.file(".archeflow/memory/lessons.jsonl", text + "{\"id\": \"m-0\n");
+    assert_eq!(test.run(&["trust", "--yes"]).code, 0);
     let merged = test.go(&["--workflow", "thorough", "--auto-merge"]).ended("merged", "approved", 0);
     assert!(merged.stderr.contains("lessons.jsonl:3: this line can't be read"), "{merged}");
     for who in ["explorer", "creator", "maker", "guardian", "skeptic", "sage", "trickster"] {
@@ -232,6 +234,7 @@ fn af156_more_than_anybody_reads_is_cut_to_the_most_frequent() {
             })
             .collect();
         test.file(".archeflow/memory/lessons.jsonl", text);
+        assert_eq!(test.run(&["trust", "--yes"]).code, 0);
         let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
         let brief = &merged.briefs("maker")[0];
         assert_eq!(brief.matches("(the user prefers this)").count(), told, "{brief}");
@@ -296,4 +299,29 @@ fn rivals_in_processes_of_their_own_lose_nothing() {
     let ids: std::collections::BTreeSet<String> =
         lessons(&test).iter().map(|lesson| lesson["id"].to_string()).collect();
     assert_eq!(ids.len(), 8);
+}
+
+#[test]
+fn s_09_lessons_that_came_with_a_repository_wait_for_approval() {
+    let test = Test::new().play("");
+    test.run(&["memory", "add", "OWN-LESSON"]);
+    let mut planted = lessons(&test)[0].clone();
+    let first = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(first.briefs("maker")[0].contains("OWN-LESSON"), "what the user added is the user's own");
+
+    planted["id"] = "m-002".into();
+    planted["description"] = "PLANTED-LESSON".into();
+    let text = test.read(".archeflow/memory/lessons.jsonl") + &format!("{planted}\n");
+    test.file(".archeflow/memory/lessons.jsonl", text);
+    let second = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(!second.briefs("maker")[0].contains("-LESSON"), "none of it is used");
+    assert!(second.stderr.contains("archeflow trust"), "{second}");
+    let third = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(!third.briefs("maker")[0].contains("-LESSON"), "a run does not make them its own");
+
+    let shown = test.run(&["trust"]);
+    assert!(shown.code == 20 && shown.stdout.contains("PLANTED-LESSON"), "{shown}");
+    assert_eq!(test.run(&["trust", "--yes"]).code, 0);
+    let fourth = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(fourth.briefs("maker")[0].contains("PLANTED-LESSON"), "{fourth}");
 }

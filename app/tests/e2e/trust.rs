@@ -1,12 +1,14 @@
 //! What a repository says is data until the user approved exactly that (D-08), and hooks.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use crate::harness::{TASK, Test, each};
 
 /// A repository whose committed configuration wants a command to run.
 fn wanting(config: &str) -> Test {
-    let test = Test::new().play("").without_tests();
+    let test = Test::new().play("").without_tests().unsandboxed();
     test.file(".archeflow/config.yaml", config.replace("{base}", test.base().to_str().unwrap()));
     test.commit("Configure");
     test
@@ -81,7 +83,7 @@ fn m_s1_every_dangerous_key_is_withheld() {
 
 #[test]
 fn m_s1_hooks_and_archetypes_of_a_repository_need_approval() {
-    let test = Test::new().play("");
+    let test = Test::new().play("").unsandboxed();
     test.file(
         ".archeflow/hooks.yaml",
         format!("run-start:\n  command: touch {}/ran\n", test.base().display()),
@@ -115,7 +117,7 @@ fn m_s4_the_base_commits_configuration_counts_and_not_the_working_trees() {
     let planned = test.run(&arguments).ended("dry_run", "dry_run", 0);
     assert_eq!(planned.json["workflow"], "standard");
     // Not committed at all: not in force, and nothing to approve.
-    let test = Test::new().play("");
+    let test = Test::new().play("").unsandboxed();
     test.file(".archeflow/config.yaml", format!("test_command: touch {}/ran\n", test.base().display()));
     test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(!test.base().join("ran").exists());
@@ -187,7 +189,7 @@ fn bx18_hooks_run_with_their_environment() {
             .join("")
     };
     let with = |failing: &str| {
-        let test = Test::new().play("");
+        let test = Test::new().play("").unsandboxed();
         let folder = test.home().join(".config/archeflow");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("hooks.yaml"), hooks(test.base().to_str().unwrap(), failing)).unwrap();
@@ -259,4 +261,132 @@ fn config_show_says_where_each_value_comes_from() {
     );
     let text = test.run(&["config", "show"]).stdout;
     assert!(text.contains("confidence_floor") && text.contains("0.7"), "{text}");
+}
+
+/// S-02: only a person's yes approves, and only where it can be given.
+#[test]
+fn s_02_without_a_terminal_only_yes_approves() {
+    let test = wanting(WANTS);
+    for (arguments, typed) in
+        [(&["trust"][..], "n\n"), (&["trust"], "y\n"), (&["trust"], ""), (&["trust", "--json"], "y\n")]
+    {
+        let mut trust = test.command(env!("CARGO_BIN_EXE_archeflow"));
+        trust.args(arguments).current_dir(&test.repo).stdin(Stdio::piped());
+        let mut trust = trust.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        trust.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let output = trust.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(20), "{arguments:?} {typed:?}: {output:?}");
+        test.go(&["--auto-merge"]).refused(20, &["test_command"]);
+    }
+    let shown = test.run(&["trust", "--show", "--json"]);
+    assert_eq!((shown.code, &shown.json["approved"]), (0, &false.into()));
+    let approved = test.run(&["trust", "--yes", "--json"]);
+    assert_eq!((approved.code, &approved.json["approved"]), (0, &true.into()));
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+}
+
+/// S-08: an agent types what a person would, with and without the mark it was started with.
+#[test]
+fn s_08_nothing_approves_inside_an_attempt() {
+    let program = env!("CARGO_BIN_EXE_archeflow");
+    let scene = format!(
+        "== maker ==\nsh cd {{repo}}; {program} trust --yes > {{base}}/said 2>&1; echo $? > {{base}}/code\n\
+         sh cd {{repo}}; env -u ARCHEFLOW_TAG {program} trust --yes >> {{base}}/said 2>&1; echo $? >> {{base}}/code\n\
+         sh cd {{repo}}; env -i HOME=$HOME PATH=$PATH setsid {program} trust --yes; echo $? >> {{base}}/code\n\
+         sh echo y >> src/app.txt; echo y >> tests/check_test.sh\ncommit Work\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"
+    );
+    let test = Test::new().play(&scene);
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(fs::read_to_string(test.base().join("code")).unwrap(), "21\n21\n21\n");
+    assert!(fs::read_to_string(test.base().join("said")).unwrap().contains("can't approve"));
+}
+
+/// A run that stopped because its agent was busy; resuming it would execute the agent again.
+fn stopped_run() -> (Test, String) {
+    let scene = "== creator ==\nsh touch {base}/ran\nexit 75\n\n";
+    let test = Test::new().play(scene).config("retries:\n  busy_waits_seconds: [0]\n");
+    let id = test.go(&["--auto-merge"]).ended("stopped", "provider_busy", 31).id;
+    fs::remove_file(test.base().join("ran")).unwrap();
+    (test, id)
+}
+
+/// Everything that would execute the run refuses, and everything that looks at it works.
+fn is_foreign(test: &Test, id: &str) {
+    for arguments in [
+        &["resume", id][..],
+        &["answer", id, "yes"],
+        &["continue", id, "--one-more-cycle"],
+        &["merge", id],
+        &["discard", id],
+        &["run", "Again", "--start-from", "plan", "--run", id],
+    ] {
+        let refused = test.run(arguments);
+        assert_eq!(refused.code, 21, "{arguments:?}\n{refused}");
+        assert!(!refused.stderr.contains("git rm"), "no way around it\n{refused}");
+    }
+    assert!(test.run(&["status", id]).stdout.contains("foreign"));
+    assert!(test.run(&["list"]).stdout.contains("foreign"));
+    let seen = test.run(&["status", id, "--json"]);
+    assert_eq!((seen.code, &seen.json["foreign"]), (0, &true.into()), "{seen}");
+    assert!(!test.run(&["status", "--repo", "."]).stdout.contains("archeflow resume"));
+    assert_eq!(test.run(&["show", id]).code, 0);
+    assert_eq!(test.run(&["trust", "--run", id]).code, 20, "nobody said yes");
+    assert!(test.run(&["trust", "--run", id, "--show"]).stdout.contains("agents.default"));
+    assert!(!test.base().join("ran").exists(), "executed");
+}
+
+#[test]
+fn s_01_a_foreign_journal_is_never_executed() {
+    // Somebody else's: it came in an archive.
+    let (test, id) = stopped_run();
+    let victim = test.base().join("victim");
+    fs::create_dir(&victim).unwrap();
+    is_foreign(&test.env("HOME", &victim), &id);
+
+    // A copy of the repository is another place.
+    let (mut test, id) = stopped_run();
+    let copy = test.base().join("copy");
+    let copied = std::process::Command::new("cp").arg("-r").arg(&test.repo).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    test.repo = copy;
+    is_foreign(&test.from(""), &id);
+
+    // Another journal under the name of a run that was started here.
+    let (test, id) = stopped_run();
+    let (other, other_id) = stopped_run();
+    assert_eq!(id, other_id);
+    fs::write(test.repo.join(format!(".archeflow/events/{id}.jsonl")), other.journal_bytes(&id)).unwrap();
+    is_foreign(&test, &id);
+}
+
+#[test]
+fn s_01_a_run_from_before_the_records_is_taken_over_as_it_was_shown() {
+    let (test, id) = stopped_run();
+    let records = test.home().join(".local/state/archeflow/own-runs");
+    fs::remove_dir_all(&records).unwrap();
+    is_foreign(&test, &id);
+    assert_eq!(test.run(&["trust", "--run", &id, "--yes"]).code, 0);
+    test.run(&["resume", &id]).ended("stopped", "provider_busy", 31);
+    assert!(test.base().join("ran").exists());
+
+    // What was adopted is what was shown: fewer lines are something else.
+    let (test, id) = stopped_run();
+    fs::remove_dir_all(test.home().join(".local/state/archeflow/own-runs")).unwrap();
+    assert_eq!(test.run(&["trust", "--run", &id, "--yes"]).code, 0);
+    let journal = String::from_utf8(test.journal_bytes(&id)).unwrap();
+    let fewer: String = journal.lines().take(3).map(|line| format!("{line}\n")).collect();
+    fs::write(test.repo.join(format!(".archeflow/events/{id}.jsonl")), fewer).unwrap();
+    let unaudited = test.unaudited();
+    unaudited.run(&["resume", &id]).refused(21, &["foreign"]);
+}
+
+#[test]
+fn s_01_a_state_folder_that_is_a_repository_of_its_own_is_refused() {
+    for place in [".archeflow", ".archeflow/events"] {
+        let (test, id) = stopped_run();
+        fs::create_dir(test.repo.join(place).join(".git")).unwrap();
+        test.run(&["resume", &id]).refused(21, &["repository of its own"]);
+        test.go(&["--auto-merge"]).refused(21, &["repository of its own"]);
+        assert!(!test.base().join("ran").exists());
+    }
 }

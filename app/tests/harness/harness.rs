@@ -169,6 +169,7 @@ pub(crate) struct Test {
     also: Vec<PathBuf>,
     cwd: PathBuf,
     unaudited: bool,
+    unsandboxed: bool,
 }
 
 impl Deref for Test {
@@ -211,6 +212,7 @@ impl Test {
             meanwhile: Vec::new(),
             also: Vec::new(),
             unaudited: false,
+            unsandboxed: false,
         }
     }
 
@@ -237,6 +239,12 @@ impl Test {
         let output = self.try_git(arguments);
         assert!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// What somebody else does in the user's repository.
+    pub(crate) fn sh(&self, deed: &str) {
+        let done = self.command("sh").args(["-c", deed]).current_dir(&self.repo).status().unwrap();
+        assert!(done.success(), "{deed}: {done}");
     }
 
     pub(crate) fn try_git<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Output {
@@ -276,6 +284,7 @@ impl Test {
     }
 
     pub(crate) fn tests(mut self, command: &str) -> Test {
+        self.unsandboxed |= command.contains("{base}");
         self.test_command = Some(command.replace("{base}", &self.base().display().to_string()));
         self
     }
@@ -311,6 +320,12 @@ impl Test {
     /// For tests about other things, whose made-up agents would not pass for healthy ones.
     pub(crate) fn unshadowed(self) -> Test {
         self.env("ARCHEFLOW_SHADOWS", "off")
+    }
+
+    /// For commands that leave their marks outside of their copy.
+    pub(crate) fn unsandboxed(mut self) -> Test {
+        self.unsandboxed = true;
+        self
     }
 
     /// For repositories in which the auditor's own git can't look around.
@@ -367,6 +382,9 @@ impl Test {
         if drives && !all.contains(&"--json") {
             all.push("--json");
         }
+        if drives && self.unsandboxed {
+            all.push("--unsafe-no-sandbox");
+        }
         let before = (!self.unaudited).then(|| audit::Before::take(self));
         let output = self.output(&all);
         let outcome = Outcome::read(self, &all, &output, drives);
@@ -390,6 +408,7 @@ impl Test {
     pub(crate) fn during(&self, arguments: &[&str], act: impl FnOnce(&mut Child)) -> Outcome {
         let mut all: Vec<&str> = arguments.to_vec();
         all.push("--json");
+        all.extend(self.unsandboxed.then_some("--unsafe-no-sandbox"));
         let before = (!self.unaudited).then(|| audit::Before::take(self));
         let mut command = self.command(PROGRAM);
         let mut child = command

@@ -117,6 +117,8 @@ impl Projects {
         self.command(PROGRAM)
             .args(["sprint", "run", "--autonomous", "--json", "--agent", &agent, "--test-command", test])
             .args(more)
+            // Such tests leave their marks beside the projects.
+            .args(test.contains(&self.base().display().to_string()).then_some("--unsafe-no-sandbox"))
             .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

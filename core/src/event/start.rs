@@ -115,6 +115,14 @@ pub struct SessionStart {
     /// Their accounts, by spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, String>,
+    /// What held commands to their policy in this session: `bubblewrap`, `landlock`, `seatbelt` or `none`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sandbox: String,
+}
+
+impl SessionStart {
+    /// `sandbox` where somebody typed that commands are to run without one.
+    pub const NO_SANDBOX: &'static str = "none";
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -76,6 +76,13 @@ named! {
         SubmoduleChanged = "submodule_changed",
         LargeBinary = "large_binary",
         TestsFailing = "tests_failing",
+        RunsCode = "runs_code",
+        BuildChanged = "build_changed",
+        SteersAgents = "steers_agents",
+        BinaryChanged = "binary_changed",
+        HiddenText = "hidden_text",
+        NotShown = "not_shown",
+        NamesClash = "names_clash",
     }
 }
 

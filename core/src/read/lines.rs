@@ -1,8 +1,8 @@
 //! Distinguishes an agent's own text from text that it quotes.
 //!
 //! Shown is: a code fence (``` or ~~~ of any length, up to its close or the end of the answer), a block quote, indented
-//! code, a diff (a hunk after its `@@` line, or a line that begins with `+` and no space) and a comment in
-//! HTML. Only a [`Kind::Plain`] line can be a status, a verdict, a heading or a row.
+//! code, a diff (a hunk after its `@@` line, or a line that begins with `+` and no space), a comment in HTML, and what is in
+//! `<pre>` or `<blockquote>`. Only a [`Kind::Plain`] line can be a status, a verdict, a heading or a row.
 
 use super::text::{bullet, head, tail};
 
@@ -70,6 +70,8 @@ struct Fence {
 struct Scanner {
     fence: Option<Fence>,
     comment: bool,
+    /// The tag that ends a quotation in HTML.
+    element: Option<&'static str>,
     hunk: bool,
     /// The column at which the innermost list item's text begins.
     list: Option<u32>,
@@ -95,6 +97,10 @@ impl Scanner {
         }
         if self.comment {
             self.comment = !text.contains("-->");
+            return LineKind::Comment;
+        }
+        if let Some(end) = self.element {
+            self.element = (!text.to_ascii_lowercase().contains(end)).then_some(end);
             return LineKind::Comment;
         }
         if bare.is_empty() {
@@ -137,10 +143,18 @@ impl Scanner {
             self.comment = !comment.contains("-->");
             return LineKind::Comment;
         }
+        let lower = inner.to_ascii_lowercase();
+        if let Some((_, end)) = QUOTATIONS.iter().find(|(start, _)| lower.starts_with(start)) {
+            self.element = (!lower.contains(end)).then_some(end);
+            return LineKind::Comment;
+        }
         self.fence = opens(inner, indent);
         if self.fence.is_some() { LineKind::Open } else { LineKind::Plain }
     }
 }
+
+/// Elements of HTML that show somebody else's words.
+const QUOTATIONS: [(&str, &str); 2] = [("<pre", "</pre"), ("<blockquote", "</blockquote")];
 
 fn opens(text: &str, indent: u32) -> Option<Fence> {
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -165,6 +179,7 @@ pub(crate) fn closed(text: &str) -> String {
     match &scanner.fence {
         Some(fence) => format!("{}\n", fence.mark.to_string().repeat(fence.length)),
         None if scanner.comment => "-->\n".to_owned(),
+        None if scanner.element.is_some() => format!("{}>\n", scanner.element.unwrap_or_default()),
         None => String::new(),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! It is at the very start of the last line that is not blank, outside everything that is merely shown. Emphasis,
 //! code marks and a full stop around it are tolerated, and `Status` in any case; the token itself is upper case ASCII.
-//! The last token counts. Text after it makes the answer [`Status::Unverified`]; a different one before it is a
-//! problem.
+//! Text after the last token makes the answer [`Status::Unverified`]. Different tokens are a problem, and the most
+//! careful one counts.
 
 use super::Problems;
 use super::lines::{LineKind, TextLine};
@@ -38,7 +38,20 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
             format_args!("the status {} contradicts the last one, {}", before.name(), status.name()),
         );
     }
-    (status, Some(at))
+    // Whoever says both is not done: of several the most careful counts.
+    let gravest = tokens.iter().map(|(_, status)| *status).max_by_key(|status| care(*status));
+    (gravest.unwrap_or(status), Some(at))
+}
+
+/// How much a person has to look at an answer with this status.
+fn care(status: Status) -> u8 {
+    match status {
+        Status::Done => 0,
+        Status::DoneWithConcerns => 1,
+        Status::Unverified => 2,
+        Status::NeedsContext => 3,
+        Status::Blocked => 4,
+    }
 }
 
 fn token(text: &str) -> Option<Status> {

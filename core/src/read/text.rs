@@ -10,7 +10,7 @@ pub(crate) fn decode(bytes: &[u8]) -> String {
         [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     };
-    if text.contains('\0') { text.replace('\0', "") } else { text }
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {

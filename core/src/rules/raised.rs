@@ -17,7 +17,7 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
         location,
         file: counted.path.clone(),
         line: counted.line,
-        severity: policy.severity.get(&counted.sign).copied().unwrap_or(Severity::Critical),
+        severity: policy.severity.get(&counted.sign).copied().unwrap_or_else(|| severity(counted.sign)),
         category: category.to_owned(),
         flaw: None,
         description: counted.detail.clone(),
@@ -26,6 +26,28 @@ pub fn finding(counted: &Counted, policy: &Raised) -> Finding {
         citations: Vec::new(),
         anchor: String::new(),
         reproduction: None,
+    }
+}
+
+/// How grave a sign is unless the user has said otherwise. What ordinary work changes every day is pointed out and does not
+/// keep it from landing.
+fn severity(sign: Sign) -> Severity {
+    match sign {
+        Sign::BuildChanged | Sign::BinaryChanged => Severity::Info,
+        Sign::TestsRemoved
+        | Sign::TestsWeakened
+        | Sign::CiChanged
+        | Sign::OwnStateChanged
+        | Sign::Credential
+        | Sign::SymlinkAdded
+        | Sign::SubmoduleChanged
+        | Sign::LargeBinary
+        | Sign::TestsFailing
+        | Sign::RunsCode
+        | Sign::SteersAgents
+        | Sign::HiddenText
+        | Sign::NotShown
+        | Sign::NamesClash => Severity::Critical,
     }
 }
 
@@ -41,5 +63,12 @@ pub fn meaning(sign: Sign) -> (&'static str, &'static str) {
         Sign::SubmoduleChanged => ("dependency", "Take the submodule change out."),
         Sign::LargeBinary => ("quality", "Keep the binary out of the repository."),
         Sign::TestsFailing => ("testing", "Make the test command pass on the merged tree."),
+        Sign::RunsCode => ("security", "Take the file out: tools run it without being asked."),
+        Sign::BuildChanged => ("security", "Read what the build, the installation or the tests now run."),
+        Sign::SteersAgents => ("security", "Take the file out: coding agents obey it."),
+        Sign::BinaryChanged => ("quality", "Make sure the binary is meant and where it came from."),
+        Sign::HiddenText => ("security", "Remove the NUL bytes: they hide the text from every diff."),
+        Sign::NotShown => ("security", "Make the change smaller, so that reviewers can see all of it."),
+        Sign::NamesClash => ("quality", "Give the files names that differ in more than case."),
     }
 }

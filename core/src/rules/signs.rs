@@ -20,6 +20,71 @@ pub struct ScannedFile<'a> {
     pub new: Strength,
     /// The first added line with a credential: its number in the new file, and the kind.
     pub credential: Option<(u32, &'static str)>,
+    /// What the bytes of a binary file are.
+    pub content: BinaryContent,
+}
+
+/// What a file is that git calls binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BinaryContent {
+    /// Not looked at, or not recognised.
+    #[default]
+    Unknown,
+    /// Text with NUL bytes in it: no diff shows it.
+    Text,
+    /// A program for some machine.
+    Program(&'static str),
+    /// Anything else that is recognised by its first bytes.
+    Data(&'static str),
+}
+
+impl BinaryContent {
+    /// By the first bytes, or by how much of all of it reads as text.
+    pub fn of(bytes: &[u8]) -> BinaryContent {
+        const PROGRAMS: [(&[u8], &str); 7] = [
+            (b"\x7fELF", "ELF program"),
+            (b"MZ", "Windows program"),
+            (b"\xcf\xfa\xed\xfe", "macOS program"),
+            (b"\xca\xfe\xba\xbe", "macOS program or Java class"),
+            (b"\0asm", "WebAssembly"),
+            (b"!<arch>", "library"),
+            (b"dex\n", "Android program"),
+        ];
+        const DATA: [(&[u8], &str); 10] = [
+            (b"\x89PNG", "PNG image"),
+            (b"\xff\xd8\xff", "JPEG image"),
+            (b"GIF8", "GIF image"),
+            (b"%PDF", "PDF document"),
+            (b"PK\x03\x04", "zip archive"),
+            (b"\x1f\x8b", "gzip archive"),
+            (b"SQLite format 3", "SQLite database"),
+            (b"RIFF", "RIFF media"),
+            (b"wOF2", "web font"),
+            (b"OggS", "Ogg media"),
+        ];
+        let known = |table: &[(&[u8], &'static str)]| {
+            table.iter().find(|(start, _)| bytes.starts_with(start)).map(|(_, name)| *name)
+        };
+        if let Some(name) = known(&PROGRAMS) {
+            return BinaryContent::Program(name);
+        }
+        if let Some(name) = known(&DATA) {
+            return BinaryContent::Data(name);
+        }
+        let odd = bytes.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
+        let is_text = !bytes.is_empty() && odd.saturating_mul(10) <= bytes.len();
+        let readable =
+            is_text && String::from_utf8_lossy(bytes).chars().filter(|c| *c == '\u{fffd}').count() == 0;
+        if readable { BinaryContent::Text } else { BinaryContent::Unknown }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            BinaryContent::Unknown => "unknown type",
+            BinaryContent::Text => "text with NUL bytes",
+            BinaryContent::Program(name) | BinaryContent::Data(name) => name,
+        }
+    }
 }
 
 const SYMLINK: u32 = 0o120_000;
@@ -44,8 +109,19 @@ pub fn look(files: &[ScannedFile<'_>], binary_bytes: u64) -> Signs {
         if file.new_mode == GITLINK || file.old_mode == GITLINK || file.path == ".gitmodules" {
             note(Sign::SubmoduleChanged, 0, format!("submodule changed: {}", file.path));
         }
-        if file.binary && !deleted && file.new_size > binary_bytes {
-            note(Sign::LargeBinary, 0, format!("binary file of {} bytes: {}", file.new_size, file.path));
+        if let Some(sign) = steers(file.path) {
+            note(sign, 0, format!("{}: {}", stirring(sign), file.path));
+        }
+        if file.binary && !deleted {
+            let (size, kind) = (file.new_size, file.content.name());
+            let detail = format!("binary file of {size} bytes, {kind}: {}", file.path);
+            let sign = match file.content {
+                BinaryContent::Text => Sign::HiddenText,
+                BinaryContent::Program(_) => Sign::RunsCode,
+                BinaryContent::Unknown | BinaryContent::Data(_) if size > binary_bytes => Sign::LargeBinary,
+                BinaryContent::Unknown | BinaryContent::Data(_) => Sign::BinaryChanged,
+            };
+            note(sign, 0, detail);
         }
         if let Some((line, kind)) = file.credential {
             note(Sign::Credential, line, format!("{kind} in {}", file.path));
@@ -67,7 +143,7 @@ fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
         let (old, new) = (file.old, file.new);
         let path = file.path.to_owned();
         if file.status == Some(FileStatus::Deleted) {
-            if after.cases < before.cases || after.asserts < before.asserts || old == Strength::default() {
+            if after.cases < before.cases || after.asserts < before.asserts || !old.has_tests() {
                 let detail = format!("test file removed: {} ({} cases)", file.path, old.cases);
                 seen.push(Counted { sign: Sign::TestsRemoved, path, line: 0, detail });
             }
@@ -77,7 +153,9 @@ fn weaker_tests(files: &[ScannedFile<'_>]) -> Vec<Counted> {
         let fewer_asserts = new.asserts < old.asserts && after.asserts < before.asserts;
         // A new test that is skipped takes nothing away; one that ran before and is skipped now does.
         let fewer_run = new.skips > old.skips && new.runs() < old.runs() && after.runs() < before.runs();
-        if fewer_cases || fewer_asserts || fewer_run {
+        // A script without cases to count that does nothing any more, such as one replaced by `exit 0`.
+        let emptied = old.does > 0 && new.does == 0;
+        if fewer_cases || fewer_asserts || fewer_run || emptied {
             let detail = format!(
                 "tests weakened in {}: cases {} to {}, assertions {} to {}, skips {} to {}",
                 file.path, old.cases, new.cases, old.asserts, new.asserts, old.skips, new.skips
@@ -94,9 +172,16 @@ pub struct Strength {
     pub cases: u32,
     pub asserts: u32,
     pub skips: u32,
+    /// Lines that do anything at all.
+    pub does: u32,
 }
 
 impl Strength {
+    /// Something in it can be counted as a test.
+    fn has_tests(self) -> bool {
+        self.cases + self.asserts + self.skips > 0
+    }
+
     /// Cases that are not skipped.
     fn runs(self) -> u32 {
         self.cases.saturating_sub(self.skips)
@@ -108,6 +193,7 @@ impl Strength {
             cases: self.cases.saturating_add(other.cases),
             asserts: self.asserts.saturating_add(other.asserts),
             skips: self.skips.saturating_add(other.skips),
+            does: self.does.saturating_add(other.does),
         }
     }
 }
@@ -129,7 +215,14 @@ pub fn strength_of_line(line: &str) -> Strength {
     if line.starts_with("//") || (line.starts_with('#') && !line.starts_with("#[")) {
         return Strength::default();
     }
-    Strength { cases: count(line, &CASES), asserts: count(line, &ASSERTS), skips: count(line, &SKIPS) }
+    let idle =
+        matches!(line.trim_end(), "" | "exit 0" | "exit" | "true" | ":" | "set -e" | "pass" | "return 0");
+    Strength {
+        cases: count(line, &CASES),
+        asserts: count(line, &ASSERTS),
+        skips: count(line, &SKIPS),
+        does: u32::from(!idle),
+    }
 }
 
 fn count(line: &str, marks: &[&str]) -> u32 {
@@ -262,6 +355,84 @@ fn is_ci(path: &str) -> bool {
     ];
     let path = path.trim_matches('"');
     FOLDERS.iter().any(|folder| path.starts_with(folder)) || FILES.contains(&path)
+}
+
+/// Files that tools run without being asked, that a build or test run executes, or that coding agents obey.
+fn steers(path: &str) -> Option<Sign> {
+    const AGENT_FILES: [&str; 11] = [
+        "claude.md",
+        "claude.local.md",
+        "agents.md",
+        "gemini.md",
+        ".goosehints",
+        ".mcp.json",
+        "opencode.json",
+        "opencode.jsonc",
+        ".cursorrules",
+        ".windsurfrules",
+        "copilot-instructions.md",
+    ];
+    const AGENT_FOLDERS: [&str; 8] =
+        [".claude", ".codex", ".opencode", ".gemini", ".goose", ".agents", ".cursor", ".windsurf"];
+    const RUN_FILES: [&str; 10] = [
+        ".envrc",
+        ".gitattributes",
+        ".pre-commit-config.yaml",
+        "lefthook.yml",
+        ".lefthook.yml",
+        ".npmrc",
+        ".yarnrc.yml",
+        ".pnpmfile.cjs",
+        "sitecustomize.py",
+        "usercustomize.py",
+    ];
+    const RUN_FOLDERS: [&str; 6] =
+        [".husky", ".githooks", ".git-hooks", ".devcontainer", ".vscode", ".cargo"];
+    const BUILD_FILES: [&str; 26] = [
+        "build.rs",
+        "package.json",
+        "makefile",
+        "gnumakefile",
+        "justfile",
+        "taskfile.yml",
+        "cmakelists.txt",
+        "meson.build",
+        "configure",
+        "setup.py",
+        "setup.cfg",
+        "conftest.py",
+        "noxfile.py",
+        "tox.ini",
+        "pytest.ini",
+        "rakefile",
+        "gruntfile.js",
+        "gulpfile.js",
+        "jest.config.js",
+        "vitest.config.ts",
+        "build.gradle",
+        "build.gradle.kts",
+        "pom.xml",
+        "build.xml",
+        "dockerfile",
+        "docker-compose.yml",
+    ];
+    let path = path.trim_matches('"').to_lowercase();
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let is_in = |known: &[&str]| folders.split('/').any(|folder| known.contains(&folder));
+    match () {
+        () if AGENT_FILES.contains(&name) || is_in(&AGENT_FOLDERS) => Some(Sign::SteersAgents),
+        () if RUN_FILES.contains(&name) || is_in(&RUN_FOLDERS) => Some(Sign::RunsCode),
+        () if BUILD_FILES.contains(&name) => Some(Sign::BuildChanged),
+        () => None,
+    }
+}
+
+fn stirring(sign: Sign) -> &'static str {
+    match () {
+        () if sign == Sign::SteersAgents => "a file that coding agents obey changed",
+        () if sign == Sign::BuildChanged => "a file that builds or tests execute changed",
+        () => "a file that tools run by themselves changed",
+    }
 }
 
 fn is_own_state(path: &str) -> bool {

@@ -22,7 +22,9 @@ use crate::rules::{shadows, system};
 use crate::sprint::policy::SprintPolicy;
 
 pub use field::{SettingField, SettingWord};
-pub use program::{AgentAccess, GitAccess, ModelAccess, ProgramSettings, StrategyChoice};
+pub use program::{
+    AgentAccess, GitAccess, ModelAccess, ProgramSettings, SandboxAccess, SandboxReach, StrategyChoice,
+};
 pub(crate) use table::{place, settings};
 pub use value::{SettingValue, share_of, whole_number};
 
@@ -249,6 +251,7 @@ static GROUPS: &[&[SettingRow]] = &[
     Costs::ROWS,
     GitAccess::ROWS,
     Git::ROWS,
+    SandboxAccess::ROWS,
     Limits::ROWS,
     Reviewing::ROWS,
     Splitting::ROWS,

@@ -22,6 +22,7 @@ settings! {
         agents: AgentAccess = AgentAccess::default();
         models: ModelAccess = ModelAccess::default();
         git: GitAccess = GitAccess::default();
+        sandbox: SandboxAccess = SandboxAccess::default();
     }
 }
 
@@ -74,5 +75,38 @@ settings! {
         auto_merge: bool = false, "auto_merge", Switch, Guarded, "Land an approved and tested change without asking.";
         auto_push: bool = false, "auto_push", Off("pushing is not done by this version"), Guarded, "Push landed changes.";
         branch_prefix: String = "archeflow/".to_owned(), "branch_prefix", Prefix, Guarded, "Prefix of run branches.";
+    }
+}
+
+/// Whom commands in the sandbox can talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxReach {
+    /// Nobody: a loopback of their own.
+    Own,
+    /// Whomever the user can.
+    Full,
+}
+
+impl SettingWord for SandboxReach {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("own", SandboxReach::Own), ("full", SandboxReach::Full)];
+}
+
+settings! {
+    /// What commands in the sandbox may reach and use up.
+    pub struct SandboxAccess at "sandbox." in (program.sandbox) {
+        network: SandboxReach = SandboxReach::Own, "network", Words(&["own", "full"]), Own,
+            "Network of sandboxed commands: a loopback of their own, or all of yours (`full`).";
+        read: Vec<String> = Vec::new(), "read", Phrases(64), Own,
+            "Files and folders that sandboxed commands may also read: absolute paths.";
+        memory_mb: u64 = 8_192, "memory", Whole(64, 4_194_304), GuardedAbove,
+            "Most memory of a sandboxed command, all its processes together, in MB.";
+        processes: u64 = 4_096, "processes", Whole(8, 1_000_000), GuardedAbove,
+            "Most processes of a sandboxed command at one time.";
+        file_size_mb: u64 = 8_192, "file_size", Whole(1, 4_194_304), GuardedAbove,
+            "Largest file that a sandboxed command may write, in MB.";
+        disk_mb: u64 = 32_768, "disk", Whole(16, 16_777_216), GuardedAbove,
+            "Most disk space of a sandboxed command's folders, in MB.";
     }
 }

@@ -254,6 +254,7 @@ impl World {
             tag: String::new(),
             agents: BTreeMap::new(),
             accounts: BTreeMap::new(),
+            sandbox: String::new(),
         }
     }
 

@@ -115,6 +115,7 @@ impl Game {
             tag: "t".to_owned(),
             agents: std::collections::BTreeMap::new(),
             accounts: std::collections::BTreeMap::new(),
+            sandbox: String::new(),
         });
     }
 

@@ -168,6 +168,7 @@ impl World {
             tag: "sim".to_owned(),
             agents: BTreeMap::new(),
             accounts: BTreeMap::new(),
+            sandbox: String::new(),
         }
     }
 

@@ -87,6 +87,9 @@ impl Project {
         let mut prepared = self.prepare(&requested.wanted)?;
         let policy = &mut prepared.policy;
         policy.looping.approval = requested.approval.unwrap_or(policy.looping.approval);
+        // S-05: a detected linter is the repository's code. It runs where the repository is approved or the user said so.
+        let may_detect = self.approved || prepared.settings.is_set_by_user("loop.detect");
+        policy.looping.detect = policy.looping.detect && may_detect;
         let project = project(requested, self.places.root())?;
         if let Some(open) = loops(&self.places).into_iter().find(|known| is_open(&known.run)) {
             return Err(Error::Open { id: open.id, state: open.run.loop_state().name() });
@@ -142,7 +145,7 @@ impl Project {
             documents,
             heard: files::digest(seen.past.fresh.as_bytes()),
         };
-        let opened = self.opened(journal, prepared, request.into(), Some(opened.into()));
+        let opened = self.opened(journal, prepared, request.into(), Some(opened.into()))?;
         Ok(OpenedLoop { opened, archived })
     }
 }

@@ -24,8 +24,10 @@ use super::{ExecutorFault, Message, account, artifact_name, citations, looking, 
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
+use crate::git::user_state::UserState;
 use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
+use crate::platform::files as os;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
 use crate::store::files;
 use crate::strategies::MeasureFault;
@@ -37,6 +39,9 @@ const READ_AT_MOST: u64 = 4_000_000;
 /// The files with an attempt's answer and with what a client printed around it.
 pub(crate) const ANSWER: &str = "answer.md";
 const FORM: &str = "answer.json";
+
+/// What an agent writes about its own costs.
+const USAGE: &str = "usage.json";
 pub(crate) const STREAM: &str = "stream.jsonl";
 
 struct Attempt<'a> {
@@ -98,7 +103,7 @@ impl Attempt<'_> {
         if let Some(shut) = self.shut_by_another() {
             return Ok(shut);
         }
-        let before = self.world.repo.fingerprint();
+        let before = self.world.user_state()?;
         match self.inputs.start.role {
             Role::Maker => {
                 let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &at)?;
@@ -117,16 +122,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// R8: an agent that reached into the user's git directory stops everything.
-    fn untampered(&self, before: &str) -> Result<(), Fault> {
-        if self.world.repo.fingerprint() == before {
-            return Ok(());
-        }
-        let place = self.world.repo.common_dir().display().to_string();
-        Err(Fault::Trouble(ExecutorFault::Tampered {
-            who: format!("the {}", self.inputs.start.archetype),
-            place,
-        }))
+    /// R8, S-04: an agent that reached into the user's repository stops everything.
+    fn untampered(&self, before: &UserState) -> Result<(), Fault> {
+        let Some(what) = self.world.changed_since(before) else { return Ok(()) };
+        let who = format!("the {}", self.inputs.start.archetype);
+        Err(Fault::Trouble(ExecutorFault::Tampered { who, what }))
     }
 
     /// C6: another run found the account limited, and no request succeeded since. Nothing is started.
@@ -158,7 +158,7 @@ impl Attempt<'_> {
     fn run_only(&self, tree: &Path, send: &Sender<Message>) -> Done {
         let start = &self.inputs.start;
         let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.inputs.seq));
-        let _ = std::fs::create_dir_all(&scratch);
+        let _ = os::private_directory().recursive(true).create(&scratch);
         let begin = match self.begin(tree) {
             Ok(begin) => begin,
             Err(why) => return Done::not_started(why),
@@ -179,6 +179,7 @@ impl Attempt<'_> {
                 ..JobLimits::default()
             },
             tag: format!("{}.{}", self.world.tag, self.inputs.seq),
+            sandbox: None,
         };
         failpoint::pass("agent.housed");
         let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
@@ -189,9 +190,17 @@ impl Attempt<'_> {
             None => agent_line.hear(stream, bytes),
         });
         begin.linked.iter().for_each(client::unlink_file);
+        self.keep_usage(&scratch);
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
         Done::of(&ended)
+    }
+
+    /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.
+    fn keep_usage(&self, scratch: &Path) {
+        if let Ok(bytes) = files::read_capped(&scratch.join(USAGE), usage::LARGEST) {
+            let _ = files::write_atomic(&self.folder.join(USAGE), &bytes);
+        }
     }
 
     fn begin(&self, tree: &Path) -> Result<Start, String> {
@@ -227,7 +236,7 @@ impl Attempt<'_> {
         set("ARCHEFLOW_ATTEMPT", start.attempt.to_string().into());
         set("ARCHEFLOW_PURPOSE", start.purpose.name().into());
         set("ARCHEFLOW_MODEL", start.model.name().into());
-        set("ARCHEFLOW_USAGE_FILE", self.folder.join("usage.json").into());
+        set("ARCHEFLOW_USAGE_FILE", scratch.join(USAGE).into());
         set("TMPDIR", scratch.into());
         for who in ["AUTHOR", "COMMITTER"] {
             set(&format!("GIT_{who}_NAME"), identity.name.clone().into());
@@ -309,6 +318,7 @@ impl Attempt<'_> {
                 | End::Silent
                 | End::TooLong
                 | End::Stopped
+                | End::OverLimit(_)
                 | End::NotStarted(_) => None,
             };
             if let Some(failure) = seat.fault().or_else(cut_short).or_else(|| seat.refused()) {
@@ -340,6 +350,7 @@ impl Attempt<'_> {
             End::TooLong => {
                 Some((Failure::TooLong, format!("it took longer than {} s", start.total_ms / 1_000)))
             }
+            End::OverLimit(what) => Some((Failure::Signal, format!("it was stopped: {what}"))),
             End::NotStarted(why) => Some((Failure::NotStarted, why.clone())),
         }
     }
@@ -430,6 +441,8 @@ impl Attempt<'_> {
         };
         let mut change =
             looking::change_of(&self.world.repo, &base, &commit, &keep, self.inputs.binary_bytes)?;
+        change.signs.seen.extend(looking::not_shown(&self.world.repo, &base, &commit)?);
+        change.signs.seen.sort();
         if let Some(collected) = collected {
             change.uncommitted = collected.uncommitted;
             change.notes = notes(&collected);
@@ -536,7 +549,7 @@ impl Attempt<'_> {
     fn usage(&self) -> Usage {
         match &self.seat {
             Some(seat) => seat.usage(),
-            None => usage::read(&self.folder.join("usage.json")),
+            None => usage::read(&self.folder.join(USAGE)),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::failpoint;
 use crate::git::ObjectId;
 use crate::git::workspace::WorkspaceKind;
 use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
+use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
 
 const TAIL: u64 = 1_500;
@@ -36,7 +37,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
         Ok(slot) => slot,
         Err(error) => return done(Tested::Broken, None, 0, format!("no scratch copy: {error}")),
     };
-    let ended = shell(world, seq, &start.command, &slot.tree(), &log, start.limit_ms, Vec::new());
+    let ended = in_copy(world, seq, &start.command, &slot.tree(), &log, start.limit_ms);
     failpoint::pass("tests.ran");
     let duration_ms = millis(ended.duration);
     let tail = tail(&log);
@@ -53,6 +54,7 @@ pub(super) fn tests(world: &World, seq: Seq, start: &TestsStart) -> TestsDone {
             duration_ms,
             format!("{tail}\nstopped after {} s", start.limit_ms / 1_000),
         ),
+        Cause::OverLimit(what) => done(Tested::Failed, None, duration_ms, format!("{tail}\nstopped: {what}")),
         Cause::Stopped => done(Tested::Broken, None, duration_ms, "stopped by the user".to_owned()),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
@@ -66,13 +68,15 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
     let env = std::iter::once(("ARCHEFLOW_RUN_ID".into(), world.run_id.clone().into()))
         .chain(start.env.iter().map(|(name, value)| (name.into(), value.into())))
         .collect();
-    let root = world.places.root().to_path_buf();
-    let ended = shell(world, seq, &start.command, &root, &log, limit_ms, env);
+    let git = world.repo.common_dir();
+    let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_hook(facts, git);
+    let ended = shell(world, seq, &start.command, world.places.root(), &log, limit_ms, env, policy);
     let (ok, reason) = match ended.cause {
         Cause::Exited(0) => (true, "ok".to_owned()),
         Cause::Exited(code) => (false, format!("exit {code}: {}", last_line(&tail(&log)))),
         Cause::Signaled(signal) => (false, format!("killed by signal {signal}")),
         Cause::Silent | Cause::TooLong => (false, format!("stopped after {} s", limit_ms / 1_000)),
+        Cause::OverLimit(what) => (false, format!("stopped: {what}")),
         Cause::Stopped => (false, "stopped by the user".to_owned()),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
@@ -82,8 +86,22 @@ pub(super) fn hook(world: &World, seq: Seq, start: &HookStart, limit_ms: u64) ->
     HookDone { start_seq: seq, point, ok, reason }
 }
 
+/// A command line in a working copy, which is all it can change.
+pub(crate) fn in_copy(
+    world: &World,
+    seq: Seq,
+    command: &str,
+    tree: &Path,
+    log: &Path,
+    limit_ms: u64,
+) -> proc::JobEnd {
+    let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_command(facts, tree);
+    shell(world, seq, command, tree, log, limit_ms, Vec::new(), policy)
+}
+
 /// A command line, both its streams into one log, in a folder.
-pub(crate) fn shell(
+#[expect(clippy::too_many_arguments, reason = "everything that differs between the commands we run")]
+fn shell(
     world: &World,
     seq: Seq,
     command: &str,
@@ -91,9 +109,14 @@ pub(crate) fn shell(
     log: &Path,
     limit_ms: u64,
     more: Vec<(OsString, OsString)>,
+    policy: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
 ) -> proc::JobEnd {
     let scratch = world.state.join("tmp").join(format!("{}.{seq}", world.tag));
     let _ = std::fs::create_dir_all(&scratch);
+    let sandbox = match world.sandbox_for(&scratch, policy) {
+        Ok(sandbox) => sandbox,
+        Err(error) => return proc::JobEnd::not_started(&error),
+    };
     let mut env = world.env.clone();
     env.push(("TMPDIR".into(), scratch.clone().into()));
     env.extend(more);
@@ -108,6 +131,7 @@ pub(crate) fn shell(
         stderr: Sink::nothing(),
         limits: JobLimits { total: Duration::from_millis(limit_ms), ..JobLimits::default() },
         tag: format!("{}.{seq}", world.tag),
+        sandbox,
     };
     let ended = proc::run(job, &world.watch, &mut |_, _| {});
     let _ = std::fs::remove_dir_all(&scratch);

@@ -15,6 +15,7 @@ use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
 
+use super::looking;
 use crate::backends::AgentBackend;
 use crate::git::{ObjectId, change, runner};
 use crate::nonce::nonce;
@@ -63,8 +64,8 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A longer diff is cut, and the prompt says so (R17).
-const DIFF_AT_MOST: usize = 5_000_000;
+/// A longer diff is cut, the prompt says so (R17), and the change can't land (`not_shown`).
+pub(super) const DIFF_AT_MOST: usize = 5_000_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
 
 pub(super) fn agent_inputs(
@@ -360,6 +361,7 @@ pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option
                 diff.bytes.len()
             ));
         }
+        text.push_str(&looking::left_out_by_diff(&world.repo, &base, &commit)?);
         Ok(text)
     })?;
     Ok(Some(diff))

@@ -23,6 +23,7 @@ pub(super) enum End {
     Silent,
     TooLong,
     Stopped,
+    OverLimit(String),
     NotStarted(String),
 }
 
@@ -34,6 +35,7 @@ impl Done {
             Cause::Silent => End::Silent,
             Cause::TooLong => End::TooLong,
             Cause::Stopped => End::Stopped,
+            Cause::OverLimit(what) => End::OverLimit(what.clone()),
             Cause::NotStarted(
                 NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
             ) => End::NotStarted(why.clone()),

@@ -2,8 +2,7 @@
 //!
 //! A model wrote the command, and a person allowed it with `--verify`. It has no access to: the user's tree, index and
 //! refs (it runs in a copy of its own), whatever in the environment looks like a credential, the user's home and
-//! temporary folder, and time. What is not: the network, memory, and files that this user may read or write elsewhere.
-//! `docs/review.md` says so.
+//! temporary folder; in the sandbox also none to the network and to any file outside. `docs/review.md` says so.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -19,6 +18,7 @@ use crate::git::ObjectId;
 use crate::git::workspace::{Slot, WorkspaceKind};
 use crate::model_agent::tools::tree::ToolTree;
 use crate::proc::{self, Cause, Job, JobLimits, NotStarted, Sink};
+use crate::sandbox::{SandboxFacts, SandboxPolicy};
 use crate::world::World;
 
 /// What of the output goes into the log, and what into the artifact.
@@ -30,12 +30,18 @@ const KEPT: u64 = 1024 * 1024;
 const AROUND: &str = "exec 2>&1\nulimit -f 2097152\n/bin/sh -c \"$1\"\nexit $?";
 
 pub(super) fn perform(world: &World, seq: Seq, start: &EvidenceStart, send: &Sender<Message>) {
-    let before = world.repo.fingerprint();
+    let before = match world.user_state() {
+        Ok(before) => before,
+        Err(error) => {
+            let fault = ExecutorFault::Unperformed { order: seq, why: error.to_string() };
+            let _ = send.send(Message::Trouble(fault));
+            return;
+        }
+    };
     let done = trial(world, seq, start);
-    if world.repo.fingerprint() != before {
+    if let Some(what) = world.changed_since(&before) {
         let who = format!("a reproduction of the {}", start.archetype);
-        let place = world.repo.common_dir().display().to_string();
-        let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, place }));
+        let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, what }));
         return;
     }
     // Stopped by the user, it has proved nothing: it runs again when the review is resumed.
@@ -89,6 +95,7 @@ impl ReproductionTree<'_> {
             Cause::Exited(_) => String::new(),
             Cause::Signaled(signal) => format!("ended by signal {signal}"),
             Cause::Silent | Cause::TooLong => format!("stopped after {} s", self.total_ms.div_ceil(1_000)),
+            Cause::OverLimit(ref what) => format!("stopped: {what}"),
             Cause::Stopped => return None,
             Cause::NotStarted(
                 NotStarted::NotFound(ref why) | NotStarted::Permission(ref why) | NotStarted::Other(ref why),
@@ -96,9 +103,12 @@ impl ReproductionTree<'_> {
         };
         let exit = match ended.cause {
             Cause::Exited(code) => Some(code),
-            Cause::Signaled(_) | Cause::Silent | Cause::TooLong | Cause::Stopped | Cause::NotStarted(_) => {
-                None
-            }
+            Cause::Signaled(_)
+            | Cause::Silent
+            | Cause::TooLong
+            | Cause::Stopped
+            | Cause::OverLimit(_)
+            | Cause::NotStarted(_) => None,
         };
         let tail = String::from_utf8_lossy(&tail(self.log, TAIL)).trim().to_owned();
         let duration_ms = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
@@ -126,6 +136,11 @@ impl ReproductionTree<'_> {
         let scratch = self.world.state.join("tmp").join(&tag);
         let (home, temporary) = (scratch.join("home"), scratch.join("tmp"));
         let _ = std::fs::create_dir_all(&home).and_then(|()| std::fs::create_dir_all(&temporary));
+        let policy = |facts: SandboxFacts<'_>| SandboxPolicy::for_command(facts, tree);
+        let sandbox = match self.world.sandbox_for(&scratch, policy) {
+            Ok(sandbox) => sandbox,
+            Err(error) => return proc::JobEnd::not_started(&error),
+        };
         let mut env = harmless(&self.world.env);
         env.push(("HOME".into(), home.into()));
         env.push(("TMPDIR".into(), temporary.into()));
@@ -139,6 +154,7 @@ impl ReproductionTree<'_> {
             stderr: Sink::nothing(),
             limits: JobLimits { total: Duration::from_millis(self.total_ms), ..JobLimits::default() },
             tag,
+            sandbox,
         };
         let ended = proc::run(job, &self.world.watch, &mut |_, _| {});
         let _ = std::fs::remove_dir_all(&scratch);

@@ -265,7 +265,7 @@ fn try_revert(world: &World, intent: &RevertIntent, since: Option<SystemTime>) -
 fn lock(world: &World, target: &str) -> Result<Lock, String> {
     let name = lock::name_for(world.repo.common_dir(), target);
     let folder = world.state.join("locks");
-    std::fs::create_dir_all(&folder).map_err(text)?;
+    crate::platform::files::private_directory().recursive(true).create(&folder).map_err(text)?;
     Lock::take(&folder, &name, WAIT).map_err(text)
 }
 

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use archeflow_core::model::{Change, ChangedFile, FileStatus};
-use archeflow_core::rules::signs::{self, ScannedFile, Strength};
+use archeflow_core::model::{Change, ChangedFile, Counted, FileStatus, Sign};
+use archeflow_core::rules::signs::{self, BinaryContent, ScannedFile, Strength};
 use archeflow_core::split::{LineChunk, LineChunker, PatchSide, Walk};
 
+use super::context::DIFF_AT_MOST;
 use crate::git::change::{self, ChangedPath, PathStatus, quote_path};
-use crate::git::content::stream_blobs;
+use crate::git::content::{self, stream_blobs};
 use crate::git::{ObjectId, Repo, runner};
 
 /// Files listed in the log; the rest is counted.
@@ -33,6 +34,7 @@ pub fn change_of(
     let paths: Vec<String> = changed.iter().map(|file| quote_path(&file.path)).collect();
     let added = Added::look(repo, base, commit, &paths)?;
     let strengths = strengths(repo, &changed, &paths)?;
+    let contents = binary_contents(repo, &changed)?;
     let seen: Vec<ScannedFile<'_>> = changed
         .iter()
         .zip(&paths)
@@ -47,6 +49,7 @@ pub fn change_of(
             old: strengths[n].0,
             new: strengths[n].1,
             credential: added.found[n].credential,
+            content: contents.get(&n).copied().unwrap_or_default(),
         })
         .collect();
     let is_test = |(seen, found): &(&ScannedFile<'_>, &AddedLines)| {
@@ -54,6 +57,8 @@ pub fn change_of(
     };
     let test_files = seen.iter().zip(&added.found).filter(is_test).count();
     let files = listed(&changed, &paths);
+    let mut signs = signs::look(&seen, binary_bytes);
+    signs.seen.extend(names_clash(repo, commit, &changed)?);
     Ok(Change {
         commit: commit.as_str().to_owned(),
         tree: repo.tree_of(commit)?.as_str().to_owned(),
@@ -63,9 +68,92 @@ pub fn change_of(
         test_files: clamp(test_files as u64),
         commits: change::commits(repo, base, commit)?,
         uncommitted: false,
-        signs: signs::bounded(signs::look(&seen, binary_bytes), SIGNS_BYTES_AT_MOST),
+        signs: signs::bounded(signs, SIGNS_BYTES_AT_MOST),
         notes: Vec::new(),
     })
+}
+
+/// The largest file that is read to see what it is, and shown if it is text after all.
+pub(super) const RECOGNISED_AT_MOST: u64 = 256 * 1024;
+
+/// Whether git shows no line of this file, although it is there.
+pub(super) fn is_binary(file: &ChangedPath) -> bool {
+    file.added.is_none() && file.new_mode.starts_with("100")
+}
+
+/// What each changed binary file is, by its place in the list.
+fn binary_contents(
+    repo: &Repo,
+    changed: &[ChangedPath],
+) -> Result<BTreeMap<usize, BinaryContent>, runner::Error> {
+    let small = |file: &ChangedPath| is_binary(file) && file.size_new <= RECOGNISED_AT_MOST;
+    let wanted: Vec<(usize, &ObjectId)> = changed
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| small(file))
+        .map(|(n, file)| (n, &file.new_oid))
+        .collect();
+    if wanted.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let oids: Vec<&ObjectId> = wanted.iter().map(|(_, oid)| *oid).collect();
+    let read = content::read_blobs(repo, &oids)?;
+    Ok(wanted.iter().zip(read).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
+}
+
+/// A changed path that a file system without case would take for another one of the new tree.
+fn names_clash(
+    repo: &Repo,
+    commit: &ObjectId,
+    changed: &[ChangedPath],
+) -> Result<Option<Counted>, runner::Error> {
+    if !changed.iter().any(|file| file.status == PathStatus::Added) {
+        return Ok(None);
+    }
+    let all = repo.list_dir(commit, b"")?;
+    let changed = changed.iter().map(|file| file.path.as_slice());
+    let found = crate::git::land::clash(all.iter().map(|file| file.path.as_slice()), changed);
+    Ok(found.map(|(one, other)| {
+        let (path, other) = (quote_path(one), quote_path(other));
+        let detail = format!("{path} and {other} differ only in case: many systems take them for one file");
+        Counted { sign: Sign::NamesClash, path, line: 0, detail }
+    }))
+}
+
+/// S-03: what reviewers are not shown must not land. Says so where the diff is larger than what they are shown.
+pub(super) fn not_shown(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<Option<Counted>, runner::Error> {
+    let shown = change::diff_text(repo, base, commit, DIFF_AT_MOST)?;
+    Ok(shown.truncated_at.map(|whole| {
+        let detail = format!("the diff has {whole} bytes and reviewers are shown {DIFF_AT_MOST}");
+        Counted { sign: Sign::NotShown, path: ".".to_owned(), line: 0, detail }
+    }))
+}
+
+/// What git's diff leaves out: binary files with size and kind, and the whole text of those that are text.
+pub(super) fn left_out_by_diff(
+    repo: &Repo,
+    base: &ObjectId,
+    commit: &ObjectId,
+) -> Result<String, runner::Error> {
+    let changed = change::changed(repo, base, commit)?;
+    let contents = binary_contents(repo, &changed)?;
+    let mut out = String::new();
+    for (n, file) in changed.iter().enumerate().filter(|(_, file)| is_binary(file)) {
+        let content = contents.get(&n).copied().unwrap_or_default();
+        let (path, size, kind) = (quote_path(&file.path), file.size_new, content.name());
+        out.push_str(&format!("\n[binary file {path}: {size} bytes, {kind}, mode {}]\n", file.new_mode));
+        if content == BinaryContent::Text {
+            let bytes = content::read_blobs(repo, &[&file.new_oid])?.pop().unwrap_or_default();
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                out.push_str(&format!("+{}\n", line.replace('\0', "␀")));
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// The number of files that fit into the log.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::store::files;
 
-const LARGEST: u64 = 64 * 1024;
+pub(super) const LARGEST: u64 = 64 * 1024;
 
 pub(super) fn read(path: &Path) -> Usage {
     let bytes = files::read_capped(path, LARGEST).unwrap_or_default();

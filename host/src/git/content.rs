@@ -123,7 +123,7 @@ fn next_size(rest: &mut &[u8], name: &[u8]) -> Option<(ObjectId, u64)> {
 }
 
 /// The content of blobs, in the order asked for.
-pub(super) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>, runner::Error> {
+pub(crate) fn read_blobs(repo: &Repo, oids: &[&ObjectId]) -> Result<Vec<Vec<u8>>, runner::Error> {
     if oids.is_empty() {
         return Ok(Vec::new());
     }

@@ -3,7 +3,7 @@
 //! Only reading happens here. Objects are read through the side directory (see [`super`]), so that a question
 //! about a commit never depends on how the repository is configured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -63,6 +63,16 @@ impl GitEnv {
         self.0.iter().filter(move |(name, _)| decides(name)).map(|(n, v)| (n, v))
     }
 
+    /// The user's own configuration files: a hook or filter named there runs in every repository.
+    fn global_files(&self) -> Vec<PathBuf> {
+        let home = self.get("HOME").map(PathBuf::from);
+        let xdg =
+            self.get("XDG_CONFIG_HOME").map(PathBuf::from).or(home.as_ref().map(|home| home.join(".config")));
+        let named = self.get("GIT_CONFIG_GLOBAL").map(PathBuf::from);
+        let files = [home.map(|home| home.join(".gitconfig")), xdg.map(|xdg| xdg.join("git/config")), named];
+        files.into_iter().flatten().collect()
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&OsString> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
@@ -116,6 +126,9 @@ pub struct Repo {
     identity: Identity,
     pub(super) exclude: Vec<u8>,
 }
+
+/// How many stores that borrow from each other are followed.
+const MOST_STORES: usize = 32;
 
 impl Repo {
     /// Opens the repository that `path` is in. `state` is the program's own state directory: the side
@@ -198,6 +211,26 @@ impl Repo {
     /// The object store, which workspaces borrow from: a sandbox must let agents read it.
     pub fn object_dir(&self) -> &Path {
         &self.objects
+    }
+
+    /// The object store and every store it borrows from, in turn.
+    pub fn object_stores(&self) -> Vec<PathBuf> {
+        let mut stores = vec![self.objects.clone()];
+        let mut at = 0;
+        while let Some(store) = stores.get(at).filter(|_| at < MOST_STORES).cloned() {
+            at += 1;
+            let text = fs::read(store.join("info/alternates")).unwrap_or_default();
+            for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && line[0] != b'#') {
+                let quoted = std::str::from_utf8(line).ok().filter(|line| line.starts_with('"'));
+                let bytes = quoted.and_then(super::quote::unquote_path).unwrap_or_else(|| line.to_vec());
+                // A relative one is meant from the store that names it.
+                let Ok(other) = fs::canonicalize(store.join(os::path(bytes))) else { continue };
+                if !stores.contains(&other) {
+                    stores.push(other);
+                }
+            }
+        }
+        stores
     }
 
     /// The root of the user's working tree; `None` in a bare repository.
@@ -295,9 +328,13 @@ impl Repo {
         let mut hasher = blake3::Hasher::new();
         let mut watched: Vec<PathBuf> =
             ["config", "info/attributes", "info/exclude", "objects/info/alternates", "config.worktree"]
+                .iter()
+                .chain(&["shallow", "info/grafts"])
                 .map(|name| self.common_dir.join(name))
-                .to_vec();
+                .collect();
         watched.push(self.git_dir.join("config.worktree"));
+        watched.extend(self.env.global_files());
+        hasher.update(&self.replacements());
         let hooks = fs::read_dir(self.common_dir.join("hooks")).into_iter().flatten().flatten();
         let mut hooks: Vec<PathBuf> = hooks.map(|entry| entry.path()).collect();
         hooks.retain(|hook| hook.extension().is_none_or(|end| end != "sample"));
@@ -315,11 +352,50 @@ impl Repo {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// A command on one of the user's working trees, with the user's own configuration but no hooks, and without the filters
+    /// that only the repository's own configuration names: it may have come in an archive (S-13).
+    pub(super) fn in_user_tree(&self, git_dir: &Path, tree: &Path) -> Result<GitCommand, runner::Error> {
+        let mut git = GitCommand::with_user_config(git_dir, &self.env)?.work_tree(tree);
+        let filters = self.local_filters(git_dir)?;
+        let switched_off = [(".clean", ""), (".smudge", ""), (".process", ""), (".required", "false")];
+        let settings = filters.iter().flat_map(|name| switched_off.map(|(key, value)| (name, key, value)));
+        let given = self.env.get("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse::<usize>().ok());
+        let mut count = given.unwrap_or(0);
+        for (name, key, value) in settings {
+            let full = [b"filter.", name.as_slice(), key.as_bytes()].concat();
+            git = git.env(&format!("GIT_CONFIG_KEY_{count}"), os::name(&full));
+            git = git.env(&format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        Ok(if filters.is_empty() { git } else { git.env("GIT_CONFIG_COUNT", count.to_string()) })
+    }
+
+    /// The filters that the repository's own configuration names, its included files and working trees' with it.
+    pub(super) fn local_filters(&self, git_dir: &Path) -> Result<BTreeSet<Vec<u8>>, runner::Error> {
+        let listing = GitCommand::with_user_config(git_dir, &self.env)?
+            .args(["config", "--includes", "--show-scope", "--name-only", "--get-regexp", "^filter\\."])
+            .run()?
+            .stdout;
+        let names = listing.split(|byte| *byte == b'\n').filter_map(|line| {
+            let key = line.strip_prefix(b"local\t").or_else(|| line.strip_prefix(b"worktree\t"))?;
+            let key = key.strip_prefix(b"filter.")?;
+            let end = key.iter().rposition(|byte| *byte == b'.')?;
+            Some(key[..end].to_vec())
+        });
+        Ok(names.collect())
+    }
+
+    /// The refs that would make git read other objects than those that are named.
+    fn replacements(&self) -> Vec<u8> {
+        let listing = self.refs().map(|git| git.args(["for-each-ref", "refs/replace/"]).run());
+        listing.ok().and_then(Result::ok).map(|output| output.stdout).unwrap_or_default()
+    }
+
     /// How much of the user's work in their own tree is not committed, for a notice.
     pub fn dirty_summary(&self) -> Result<Dirty, runner::Error> {
         let Some(tree) = &self.work_tree else { return Ok(Dirty::default()) };
-        let output = GitCommand::with_user_config(&self.git_dir, &self.env)?
-            .work_tree(tree)
+        let output = self
+            .in_user_tree(&self.git_dir, tree)?
             .args(["status", "--porcelain=v1", "-z", "--untracked-files=normal"])
             .args(["--ignore-submodules=dirty", "--no-renames"])
             .done()?;

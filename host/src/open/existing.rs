@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use archeflow_core::event::{Report, SessionStart};
+use archeflow_core::event::{Event, Report, SessionStart};
 use archeflow_core::model::Money;
 use archeflow_core::run::Run;
 
@@ -14,6 +14,7 @@ use crate::drive::Driver;
 use crate::git::ObjectId;
 use crate::store::journal::{self, Journal};
 use crate::store::names;
+use crate::store::own_runs::OwnRun;
 use crate::{failpoint, log, memory, proc, projections, review};
 
 impl Project {
@@ -32,13 +33,22 @@ impl Project {
         if !names::valid_name(id) {
             return Err(Error::BadId { id: id.to_owned() });
         }
-        if self.came_with_the_repository(id)? {
-            return Err(Error::Foreign { id: id.to_owned() });
+        self.places.check_owner()?;
+        let own = OwnRun { state: &self.state, root: self.places.root(), run_id: id };
+        if !self.places.events().join(format!("{id}.jsonl")).exists() {
+            return Err(Error::NoRun { id: id.to_owned() });
+        }
+        if self.came_with_the_repository(id)? || !own.is_known()? {
+            return Err(self.foreign_or_unbegun(id));
         }
         let opened = match Journal::open(&self.places.events(), id) {
             Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
             other => other?,
         };
+        // A journal without a line names no command; it is told below.
+        if !(opened.lines.is_empty() || own.wrote(&opened.lines)?) {
+            return Err(Error::Foreign { id: id.to_owned() });
+        }
         let mut fixes = Vec::new();
         let run = log::fold_seeing(&opened.lines, |run, entry| {
             fixes.extend(projections::fix_line(id, run, entry));
@@ -57,7 +67,7 @@ impl Project {
         let settings = project.settings(&config::Flags::default(), file)?;
         let agents = project.renamed_agents(&run, flags, &settings)?;
         let (_, personas) = project.personas()?;
-        let mut driver = project.driver(opened.journal, run, personas, &settings);
+        let mut driver = project.driver(opened.journal, run, personas, &settings)?;
         driver.agents = agents;
         projections::catch_up(&driver.world, &driver.run)?;
         projections::catch_up_fixes(&driver.world, &fixes)?;
@@ -78,6 +88,52 @@ impl Project {
             self.read_configuration_from(&repo, &base)?;
         }
         Ok(self)
+    }
+
+    /// A run that was claimed and never began has nothing that could be foreign.
+    fn foreign_or_unbegun(&self, id: &str) -> Error {
+        match Journal::read(&self.places.events().join(format!("{id}.jsonl"))) {
+            Ok(text) if text.is_empty() => Error::NeverBegan { id: id.to_owned() },
+            Ok(_) | Err(_) => Error::Foreign { id: id.to_owned() },
+        }
+    }
+
+    /// What a run whose journal came from elsewhere would execute. Nothing is written and nothing started.
+    pub fn adoption(&self, id: &str) -> Result<Adoption, Error> {
+        if !names::valid_name(id) {
+            return Err(Error::BadId { id: id.to_owned() });
+        }
+        self.places.check_owner()?;
+        let path = self.places.events().join(format!("{id}.jsonl"));
+        let text = match Journal::read(&path) {
+            Err(journal::Error::Missing { .. }) => return Err(Error::NoRun { id: id.to_owned() }),
+            other => other?,
+        };
+        let lines = text.len() as u64;
+        let Some(digest) = text.digest_of(text.len()) else {
+            return Err(Error::NeverBegan { id: id.to_owned() });
+        };
+        if self.came_with_the_repository(id)? {
+            return Err(Error::Committed { id: id.to_owned() });
+        }
+        let mut commands = Vec::new();
+        log::fold_seeing(&text, |_, entry| commands.extend(commands_in(&entry.event)))?;
+        commands.dedup();
+        let own = OwnRun { state: &self.state, root: self.places.root(), run_id: id }.wrote(&text)?;
+        Ok(Adoption { commands, own, lines, digest })
+    }
+
+    /// Takes the run over as it was shown: should its journal change before it is resumed, it is foreign again.
+    pub fn adopt(&self, id: &str, adoption: &Adoption) -> Result<(), Error> {
+        let own = OwnRun { state: &self.state, root: self.places.root(), run_id: id };
+        Ok(own.remember(adoption.lines, &adoption.digest)?)
+    }
+
+    /// Whether this is the journal of a run that was started or taken over here; what can't be established is not.
+    pub fn is_own(&self, id: &str) -> bool {
+        let own = OwnRun { state: &self.state, root: self.places.root(), run_id: id };
+        let text = Journal::read(&self.places.events().join(format!("{id}.jsonl")));
+        text.is_ok_and(|text| text.is_empty() || own.wrote(&text).unwrap_or(false))
     }
 
     /// D-08: a log freezes what the user allowed when the run began. A log that comes with a commit was not allowed by the user.
@@ -128,6 +184,44 @@ impl Project {
     }
 }
 
+/// A run that could be taken over.
+pub struct Adoption {
+    /// Everything it names that would be executed, given to commands, or asked for.
+    pub commands: Vec<String>,
+    /// It is this machine's own already.
+    pub own: bool,
+    lines: u64,
+    digest: String,
+}
+
+/// What a line of a journal brings into force.
+fn commands_in(event: &Event) -> Vec<String> {
+    let Event::Report(report) = event else { return Vec::new() };
+    let mut commands = Vec::new();
+    let mut add = |name: &str, value: &str| {
+        if !value.is_empty() {
+            commands.push(format!("{name} = {value}"));
+        }
+    };
+    if let Report::RunStart(start) = report {
+        let policy = &start.config;
+        add("test_command", policy.test_command.as_deref().unwrap_or_default());
+        add("agents.default", &policy.agents.default);
+        policy.agents.by_archetype.iter().for_each(|(name, spec)| add(&format!("agents.{name}"), spec));
+        policy.agents.fallback.iter().for_each(|spec| add("agents.fallback", spec));
+        add("loop.linter", policy.looping.linter.as_deref().unwrap_or_default());
+        add("loop.formatter", policy.looping.formatter.as_deref().unwrap_or_default());
+        for hook in &policy.hooks {
+            add(hook.point.name(), &hook.command);
+        }
+        add("git.target", &start.base.target);
+    }
+    if let Report::SessionStart(session) = report {
+        session.agents.iter().for_each(|(name, spec)| add(&format!("session agents.{name}"), spec));
+    }
+    commands
+}
+
 /// The report that a process now drives the run.
 pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, version: &str) -> Report {
     let fence = driver.run.session.as_ref().map_or(0, |session| session.fence) + 1;
@@ -140,6 +234,7 @@ pub fn session(driver: &Driver, why: &str, attended: bool, auto_merge: bool, ver
         tag: driver.world.tag.clone(),
         agents: driver.agents.clone(),
         accounts: accounts(driver.agents.values()),
+        sandbox: driver.world.sandbox.name().to_owned(),
     }
     .into()
 }

@@ -24,7 +24,7 @@ use crate::probe::DefaultAgent;
 use crate::store::{files, journal, places};
 use crate::{backends, log};
 
-pub use existing::session;
+pub use existing::{Adoption, session};
 pub(crate) use new::RunName;
 
 /// The digest of each persona's text, by archetype.
@@ -37,6 +37,8 @@ pub struct ProcessEnv {
     pub me: PathBuf,
     pub variables: Vec<(OsString, OsString)>,
     pub version: &'static str,
+    /// Somebody typed that commands are to run without a sandbox.
+    pub no_sandbox: bool,
 }
 
 impl ProcessEnv {
@@ -110,6 +112,8 @@ pub enum Error {
     Log(#[from] log::Error),
     #[error("the repository's own configuration names commands that are not approved: {what}")]
     Untrusted { what: String },
+    #[error("commands can't be kept in a sandbox: {why}")]
+    NoSandbox { why: String, remedy: String },
     #[error("this needs the working tree of a repository; {place} has none")]
     Bare { place: String },
     #[error("there is no run '{id}' here")]
@@ -117,9 +121,11 @@ pub enum Error {
     #[error("the run '{id}' never began: the program ended before its first line was written")]
     NeverBegan { id: String },
     #[error(
-        "the log of '{id}' is committed in this repository: it may have come with it, and it names commands to run"
+        "the run '{id}' is foreign: its journal was not written by you on this machine, or is committed in this repository. It names commands to run, and none of them is"
     )]
     Foreign { id: String },
+    #[error("the journal of '{id}' is committed in this repository, so it can change with every checkout")]
+    Committed { id: String },
     #[error("'{id}' can't be the name of a run")]
     BadId { id: String },
     #[error("no agent was named")]

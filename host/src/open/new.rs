@@ -17,9 +17,10 @@ use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
 use crate::nonce::nonce;
 use crate::probe::DefaultAgent;
+use crate::sandbox::{self, SandboxLevel};
 use crate::store::journal::Journal;
 use crate::store::names;
-use crate::world::{World, allowed_env};
+use crate::world::{World, WorldSandbox, allowed_env};
 use crate::{clock, costs, memory};
 
 /// What is configured for a new run, if all of it is approved.
@@ -80,6 +81,7 @@ impl Project {
             return Err(Error::NoTask);
         }
         let mut prepared = self.prepare(request)?;
+        self.sandbox(&prepared.settings)?;
         let target = self.target.clone().ok_or(git::repo::Error::Detached)?;
         prepared.check_agents(&self)?;
         let team = prepared.select_team(request, (&self.repo, &target.oid))?;
@@ -93,7 +95,7 @@ impl Project {
             ..self.run_start(&prepared, team, &participants, &request.task, base)
         };
         memory::recall(&self.places, &self.state, &mut start);
-        Ok(self.opened(journal, prepared, start.into(), None))
+        self.opened(journal, prepared, start.into(), None)
     }
 
     /// Reads the settings, refuses what is not approved, and applies what lenses say about shadows.
@@ -179,13 +181,26 @@ impl Project {
         prepared: Preparation,
         start: archeflow_core::event::Report,
         after: Option<archeflow_core::event::Report>,
-    ) -> OpenedRun {
-        let driver = self.driver(journal, Run::default(), prepared.personas, &prepared.settings);
-        OpenedRun {
+    ) -> Result<OpenedRun, Error> {
+        let driver = self.driver(journal, Run::default(), prepared.personas, &prepared.settings)?;
+        Ok(OpenedRun {
             driver,
             before: vec![start],
             after: after.into_iter().collect(),
             default_agent: prepared.default_agent,
+        })
+    }
+
+    /// What commands are held to; refused where nothing could and nobody typed that nothing should.
+    pub(crate) fn sandbox(&self, settings: &Settings) -> Result<WorldSandbox, Error> {
+        if self.env.no_sandbox {
+            return Ok(WorldSandbox::Off);
+        }
+        match sandbox::probe(&self.env.me) {
+            SandboxLevel::Absent { why, remedy } => Err(Error::NoSandbox { why, remedy }),
+            level @ (SandboxLevel::Bubblewrap { .. }
+            | SandboxLevel::Landlock { .. }
+            | SandboxLevel::Seatbelt) => Ok(WorldSandbox::On { level, choice: settings.sandbox_choice() }),
         }
     }
 
@@ -195,13 +210,15 @@ impl Project {
         run: Run,
         personas: BTreeMap<String, Persona>,
         settings: &Settings,
-    ) -> Driver {
+    ) -> Result<Driver, Error> {
+        let sandbox = self.sandbox(settings)?;
         let run_id = journal.run_id().to_owned();
         let extra = settings.variables();
         let env = (allowed_env(self.env.variables.clone(), &extra), self.client_variables(settings));
         let tag = format!("{run_id}.{}", nonce());
-        let world = World::new(self.repo, self.places, self.state, run_id, tag, self.env.me, env, personas);
-        Driver::new(world, run, journal)
+        let me = self.env.me;
+        let world = World::new(self.repo, self.places, self.state, run_id, tag, me, env, personas, sandbox);
+        Ok(Driver::new(world, run, journal))
     }
 }
 

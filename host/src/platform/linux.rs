@@ -1,13 +1,16 @@
 //! Linux: `/proc`, pidfds, subreapers and the death signal of a parent.
 
+mod filter;
+mod landlock;
+
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rustix::fs::{RawMode, Stat};
+use rustix::fs::{MemfdFlags, RawMode, Stat, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -153,6 +156,14 @@ pub(super) fn available_memory() -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
+/// What is in memory, without what is shared with others.
+pub(super) fn memory_of(pid: Pid) -> Option<u64> {
+    let text = fs::read_to_string(proc_file(pid, "statm")).ok()?;
+    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
+    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    Some(resident.saturating_sub(shared) * rustix::param::page_size() as u64)
+}
+
 /// `1.25` as 125.
 fn hundredths(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
@@ -164,6 +175,29 @@ pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result
     // SO_PEERCRED says 0 for a process that this namespace can't see; the wrapper has no number for that.
     let credentials = rustix::net::sockopt::socket_peercred(stream)?;
     Ok((credentials.uid.as_raw(), Some(credentials.pid.as_raw_nonzero().get())))
+}
+
+pub(super) use landlock::restrict;
+
+pub(super) fn filters(nested_sandboxes: bool) -> io::Result<Vec<Vec<u8>>> {
+    let scope = filter::FilterScope { nested_sandboxes, network: true, modes: true };
+    Ok(filter::programs(scope)?.iter().map(filter::bytes).collect())
+}
+
+pub(super) fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("archeflow", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+pub(super) fn restricts_namespaces() -> bool {
+    let switch = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+    switch.is_ok_and(|value| value.trim() == "1")
+}
+
+pub(super) fn hide_memory() {
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 #[cfg(test)]

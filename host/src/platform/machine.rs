@@ -3,6 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::process::Pid;
 use super::system;
 
 /// Fills the buffer with cryptographically secure random bytes.
@@ -29,4 +34,37 @@ pub fn host_name() -> String {
 pub fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Bytes that this user can still write to the file system of this place.
+pub fn free_space(place: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(place).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Bytes of memory that a process has for itself.
+pub fn memory_of(pid: Pid) -> Option<u64> {
+    system::memory_of(pid)
+}
+
+/// Bytes on disk of everything in these folders; links are not followed. After so many files the answer is that nothing
+/// is left.
+pub fn space_of(folders: &[PathBuf], most_files: usize) -> u64 {
+    let (mut used, mut files) = (0_u64, 0);
+    let mut left = folders.to_vec();
+    while let Some(folder) = left.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for meta in entries.flatten().filter_map(|entry| Some((entry.path(), entry.metadata().ok()?))) {
+            let (path, meta) = meta;
+            used = used.saturating_add(meta.blocks().saturating_mul(512));
+            files += 1;
+            if meta.is_dir() {
+                left.push(path);
+            }
+            if files >= most_files {
+                return u64::MAX;
+            }
+        }
+    }
+    used
 }

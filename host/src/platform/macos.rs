@@ -136,3 +136,29 @@ pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result
     let fd = stream.as_raw_fd();
     Ok((calls::peer_user(fd)?, calls::peer_process(fd)))
 }
+
+/// Seatbelt is told by a profile, not from inside.
+pub(super) fn restrict(_: &super::confine::Restriction) -> io::Result<super::confine::MissingRestrictions> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn filters(_nested_sandboxes: bool) -> io::Result<Vec<Vec<u8>>> {
+    Ok(Vec::new())
+}
+
+/// Only `bwrap` reads from one.
+pub(super) fn memory_file(_content: &[u8]) -> io::Result<OwnedFd> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(super) fn restricts_namespaces() -> bool {
+    false
+}
+
+/// There is no such switch; the system keeps debuggers from programs itself.
+pub(super) fn hide_memory() {}
+
+/// Not asked for: the limit of each process holds.
+pub(super) fn memory_of(_pid: Pid) -> Option<u64> {
+    None
+}

@@ -9,6 +9,7 @@
 
 pub mod caveats;
 pub mod children;
+pub mod confine;
 pub mod files;
 pub mod machine;
 pub mod poll;

@@ -32,6 +32,15 @@ pub fn acting_user() -> u32 {
     geteuid().as_raw()
 }
 
+/// From here on nothing this process or its children make can be written by everybody, whatever the user's umask allows
+/// (S-13). What the user's umask forbids stays forbidden.
+pub fn restrict_umask() {
+    use rustix::fs::Mode;
+    use rustix::process::umask;
+    let before = umask(Mode::WOTH);
+    umask(before | Mode::WOTH);
+}
+
 /// The user who started this process.
 pub fn user() -> u32 {
     getuid().as_raw()

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use super::process::{Pid, Signal, getpid};
 use super::system;
 
+/// Where the system shows its processes as files, if it does.
+pub const FOLDER: &str = "/proc";
+
 /// Number and start time: together they name a process for ever; the number alone may be given away again.
 pub type ProcessId = (i32, u64);
 

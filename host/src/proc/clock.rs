@@ -17,6 +17,7 @@ pub(super) enum Why {
     Silent,
     TooLong,
     Stopped,
+    OverLimit,
 }
 
 /// What one look at the pipes showed.
@@ -117,6 +118,17 @@ impl Clock {
         }
         self.phase = Phase::Asked { since: after };
         Act::Ask
+    }
+
+    /// A limit that is no time was reached: it is ended at once, for it would only use up more.
+    pub(super) fn over_limit(&mut self, now: Instant) -> Act {
+        match self.phase {
+            Phase::Running => {
+                self.forced = Some(Why::OverLimit);
+                self.kill(now)
+            }
+            Phase::Asked { .. } | Phase::Killed { .. } | Phase::Draining { .. } => Act::Wait,
+        }
     }
 
     fn kill(&mut self, now: Instant) -> Act {

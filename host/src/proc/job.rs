@@ -1,14 +1,16 @@
 //! What is asked of a child process, and what became of it. Plain data.
 
-use std::ffi::OsString;
-use std::io;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, PipeReader};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use super::clock::Why;
 use super::sink::{Sink, SinkReport};
-use crate::platform::process;
+use crate::platform::{confine, process};
+use crate::sandbox::inside::InsideFault;
+use crate::sandbox::{InsideReport, Sandbox};
 
 /// The environment variable by which leftovers are recognised.
 pub const TAG: &str = "ARCHEFLOW_TAG";
@@ -28,6 +30,8 @@ pub struct Job {
     pub limits: JobLimits,
     /// Names this job among all that may be alive; two jobs must not share it.
     pub tag: String,
+    /// What it is kept from; without one it may do what the user may.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// How long a job may take; `Duration::MAX` means no limit.
@@ -71,6 +75,19 @@ pub struct JobEnd {
     pub stderr: SinkReport,
 }
 
+impl JobEnd {
+    /// Of a job that could not even be prepared.
+    pub fn not_started(error: &io::Error) -> Self {
+        Self {
+            cause: Cause::NotStarted(NotStarted::other(error)),
+            duration: Duration::ZERO,
+            leftovers: 0,
+            stdout: SinkReport::default(),
+            stderr: SinkReport::default(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// The leader exited with this code.
@@ -83,6 +100,8 @@ pub enum Cause {
     TooLong,
     /// The watch asked for the end.
     Stopped,
+    /// A limit of the sandbox struck: which one, in words.
+    OverLimit(String),
     NotStarted(NotStarted),
 }
 
@@ -95,9 +114,20 @@ pub enum NotStarted {
 }
 
 impl Job {
-    pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+    /// The command to start and, in a sandbox, where its inner part reports.
+    pub(super) fn command(&self) -> io::Result<(Command, Option<PipeReader>)> {
+        let Some(sandbox) = &self.sandbox else { return Ok((self.plain(&self.program, &self.args), None)) };
+        let start = sandbox.start(&self.program, &self.args)?;
+        let mut command = self.plain(&start.program, &start.args);
+        command.env("HOME", &sandbox.policy.home).env("TMPDIR", &sandbox.policy.tmp);
+        command.envs(sandbox.policy.env.iter().map(|(name, value)| (name, value)));
+        confine::hand_over(&mut command, start.files);
+        Ok((command, Some(start.report)))
+    }
+
+    fn plain(&self, program: &OsStr, args: &[OsString]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env(TAG, &self.tag).current_dir(&self.cwd);
         command.stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -113,6 +143,7 @@ impl Cause {
             (Some(Why::Silent), _) => Self::Silent,
             (Some(Why::TooLong), _) => Self::TooLong,
             (Some(Why::Stopped), _) => Self::Stopped,
+            (Some(Why::OverLimit), _) => Self::OverLimit("it used too much".to_owned()),
             (None, Some(status)) => match (status.code(), process::killed_by(status)) {
                 (Some(code), _) => Self::Exited(code),
                 (None, signal) => Self::Signaled(signal.unwrap_or_default()),
@@ -122,6 +153,38 @@ impl Cause {
         }
     }
 }
+
+impl Cause {
+    /// The same with what was seen inside the sandbox, where a signal is still one and not a number above 128.
+    pub(super) fn seen_inside(self, report: Option<InsideReport>) -> Self {
+        let Some(report) = report else { return self };
+        match (self, report) {
+            (Self::Exited(_), InsideReport { not_started: Some(fault), .. }) => {
+                Self::NotStarted(NotStarted::inside(fault))
+            }
+            (Self::Exited(_), InsideReport { signal: Some(signal), .. }) => Self::Signaled(signal),
+            (other, _) => other,
+        }
+    }
+}
+
+impl Cause {
+    /// The same, where the signal of a file that grew too large (or a shell's word for it) has its reason.
+    pub(super) fn with_reason(self, sandbox: Option<&Sandbox>) -> Self {
+        let most = sandbox.and_then(|sandbox| sandbox.policy.limits.file_size);
+        match (&self, most) {
+            (Self::Signaled(XFSZ) | Self::Exited(SHELL_XFSZ), Some(most)) => {
+                let most = most / 1024 / 1024;
+                Self::OverLimit(format!("a file of it grew beyond {most} MB, which is sandbox.file_size"))
+            }
+            _ => self,
+        }
+    }
+}
+
+/// The number of the signal, and what a shell makes of it.
+const XFSZ: i32 = signal_hook::consts::SIGXFSZ;
+const SHELL_XFSZ: i32 = 128 + XFSZ;
 
 impl NotStarted {
     pub(super) fn of(job: &Job, error: &io::Error) -> Self {
@@ -135,6 +198,14 @@ impl NotStarted {
             Self::Permission(text)
         } else {
             Self::Other(text)
+        }
+    }
+
+    pub(super) fn inside(fault: InsideFault) -> Self {
+        match fault {
+            InsideFault::NotFound(text) => Self::NotFound(text),
+            InsideFault::Permission(text) => Self::Permission(text),
+            InsideFault::Other(text) => Self::Other(text),
         }
     }
 

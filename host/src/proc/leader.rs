@@ -8,18 +8,21 @@ use std::process::{Child, ExitStatus};
 use super::sweep;
 use crate::platform::children;
 use crate::platform::process::{self, Pid, Signal, kill_process_group};
+use crate::platform::table;
 
 pub(super) struct Leader {
     child: Child,
     pid: Pid,
     exit: Option<OwnedFd>,
+    /// Whether this process only stands around the one that matters, which is then its child.
+    outer: bool,
     reaped: bool,
 }
 
 impl Leader {
-    pub(super) fn new(child: Child) -> Self {
+    pub(super) fn new(child: Child, outer: bool) -> Self {
         let (pid, exit) = (Pid::from_child(&child), process::exit_notice(&child).ok());
-        Self { child, pid, exit, reaped: false }
+        Self { child, pid, exit, outer, reaped: false }
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -36,7 +39,16 @@ impl Leader {
     }
 
     /// A stopped process cannot act on the request, so it is also continued.
+    ///
+    /// What stands around a sandbox would end at once and everything in it without having been asked, so only its child
+    /// hears of it, and passes it on.
     pub(super) fn ask(&self) {
+        let mut inner = table::all();
+        inner.retain(|process| self.outer && process.parent == self.pid.as_raw_nonzero().get());
+        if !inner.is_empty() {
+            inner.iter().for_each(|process| process.signal(Signal::TERM));
+            return;
+        }
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
     }

@@ -5,12 +5,14 @@
 //! the sweep removes every descendant that is still alive, also those that left the process group.
 //!
 //! What the child does wrong is data ([`Cause`]), so [`run`] returns no error. Deliberately absent: what the output
-//! means, retries, sandboxes. The decisions about time are in `clock.rs` and know no system call.
+//! means, retries. The decisions about time are in `clock.rs` and know no system call.
 
 mod clock;
+mod inside;
 mod job;
 mod leader;
 mod leftovers;
+mod meter;
 mod pump;
 mod ring;
 pub mod signals;
@@ -23,15 +25,19 @@ use std::time::{Duration, Instant};
 
 use crate::failpoint;
 use crate::platform::children;
+use crate::platform::poll;
 use crate::platform::process::Signal;
 use crate::platform::watcher;
+use crate::sandbox::{InsideReport, Sandbox};
 use clock::{Act, Clock};
 use leader::Leader;
+use meter::Meter;
 use pump::Pump;
 use sink::Keeper;
 use sweep::Running;
 
 pub use crate::platform::table::is_descendant;
+pub use inside::inside_an_attempt;
 pub use job::{Cause, Job, JobEnd, JobLimits, NotStarted, Stream, TAG};
 pub use leftovers::{GIT_OF, kill_leftovers, wake_git};
 pub use sink::{Sink, SinkReport};
@@ -60,15 +66,22 @@ fn attempt(mut job: Job, watch: &Watch, on_output: &mut dyn FnMut(Stream, &[u8])
         (Ok(stdout), Ok(stderr)) => (stdout, stderr),
         (Err(error), _) | (_, Err(error)) => return unstarted(Cause::NotStarted(NotStarted::other(&error))),
     };
-    let mut child = match children::spawn(&mut job.command()) {
-        Ok(child) => child,
+    let started =
+        job.command().and_then(|(mut command, report)| Ok((children::spawn(&mut command)?, report)));
+    let (mut child, report) = match started {
+        Ok(started) => started,
         Err(error) => return unstarted(Cause::NotStarted(NotStarted::of(&job, &error))),
     };
     watcher::cover(&child);
     sweep::remember(&job.tag);
     let stdin = std::mem::take(&mut job.stdin);
     let pump = Pump::new(&mut child, stdin, stdout, stderr);
-    supervise(child, pump, &job, watch, on_output)
+    let mut ended = supervise(child, pump, &job, watch, on_output);
+    // Whoever could write to it is gone, but something that left the sandbox's reach may still hold it open.
+    let report = report.filter(|report| poll::never_block(report).is_ok()).and_then(InsideReport::read);
+    ended.leftovers += report.as_ref().map_or(0, |report| report.leftovers);
+    ended.cause = ended.cause.seen_inside(report).with_reason(job.sandbox.as_ref());
+    ended
 }
 
 /// From the first instruction of the leader to the last byte of its descendants.
@@ -79,20 +92,34 @@ fn supervise(
     watch: &Watch,
     on_output: &mut dyn FnMut(Stream, &[u8]),
 ) -> JobEnd {
-    let mut leader = Leader::new(child);
+    let outer = job.sandbox.as_ref().is_some_and(Sandbox::has_outer_process);
+    let mut leader = Leader::new(child, outer);
     let grace = if failpoint::endless_grace() { Duration::MAX } else { job.limits.grace };
     let mut clock = Clock::start(Instant::now(), JobLimits { grace, ..job.limits });
     let mut buried = Instant::now();
+    let mut meter =
+        job.sandbox.as_ref().map(|sandbox| Meter::new(&sandbox.policy, leader.pid(), Instant::now()));
+    let mut over = None;
     loop {
         let before = Instant::now();
         let stopped = failpoint::limits_wait();
         if stopped.is_some() {
             clock.restart(before);
         }
-        let patience = stopped.or_else(|| remaining(clock.deadline(), before));
+        let deadline = clock.deadline().into_iter().chain(meter.as_ref().map(Meter::deadline)).min();
+        let patience = stopped.or_else(|| remaining(deadline, before));
         let seen = pump.turn(&leader, watch, patience, on_output);
         sweep::reap_dead(&mut buried, before);
-        match clock.step(before, Instant::now(), seen) {
+        let act = clock.step(before, Instant::now(), seen);
+        let act = match meter.as_mut().filter(|_| act == Act::Wait).and_then(|meter| meter.look(before)) {
+            Some(limit) => {
+                let act = clock.over_limit(Instant::now());
+                over = over.or(Some(limit).filter(|_| act == Act::Kill));
+                act
+            }
+            None => act,
+        };
+        match act {
             Act::Wait => {}
             Act::Ask => {
                 failpoint::limit_reached();
@@ -108,7 +135,8 @@ fn supervise(
     let leftovers = sweep::after_job(&job.tag, group, forced.is_some());
     pump.rest(on_output);
     let (stdout, stderr) = pump.close();
-    JobEnd { cause: Cause::of(forced, status), duration: Duration::ZERO, leftovers, stdout, stderr }
+    let cause = over.map_or_else(|| Cause::of(forced, status), Cause::OverLimit);
+    JobEnd { cause, duration: Duration::ZERO, leftovers, stdout, stderr }
 }
 
 fn remaining(deadline: Option<Instant>, now: Instant) -> Option<Duration> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
@@ -69,6 +69,12 @@ impl Pauses {
         flag::register(SIGCONT, Arc::clone(&over))?;
         Ok(Pauses { asked, over, free })
     }
+}
+
+/// A write beyond the limit on file sizes fails like any other instead of ending the program: any handler does that, and
+/// children start without it (S-10).
+pub fn survive_size_limits() {
+    let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 /// A program may be started with SIGCHLD ignored, and the kernel then throws away how its children ended. Any

@@ -166,7 +166,7 @@ impl Project {
         subject::sweep(&stores(&self.state, &self.repo), KEPT, YOUNG, &|name| name == run_id);
         let mut project = self;
         project.repo = repo;
-        Ok(project.opened(journal, prepared, request.into(), Some(opened.into())))
+        Ok(project.opened(journal, prepared, request.into(), Some(opened.into()))?)
     }
 }
 

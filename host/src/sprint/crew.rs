@@ -37,6 +37,8 @@ pub struct Crew {
     pub env: Vec<(OsString, OsString)>,
     /// Arguments for every run, e.g. the agent.
     pub said: Vec<OsString>,
+    /// Somebody typed that commands are to run without a sandbox.
+    pub no_sandbox: bool,
     pub tag: String,
     pub watch: Watch,
 }
@@ -173,6 +175,7 @@ impl Crew {
         if !dir.join(".git").exists() {
             return Stretch::last(unstarted(id, format!("{} is no repository", dir.display())));
         }
+        args.extend(self.no_sandbox.then(|| "--unsafe-no-sandbox".into()));
         args.extend(["--repo".into(), dir.into()]);
         args.extend(task.into_iter().flat_map(|task| ["--".into(), task.into()]));
         let job = Job {
@@ -185,6 +188,7 @@ impl Crew {
             stderr: Sink::Memory { keep: TAIL },
             limits: JobLimits { grace: GRACE, ..JobLimits::default() },
             tag: format!("{}.{seq}", self.tag),
+            sandbox: None,
         };
         let ended = proc::run(job, watch, &mut |_, _| {});
         let cut = matches!(ended.cause, Cause::Signaled(_) | Cause::Stopped);
@@ -329,6 +333,7 @@ fn last_output(ended: &JobEnd) -> String {
         Cause::Exited(code) => format!("exit {code}: {said}"),
         Cause::Signaled(signal) => format!("killed by signal {signal}: {said}"),
         Cause::Silent | Cause::TooLong | Cause::Stopped => "it was stopped".to_owned(),
+        Cause::OverLimit(what) => what.clone(),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),
         ) => why.clone(),

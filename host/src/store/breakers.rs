@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files;
+use crate::platform::files as os;
 
 const FOLDER: &str = "accounts";
 const LARGEST: u64 = 64 * 1024;
@@ -64,9 +65,10 @@ fn place(state: &Path, account: &str) -> PathBuf {
 /// Held by the kernel: released when the process dies.
 fn locked(state: &Path, account: &str) -> io::Result<(PathBuf, File)> {
     let path = place(state, account);
-    std::fs::create_dir_all(state.join(FOLDER))?;
-    let lock =
-        OpenOptions::new().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
+    os::private_directory().recursive(true).create(state.join(FOLDER))?;
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let lock = os::with_mode(&mut options, 0o600).open(path.with_extension("lock"))?;
     lock.lock()?;
     Ok((path, lock))
 }

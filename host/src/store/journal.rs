@@ -203,6 +203,14 @@ impl Journal {
         Ok(())
     }
 
+    /// The digest of the first line, if these lines are the journal's first; it is known before it is written.
+    pub(crate) fn first_digest(&self, lines: &[JournalLine<'_>]) -> Result<Option<String>, Error> {
+        let (1, Some(first)) = (self.next, lines.first()) else { return Ok(None) };
+        let mut line = Vec::new();
+        frame::encode(first, &self.prev, &mut line).map_err(|field| Error::Unwritable { field })?;
+        Ok(Some(files::digest(line.trim_ascii_end())))
+    }
+
     /// An assertion about ourselves that stays on in release. It is an error rather than a panic, because the code that
     /// stops the run still has processes to end.
     fn in_turn(&self, lines: &[JournalLine<'_>]) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 //! answer smaller questions: where files are and whether the place is safe ([`places`]), how they may be named
 //! ([`names`]), how a file changes without a moment in which it is half written ([`files`]), which runs there are
 //! ([`index`]), how a journal is read while it grows ([`follow`]), who may act on a target ([`lock`]), which provider accounts
-//! are limited ([`breakers`]), and what earlier runs taught ([`memory`]).
+//! are limited ([`breakers`]), which runs are this user's own ([`own_runs`]), and what earlier runs taught ([`memory`]).
 //!
 //! Nothing here knows what an event means. `data` goes in and comes out as raw JSON.
 
@@ -19,5 +19,6 @@ pub mod journal;
 pub mod lock;
 pub mod memory;
 pub mod names;
+pub mod own_runs;
 pub mod places;
 mod verify;

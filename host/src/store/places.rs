@@ -49,8 +49,33 @@ impl Places {
         Ok(Places { root })
     }
 
+    /// Refuses state directories that somebody else brought: of another user, or with a repository in their place, as a
+    /// submodule has it. What is not there yet is fine; links are refused wherever they are opened.
+    pub fn check_owner(&self) -> Result<(), Error> {
+        for folder in [self.root.join(STATE), self.events()] {
+            let found = match fs::symlink_metadata(&folder) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+                found => found.map_err(|e| Error::io("look at", &folder, e))?,
+            };
+            if found.is_symlink() {
+                return Err(Error::refused(&folder, "it is a symbolic link"));
+            }
+            if !found.is_dir() {
+                return Err(Error::refused(&folder, "it is not a directory"));
+            }
+            if os::owner(&found) != acting_user() {
+                return Err(Error::refused(&folder, "it belongs to someone else"));
+            }
+            if fs::symlink_metadata(folder.join(".git")).is_ok() {
+                return Err(Error::refused(&folder, "it is a repository of its own, such as a submodule"));
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the state directories.
     pub fn make(&self) -> Result<(), Error> {
+        self.check_owner()?;
         let root = &self.root;
         let state = Dir::open(root)?.make(STATE, 0o755)?;
         for name in ["events", "artifacts", "runs"] {

@@ -10,6 +10,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
+use super::files;
 use super::frame::{self, LineFault, Read};
 use crate::platform::files as os;
 
@@ -64,6 +65,12 @@ impl Text {
     fn read(&self, row: Row) -> Read<'_> {
         let line = &self.bytes[row.start..row.start + row.length as usize];
         frame::read(line).expect("the line was read when it was verified").read
+    }
+
+    /// The digest of the first `lines` lines, byte for byte; nothing where there are fewer.
+    pub(crate) fn digest_of(&self, lines: usize) -> Option<String> {
+        let last = self.rows.get(lines.checked_sub(1)?)?;
+        Some(files::digest(&self.bytes[..last.start + last.length as usize]))
     }
 
     pub(crate) fn last_line(&self) -> Option<&[u8]> {

@@ -11,6 +11,7 @@ mod replay;
 mod report;
 mod review;
 mod rules;
+mod sandbox;
 mod sprint;
 mod startup;
 mod storage;
@@ -57,8 +58,9 @@ struct Bench {
 
 type Measure = fn(&Bench) -> Rows;
 
-const MEASURES: [(&str, Measure); 12] = [
+const MEASURES: [(&str, Measure); 13] = [
     ("startup", startup::measure),
+    ("sandbox", sandbox::measure),
     ("engine", engine::measure),
     ("client", client::measure),
     ("workspace", workspace::measure),

@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
 }
 
 /// The CPU time of all children that have been waited for, from the kernel's own account.
-fn children_cpu() -> std::io::Result<Duration> {
+pub(super) fn children_cpu() -> std::io::Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let ticks: u64 =

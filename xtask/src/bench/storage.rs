@@ -295,5 +295,6 @@ pub(super) fn session() -> SessionStart {
         tag: String::new(),
         agents: BTreeMap::new(),
         accounts: BTreeMap::new(),
+        sandbox: String::new(),
     }
 }

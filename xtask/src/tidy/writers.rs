@@ -72,11 +72,13 @@ fn together<'a>(
 }
 
 /// Who starts processes. All of them go through `children`, which the sweep for leftovers relies on.
-const STARTERS: [(&str, &str); 8] = [
+const STARTERS: [(&str, &str); 10] = [
     ("host/src/platform/watcher.rs", "the watcher, which is this program; it goes through `children`"),
     ("host/src/platform/children.rs", "starts and registers every process"),
     ("host/src/git/runner.rs", "the only place that runs git on a user's repository"),
     ("host/src/proc/job.rs", "agents, tests and hooks"),
+    ("host/src/sandbox/inside.rs", "the program in the sandbox, from within; it goes through `children`"),
+    ("host/src/sandbox/fallback.rs", "becomes the program in the sandbox, which starts none"),
     ("host/src/backends/script.rs", "plays an agent, which is a process of its own"),
     ("host/src/acp/bridge.rs", "the agent behind the bridge, which is a process of its own"),
     ("app/src/commands/demo.rs", "makes the sample repository"),
@@ -120,7 +122,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 33] = [
+const WRITERS: [(&str, &str); 34] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -137,6 +139,7 @@ const WRITERS: [(&str, &str); 33] = [
     ("host/src/probe.rs", "a home in the temporary folder while a client says its version"),
     ("host/src/trial.rs", "the folder and the home of an agent that is tried, in our state"),
     ("host/src/executors/checks.rs", "the scratch folder of tests and hooks"),
+    ("host/src/world.rs", "the private folders of a command in the sandbox"),
     ("host/src/executors/landing.rs", "the notes of a landing"),
     ("host/src/agent_loop/cycle.rs", "the cycle file in the user's working tree, and its lock"),
     ("host/src/projections.rs", "files that follow from the log"),

@@ -16,6 +16,7 @@ use archeflow_host::open::Project;
 use crate::args::{LoopCommand, LoopLook, LoopSession};
 use crate::commands::open_project;
 use crate::commands::session::stopped;
+use crate::commands::trust::only_from_outside;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 
@@ -24,7 +25,10 @@ pub(crate) fn run(what: &LoopCommand) -> Result<CommandOutput, Failure> {
         LoopCommand::Start(args) => start::run(args),
         LoopCommand::Status(args) => status(args),
         LoopCommand::Answer(args) => say::answer(args),
-        LoopCommand::Approve(args) => say::word(Word::Approve, "", &args.which, &args.session),
+        LoopCommand::Approve(args) => {
+            only_from_outside("approve a step")?;
+            say::word(Word::Approve, "", &args.which, &args.session)
+        }
         LoopCommand::Reject(args) => say::word(Word::Reject, &args.text, &args.which, &args.session),
         LoopCommand::Stop(args) => say::stop(args),
         LoopCommand::Restart(args) => say::word(Word::Restart, &args.text, &args.which, &args.session),

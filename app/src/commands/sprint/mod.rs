@@ -14,6 +14,7 @@ use archeflow_host::sprint::queue::{Error, Queue};
 
 use crate::args::{SprintCommand, SprintPlace};
 use crate::commands::process_env;
+use crate::commands::trust::only_from_outside;
 use crate::failure::Failure;
 use crate::output::CommandOutput;
 use crate::render::text::safe_line;
@@ -23,7 +24,10 @@ pub(crate) fn run(command: &SprintCommand) -> Result<CommandOutput, Failure> {
         SprintCommand::Add(args) => queue::add(args),
         SprintCommand::List(args) => queue::list(args),
         SprintCommand::Import(args) => queue::import(args),
-        SprintCommand::Approve(args) => queue::each(args, "approved", Queue::approve),
+        SprintCommand::Approve(args) => {
+            only_from_outside("approve items")?;
+            queue::each(args, "approved", Queue::approve)
+        }
         SprintCommand::Cancel(args) => queue::each(args, "cancelled", Queue::cancel),
         SprintCommand::Retry(args) => queue::each(args, "pending", Queue::retry),
         SprintCommand::Scan(args) => scan::run(args),

@@ -71,6 +71,7 @@ pub(super) fn run(args: &SprintRun) -> Result<CommandOutput, Failure> {
         cwd: env.cwd,
         env: env.variables,
         said: run_flags(args),
+        no_sandbox: args.unsafe_no_sandbox,
         watch: proc::Watch::new(),
     };
     proc::become_subreaper();

@@ -120,7 +120,12 @@ fn play(mut reading: SprintReader, projects: &Path, signal: &AtomicI32) -> Resul
 
 /// The run's own view, until it is left. Whatever is wished there beyond looking is the run's own business.
 fn look_into(run: &str, repository: &Path) -> Result<Left, Failure> {
-    let place = crate::args::CommonArgs { repo: Some(repository.to_owned()), config: None, json: false };
+    let place = crate::args::CommonArgs {
+        repo: Some(repository.to_owned()),
+        config: None,
+        json: false,
+        unsafe_no_sandbox: false,
+    };
     commands::watch::look(&commands::open_project(&place, None, false)?, run)
 }
 

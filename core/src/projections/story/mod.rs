@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::event::{
     AgentComplete, AgentLine, AgentStart, CycleBoundary, Decision, DecisionPoint, Entry, Event,
     EvidenceDowngrade, Imported, LandingLine, LoopHeard, NextAction, QuestionLine, Report, ReviewLine,
-    ReviewVerdict, RunContinued, RunReentered, ShadowDetected, Share, Tokens, Topic, Tracked, Trend,
+    ReviewVerdict, RunContinued, RunReentered, SessionStart, ShadowDetected, Share, Tokens, Topic, Tracked,
+    Trend,
 };
 use crate::model::{
     AnswerBody, Change, Destination, Finding, Money, Oid, Outcome, Phase, Purpose, RunStatus, Seq, Severity,
@@ -82,6 +83,8 @@ pub struct Overview {
     pub landed: Option<Landed>,
     pub events: u64,
     pub version: String,
+    /// Commands ran without a sandbox in some session.
+    pub unsandboxed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -283,11 +286,14 @@ struct Teller {
     open: Vec<Tracked>,
     accepted: findings::Accepted,
     landed: Option<Landed>,
+    unsandboxed: bool,
 }
 
 impl Teller {
     fn hear(&mut self, entry: &Entry) {
         self.run.apply(entry);
+        let session = entry.event.body::<SessionStart>();
+        self.unsandboxed |= session.is_some_and(|session| session.sandbox == SessionStart::NO_SANDBOX);
         self.note_agents(entry);
         self.note_words(entry);
         self.note_deed(entry);
@@ -607,6 +613,7 @@ impl Teller {
             fixes: run.fixes_total,
             landed: self.landed.clone(),
             events: run.lines,
+            unsandboxed: self.unsandboxed,
             ..Overview::default()
         };
         if let Some(request) = &run.request {

@@ -14,7 +14,7 @@ pub(crate) use scan::added_text;
 pub use scan::{Scan, Spotted};
 pub use tools::{TOOLS, Tool, ToolKind, When, detected};
 
-use crate::executors::checks::shell;
+use crate::executors::checks::in_copy;
 use crate::executors::tail;
 use crate::git::ObjectId;
 use crate::git::workspace;
@@ -127,7 +127,7 @@ fn execute(
     tree: &Path,
 ) -> Option<CheckRun> {
     let log = world.artifacts().join(format!("check-battery-{}-{what}.log", wanted.seq));
-    let ended = shell(world, wanted.seq, command, tree, &log, wanted.limit_ms, Vec::new());
+    let ended = in_copy(world, wanted.seq, command, tree, &log, wanted.limit_ms);
     let (end, exit, why) = match ended.cause {
         Cause::Exited(0) => (CheckEnd::Passed, Some(0), String::new()),
         Cause::Exited(code) if NOT_THERE.contains(&code) => {
@@ -138,6 +138,7 @@ fn execute(
         Cause::Silent | Cause::TooLong => {
             (CheckEnd::Crashed, None, format!("stopped after {} s", wanted.limit_ms / 1_000))
         }
+        Cause::OverLimit(what) => (CheckEnd::Crashed, None, what),
         Cause::Stopped => return None,
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),

@@ -24,7 +24,7 @@ pub(super) fn the_users_own(found: &[SourcedValue]) -> Vec<Fault> {
             }
         };
         let text = format!(
-            "`{}` is `{}`; allowed: {allowed}. SetValue it in your own configuration",
+            "`{}` is `{}`; allowed: {allowed}. Set it in your own configuration",
             said.key, said.value
         );
         let (path, line) = match &said.source {

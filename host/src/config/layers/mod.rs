@@ -12,15 +12,17 @@ mod show;
 mod source;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, ProgramSettings, SettingRow, SettingValue, StrategyChoice, rows,
+    AllSettings, ProgramSettings, SandboxAccess, SandboxReach, SettingRow, SettingValue, StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
 use crate::model_agent;
+use crate::sandbox::{SandboxChoice, SandboxLimits};
 
 use super::keys::{self, KeyMatch};
 use super::kinds::KindText;
@@ -153,6 +155,11 @@ impl Settings {
         &self.withheld
     }
 
+    /// Whether the user set this key: on the command line or in a file of their own, not by what a repository says.
+    pub fn is_set_by_user(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|set| !matches!(set.source, Source::Repo { .. }))
+    }
+
     /// A digest of every byte that took part, for `run.start`.
     pub fn hash(&self) -> &str {
         &self.hash
@@ -252,6 +259,28 @@ impl Settings {
     /// Names of environment variables that agents get beside the program's own.
     pub fn variables(&self) -> Vec<String> {
         self.all().program.agents.env
+    }
+
+    /// What commands in the sandbox may reach and use up.
+    pub fn sandbox(&self) -> SandboxAccess {
+        self.all().program.sandbox
+    }
+
+    /// The same as the sandbox takes it.
+    pub fn sandbox_choice(&self) -> SandboxChoice {
+        let settings = self.sandbox();
+        let bytes = |mega: u64| Some(mega.saturating_mul(1024 * 1024));
+        SandboxChoice {
+            full_network: settings.network == SandboxReach::Full,
+            read: settings.read.iter().map(PathBuf::from).collect(),
+            limits: SandboxLimits {
+                memory: bytes(settings.memory_mb),
+                processes: Some(settings.processes),
+                file_size: bytes(settings.file_size_mb),
+                disk: bytes(settings.disk_mb),
+                open_files: None,
+            },
+        }
     }
 
     /// Hosts and the variables that hold their keys, as `host=VARIABLE`.

@@ -76,6 +76,9 @@ fn hold(repo: &Repo, step: &Move) -> Result<Hold, Error> {
         if now.as_ref() != Some(&step.old) {
             return Ok(Hold::Refused(LandAttempt::BranchMoved { now }));
         }
+        if is_out_of_space(&error.to_string()) {
+            return Err(error);
+        }
         if began.elapsed() > PATIENCE {
             return Ok(Hold::Refused(LandAttempt::Busy { what: error.to_string() }));
         }
@@ -120,11 +123,19 @@ fn reason_not_to(
         if let Some(what) = same_but_for_case(repo, checkout, changed, step)? {
             return Ok(Some(LandAttempt::Busy { what }));
         }
+        if let Some(what) = filtered_by_the_repository(repo, checkout, changed)? {
+            return Ok(Some(LandAttempt::Busy { what }));
+        }
         let paths = in_the_way(repo, checkout, changed)?;
         if !paths.is_empty() {
             return Ok(Some(LandAttempt::Dirty { paths: paths.into_iter().collect() }));
         }
-        if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed) {
+        // Times and numbers of files change by a touch or a copy while their content is the same. Git takes such a
+        // file for changed until somebody looks (S-11); the answer is 1 when the user has changes elsewhere.
+        in_tree(repo, checkout)?.args(["update-index", "-q", "--refresh"]).run()?;
+        if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed)
+            && !is_out_of_space(&stderr)
+        {
             return Ok(Some(LandAttempt::Busy { what: stderr }));
         }
     }
@@ -154,13 +165,52 @@ fn same_but_for_case(
 }
 
 /// Two names for one file, at least one of which changed. Those that were there before are not this change's fault.
-fn clash<'a, 'b>(
+pub(crate) fn clash<'a, 'b>(
     names: impl Iterator<Item = &'a [u8]>,
     changed: impl Iterator<Item = &'b [u8]>,
 ) -> Option<(&'a [u8], &'a [u8])> {
     let folded = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
     let touched: BTreeSet<String> = changed.map(folded).collect();
     os::differ_only_in_case(names.filter(|name| touched.contains(&folded(name))))
+}
+
+/// A changed path whose filter only the repository's own configuration names. It is not run, and without it the file
+/// would be written wrong.
+fn filtered_by_the_repository(
+    repo: &Repo,
+    checkout: &Checkout,
+    changed: &[ChangedPath],
+) -> Result<Option<String>, Error> {
+    let filters = repo.local_filters(&checkout.git_dir)?;
+    if filters.is_empty() {
+        return Ok(None);
+    }
+    // Which filter a path has in the new commit is known only when its attributes are there.
+    if let Some(attributes) = changed.iter().find(|one| one.path.ends_with(b".gitattributes")) {
+        return Ok(Some(format!(
+            "{} changes while this repository's .git/config names filters, which are not run; merge the branch yourself",
+            change::quote_path(&attributes.path)
+        )));
+    }
+    let paths: Vec<u8> = changed.iter().flat_map(|one| [one.path.as_slice(), b"\0"].concat()).collect();
+    let listing =
+        in_tree(repo, checkout)?.args(["check-attr", "-z", "--stdin", "filter"]).input(paths).done()?.stdout;
+    let fields: Vec<&[u8]> = listing.split(|byte| *byte == 0).collect();
+    let found = fields.chunks_exact(3).find(|row| filters.contains(row[2]));
+    Ok(found.map(|row| {
+        format!(
+            "{} has the filter {}, which only this repository's .git/config names, so it is not run; name it in your own ~/.gitconfig, or merge the branch yourself",
+            change::quote_path(row[0]),
+            change::quote_path(row[2])
+        )
+    }))
+}
+
+/// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10).
+fn is_out_of_space(stderr: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded", "File too large"]
+        .iter()
+        .any(|word| stderr.contains(word))
 }
 
 /// Whether a lock file is gone, or goes within the time given.
@@ -272,6 +322,7 @@ fn move_trees(
         put_back(repo, &concerned[..=n], changed, &error)?;
         return match error {
             // Git looked once more and found something we did not: its refusal is an answer.
+            runner::Error::Failed { ref stderr, .. } if is_out_of_space(stderr) => Err(error.into()),
             runner::Error::Failed { stderr, .. } => Ok(Some(LandAttempt::Busy { what: stderr })),
             runner::Error::Missing
             | runner::Error::TooOld { .. }
@@ -314,7 +365,7 @@ fn sync(tree: &Path) -> Result<(), runner::Error> {
 
 /// A command on one of the user's working trees, with the user's own configuration but no hooks.
 pub(super) fn in_tree(repo: &Repo, checkout: &Checkout) -> Result<GitCommand, runner::Error> {
-    Ok(GitCommand::with_user_config(&checkout.git_dir, &repo.env)?.work_tree(&checkout.tree))
+    repo.in_user_tree(&checkout.git_dir, &checkout.tree)
 }
 
 /// Moves a branch that no tree has checked out, or whose trees are there already.

@@ -15,6 +15,7 @@ mod verify;
 use std::path::PathBuf;
 
 pub use build::{BuildResult, BuildStrategy, Work, build, conflicts, revert};
+pub(crate) use forward::clash;
 pub use forward::land;
 pub use recover::{Recovered, recover};
 pub use verify::{Unsound, verify};

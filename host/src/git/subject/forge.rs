@@ -134,6 +134,7 @@ impl Forge {
             stderr: Sink::memory(),
             limits: JobLimits { total, ..JobLimits::default() },
             tag: format!("forge.{}.{verb}", std::process::id()),
+            sandbox: None,
         };
         let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
         match &ended.cause {
@@ -147,6 +148,7 @@ impl Forge {
             Cause::TooLong | Cause::Silent => {
                 Err(self.wrong(format!("no answer within {} s", total.as_secs())))
             }
+            Cause::OverLimit(what) => Err(self.wrong(what.clone())),
             Cause::Stopped => Err(self.wrong("it was stopped".to_owned())),
             Cause::Signaled(signal) => Err(self.wrong(format!("it was ended by signal {signal}"))),
             Cause::NotStarted(why) => Err(self.wrong(format!("it could not be started ({why:?})"))),

@@ -13,7 +13,7 @@ use crate::git::repo::{Identity, answered};
 use crate::git::{ObjectId, change, files, runner, side};
 use crate::platform::files as os;
 
-/// How much untracked content is taken in.
+/// How much content is taken in: of untracked files together, of one changed file, and of the agent's own commits.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectLimits {
     pub bytes: u64,
@@ -62,7 +62,7 @@ impl Slot {
         self.require_tree()?;
         files::remove(&self.host_dir().join("index.lock")).map_err(|source| self.io(source))?;
         let mut notes = Vec::new();
-        let heads = self.import(base, &mut notes)?;
+        let heads = self.import(base, limits, &mut notes)?;
         let mut stray_heads = heads.others;
         let mut parent = base.clone();
         if let Some(head) = heads.head {
@@ -123,7 +123,12 @@ impl Slot {
     }
 
     /// Copies the agent's commits into our own git directory, checking every object on the way.
-    fn import(&self, base: &ObjectId, notes: &mut Vec<String>) -> Result<Heads, Error> {
+    fn import(
+        &self,
+        base: &ObjectId,
+        limits: CollectLimits,
+        notes: &mut Vec<String>,
+    ) -> Result<Heads, Error> {
         let git = self.tree().join(".git");
         if !files::is_real_dir(&git) {
             notes.push("the copy's .git is gone or was replaced; its files are kept".to_owned());
@@ -151,6 +156,20 @@ impl Slot {
             }
         }
         for head in there.clone() {
+            // The sizes are in the objects' headers: nothing is unpacked to find out that it is too much (S-06).
+            let sizes = reading(&["rev-list", "--objects", "--no-object-names", "--stdin"])?
+                .input(format!("{head}\n^{base}\n"))
+                .pipe_into(reading(&["cat-file", "--batch-check=%(objectsize)"])?);
+            let refusal = match sizes.map(|sizes| total(&sizes.stdout)) {
+                Ok(bytes) if bytes <= limits.bytes => None,
+                Ok(bytes) => Some(format!("they hold {bytes} bytes, and the limit is {}", limits.bytes)),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(why) = refusal {
+                notes.push(format!("the commits up to {head} can't be taken in: {why}"));
+                there.retain(|known| *known != head);
+                continue;
+            }
             let pack =
                 reading(&["pack-objects", "--revs", "--stdout", "--thin", "-q", "--delta-base-offset"])?
                     .input(format!("{head}\n^{base}\n"))
@@ -175,16 +194,25 @@ impl Slot {
         self.forget_at()?;
         self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
         let found = self.differences(false)?;
-        let skipped = self.too_much(&found, limits);
+        let mut skipped = self.too_much(&found, limits);
         let paths = |wanted: &[DifferenceKind]| -> Vec<&[u8]> {
             let wanted = found.iter().filter(|one| wanted.contains(&one.what));
             wanted.map(|one| one.path.as_slice()).collect()
         };
         let missing = paths(&[DifferenceKind::Missing]);
         let mut present = paths(&[DifferenceKind::Changed]);
+        let huge: Vec<Vec<u8>> =
+            present.iter().filter(|path| self.size(path) > limits.bytes).map(|path| path.to_vec()).collect();
+        for path in &huge {
+            let (path, bytes) = (change::quote_path(path), self.size(path));
+            notes
+                .push(format!("{path} has {bytes} bytes and is not taken in; the limit is {}", limits.bytes));
+        }
+        present.retain(|path| !huge.iter().any(|huge| huge == path));
         if skipped.is_empty() {
             present.extend(paths(&[DifferenceKind::Untracked]));
         }
+        skipped.extend(huge);
         self.make_readable(&present);
         self.update_index(&["--force-remove"], &missing)?;
         self.update_index(&["--add", "--replace", "--remove"], &present)?;
@@ -218,14 +246,15 @@ impl Slot {
     fn too_much(&self, found: &[SlotDifference], limits: CollectLimits) -> Vec<Vec<u8>> {
         let untracked: Vec<&SlotDifference> =
             found.iter().filter(|one| one.what == DifferenceKind::Untracked).collect();
-        let size = |one: &&SlotDifference| {
-            fs::symlink_metadata(self.tree().join(files::path(&one.path))).map_or(0, |meta| meta.len())
-        };
-        let bytes: u64 = untracked.iter().map(size).sum();
+        let bytes: u64 = untracked.iter().map(|one| self.size(&one.path)).sum();
         if bytes <= limits.bytes && untracked.len() <= limits.files {
             return Vec::new();
         }
         untracked.iter().map(|one| one.path.clone()).collect()
+    }
+
+    fn size(&self, path: &[u8]) -> u64 {
+        fs::symlink_metadata(self.tree().join(files::path(path))).map_or(0, |meta| meta.len())
     }
 
     fn make_readable(&self, paths: &[&[u8]]) {
@@ -268,6 +297,12 @@ impl Slot {
         let args = ["rev-parse", "--verify", "-q", &tree];
         Ok(answered(&args, &self.host()?.args(args).done()?)?)
     }
+}
+
+/// The sum of the numbers on these lines.
+fn total(lines: &[u8]) -> u64 {
+    let numbers = String::from_utf8_lossy(lines);
+    numbers.lines().filter_map(|line| line.trim().parse::<u64>().ok()).fold(0, u64::saturating_add)
 }
 
 type Snapshot = (ObjectId, Vec<Vec<u8>>, Vec<Vec<u8>>);

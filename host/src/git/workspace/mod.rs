@@ -123,9 +123,8 @@ impl Pool {
         loop {
             let dir = self.dir.join(format!("{}-{n}", kind.name()));
             let io = |source| Error::Io { path: dir.clone(), source };
-            match fs::create_dir(&dir) {
+            match crate::platform::files::private_directory().create(&dir) {
                 Ok(()) => {
-                    crate::platform::files::set_mode(&dir, 0o700).map_err(io)?;
                     if let Some(lock) = try_lock(&dir).map_err(io)? {
                         return Ok(Slot::new(kind, dir, &self.repo, lock));
                     }
@@ -150,7 +149,9 @@ impl Pool {
 
 /// Reserves a slot for as long as the file stays open; `None` when another process has it.
 fn try_lock(dir: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).append(true).open(dir.join("lock"))?;
+    let mut options = File::options();
+    options.create(true).append(true);
+    let file = crate::platform::files::with_mode(&mut options, 0o600).open(dir.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -23,6 +23,7 @@ pub(super) fn run(bench: &Bench, input: &Input) -> Result<String, String> {
         stderr: Sink::Memory { keep: KEPT },
         limits: JobLimits { total, silence: bench.patience, ..JobLimits::default() },
         tag: tag.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default(),
+        sandbox: None,
     };
     let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
     let said = String::from_utf8_lossy(&ended.stdout.bytes).into_owned();
@@ -34,6 +35,7 @@ pub(super) fn run(bench: &Bench, input: &Input) -> Result<String, String> {
         Cause::Signaled(signal) => format!("killed by signal {signal}"),
         Cause::TooLong => format!("stopped after {} s; set `seconds` if it needs longer", total.as_secs()),
         Cause::Silent => format!("stopped: no output for {} s", bench.patience.as_secs()),
+        Cause::OverLimit(what) => format!("stopped: {what}"),
         Cause::Stopped => "stopped".to_owned(),
         Cause::NotStarted(
             NotStarted::NotFound(why) | NotStarted::Permission(why) | NotStarted::Other(why),

@@ -21,6 +21,8 @@ use serde_json::Value;
 use super::dir::Dir;
 use super::files;
 use super::lock::{self, Lock};
+use super::own_runs::OwnLessons;
+use super::places::Places;
 
 pub use lines::{Damage, Item, Lines};
 
@@ -68,6 +70,8 @@ pub struct Debt {
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     folder: PathBuf,
+    /// Which lessons are the user's own; nothing where all of them are.
+    own: Option<OwnLessons>,
 }
 
 /// Everything that is remembered, as it was read.
@@ -82,12 +86,66 @@ pub struct MemoryFiles {
 
 impl MemoryStore {
     pub fn at(folder: PathBuf) -> MemoryStore {
-        MemoryStore { folder }
+        MemoryStore { folder, own: None }
+    }
+
+    /// The lessons of a repository, which may have come with it.
+    pub fn of(places: &Places, state: &Path) -> MemoryStore {
+        MemoryStore { folder: places.memory(), own: Some(OwnLessons::new(state, places.root())) }
+    }
+
+    /// Whether everything that reaches prompts was written by this user's runs and commands, or approved.
+    pub fn is_own(&self) -> bool {
+        if self.is_own_now() {
+            return true;
+        }
+        // Somebody may be in the middle of a change to several files.
+        let lock = Lock::take(&self.folder, "memory", PATIENCE);
+        lock.is_ok() && self.is_own_now()
+    }
+
+    fn is_own_now(&self) -> bool {
+        let Some(own) = &self.own else { return true };
+        match self.digest(&[]) {
+            Ok(Some(digest)) => own.knows(&digest),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// Takes what is there now for the user's own.
+    pub fn approve(&self) -> Result<(), Error> {
+        if let (Some(own), Some(digest)) = (&self.own, self.digest(&[])?) {
+            own.remember(vec![digest])?;
+        }
+        Ok(())
+    }
+
+    /// Of the files that reach prompts, with these changes made to them; nothing where there is none.
+    fn digest(&self, changes: &[(&'static str, Vec<u8>)]) -> Result<Option<String>, Error> {
+        let mut digest = files::Digest::default();
+        let mut found = false;
+        for name in [LESSONS, RESOLVED] {
+            let changed =
+                changes.iter().find(|(changed, _)| *changed == name).map(|(_, bytes)| bytes.clone());
+            let bytes = match changed {
+                Some(bytes) => bytes,
+                None => match files::read_capped(&self.folder.join(name), LARGEST) {
+                    Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => continue,
+                    bytes => bytes?,
+                },
+            };
+            found |= !bytes.is_empty();
+            digest.add(name.as_bytes());
+            digest.add(&(bytes.len() as u64).to_le_bytes());
+            digest.add(&bytes);
+        }
+        Ok(found.then(|| digest.hex()))
     }
 
     /// The lessons a user keeps for all repositories, in the user's own state folder.
     pub fn shared(state: &Path) -> MemoryStore {
-        MemoryStore { folder: state.join("memory") }
+        MemoryStore { folder: state.join("memory"), own: None }
     }
 
     pub fn folder(&self) -> &Path {
@@ -115,7 +173,13 @@ impl MemoryStore {
         let mut shelf = MemoryFiles::read(&self.folder)?;
         let outcome = change(&mut shelf);
         shelf.trim();
-        pending::commit(&self.folder, &shelf.changes())?;
+        let changes = shelf.changes();
+        // What was the user's own stays so; what was not does not become so by a run that adds to it.
+        if let Some(own) = self.own.as_ref().filter(|_| self.is_own_now()) {
+            let digests = [self.digest(&[])?, self.digest(&changes)?];
+            own.remember(digests.into_iter().flatten().collect())?;
+        }
+        pending::commit(&self.folder, &changes)?;
         Ok(outcome)
     }
 

@@ -1,0 +1,491 @@
+//! S-12: what a process in the sandbox can't do, and what it must still be able to do, against the real `bwrap` and the
+//! real kernel.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use archeflow_host::platform::children;
+use archeflow_host::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
+use archeflow_host::sandbox::proxy::{HostList, Proxy};
+use archeflow_host::sandbox::{
+    ClientNeeds, PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxLimits,
+    SandboxNetwork, SandboxPolicy, probe,
+};
+
+/// A user's repository, things of the user's that are nobody's business, and a working copy.
+struct Scene {
+    folder: tempfile::TempDir,
+    private: PrivateFolders,
+    choice: SandboxChoice,
+}
+
+impl Scene {
+    fn new() -> io::Result<Scene> {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        let private = PrivateFolders { home: at("private/home"), tmp: at("private/tmp") };
+        for name in ["private/home", "private/tmp", "user", "victim/.ssh", "tree"] {
+            fs::create_dir_all(at(name))?;
+        }
+        fs::write(at("victim/.ssh/id_rsa"), "precious\n")?;
+        git(&at("user"), &["init", "-q"]);
+        fs::write(at("user/a"), "a\n")?;
+        git(&at("user"), &["add", "a"]);
+        git(&at("user"), &["commit", "-qm", "first"]);
+        git(&at("tree"), &["init", "-q"]);
+        let objects = at("user/.git/objects");
+        fs::write(at("tree/.git/objects/info/alternates"), format!("{}\n", objects.display()))?;
+        let head = fs::read_to_string(at("user/.git/refs/heads/main"))?;
+        git(&at("tree"), &["update-ref", "HEAD", head.trim()]);
+        git(&at("tree"), &["reset", "-q", "--hard"]);
+        Ok(Scene { folder, private, choice: SandboxChoice::default() })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn policy(&self, make: impl Fn(SandboxFacts<'_>, &Path) -> SandboxPolicy) -> SandboxPolicy {
+        let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let (objects, checkout) = ([self.at("user/.git/objects")], self.at("user"));
+        let facts = SandboxFacts {
+            env: &env,
+            private: &self.private,
+            objects: &objects,
+            checkout: &checkout,
+            choice: &self.choice,
+        };
+        make(facts, &self.at("tree"))
+    }
+
+    fn job(&self, level: &SandboxLevel, policy: SandboxPolicy, script: &str) -> Job {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let variables = [
+            ("PATH".into(), path),
+            ("USERS".into(), self.at("user").into_os_string()),
+            ("VICTIM".into(), self.at("victim").into_os_string()),
+            ("TREE".into(), self.at("tree").into_os_string()),
+            ("OUTER".into(), std::process::id().to_string().into()),
+            ("GIT_AUTHOR_NAME".into(), "m".into()),
+            ("GIT_AUTHOR_EMAIL".into(), "m@m".into()),
+            ("GIT_COMMITTER_NAME".into(), "m".into()),
+            ("GIT_COMMITTER_EMAIL".into(), "m@m".into()),
+        ];
+        Job {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), format!("exec 2>&1\n{script}").into()],
+            env: variables.into(),
+            cwd: self.at("tree"),
+            stdin: Vec::new(),
+            stdout: Sink::memory(),
+            stderr: Sink::memory(),
+            limits: JobLimits { total: Duration::from_secs(120), ..JobLimits::default() },
+            tag: format!("sandbox-test-{}-{}", std::process::id(), self.folder.path().display()),
+            sandbox: Some(Sandbox { level: level.clone(), policy, me: me() }),
+        }
+    }
+
+    fn run(&self, level: &SandboxLevel, policy: SandboxPolicy, script: &str) -> JobEnd {
+        proc::run(self.job(level, policy, script), &Watch::new(), &mut |_, _| {})
+    }
+}
+
+fn git(at: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(["-c", "init.defaultBranch=main", "-c", "user.name=u", "-c", "user.email=u@u"]);
+    command.args(args).current_dir(at).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    // Through the registry: what is not in it is swept away as somebody's leftover.
+    let done = children::spawn(&mut command).and_then(|mut child| children::wait(&mut child));
+    assert!(done.is_ok_and(|status| status.success()), "git {args:?}");
+}
+
+fn me() -> PathBuf {
+    env!("CARGO_BIN_EXE_archeflow").into()
+}
+
+/// The suite installs bubblewrap, and runs where it works.
+fn bwrap() -> SandboxLevel {
+    proc::become_subreaper();
+    let level = probe(&me());
+    assert!(matches!(level, SandboxLevel::Bubblewrap { .. }), "{}", level.line());
+    level
+}
+
+fn landlock() -> SandboxLevel {
+    proc::become_subreaper();
+    let level = archeflow_host::sandbox::probe::find(&me(), &OsString::new());
+    assert!(matches!(level, SandboxLevel::Landlock { .. }), "{}", level.line());
+    level
+}
+
+fn said(ended: &JobEnd) -> String {
+    String::from_utf8_lossy(&ended.stdout.bytes).into_owned() + &String::from_utf8_lossy(&ended.stderr.bytes)
+}
+
+/// What must fail at both levels, and leave everything as it was.
+const STOPPED: [(&str, &str); 12] = [
+    ("reading the user's keys", "cat $VICTIM/.ssh/id_rsa"),
+    ("listing what lies beside", "ls $VICTIM"),
+    ("writing the user's checkout", "echo x > $USERS/a"),
+    ("making a file in the user's checkout", "echo x > $USERS/new"),
+    ("writing the user's git configuration", "echo x >> $USERS/.git/config"),
+    ("writing the user's objects", "echo x > $USERS/.git/objects/x"),
+    ("removing what is outside", "rm $VICTIM/.ssh/id_rsa"),
+    ("killing this program", "kill -0 $OUTER"),
+    ("reading this program's environment", "cat /proc/$OUTER/environ"),
+    ("mounting", "mount -t tmpfs none /mnt"),
+    ("writing the system", "echo x > /usr/x"),
+    ("writing the toolchains", "touch $(dirname $(command -v cargo))/x"),
+];
+
+/// What must fail where there are namespaces.
+const STOPPED_BY_NAMESPACES: [(&str, &str); 6] = [
+    ("seeing other processes", "test $(ls -d /proc/[0-9]* | wc -l) -gt 6"),
+    ("changing permissions outside", "chmod 777 $VICTIM/.ssh/id_rsa"),
+    ("a user namespace", "unshare -Ur true"),
+    ("writing beside the system", "echo x > /x"),
+    ("the keys of the session", "keyctl show"),
+    ("the user's home", "ls ~root/.ssh"),
+];
+
+/// What must work at both levels.
+const WORKING: [(&str, &str); 8] = [
+    ("git through alternates", "git log -1 --format=%s | grep first"),
+    ("git commits", "echo b > b && git add b && git commit -qm second && git fsck"),
+    ("a home of its own", "echo x > ~/x && test $HOME != $VICTIM"),
+    ("a temporary folder of its own", "f=$(mktemp) && echo x > $f"),
+    ("processes", "sh -c 'sleep 0 & wait'"),
+    ("the list of its own processes", "cat /proc/self/status"),
+    ("devices", "head -c 8 /dev/urandom > /dev/null"),
+    ("git in a folder of its own", "mkdir inner && cd inner && git init -q && git config a.b c"),
+];
+
+fn holds(level: &SandboxLevel, stopped: &[(&str, &str)], working: &[(&str, &str)]) -> io::Result<()> {
+    for (is_stopped, rows) in [(true, stopped), (false, working)] {
+        for (what, script) in rows {
+            let scene = Scene::new()?;
+            let ended = scene.run(level, scene.policy(SandboxPolicy::for_command), script);
+            let failed = matches!(ended.cause, Cause::Exited(code) if code != 0);
+            let passed = ended.cause == Cause::Exited(0);
+            let right = if is_stopped { failed } else { passed };
+            assert!(right, "{what}: {:?} {}", ended.cause, said(&ended));
+            assert_eq!(fs::read_to_string(scene.at("victim/.ssh/id_rsa"))?, "precious\n", "{what}");
+            assert_eq!(fs::read_to_string(scene.at("user/a"))?, "a\n", "{what}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_bubblewrap_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
+    let stopped = [&STOPPED[..], &STOPPED_BY_NAMESPACES].concat();
+    holds(&bwrap(), &stopped, &WORKING)
+}
+
+#[test]
+fn s_12_landlock_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
+    holds(&landlock(), &STOPPED, &WORKING)
+}
+
+#[test]
+fn s_12_a_reader_writes_nothing_but_its_own_folders() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let reader = |facts: SandboxFacts<'_>, tree: &Path| {
+            SandboxPolicy::for_reader(facts, tree, &ClientNeeds::default())
+        };
+        let script = "cat a && git log -1 && ! echo x > a && ! echo x > new && ! rm a && ! chmod 777 a && ! git add . \
+                      && echo x > ~/x && echo x > $TMPDIR/x";
+        let ended = scene.run(&level, scene.policy(reader), script);
+        assert_eq!(ended.cause, Cause::Exited(0), "{} {}", level.line(), said(&ended));
+    }
+    Ok(())
+}
+
+const SOCKETS: &str = "
+import socket, sys
+what, value = sys.argv[1], sys.argv[2]
+if what == 'connect':
+    socket.create_connection(('127.0.0.1', int(value)), 5)
+elif what == 'abstract':
+    s = socket.socket(socket.AF_UNIX); s.connect('\\0' + value)
+elif what == 'own':
+    s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); socket.create_connection(s.getsockname(), 5)
+elif what == 'udp':
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', int(value)))
+";
+
+#[test]
+fn s_12_the_network_is_a_loopback_of_its_own() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0")?;
+    let udp_port = udp.local_addr()?.port();
+    udp.set_nonblocking(true)?;
+    let name = format!("archeflow-test-{}", std::process::id());
+    let address = {
+        use std::os::linux::net::SocketAddrExt;
+        std::os::unix::net::SocketAddr::from_abstract_name(&name)?
+    };
+    let _abstract_one = std::os::unix::net::UnixListener::bind_addr(&address)?;
+    let rows = [
+        ("connect", port.to_string(), false, false),
+        ("abstract", name, false, false),
+        ("own", "x".to_owned(), true, false),
+    ];
+    for (level, is_bwrap) in [(bwrap(), true), (landlock(), false)] {
+        for (what, value, in_bwrap, in_landlock) in &rows {
+            let scene = Scene::new()?;
+            fs::write(scene.at("tree/s.py"), SOCKETS)?;
+            let policy = scene.policy(SandboxPolicy::for_command);
+            let ended = scene.run(&level, policy, &format!("python3 s.py {what} {value}"));
+            let works = if is_bwrap { *in_bwrap } else { *in_landlock };
+            assert_eq!(ended.cause == Cause::Exited(0), works, "{what}: {} {}", level.line(), said(&ended));
+        }
+        // What is sent into nothing fails or gets lost; it never arrives.
+        let scene = Scene::new()?;
+        fs::write(scene.at("tree/s.py"), SOCKETS)?;
+        let policy = scene.policy(SandboxPolicy::for_command);
+        scene.run(&level, policy, &format!("python3 s.py udp {udp_port}"));
+        assert!(udp.recv(&mut [0; 8]).is_err(), "{}", level.line());
+    }
+    let mut scene = Scene::new()?;
+    scene.choice.full_network = true;
+    fs::write(scene.at("tree/s.py"), SOCKETS)?;
+    let policy = scene.policy(SandboxPolicy::for_command);
+    assert_eq!(policy.network, SandboxNetwork::Full);
+    let ended = scene.run(&bwrap(), policy, &format!("python3 s.py connect {port}"));
+    assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
+    Ok(())
+}
+
+#[test]
+fn s_12_exit_codes_and_signals_arrive_as_they_are() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        for (script, cause) in [
+            ("exit 0", Cause::Exited(0)),
+            ("exit 7", Cause::Exited(7)),
+            ("exit 143", Cause::Exited(143)),
+            ("kill -9 $$", Cause::Signaled(9)),
+            ("kill -15 $$", Cause::Signaled(15)),
+        ] {
+            let scene = Scene::new()?;
+            let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
+            assert_eq!(ended.cause, cause, "{script}: {} {}", level.line(), said(&ended));
+        }
+        let scene = Scene::new()?;
+        let mut job = scene.job(&level, scene.policy(SandboxPolicy::for_command), "");
+        job.program = "/nowhere/to/be/found".into();
+        let ended = proc::run(job, &Watch::new(), &mut |_, _| {});
+        let Cause::NotStarted(proc::NotStarted::NotFound(why)) = ended.cause else {
+            panic!("{}: {:?}", level.line(), ended.cause)
+        };
+        assert!(why.contains("/nowhere/to/be/found"), "{why}");
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_a_request_to_end_reaches_the_program_and_its_grace_is_its_own() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let script = "trap 'echo asked; echo done > $TREE/done; exit 3' TERM\necho ready\nwhile :; do sleep 0.05; done";
+        let job = scene.job(&level, scene.policy(SandboxPolicy::for_command), script);
+        let watch = Watch::new();
+        let asker = watch.clone();
+        let mut heard = Vec::new();
+        let ended = proc::run(job, &watch, &mut |_, bytes| {
+            heard.extend_from_slice(bytes);
+            if heard.starts_with(b"ready") {
+                asker.stop();
+            }
+        });
+        assert_eq!(ended.cause, Cause::Stopped);
+        assert!(said(&ended).ends_with("asked\n"), "{} {}", level.line(), said(&ended));
+        assert_eq!(fs::read_to_string(scene.at("tree/done"))?, "done\n");
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_what_a_program_leaves_running_is_ended_and_counted() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let script = "setsid sleep 7654 >/dev/null 2>&1 &\nsleep 7655 >/dev/null 2>&1 &\necho started";
+        let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
+        assert_eq!((ended.cause.clone(), ended.leftovers), (Cause::Exited(0), 2), "{}", level.line());
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_a_fork_that_ignores_everything_dies_with_its_job() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let script = "trap '' TERM HUP INT\n(trap '' TERM; setsid sleep 7656) &\necho ready\nsleep 7657";
+        let mut job = scene.job(&level, scene.policy(SandboxPolicy::for_command), script);
+        job.limits.grace = Duration::from_millis(50);
+        let watch = Watch::new();
+        let asker = watch.clone();
+        let ended = proc::run(job, &watch, &mut |_, _| asker.stop());
+        assert_eq!(ended.cause, Cause::Stopped, "{}", level.line());
+    }
+    assert_eq!(proc::finish_all(), 0, "nothing is left");
+    Ok(())
+}
+
+#[test]
+fn s_12_cargo_builds_offline_from_the_users_caches() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let script = "cargo new --vcs none -q k && cd k && cargo build -q --offline && ./target/debug/k";
+        let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
+        assert_eq!(ended.cause, Cause::Exited(0), "{} {}", level.line(), said(&ended));
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_a_file_that_grows_beyond_the_limit_ends_its_program() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let mut scene = Scene::new()?;
+        scene.choice.limits = SandboxLimits { file_size: Some(1024 * 1024), ..SandboxLimits::default() };
+        let policy = scene.policy(SandboxPolicy::for_command);
+        let ended = scene.run(&level, policy, "exec head -c 9000000 /dev/zero > big");
+        let Cause::OverLimit(why) = &ended.cause else { panic!("{} {:?}", level.line(), ended.cause) };
+        assert!(why.contains("sandbox.file_size"), "{why}");
+        assert!(fs::metadata(scene.at("tree/big"))?.len() <= 1024 * 1024);
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_a_client_can_build_a_sandbox_of_its_own_and_tests_can_not() -> io::Result<()> {
+    let scene = Scene::new()?;
+    // Root without its capabilities can't be mapped into a namespace, so nothing is mapped here.
+    let script = "unshare -U true";
+    let maker =
+        |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &ClientNeeds::default());
+    let ended = scene.run(&bwrap(), scene.policy(maker), script);
+    assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
+    let ended = scene.run(&bwrap(), scene.policy(SandboxPolicy::for_command), script);
+    assert!(matches!(ended.cause, Cause::Exited(code) if code != 0), "{}", said(&ended));
+    Ok(())
+}
+
+#[test]
+fn s_12_a_hook_changes_the_checkout_and_not_the_repository_behind_it() -> io::Result<()> {
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        fs::create_dir(scene.at("user/.archeflow"))?;
+        let git = scene.at("user/.git");
+        let hook = |facts: SandboxFacts<'_>, _: &Path| SandboxPolicy::for_hook(facts, &git);
+        let mut policy = scene.policy(hook);
+        policy.env.push(("HERE".into(), scene.at("user").into()));
+        let script =
+            "cd $USERS && echo x > new && git log -1 && ! echo x >> .git/config && ! echo x > .archeflow/x";
+        let ended = scene.run(&level, policy, script);
+        // Landlock can't take back within a folder what it gave for the folder.
+        let expected = if matches!(level, SandboxLevel::Bubblewrap { .. }) { 0 } else { 1 };
+        assert_eq!(ended.cause, Cause::Exited(expected), "{} {}", level.line(), said(&ended));
+    }
+    Ok(())
+}
+
+/// A script and the limit that it breaks.
+fn over(limits: SandboxLimits, script: &str, named: &str) -> io::Result<()> {
+    let mut scene = Scene::new()?;
+    scene.choice.limits = limits;
+    let ended = scene.run(&bwrap(), scene.policy(SandboxPolicy::for_command), script);
+    let Cause::OverLimit(why) = &ended.cause else { panic!("{:?} {}", ended.cause, said(&ended)) };
+    assert!(why.contains(named), "{why}");
+    Ok(())
+}
+
+#[test]
+fn s_12_a_job_over_a_limit_is_ended_and_says_which() -> io::Result<()> {
+    let mega = 1024 * 1024;
+    // The processes together: each alone stays below.
+    let memory = SandboxLimits { memory: Some(200 * mega), ..SandboxLimits::default() };
+    let two =
+        "for i in 1 2 3; do python3 -c 'import time; a = b\"x\" * 120_000_000; time.sleep(600)' & done; wait";
+    over(memory, two, "sandbox.memory")?;
+    let processes = SandboxLimits { processes: Some(30), ..SandboxLimits::default() };
+    over(processes, "for i in $(seq 60); do sleep 600 & done 2>/dev/null; sleep 600", "sandbox.processes")?;
+    let disk = SandboxLimits { disk: Some(20 * mega), ..SandboxLimits::default() };
+    over(disk, "head -c 60000000 /dev/urandom > big; sync; sleep 600", "sandbox.disk")
+}
+
+#[test]
+fn s_12_one_process_gets_no_more_memory_than_the_limit() -> io::Result<()> {
+    let mut scene = Scene::new()?;
+    scene.choice.limits = SandboxLimits { memory: Some(100 << 20), ..SandboxLimits::default() };
+    let policy = scene.policy(SandboxPolicy::for_command);
+    let ended = scene.run(&bwrap(), policy, "python3 -c 'b\"x\" * 900_000_000'");
+    assert!(said(&ended).contains("MemoryError"), "{:?} {}", ended.cause, said(&ended));
+    Ok(())
+}
+
+const PROXIED: &str = "
+import socket, sys
+host, port, secret = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+s = socket.create_connection(('127.0.0.1', 3128), 20)
+s.sendall(f'CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n'.encode())
+head = s.recv(4096).decode()
+print(head.split('\\r\\n')[0])
+if ' 200 ' in head:
+    s.sendall(secret.encode()); s.shutdown(socket.SHUT_WR)
+    print(s.recv(4096).decode())
+";
+
+#[test]
+fn s_12_an_agent_reaches_listed_hosts_through_the_proxy_and_no_others() -> io::Result<()> {
+    use std::io::{Read, Write};
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let echo = std::thread::spawn(move || -> io::Result<()> {
+        let (mut client, _) = listener.accept()?;
+        let mut asked = String::new();
+        client.read_to_string(&mut asked)?;
+        client.write_all(format!("heard {asked}").as_bytes())
+    });
+    let scene = Scene::new()?;
+    let socket = scene.at("p.sock");
+    let proxy = Proxy::open(&socket, HostList::new(&[], &[format!("127.0.0.1:{port}")]))?;
+    fs::write(scene.at("tree/p.py"), PROXIED)?;
+    let maker = |facts: SandboxFacts<'_>, tree: &Path| {
+        let needs = ClientNeeds { proxy: Some(socket.clone()), ..ClientNeeds::default() };
+        SandboxPolicy::for_maker(facts, tree, &needs)
+    };
+    let script =
+        format!("python3 p.py 127.0.0.1 {port} word; python3 p.py example.com 443 x; echo $HTTPS_PROXY");
+    let ended = scene.run(&bwrap(), scene.policy(maker), &script);
+    let lines =
+        "HTTP/1.1 200 Connection established\nheard word\nHTTP/1.1 403 Forbidden\nhttp://127.0.0.1:3128\n";
+    assert_eq!(said(&ended), lines);
+    assert_eq!(proxy.refused(), ["example.com:443"]);
+    echo.join().expect("the server ends")?;
+    Ok(())
+}
+
+#[test]
+fn s_12_masked_files_are_empty_and_stay_as_they_are() -> io::Result<()> {
+    let scene = Scene::new()?;
+    fs::write(scene.at("tree/settings.json"), "{\"hooks\": 1}")?;
+    let mut policy = scene.policy(SandboxPolicy::for_command);
+    policy.masked.push(scene.at("tree/settings.json"));
+    let script =
+        "test -e settings.json && test ! -s settings.json && ! echo x > settings.json && ! rm settings.json";
+    let ended = scene.run(&bwrap(), policy.clone(), script);
+    assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
+    assert_eq!(fs::read_to_string(scene.at("tree/settings.json"))?, "{\"hooks\": 1}");
+    // The other level can't, and says so instead of starting.
+    let ended = scene.run(&landlock(), policy, script);
+    assert!(matches!(ended.cause, Cause::NotStarted(_)), "{:?}", ended.cause);
+    Ok(())
+}

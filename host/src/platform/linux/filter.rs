@@ -1,0 +1,188 @@
+//! Which system calls a sandboxed program is refused. What is not named is allowed: programs of all kinds run here.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
+
+/// Not for any program of a user: the kernel's own doors, keys of the session, clocks, and what goes past filters.
+const NEVER: [i64; 27] = [
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_vhangup,
+    libc::SYS_fanotify_init,
+    libc::SYS_nfsservctl,
+    libc::SYS_setns,
+];
+
+/// Refused as if the kernel did not have them, so that programs take another way.
+const ABSENT: [i64; 3] = [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// What a sandbox is built with. A program without a sandbox of its own needs none of it.
+const BUILDING: [i64; 12] = [
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_unshare,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+];
+
+/// Of calls that name files by path, which Landlock does not stop. `fchmod` is not among them: what it changes was
+/// opened, and opening is stopped.
+const MODES: [i64; 9] = [
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_utimensat,
+    libc::SYS_fchown,
+];
+
+/// Newer than the list of the library; the number is the same everywhere.
+const SYS_FCHMODAT2: i64 = 452;
+
+#[cfg(target_arch = "x86_64")]
+const MODES_OF_OLD: [i64; 5] =
+    [libc::SYS_chmod, libc::SYS_chown, libc::SYS_lchown, libc::SYS_utime, libc::SYS_utimes];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES_OF_OLD: [i64; 0] = [];
+
+/// On x86 every call has a second number (x32).
+#[cfg(target_arch = "x86_64")]
+const SECOND_NUMBER: Option<i64> = Some(0x4000_0000);
+#[cfg(not(target_arch = "x86_64"))]
+const SECOND_NUMBER: Option<i64> = None;
+
+/// Requests that type into a terminal.
+const TERMINAL: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+/// What a filter is made for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilterScope {
+    pub(super) nested_sandboxes: bool,
+    /// Sockets of the internet.
+    pub(super) network: bool,
+    /// Permissions and owners by path.
+    pub(super) modes: bool,
+}
+
+/// Two filters, because one has one answer for all it refuses.
+pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
+    let mut refused: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
+    let mut absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    refused.insert(libc::SYS_ioctl, any_of(TERMINAL.iter().map(|request| is(1, *request)))?);
+    refused.insert(libc::SYS_socket, vec![other_sockets(scope.network)?]);
+    if !scope.nested_sandboxes {
+        refused.extend(BUILDING.iter().map(|call| (*call, Vec::new())));
+        let flags = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
+        refused.insert(libc::SYS_clone, any_of([has(0, flags)].into_iter())?);
+        // Its flags lie in memory, where a filter can't look; every library goes on with `clone`.
+        absent.insert(libc::SYS_clone3, Vec::new());
+    }
+    if !scope.modes {
+        refused.extend(MODES.iter().chain(&MODES_OF_OLD).map(|call| (*call, Vec::new())));
+    }
+    Ok([compile(refused, libc::EPERM)?, compile(absent, libc::ENOSYS)?])
+}
+
+/// A program as `bwrap` reads it from a file.
+pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
+    let step = |step: &seccompiler::sock_filter| {
+        let [a, b] = step.code.to_ne_bytes();
+        let [c, d, e, f] = step.k.to_ne_bytes();
+        [a, b, step.jt, step.jf, c, d, e, f]
+    };
+    program.iter().flat_map(step).collect()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+
+fn compile(rules: Rules, answer: i32) -> io::Result<BpfProgram> {
+    let mut all = rules.clone();
+    if let Some(second) = SECOND_NUMBER {
+        all.extend(rules.into_iter().map(|(call, rules)| (call | second, rules)));
+    }
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
+    let answer = SeccompAction::Errno(answer.cast_unsigned());
+    let filter = SeccompFilter::new(all, SeccompAction::Allow, answer, arch).map_err(io::Error::other)?;
+    filter.try_into().map_err(io::Error::other)
+}
+
+fn is(argument: u8, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn has(argument: u8, bits: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(bits), bits)
+}
+
+fn any_of(conditions: impl Iterator<Item = Condition>) -> io::Result<Vec<SeccompRule>> {
+    conditions
+        .map(|condition| {
+            SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+        })
+        .collect()
+}
+
+/// Every family of sockets but those of this machine and, where wanted, of the internet. Some reach past namespaces.
+fn other_sockets(network: bool) -> io::Result<SeccompRule> {
+    let internet = [libc::AF_INET, libc::AF_INET6].into_iter().filter(|_| network);
+    let allowed = [libc::AF_UNIX, libc::AF_NETLINK].into_iter().chain(internet);
+    let conditions: Result<Vec<_>, _> = allowed
+        .map(|family| {
+            let family = u64::from(family.cast_unsigned());
+            SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+        })
+        .collect();
+    SeccompRule::new(conditions.map_err(io::Error::other)?).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s_12_a_filter_is_steps_of_eight_bytes_and_grows_with_what_it_refuses() -> io::Result<()> {
+        let scope = FilterScope { nested_sandboxes: true, network: true, modes: true };
+        let [open, _] = programs(scope)?;
+        let [closed, _] = programs(FilterScope { nested_sandboxes: false, network: false, modes: false })?;
+        assert_eq!(bytes(&open).len(), open.len() * 8);
+        assert!(closed.len() > open.len(), "{} {}", closed.len(), open.len());
+        Ok(())
+    }
+}

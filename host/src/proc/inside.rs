@@ -1,0 +1,22 @@
+//! Whether this program was started by something that a run started.
+
+use crate::platform::process::{Pid, getpid};
+use crate::platform::table::{self, Process};
+
+use super::job::TAG;
+
+/// More ancestors than any process has; the climb is bounded because processes come and go meanwhile.
+const HIGHEST: usize = 1_000;
+
+/// An agent, a test or a hook of a run is among the processes this one descends from, or is this one.
+///
+/// Only a person may approve. The variable can be taken out of the environment of a child, but not out of the one its
+/// parent was started with; and a process that leaves its family is adopted by the archeflow that drives the run.
+pub fn inside_an_attempt() -> bool {
+    if std::env::var_os(TAG).is_some() {
+        return true;
+    }
+    let parent = |pid: Pid| Pid::from_raw(Process::read(pid)?.parent);
+    let ancestors = std::iter::successors(parent(getpid()), |pid| parent(*pid)).take(HIGHEST);
+    ancestors.into_iter().any(|pid| table::has_variable(pid, TAG, |_| true) || table::runs_this_program(pid))
+}

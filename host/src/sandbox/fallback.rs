@@ -1,0 +1,83 @@
+//! Where there are no user namespaces: Landlock, a filter of system calls and limits, which this program puts on itself
+//! before it becomes the other one.
+//!
+//! It keeps less than `bwrap` does: the machine's processes stay visible, there is no loopback of its own, permissions of
+//! files outside can be changed, and a client can't build a sandbox of its own in it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::bwrap::{NAMES, SYSTEM};
+use super::inside::{self, InsideFault, InsideOrder, InsideReport};
+use super::policy::{SandboxNetwork, SandboxPolicy};
+use crate::platform::confine::{self, MissingRestrictions, Restriction};
+
+/// The hidden subcommand.
+pub(super) const ARGUMENT: &str = "__sandbox";
+
+/// Devices that programs expect to write to.
+const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/ptmx"];
+
+/// Both halves of what the subcommand is told, as one argument each.
+pub(super) fn arguments(
+    policy: &SandboxPolicy,
+    order: &InsideOrder,
+    program: &OsString,
+    args: &[OsString],
+) -> io::Result<Vec<OsString>> {
+    if let SandboxNetwork::Proxy { .. } = policy.network {
+        return Err(io::Error::other("an agent's way to its model needs bubblewrap; install it (bwrap)"));
+    }
+    if !policy.masked.is_empty() {
+        return Err(io::Error::other("files can't be masked without bubblewrap; install it (bwrap)"));
+    }
+    let policy = serde_json::to_string(policy).map_err(io::Error::other)?;
+    let head: [OsString; 4] = [ARGUMENT.into(), policy.into(), order.text()?.into(), program.clone()];
+    Ok(head.into_iter().chain(args.iter().cloned()).collect())
+}
+
+/// Restricts this process and becomes the program. Returns only when that failed, with the exit code to end with.
+///
+/// # Errors
+/// When the restriction can't be put on: nothing was started then.
+pub(super) fn run(policy: &str, order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32> {
+    let policy: SandboxPolicy = serde_json::from_str(policy).map_err(io::Error::other)?;
+    let order: InsideOrder = serde_json::from_str(order).map_err(io::Error::other)?;
+    let mut report = File::from(confine::take_over(order.report)?);
+    restrict(&policy)?;
+    let limits = policy.limits;
+    // Counted over all processes of the user here, so it would strike before anything has begun.
+    inside::set_limits(&super::SandboxLimits { processes: None, ..limits })?;
+    let error = confine::become_program(Command::new(program).args(args));
+    let not_started = Some(InsideFault::of(program, &error));
+    inside::tell(&mut report, &InsideReport { not_started, ..InsideReport::default() });
+    Ok(127)
+}
+
+/// Puts a policy on this process, as far as the kernel can.
+pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions> {
+    let system = SYSTEM.iter().chain(NAMES.iter().filter(|_| policy.network == SandboxNetwork::Full));
+    let mut readable: Vec<PathBuf> = system.map(PathBuf::from).collect();
+    readable.push(PROCESSES.into());
+    readable.extend(policy.readable.iter().cloned());
+    let mut writable: Vec<PathBuf> = DEVICES.iter().chain(&SHARED).map(PathBuf::from).collect();
+    writable.extend([policy.home.clone(), policy.tmp.clone()]);
+    writable.extend(policy.writable.iter().cloned());
+    confine::restrict(&Restriction {
+        // Who writes nothing has no reason to change permissions, and it could be those of any file.
+        modes: !policy.writable.is_empty(),
+        network: policy.network == SandboxNetwork::Full,
+        readable,
+        writable,
+    })
+}
+
+/// Programs look themselves up there. What it shows of others is what the kernel shows everybody.
+const PROCESSES: &str = crate::platform::table::FOLDER;
+
+/// Memory that programs share, and terminals they make.
+const SHARED: [&str; 2] = ["/dev/shm", "/dev/pts"];

@@ -1,0 +1,168 @@
+//! What a process of ours may see, change and use up. Plain data, made from facts; how it is enforced is elsewhere.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::toolchains;
+
+/// The rules for one process and everything it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxPolicy {
+    /// Where the process starts.
+    pub cwd: PathBuf,
+    /// `HOME`: a folder of its own.
+    pub home: PathBuf,
+    /// `TMPDIR`: a folder of its own, which is also `/tmp` where paths can be moved.
+    pub tmp: PathBuf,
+    /// Folders and files it may change, besides the two above.
+    pub writable: Vec<PathBuf>,
+    /// Folders and files it may read, besides those of the system. They lie at their own paths.
+    pub readable: Vec<PathBuf>,
+    /// Folders that are shown empty and can't be changed, apart from what else is named here below them. An agent that
+    /// writes there gets an error instead of the belief that it wrote.
+    pub sealed: Vec<PathBuf>,
+    /// Files of a writable folder that are shown empty and can't be changed.
+    pub masked: Vec<PathBuf>,
+    pub network: SandboxNetwork,
+    pub limits: SandboxLimits,
+    /// Whether the program may build a sandbox of its own, for which it needs user namespaces and mounts.
+    pub nested_sandboxes: bool,
+    /// Variables that make tools work here; they replace what the job says.
+    #[serde(skip)]
+    pub env: Vec<(OsString, OsString)>,
+}
+
+/// Whom the process can talk to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SandboxNetwork {
+    /// A loopback of its own, with nobody else on it.
+    OwnLoopback,
+    /// The same, and a proxy of ours behind a socket, which passes on what its list allows.
+    Proxy { socket: PathBuf },
+    /// Everything the user can reach.
+    Full,
+}
+
+/// What an attempt may use up; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SandboxLimits {
+    /// Bytes of memory of all its processes together.
+    pub memory: Option<u64>,
+    /// Processes and threads at one time.
+    pub processes: Option<u64>,
+    /// Bytes of one file.
+    pub file_size: Option<u64>,
+    /// Bytes by which its writable folders may grow.
+    pub disk: Option<u64>,
+    /// Files that one process may have open.
+    pub open_files: Option<u64>,
+}
+
+/// The folders that belong to one process alone and go with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateFolders {
+    pub home: PathBuf,
+    pub tmp: PathBuf,
+}
+
+/// What a policy follows from.
+#[derive(Debug, Clone, Copy)]
+pub struct SandboxFacts<'a> {
+    /// What the job's environment is built from: it says where the user's toolchains are.
+    pub env: &'a [(OsString, OsString)],
+    pub private: &'a PrivateFolders,
+    /// The repository's objects and the stores they borrow from.
+    pub objects: &'a [PathBuf],
+    /// The user's checkout.
+    pub checkout: &'a Path,
+    pub choice: &'a SandboxChoice,
+}
+
+/// What the user chose.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxChoice {
+    /// The whole network for everything.
+    pub full_network: bool,
+    /// Files and folders that may be read besides.
+    pub read: Vec<PathBuf>,
+    pub limits: SandboxLimits,
+}
+
+/// What a client needs besides its working copy.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClientNeeds {
+    /// Its program, libraries and caches.
+    pub readable: Vec<PathBuf>,
+    /// Where it keeps its login and sessions.
+    pub writable: Vec<PathBuf>,
+    /// The socket of the proxy to its model; without one it has its own loopback only.
+    pub proxy: Option<PathBuf>,
+}
+
+impl SandboxPolicy {
+    /// Tests, setup, linters and reproductions: they change their copy and reach nobody.
+    pub fn for_command(facts: SandboxFacts<'_>, tree: &Path) -> Self {
+        let mut policy = Self::with_nothing(facts, tree);
+        policy.writable.push(tree.to_path_buf());
+        policy
+    }
+
+    /// Hooks run in the user's checkout and may change its files, but neither the repository behind them nor our state.
+    pub fn for_hook(facts: SandboxFacts<'_>, git: &Path) -> Self {
+        let mut policy = Self::with_nothing(facts, facts.checkout);
+        policy.sealed.clear();
+        policy.writable.push(facts.checkout.to_path_buf());
+        policy.readable.extend([facts.checkout.join(".git"), git.to_path_buf()]);
+        policy.readable.push(facts.checkout.join(".archeflow"));
+        policy.readable.dedup();
+        policy
+    }
+
+    /// An agent that changes its working copy.
+    pub fn for_maker(facts: SandboxFacts<'_>, tree: &Path, needs: &ClientNeeds) -> Self {
+        let mut policy = Self::for_reader(facts, tree, needs);
+        policy.readable.retain(|path| path != tree);
+        policy.writable.push(tree.to_path_buf());
+        policy
+    }
+
+    /// An agent that reads. It writes in its own home and temporary folder, and where its client keeps its sessions.
+    pub fn for_reader(facts: SandboxFacts<'_>, tree: &Path, needs: &ClientNeeds) -> Self {
+        let mut policy = Self::with_nothing(facts, tree);
+        policy.readable.push(tree.to_path_buf());
+        policy.readable.extend(needs.readable.iter().cloned());
+        policy.writable.extend(needs.writable.iter().cloned());
+        policy.nested_sandboxes = true;
+        if let (SandboxNetwork::OwnLoopback, Some(socket)) = (&policy.network, &needs.proxy) {
+            policy.network = SandboxNetwork::Proxy { socket: socket.clone() };
+        }
+        policy
+    }
+
+    fn with_nothing(facts: SandboxFacts<'_>, cwd: &Path) -> Self {
+        let tools =
+            toolchains::found(facts.env, facts.private, !facts.choice.full_network, &|path| path.exists());
+        let outside = |path: &PathBuf| !path.starts_with(facts.checkout) && !facts.checkout.starts_with(path);
+        let mut readable: Vec<PathBuf> = tools.readable.into_iter().filter(outside).collect();
+        readable.extend(facts.objects.iter().chain(&facts.choice.read).cloned());
+        Self {
+            cwd: cwd.to_path_buf(),
+            home: facts.private.home.clone(),
+            tmp: facts.private.tmp.clone(),
+            writable: Vec::new(),
+            readable,
+            sealed: vec![facts.checkout.to_path_buf()],
+            masked: Vec::new(),
+            network: if facts.choice.full_network {
+                SandboxNetwork::Full
+            } else {
+                SandboxNetwork::OwnLoopback
+            },
+            limits: facts.choice.limits,
+            nested_sandboxes: false,
+            env: tools.env,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The runs this user started on this machine, or took over: a small file for each in the user's state folder.
+//!
+//! A journal names the commands of its run. One that came by a commit, a submodule, a patch or an archive was allowed by
+//! nobody, so only runs known here are ever executed (S-01). The file says where the journal is and what its first lines
+//! are; it is on disk before line 1, so a crash leaves a run that can be resumed or one that never began.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::dir::Dir;
+use super::files::{self, Error};
+use super::journal::Journal;
+use super::verify::Text;
+use crate::platform::files::{self as os, OFlags};
+
+const FOLDER: &str = "own-runs";
+const LARGEST: u64 = 64 * 1024;
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// One run of one repository, as the state folder may know it.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnRun<'a> {
+    /// The user's state folder.
+    pub state: &'a Path,
+    /// The repository's folder. A copy of it, or one that was moved, is another place.
+    pub root: &'a Path,
+    pub run_id: &'a str,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OwnRunRecord {
+    root: String,
+    run_id: String,
+    /// The digest is of this many lines: one for a run that was started here.
+    lines: u64,
+    digest: String,
+}
+
+impl OwnRun<'_> {
+    /// Notes the run, in place of what was known under its name.
+    pub fn remember(self, lines: u64, digest: &str) -> Result<(), Error> {
+        let record = OwnRunRecord {
+            root: self.named_root(),
+            run_id: self.run_id.to_owned(),
+            lines,
+            digest: digest.to_owned(),
+        };
+        let name = self.name();
+        let text =
+            serde_json::to_vec(&record).map_err(|e| Error::io("write", &self.state.join(FOLDER), e))?;
+        let folder = Dir::open(self.state)?.make(FOLDER, 0o700)?;
+        files::replace(&folder, name.as_ref(), &text)
+    }
+
+    /// Whether a run of this name was started here. Its journal may be another one by now: see [`OwnRun::wrote`].
+    pub fn is_known(self) -> Result<bool, Error> {
+        Ok(self.record()?.is_some())
+    }
+
+    /// The same for a list of many runs: of a journal that was begun here, only the first line is read.
+    pub fn begins(self, journal: &Path) -> bool {
+        let Ok(Some(record)) = self.record() else { return false };
+        if record.lines != 1 {
+            return Journal::read(journal).is_ok_and(|text| self.wrote(&text).unwrap_or(false));
+        }
+        let file = Dir::parent_of(journal).and_then(|(dir, name)| dir.file(name, OFlags::RDONLY));
+        let mut line = Vec::new();
+        let read = file.map(|file| BufReader::new(file.take(LONGEST_LINE)).read_until(b'\n', &mut line));
+        // One without a line has nothing that could be foreign.
+        let is_it = line.is_empty() || record.digest == files::digest(line.trim_ascii_end());
+        matches!(read, Ok(Ok(_))) && record.root == self.named_root() && is_it
+    }
+
+    /// Whether this is the journal of the run that was started or taken over here.
+    pub fn wrote(self, text: &Text) -> Result<bool, Error> {
+        let Some(record) = self.record()? else { return Ok(false) };
+        let lines = usize::try_from(record.lines).ok();
+        let digest = lines.and_then(|lines| text.digest_of(lines));
+        let is_here = record.root == self.named_root() && record.run_id == self.run_id;
+        Ok(is_here && digest.as_deref() == Some(record.digest.as_str()))
+    }
+
+    /// What can't be read as a record is none: the run is then foreign, which harms nobody.
+    fn record(self) -> Result<Option<OwnRunRecord>, Error> {
+        match files::read_capped(&self.state.join(FOLDER).join(self.name()), LARGEST) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.io_kind() == Some(io::ErrorKind::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn named_root(self) -> String {
+        os::bytes(self.root).escape_ascii().to_string()
+    }
+
+    fn name(self) -> String {
+        let key = [os::bytes(self.root), &[0], self.run_id.as_bytes()].concat();
+        format!("{}.json", files::digest(&key))
+    }
+}
+
+/// The lessons of a repository, as this user's runs and commands left them. Lessons reach prompts, so those that came
+/// with a repository, or were changed by hand, wait for `archeflow trust` (S-09).
+#[derive(Debug, Clone)]
+pub struct OwnLessons {
+    state: PathBuf,
+    root: PathBuf,
+}
+
+const LESSONS: &str = "own-lessons";
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct OwnLessonsRecord {
+    root: String,
+    /// What they are; while they are being changed, before and after, because the program may be killed in between.
+    digests: Vec<String>,
+}
+
+impl OwnLessons {
+    pub fn new(state: &Path, root: &Path) -> OwnLessons {
+        OwnLessons { state: state.to_owned(), root: root.to_owned() }
+    }
+
+    pub(crate) fn remember(&self, digests: Vec<String>) -> Result<(), Error> {
+        let record = OwnLessonsRecord { root: self.named_root(), digests };
+        let text =
+            serde_json::to_vec(&record).map_err(|e| Error::io("write", &self.state.join(LESSONS), e))?;
+        let folder = Dir::open(&self.state)?.make(LESSONS, 0o700)?;
+        files::replace(&folder, self.name().as_ref(), &text)
+    }
+
+    pub(crate) fn knows(&self, digest: &str) -> bool {
+        let bytes = files::read_capped(&self.state.join(LESSONS).join(self.name()), LARGEST);
+        let record: OwnLessonsRecord =
+            bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        record.root == self.named_root() && record.digests.iter().any(|known| known == digest)
+    }
+
+    fn named_root(&self) -> String {
+        os::bytes(&self.root).escape_ascii().to_string()
+    }
+
+    fn name(&self) -> String {
+        format!("{}.json", files::digest(os::bytes(&self.root)))
+    }
+}
