@@ -1,6 +1,6 @@
 //! The sandbox: what the processes we start can't see, change, reach or use up.
 //!
-//! [`policy`] says what holds for a process, as plain data. [`probe`] finds out once which means this machine has; each
+//! [`policy`] says what holds for a process, as plain data. [`mod@probe`] finds out once which means this machine has; each
 //! means makes a start out of a policy: `bwrap` (Linux with user namespaces), `fallback` (Landlock and seccomp, which the
 //! program puts on itself before it becomes the other one) and `seatbelt` (macOS). [`inside`] is the part of us that runs
 //! within. [`proxy`] is the way out, where there is one.
