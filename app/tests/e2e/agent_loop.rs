@@ -36,6 +36,7 @@ impl Deref for World {
 impl World {
     fn new() -> World {
         let world = World { user: TestUser::new() };
+        world.open_base();
         world.write("agent.sh", AGENT);
         world.repository(&world.root(), &[("price.txt", "1\n")]);
         world.turns("planner", &[plan("PLAN_CREATED", "low")]);
@@ -475,10 +476,8 @@ fn pj_44_an_unclear_verdict_is_a_question() {
 #[test]
 fn pj_14_a_loop_is_stopped_while_its_actor_works() {
     let world = World::new();
-    world.turns(
-        "actor",
-        &[says("Actor", "SUCCESS", "Judge", "echo 9 > price.txt; touch \"$HOME/out\"; sleep 300")],
-    );
+    let works = format!("echo 9 > price.txt; touch '{}'; sleep 300", world.home().join("out").display());
+    world.turns("actor", &[says("Actor", "SUCCESS", "Judge", &works)]);
     let mut child = world.starting(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.wait_for_file("home/out");
     let status = world.say(&["status"]);
@@ -514,7 +513,8 @@ fn pc_04_what_is_written_while_an_agent_works_is_not_lost() {
                 world.turns("judge", &[says("Judge", "PASS", "Human", &writes)]);
             }
         }
-        world.start(&[]).is(state, code).tells("You wrote meanwhile");
+        // The agent stands for somebody who writes there; in the sandbox it could not.
+        world.start(&["--unsafe-no-sandbox"]).is(state, code).tells("You wrote meanwhile");
         assert!(world.text().contains(words), "{}", world.text());
         assert_eq!(world.price(), "1", "{words}: nothing lands without a yes");
         let told = [world.told("judge", 0), world.told("judge", 1)];
