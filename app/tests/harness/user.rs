@@ -3,11 +3,11 @@
 //!
 //! Agents, repositories and what must hold are in the files that use this.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -22,13 +22,13 @@ pub(crate) const LONG: Duration = Duration::from_secs(900);
 pub(crate) struct TestUser {
     dir: TempDir,
     /// Agents may leave marks in the folder.
-    opened: Cell<bool>,
+    opened: AtomicBool,
 }
 
 impl TestUser {
     pub(crate) fn new() -> TestUser {
         let dir = TempDir::with_prefix("archeflow-test-").unwrap();
-        let user = TestUser { dir, opened: Cell::new(false) };
+        let user = TestUser { dir, opened: AtomicBool::new(false) };
         for folder in ["home/.config/archeflow", "tmp"] {
             fs::create_dir_all(user.base().join(folder)).unwrap();
         }
@@ -64,14 +64,14 @@ impl TestUser {
 
     /// For agents that leave marks in this user's folder, or wait for some: the sandbox lets them, as the user may choose.
     pub(crate) fn open_base(&self) {
-        self.opened.set(true);
+        self.opened.store(true, Ordering::Relaxed);
         self.open_sandbox();
     }
 
     fn open_sandbox(&self) {
         let path = self.home().join(".config/archeflow/config.yaml");
         let yaml = fs::read_to_string(&path).unwrap_or_default();
-        if self.opened.get() && !yaml.contains("sandbox:") {
+        if self.opened.load(Ordering::Relaxed) && !yaml.contains("sandbox:") {
             let _ = fs::write(path, format!("{yaml}\nsandbox:\n  write: [\"{}\"]\n", self.base().display()));
         }
     }

@@ -156,7 +156,7 @@ pub fn of(agent: &AgentBackend, inputs: NeedsInputs<'_>) -> AgentNeeds {
         }
         AgentBackend::Cmd(command) => view.command(command, &mut needs),
         AgentBackend::Cli(client, command) if client.rest == Rest::Command => {
-            view.command(command, &mut needs)
+            view.command(command, &mut needs);
         }
         AgentBackend::Cli(client, model) => view.client(client.name, client.program, model, &mut needs),
     }

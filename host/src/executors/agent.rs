@@ -230,7 +230,7 @@ impl Attempt<'_> {
             scratch,
             env,
         };
-        AgentSandbox::make(self.world, place, begin)
+        AgentSandbox::make(self.world, &place, begin)
     }
 
     /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.

@@ -40,9 +40,9 @@ pub(super) struct AgentPlace<'a> {
 
 impl AgentSandbox {
     /// Makes the sandbox, opens the proxy, and links logins into the home. Without a sandbox nothing is changed.
-    pub(super) fn make(world: &World, place: AgentPlace<'_>, start: &mut Start) -> io::Result<AgentSandbox> {
+    pub(super) fn make(world: &World, place: &AgentPlace<'_>, start: &mut Start) -> io::Result<AgentSandbox> {
         let WorldSandbox::On { level, choice } = &world.sandbox else { return Ok(AgentSandbox::default()) };
-        let variables = variables(world, &place, start);
+        let variables = variables(world, place, start);
         let needs = needs::of(
             place.agent,
             NeedsInputs {
@@ -74,7 +74,7 @@ impl AgentSandbox {
             own_sandbox: needs.own_sandbox,
         };
         let tree = place.tree;
-        let made = world.sandbox_in(place.private, |facts| match place.role {
+        let made = world.sandbox_in(&place.private, |facts| match place.role {
             Role::Maker => SandboxPolicy::for_maker(facts, tree, &client_needs),
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => {
                 SandboxPolicy::for_reader(facts, tree, &client_needs)
