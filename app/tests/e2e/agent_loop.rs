@@ -504,6 +504,9 @@ fn pc_04_what_is_written_while_an_agent_works_is_not_lost() {
         ("actor", "Stop", "stopped", 10),
     ] {
         let world = World::new();
+        // The agent stands for somebody who writes there, so the sandbox has to let it.
+        fs::create_dir_all(world.root().join("docs/context")).unwrap();
+        world.configure("sandbox:\n  write: [\"{base}\", \"{base}/till/docs/context\"]\n");
         fs::write(world.base().join("words"), format!("{words}\n")).unwrap();
         let writes = format!("cat \"{0}/words\" >> \"{0}/till/{FILE}\"", world.base().display());
         match during {
@@ -513,8 +516,7 @@ fn pc_04_what_is_written_while_an_agent_works_is_not_lost() {
                 world.turns("judge", &[says("Judge", "PASS", "Human", &writes)]);
             }
         }
-        // The agent stands for somebody who writes there; in the sandbox it could not.
-        world.start(&["--unsafe-no-sandbox"]).is(state, code).tells("You wrote meanwhile");
+        world.start(&[]).is(state, code).tells("You wrote meanwhile");
         assert!(world.text().contains(words), "{}", world.text());
         assert_eq!(world.price(), "1", "{words}: nothing lands without a yes");
         let told = [world.told("judge", 0), world.told("judge", 1)];
