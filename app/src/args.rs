@@ -274,7 +274,7 @@ pub(crate) struct CommonArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Start test commands, hooks and linters without a sandbox
+    /// Start agents, test commands and hooks without a sandbox
     #[arg(long)]
     pub(crate) unsafe_no_sandbox: bool,
 }
@@ -491,7 +491,7 @@ pub(crate) struct DemoArgs {
     /// Skip the pauses between the agents' lines
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Start test commands, hooks and linters without a sandbox
+    /// Start agents, test commands and hooks without a sandbox
     #[arg(long)]
     pub(crate) unsafe_no_sandbox: bool,
     /// Show progress full screen

@@ -13,8 +13,8 @@ use archeflow_host::platform::children;
 use archeflow_host::proc::{self, Cause, Job, JobEnd, JobLimits, Sink, Watch};
 use archeflow_host::sandbox::proxy::{HostList, Proxy};
 use archeflow_host::sandbox::{
-    ClientNeeds, PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxLimits,
-    SandboxNetwork, SandboxPolicy, probe,
+    ClientNeeds, LocalPort, PrivateFolders, ProxyAccess, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel,
+    SandboxLimits, SandboxNetwork, SandboxPolicy, probe,
 };
 
 /// A user's repository, things of the user's that are nobody's business, and a working copy.
@@ -369,12 +369,92 @@ fn s_12_a_client_can_build_a_sandbox_of_its_own_and_tests_can_not() -> io::Resul
     let scene = Scene::new()?;
     // Root without its capabilities can't be mapped into a namespace, so nothing is mapped here.
     let script = "unshare -U true";
-    let maker =
-        |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &ClientNeeds::default());
+    let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };
+    let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
     let ended = scene.run(&bwrap(), scene.policy(maker), script);
     assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
     let ended = scene.run(&bwrap(), scene.policy(SandboxPolicy::for_command), script);
     assert!(matches!(ended.cause, Cause::Exited(code) if code != 0), "{}", said(&ended));
+    Ok(())
+}
+
+#[test]
+fn s_12_bubblewrap_works_within_bubblewrap() -> io::Result<()> {
+    let scene = Scene::new()?;
+    let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };
+    let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
+    let script = "bwrap --new-session --die-with-parent --ro-bind / / --dev /dev --bind $TREE $TREE --unshare-user \
+                  --unshare-pid --unshare-net -- sh -c 'echo x > new && ! echo x > ~/x && git log -1'";
+    let ended = scene.run(&bwrap(), scene.policy(maker), script);
+    assert_eq!(ended.cause, Cause::Exited(0), "{}", said(&ended));
+    Ok(())
+}
+
+/// Package managers, each with a program of its own and without a network. Those that are not installed here are named:
+/// a machine without any of them has tested nothing.
+#[test]
+fn s_12_package_managers_work_offline_from_the_users_caches() -> io::Result<()> {
+    let wheel = "python3 - <<'P'\nimport zipfile\nw = zipfile.ZipFile('k-1-py3-none-any.whl', 'w')\n\
+        w.writestr('k.py', 'x = 1')\nd = 'k-1.dist-info/'\n\
+        w.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: k\\nVersion: 1\\n')\n\
+        w.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
+        w.writestr(d + 'RECORD', '')\nw.close()\nP\n";
+    // What it installs it also writes to its cache, which is read-only: docs/security.md says so.
+    let npm = "mkdir dep && cd dep && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > package.json && npm pack --silent && \
+        test -e dep-1.0.0.tgz";
+    let pip = format!("{wheel}pip install -q --no-index --find-links . --target t k && test -e t/k.py");
+    let go =
+        "go mod init example.org/k && printf 'package main\\nfunc main() {}\\n' > main.go && go build && ./k";
+    let pytest = "printf 'def test_it():\\n    assert True\\n' > test_it.py && python3 -m pytest -q";
+    for (tool, there, script) in [
+        ("npm", "npm --version", npm),
+        ("pip", "pip --version", pip.as_str()),
+        ("go", "go version", go),
+        ("pytest", "python3 -m pytest --version", pytest),
+    ] {
+        let mut look = Command::new("sh");
+        look.args(["-c", &format!("{there} >/dev/null 2>&1")]);
+        let found = children::spawn(&mut look).and_then(|mut child| children::wait(&mut child));
+        if !found.is_ok_and(|status| status.success()) {
+            let line = format!("NOT TESTED: {tool} is not installed here\n");
+            let _ = io::Write::write_all(&mut io::stdout(), line.as_bytes());
+            continue;
+        }
+        for level in [bwrap(), landlock()] {
+            let scene = Scene::new()?;
+            let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
+            assert_eq!(ended.cause, Cause::Exited(0), "{tool}: {} {}", level.line(), said(&ended));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_a_model_on_this_machine_is_found_at_its_own_port() -> io::Result<()> {
+    use std::io::{Read, Write};
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let echo = std::thread::spawn(move || -> io::Result<()> {
+        let (mut client, _) = listener.accept()?;
+        let mut asked = String::new();
+        client.read_to_string(&mut asked)?;
+        client.write_all(format!("heard {asked}").as_bytes())
+    });
+    let scene = Scene::new()?;
+    let socket = scene.at("p.sock");
+    let proxy = Proxy::open(&socket, HostList::new(&[], &[format!("localhost:{port}")]))?;
+    let local = vec![LocalPort { host: "localhost".to_owned(), port }];
+    let access = ProxyAccess { socket, port: None, local };
+    let needs = ClientNeeds { proxy: Some(access), ..ClientNeeds::default() };
+    let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
+    let script = format!(
+        "python3 -c \"import socket; s = socket.create_connection(('127.0.0.1', {port}), 20); s.sendall(b'word'); \
+         s.shutdown(socket.SHUT_WR); print(s.recv(99).decode())\""
+    );
+    let ended = scene.run(&bwrap(), scene.policy(maker), &script);
+    assert_eq!(said(&ended), "heard word\n");
+    assert!(proxy.refused().is_empty());
+    echo.join().expect("the server ends")?;
     Ok(())
 }
 
@@ -459,7 +539,8 @@ fn s_12_an_agent_reaches_listed_hosts_through_the_proxy_and_no_others() -> io::R
     let proxy = Proxy::open(&socket, HostList::new(&[], &[format!("127.0.0.1:{port}")]))?;
     fs::write(scene.at("tree/p.py"), PROXIED)?;
     let maker = |facts: SandboxFacts<'_>, tree: &Path| {
-        let needs = ClientNeeds { proxy: Some(socket.clone()), ..ClientNeeds::default() };
+        let proxy = Some(ProxyAccess { socket: socket.clone(), port: None, local: Vec::new() });
+        let needs = ClientNeeds { proxy, ..ClientNeeds::default() };
         SandboxPolicy::for_maker(facts, tree, &needs)
     };
     let script =

@@ -56,7 +56,7 @@ pub enum WorldSandbox {
     Off,
     On {
         level: SandboxLevel,
-        choice: SandboxChoice,
+        choice: Box<SandboxChoice>,
     },
 }
 
@@ -246,15 +246,23 @@ impl World {
         scratch: &Path,
         make: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
     ) -> std::io::Result<Option<Sandbox>> {
+        self.sandbox_in(&PrivateFolders { home: scratch.join("home"), tmp: scratch.join("tmp") }, make)
+    }
+
+    /// The same with these private folders, which are made.
+    pub(crate) fn sandbox_in(
+        &self,
+        private: &PrivateFolders,
+        make: impl FnOnce(SandboxFacts<'_>) -> SandboxPolicy,
+    ) -> std::io::Result<Option<Sandbox>> {
         let WorldSandbox::On { level, choice } = &self.sandbox else { return Ok(None) };
-        let private = PrivateFolders { home: scratch.join("home"), tmp: scratch.join("tmp") };
         for folder in [&private.home, &private.tmp] {
             os::private_directory().recursive(true).create(folder)?;
         }
         let objects = self.repo.object_stores();
         let policy = make(SandboxFacts {
             env: &self.env,
-            private: &private,
+            private,
             objects: &objects,
             checkout: self.places.root(),
             choice,

@@ -166,7 +166,7 @@ pub(crate) struct SprintRun {
     /// Agent for one role, e.g. guardian=cmd:other-agent; repeatable
     #[arg(long, value_name = "ARCHETYPE=SPEC")]
     pub(crate) agent_for: Vec<String>,
-    /// Start test commands, hooks and linters without a sandbox
+    /// Start agents, test commands and hooks without a sandbox
     #[arg(long)]
     pub(crate) unsafe_no_sandbox: bool,
     /// Test command for projects that have none of their own

@@ -78,7 +78,7 @@ pub(crate) fn go(
     let mut observer = observer(driver, session, interrupted)?;
     match &driver.world.sandbox {
         WorldSandbox::Off => {
-            observer.warn("no sandbox: test commands, hooks and linters run with your rights");
+            observer.warn("no sandbox: agents, test commands and hooks run with your rights");
         }
         WorldSandbox::On { level: level @ SandboxLevel::Landlock { .. }, .. } => observer.warn(&level.line()),
         WorldSandbox::On { .. } => {}

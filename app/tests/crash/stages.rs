@@ -8,13 +8,17 @@ use super::scene::Scene;
 /// A shell script that plays the scene's play, after `before` had its say. It sees the brief as `$brief`.
 pub(crate) fn shell_agent(scene: &Scene, before: &str) -> String {
     let script = scene.base().join("agent.sh");
+    // It remembers in the user's home what it has done.
+    let before = before.replace("$HOME", &scene.home().display().to_string());
+    scene.open_base();
     let text = format!(
         "brief=$(cat)\n{before}\nexec {} __play {} </dev/null\n",
         quoted(Path::new(crate::user::PROGRAM)),
         quoted(&scene.play)
     );
     fs::write(&script, text).unwrap();
-    format!("cmd:sh {}", quoted(&script))
+    // The second word makes the play visible in the sandbox.
+    format!("cmd:sh {} {}", quoted(&script), quoted(&scene.play))
 }
 
 fn quoted(path: &Path) -> String {

@@ -33,6 +33,7 @@ const APPROVED: &str = "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n";
 /// A test whose user has the stand-in for `claude`.
 fn test() -> Test {
     let test = Test::new().unshadowed();
+    test.open_base();
     let (bin, say) = (test.base().join("bin"), test.base().join("say"));
     std::fs::create_dir_all(&bin).unwrap();
     std::fs::create_dir_all(&say).unwrap();

@@ -84,6 +84,7 @@ const PROPOSAL: &str = "## Architecture\n\nA line. Rationale: asked for.\n\n## F
 /// A test and the spec of its stand-in.
 fn stand_in(special: &str, config: &str) -> (Test, String) {
     let test = Test::new().config(config);
+    test.open_base();
     let base = test.base().display().to_string();
     let text = STAND_IN
         .replace("{special}", special)

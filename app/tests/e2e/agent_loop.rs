@@ -36,6 +36,7 @@ impl Deref for World {
 impl World {
     fn new() -> World {
         let world = World { user: TestUser::new() };
+        world.open_base();
         world.write("agent.sh", AGENT);
         world.repository(&world.root(), &[("price.txt", "1\n")]);
         world.turns("planner", &[plan("PLAN_CREATED", "low")]);
@@ -475,10 +476,8 @@ fn pj_44_an_unclear_verdict_is_a_question() {
 #[test]
 fn pj_14_a_loop_is_stopped_while_its_actor_works() {
     let world = World::new();
-    world.turns(
-        "actor",
-        &[says("Actor", "SUCCESS", "Judge", "echo 9 > price.txt; touch \"$HOME/out\"; sleep 300")],
-    );
+    let works = format!("echo 9 > price.txt; touch '{}'; sleep 300", world.home().join("out").display());
+    world.turns("actor", &[says("Actor", "SUCCESS", "Judge", &works)]);
     let mut child = world.starting(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.wait_for_file("home/out");
     let status = world.say(&["status"]);
@@ -505,6 +504,9 @@ fn pc_04_what_is_written_while_an_agent_works_is_not_lost() {
         ("actor", "Stop", "stopped", 10),
     ] {
         let world = World::new();
+        // The agent stands for somebody who writes there, so the sandbox has to let it.
+        fs::create_dir_all(world.root().join("docs/context")).unwrap();
+        world.configure("sandbox:\n  write: [\"{base}\", \"{base}/till/docs/context\"]\n");
         fs::write(world.base().join("words"), format!("{words}\n")).unwrap();
         let writes = format!("cat \"{0}/words\" >> \"{0}/till/{FILE}\"", world.base().display());
         match during {

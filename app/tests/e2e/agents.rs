@@ -212,7 +212,7 @@ fn readers_can_t_change_what_lands() {
     let scene = format!(
         "== guardian ==\nsh echo EVIL >> src/app.txt; rm README.md; git commit -qam evil\n{APPROVED}"
     );
-    let test = Test::new().play(&scene);
+    let test = Test::new().play(&scene).unsandboxed();
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(!test.read("src/app.txt").contains("EVIL"));
     assert!(notes(&merged, "guardian").contains("read-only"), "{merged}");

@@ -229,8 +229,10 @@ impl Test {
             answers.display()
         );
         let agent = self.base().join("agents/reviewer.sh");
+        self.open_base();
         fs::write(&agent, script.replace("{base}", &self.base().display().to_string())).unwrap();
-        let agent = format!("cmd:sh {}", agent.display());
+        // The second word makes the folder visible in the sandbox.
+        let agent = format!("cmd:sh {} {}", agent.display(), answers.display());
         let who = reviewers(answers).join(",");
         let mut arguments =
             vec!["review", "--reviewers", &who, "--verify", "--format", format, "--agent", &agent];

@@ -92,7 +92,9 @@ fn issue_4_doctor_lists_versions_logins_and_the_default_agent() {
         assert!(!test.home().join("left-behind").exists(), "{what}: the user's home is left alone");
         assert!(!asked(&test, "claude") && !asked(&test, "codex"), "{what}: nothing is spent unasked");
         if let Some(taken) = taken {
-            let run = test.run(&["run", "Add a line", "--no-tests", "--unattended", "--json"]);
+            // The stand-ins play recordings of this repository and leave marks in the user's home.
+            let run = ["run", "Add a line", "--no-tests", "--unattended", "--json", "--unsafe-no-sandbox"];
+            let run = test.run(&run);
             let told = format!("no agent was named; using {taken} for all archetypes: ");
             assert!(run.stderr.contains(&told) && run.stderr.contains(because), "{what}: {run}");
             assert!(asked(&test, taken), "{what}: {run}");

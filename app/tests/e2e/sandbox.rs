@@ -40,7 +40,12 @@ fn s_12_without_the_sandbox_only_by_typing_it_and_on_record() {
         let refused = test.go(&["--auto-merge"]);
         assert!(refused.code != 0 && refused.stderr.contains(words), "{refused}");
     }
-    for config in ["sandbox:\n  network: full\n", "sandbox:\n  read: [/root]\n"] {
+    for config in [
+        "sandbox:\n  network: full\n",
+        "sandbox:\n  read: [/root]\n",
+        "sandbox:\n  write: [/root]\n",
+        "sandbox:\n  hosts: [example.org]\n",
+    ] {
         let test = Test::new().play("");
         test.file(".archeflow/config.yaml", config);
         test.commit("Configure");
@@ -69,4 +74,127 @@ fn s_12_a_limit_that_is_hit_is_named() {
     let ended = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
     let tail = ended.events("tests.done")[0]["tail"].to_string();
     assert!(tail.contains("sandbox.file_size"), "{tail}");
+}
+
+/// What an agent must not be able to do, each a command of the shell that succeeds where it is kept in.
+fn attacks(test: &Test) -> String {
+    let base = test.base();
+    fs::create_dir_all(test.home().join(".ssh")).unwrap();
+    fs::write(test.home().join(".ssh/id_rsa"), "precious").unwrap();
+    fs::write(base.join("secret"), "precious").unwrap();
+    let attacks = [
+        "! cat 'BASE/secret'",
+        "! cat 'HOME/.ssh/id_rsa'",
+        "test \"$HOME\" != 'HOME' && echo x > ~/.gitconfig",
+        "! ls 'BASE/repo/.archeflow'",
+        "! ls 'HOME/.local/state/archeflow/own-runs'",
+        "! touch 'BASE/repo/mark'",
+        "! git -C 'BASE/repo' config core.pager evil",
+        "! ls ../host.git",
+        "! cat /proc/1/environ",
+        "test $(ls -d /proc/[0-9]* | wc -l) -lt 12",
+        "git log -1 && git status --short",
+    ];
+    let base = base.display().to_string();
+    let home = test.home().display().to_string();
+    let lines = attacks.iter().map(|line| line.replace("BASE", &base).replace("'HOME", &format!("'{home}")));
+    lines.map(|line| format!("sh {line}\n")).collect()
+}
+
+const MADE: &str = "sh echo made >> src/app.txt; echo case >> tests/check_test.sh\ncommit Work\n\
+    say <<END\n## Summary\n\nDone.\n\n## Tests\n\nall pass\n\nSTATUS: DONE\nEND\n\n";
+
+#[test]
+fn s_12_a_maker_sees_nothing_but_its_copy() {
+    let test = Test::new();
+    let scenes = format!("== maker ==\n{}{MADE}", attacks(&test));
+    let test = test.play(&scenes);
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(test.read("src/app.txt").ends_with("made\n"));
+    assert!(!test.home().join(".gitconfig").exists() && !test.repo.join("mark").exists());
+    let open = Test::new();
+    let scenes = format!("== maker ==\n{}{MADE}", attacks(&open));
+    let open = open.play(&scenes).unsandboxed();
+    open.go(&["--auto-merge"]).ended("failed", "agent_failures", 30);
+}
+
+#[test]
+fn s_12_a_reviewer_can_change_nothing_and_sees_nothing_else() {
+    let test = Test::new();
+    let scenes = format!(
+        "== guardian ==\n{}sh ! touch src/app.txt && ! rm README.md && ! echo x > new && ! git add -A\n\
+         sh touch \"$TMPDIR/x\" ~/x /tmp/x\nsay <<END\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\nEND\n\n",
+        attacks(&test)
+    );
+    let test = test.play(&scenes);
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(merged.times("guardian"), 1, "{merged}");
+}
+
+#[test]
+fn s_12_an_agent_finds_its_files_and_its_usage_is_read() {
+    let test = Test::new().cmd(
+        "#!/bin/sh\n. \"$(dirname \"$0\")/words.sh\"\n\
+         echo '{\"input_tokens\": 7, \"output_tokens\": 3, \"cost_usd\": 0.01}' > \"$ARCHEFLOW_USAGE_FILE\"\nsay\n",
+    );
+    let words = "say() { printf 'VERDICT: APPROVED\\nFINDINGS: 0\\nSTATUS: DONE\\n'; }\n";
+    fs::write(test.base().join("agents/words.sh"), words).unwrap();
+    test.file("src/app.txt", "changed\n");
+    let outcome = test.look(&["--reviewers", "guardian", "--format", "json"]);
+    assert_eq!(outcome.code, 0, "{outcome}");
+    assert!(outcome.journal.iter().any(|line| line["data"]["estimated_cost_usd"] == 0.01), "{outcome}");
+}
+
+/// Connects to both ports; the first has to answer, and the second must not be reached.
+fn connects(open: u16, closed: u16) -> String {
+    let to = |port: u16| format!("bash -c ': < /dev/tcp/127.0.0.1/{port}'");
+    format!("== maker ==\nsh {}\nsh ! {}\n{MADE}", to(open), to(closed))
+}
+
+fn listening() -> (std::net::TcpListener, u16) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+#[test]
+fn s_12_an_agent_reaches_the_hosts_that_its_user_lists_and_no_others() {
+    let ((_open, open), (_closed, closed)) = (listening(), listening());
+    let listed = format!("sandbox:\n  hosts: [\"127.0.0.1:{open}\"]\n");
+    let test = Test::new().play(&connects(open, closed)).config(&listed);
+    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    // Nobody is listed, so nobody answers.
+    let test = Test::new().play(&connects(open, closed));
+    test.go(&["--auto-merge"]).ended("failed", "agent_failures", 30);
+    for (setting, value) in [("hosts", "https://example.org/v1"), ("read", "notes"), ("write", "../notes")] {
+        let test = Test::new().play("").config(&format!("sandbox:\n  {setting}: [\"{value}\"]\n"));
+        test.go(&["--auto-merge"]).refused(20, &["sandbox.", value, "allowed:"]);
+    }
+}
+
+/// A folder of programs without `bwrap`, so that the other level is in force.
+fn without_bwrap(test: &Test) -> String {
+    let bin = test.base().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    for folder in ["/usr/bin", "/bin"] {
+        for entry in fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.file_name() != "bwrap") {
+            let _ = std::os::unix::fs::symlink(entry.path(), bin.join(entry.file_name()));
+        }
+    }
+    bin.display().to_string()
+}
+
+#[test]
+fn s_12_agents_work_where_there_is_only_landlock_and_reach_listed_ports_only() {
+    let ((_open, open), (_closed, closed)) = (listening(), listening());
+    let listed = format!("sandbox:\n  hosts: [\"127.0.0.1:{open}\"]\n");
+    let test = Test::new();
+    let base = test.base().display().to_string();
+    fs::write(test.base().join("secret"), "precious").unwrap();
+    let kept = format!("sh ! cat '{base}/secret'\nsh ! touch '{base}/repo/mark'\nsh ! touch ../mark\n");
+    let scenes = connects(open, closed).replace("sh echo made", &format!("{kept}sh echo made"));
+    let path = without_bwrap(&test);
+    let test = test.play(&scenes).config(&listed).env("PATH", path);
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert_eq!(merged.events("session.start")[0]["sandbox"], "landlock", "{merged}");
 }

@@ -265,6 +265,7 @@ impl Test {
     pub(crate) fn play(mut self, scenes: &str) -> Test {
         let file = self.base().join("agents/agents.play");
         fs::write(&file, self.filled(scenes) + CAST).unwrap();
+        self.lets_agents_out(scenes);
         self.agent = Some(format!("script:{}", file.display()));
         self
     }
@@ -273,9 +274,18 @@ impl Test {
     pub(crate) fn cmd(mut self, script: &str) -> Test {
         let file = self.base().join("agents/agent.sh");
         fs::write(&file, self.filled(script)).unwrap();
+        self.lets_agents_out(script);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         self.agent = Some(format!("cmd:{}", file.display()));
         self
+    }
+
+    /// What an agent does to the user's repository is noticed only where no sandbox stops it.
+    fn lets_agents_out(&mut self, text: &str) {
+        self.unsandboxed |= text.contains("{repo}");
+        if text.contains("{base}") {
+            self.open_base();
+        }
     }
 
     fn filled(&self, text: &str) -> String {

@@ -114,6 +114,7 @@ impl Projects {
     /// An autonomous sprint with the agents of `agents.play`.
     pub(crate) fn begin(&self, test: &str, variables: &[(&str, &str)], more: &[&str]) -> Child {
         let agent = format!("script:{}", self.base().join("agents.play").display());
+        self.open_base();
         self.command(PROGRAM)
             .args(["sprint", "run", "--autonomous", "--json", "--agent", &agent, "--test-command", test])
             .args(more)

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -20,11 +21,14 @@ pub(crate) const LONG: Duration = Duration::from_secs(900);
 /// A user's folders, removed with the test.
 pub(crate) struct TestUser {
     dir: TempDir,
+    /// Agents may leave marks in the folder.
+    opened: AtomicBool,
 }
 
 impl TestUser {
     pub(crate) fn new() -> TestUser {
-        let user = TestUser { dir: TempDir::with_prefix("archeflow-test-").unwrap() };
+        let dir = TempDir::with_prefix("archeflow-test-").unwrap();
+        let user = TestUser { dir, opened: AtomicBool::new(false) };
         for folder in ["home/.config/archeflow", "tmp"] {
             fs::create_dir_all(user.base().join(folder)).unwrap();
         }
@@ -55,6 +59,21 @@ impl TestUser {
     /// The user's own configuration.
     pub(crate) fn configure(&self, yaml: &str) {
         self.write("home/.config/archeflow/config.yaml", yaml);
+        self.open_sandbox();
+    }
+
+    /// For agents that leave marks in this user's folder, or wait for some: the sandbox lets them, as the user may choose.
+    pub(crate) fn open_base(&self) {
+        self.opened.store(true, Ordering::Relaxed);
+        self.open_sandbox();
+    }
+
+    fn open_sandbox(&self) {
+        let path = self.home().join(".config/archeflow/config.yaml");
+        let yaml = fs::read_to_string(&path).unwrap_or_default();
+        if self.opened.load(Ordering::Relaxed) && !yaml.contains("sandbox:") {
+            let _ = fs::write(path, format!("{yaml}\nsandbox:\n  write: [\"{}\"]\n", self.base().display()));
+        }
     }
 
     /// A child with the environment of this user and nothing else.

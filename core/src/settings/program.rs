@@ -97,9 +97,13 @@ settings! {
     /// What commands in the sandbox may reach and use up.
     pub struct SandboxAccess at "sandbox." in (program.sandbox) {
         network: SandboxReach = SandboxReach::Own, "network", Words(&["own", "full"]), Own,
-            "Network of sandboxed commands: a loopback of their own, or all of yours (`full`).";
+            "Network of sandboxed commands and agents: a loopback of their own and, for agents, the hosts of their model; or all of yours (`full`).";
+        hosts: Vec<String> = Vec::new(), "hosts", Phrases(64), Own,
+            "Hosts that agents may reach besides those of their model: `name`, `*.suffix` or an address, with `:port` unless it is 443 or 80.";
         read: Vec<String> = Vec::new(), "read", Phrases(64), Own,
-            "Files and folders that sandboxed commands may also read: absolute paths.";
+            "Files and folders that sandboxed commands and agents may also read: absolute paths.";
+        write: Vec<String> = Vec::new(), "write", Phrases(64), Own,
+            "Files and folders that sandboxed agents may also change: absolute paths.";
         memory_mb: u64 = 8_192, "memory", Whole(64, 4_194_304), GuardedAbove,
             "Most memory of a sandboxed command, all its processes together, in MB.";
         processes: u64 = 4_096, "processes", Whole(8, 1_000_000), GuardedAbove,

@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod cmd;
+pub mod needs;
 pub mod script;
 
 use std::ffi::OsString;

@@ -18,6 +18,7 @@ use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
 
 use super::client::{self, Seat, Spoken};
+use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
@@ -29,9 +30,10 @@ use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
 use crate::platform::files as os;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
+use crate::sandbox::PrivateFolders;
 use crate::store::files;
 use crate::strategies::MeasureFault;
-use crate::world::World;
+use crate::world::{World, WorldSandbox};
 
 /// The longest answer that is read; memory stays bounded whatever an agent prints (I11).
 const READ_AT_MOST: u64 = 4_000_000;
@@ -159,11 +161,22 @@ impl Attempt<'_> {
         let start = &self.inputs.start;
         let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.inputs.seq));
         let _ = os::private_directory().recursive(true).create(&scratch);
-        let begin = match self.begin(tree) {
+        let mut begin = match self.begin(tree) {
             Ok(begin) => begin,
             Err(why) => return Done::not_started(why),
         };
-        let mut env = self.env(&scratch);
+        let tmp = match self.world.sandbox {
+            WorldSandbox::Off => scratch.clone(),
+            WorldSandbox::On { .. } => scratch.join("tmp"),
+        };
+        let mut env = self.env(&tmp);
+        let mut confined = match self.confine(&scratch, tree, &env, &mut begin) {
+            Ok(confined) => confined,
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(&scratch);
+                return Done::not_started(format!("its sandbox can't be made: {error}"));
+            }
+        };
         env.extend(begin.env);
         let job = Job {
             program: begin.invocation.program,
@@ -179,7 +192,7 @@ impl Attempt<'_> {
                 ..JobLimits::default()
             },
             tag: format!("{}.{}", self.world.tag, self.inputs.seq),
-            sandbox: None,
+            sandbox: confined.sandbox.take(),
         };
         failpoint::pass("agent.housed");
         let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
@@ -190,15 +203,42 @@ impl Attempt<'_> {
             None => agent_line.hear(stream, bytes),
         });
         begin.linked.iter().for_each(client::unlink_file);
-        self.keep_usage(&scratch);
+        let refused = confined.refused_hosts();
+        confined.end();
+        self.keep_usage(&tmp);
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
-        Done::of(&ended)
+        Done { refused_hosts: refused, ..Done::of(&ended) }
+    }
+
+    /// What it is kept in. Clients keep their home from one attempt to the next; others begin with an empty one.
+    fn confine(
+        &self,
+        scratch: &Path,
+        tree: &Path,
+        env: &[(OsString, OsString)],
+        begin: &mut Start,
+    ) -> std::io::Result<AgentSandbox> {
+        let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
+            .map_err(|error| std::io::Error::other(error.to_string()))?;
+        let home = self.seat.as_ref().map_or_else(|| scratch.join("home"), |seat| seat.home().to_path_buf());
+        let place = AgentPlace {
+            agent: &agent,
+            role: self.inputs.start.role,
+            tree,
+            private: PrivateFolders { home, tmp: scratch.join("tmp") },
+            scratch,
+            env,
+        };
+        AgentSandbox::make(self.world, &place, begin)
     }
 
     /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.
-    fn keep_usage(&self, scratch: &Path) {
-        if let Ok(bytes) = files::read_capped(&scratch.join(USAGE), usage::LARGEST) {
+    fn keep_usage(&self, folder: &Path) {
+        let path = folder.join(USAGE);
+        // A link would be followed with our rights.
+        let plain = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
+        if let (true, Ok(bytes)) = (plain, files::read_capped(&path, usage::LARGEST)) {
             let _ = files::write_atomic(&self.folder.join(USAGE), &bytes);
         }
     }
@@ -264,6 +304,12 @@ impl Attempt<'_> {
         }
         let failure = if silent_after_answer { None } else { self.failure(done, empty, left_out) };
         if let Some((kind, reason)) = failure {
+            use Failure::{Auth, Exit, Network, Silence, TooLong};
+            let refused = done.refused_hosts.as_ref();
+            // Clients ask for more hosts than they need: it explains only what a missing host can lead to.
+            let refused = refused.filter(|_| matches!(kind, Auth | Exit | Network | Silence | TooLong));
+            let refused = refused.map(|why| format!("; {why}")).unwrap_or_default();
+            let reason = reason + &refused;
             let kept_as = self.keep(slot)?;
             let mut failed = self.failed(kind, reason, done.duration_ms, kept_as);
             let never_began =

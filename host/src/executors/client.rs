@@ -61,8 +61,17 @@ impl<'a> Seat<'a> {
             schema: self.schema,
             variables: &world.own,
         });
+        let linked = start.linked.iter().map(|linked| &linked.to);
+        for path in start.files.iter().map(|(path, _)| path).chain(linked) {
+            clear_links(&self.home, path);
+        }
         write_home(&start)?;
         Ok(start)
+    }
+
+    /// Its home, which it keeps from one attempt to the next.
+    pub(super) fn home(&self) -> &Path {
+        &self.home
     }
 
     /// Listens while it works.
@@ -218,6 +227,22 @@ pub(crate) fn write_home(start: &Start) -> io::Result<()> {
     Ok(())
 }
 
+/// Takes away links that an agent left in its home where we are about to write: they could lead anywhere.
+pub(super) fn clear_links(home: &Path, path: &Path) {
+    let Ok(below) = path.strip_prefix(home) else { return };
+    let mut at = home.to_path_buf();
+    for part in below {
+        at.push(part);
+        if at != path && std::fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_symlink()) {
+            let _ = std::fs::remove_file(&at);
+        }
+    }
+    // A login is put back as a link, and settings are written anew.
+    if std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// What the lines in a file say.
 pub(crate) fn listen(client: &Client, stream: &Path) -> ClientOutput {
     let mut heard = ClientOutput::default();
@@ -231,7 +256,7 @@ pub(crate) fn listen(client: &Client, stream: &Path) -> ClientOutput {
 }
 
 /// A link, so that a login the client renews is the user's. Nothing is linked where there is none.
-fn link_file(linked: &LinkedFile) -> io::Result<()> {
+pub(super) fn link_file(linked: &LinkedFile) -> io::Result<()> {
     unlink_file(linked);
     let _ = std::fs::remove_file(&linked.to);
     if linked.from.is_file() {

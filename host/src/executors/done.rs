@@ -13,6 +13,9 @@ pub(super) struct Done {
     pub(super) said_bytes: u64,
     pub(super) cut: bool,
     pub(super) tampered_copy: bool,
+    /// Hosts that it asked for in vain, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refused_hosts: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,6 +50,7 @@ impl Done {
             said_bytes: ended.stdout.bytes_total,
             cut: ended.stdout.truncated,
             tampered_copy: false,
+            refused_hosts: None,
         }
     }
 
@@ -58,6 +62,7 @@ impl Done {
             said_bytes: 0,
             cut: false,
             tampered_copy: false,
+            refused_hosts: None,
         }
     }
 }

@@ -8,6 +8,7 @@ mod agent;
 pub(crate) mod checks;
 mod citations;
 pub(crate) mod client;
+mod confined;
 pub(crate) mod context;
 mod done;
 mod evidence;

@@ -1,7 +1,7 @@
 //! The only place that talks to a network. One request, its answer handed on as it comes.
 //!
 //! Nothing here is left to chance or to the surroundings: no redirect is followed, so a key stays with the host it
-//! was meant for; no proxy is taken from the environment; what comes is bounded; every wait has an end.
+//! was meant for; no proxy is taken from the environment but that of our own sandbox; what comes is bounded; every wait has an end.
 
 use std::io::Read;
 use std::path::Path;
@@ -46,8 +46,10 @@ pub(super) enum Broken {
 }
 
 impl Http {
-    /// `roots` is a file with the certificates to trust instead of those that come with the program.
-    pub(super) fn new(patience: Duration, roots: Option<&Path>) -> Result<Http, String> {
+    /// `roots` is a file with the certificates to trust instead of those that come with the program; `proxy` is the way
+    /// out of our own sandbox.
+    pub(super) fn new(patience: Duration, roots: Option<&Path>, proxy: Option<&str>) -> Result<Http, String> {
+        let proxy = proxy.map(ureq::Proxy::new).transpose().map_err(|error| error.to_string())?;
         let mut tls = TlsConfig::builder();
         if let Some(path) = roots {
             tls = tls.root_certs(read_roots(path)?);
@@ -57,7 +59,7 @@ impl Http {
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .proxy(None)
+            .proxy(proxy)
             .accept_encoding("identity")
             .user_agent(concat!("archeflow/", env!("CARGO_PKG_VERSION")))
             // Between two requests commands may run for minutes: a connection kept that long is a broken one.

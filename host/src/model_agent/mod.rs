@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client_output::own::OwnRecord;
+use crate::platform::confine;
 use frames::Form;
 use talk::{ModelReply, ModelRequest};
 
@@ -237,5 +238,7 @@ pub struct ModelAgentEnv<'a> {
 
 /// Asks, does what is asked for, and asks again, until there is an answer or a reason why there is none.
 pub fn run<'a>(task: &'a Task, ground: ModelAgentEnv<'a>) {
+    // The key is in our environment; the commands that the model runs get another.
+    confine::hide_memory();
     turn::run(task, ground);
 }

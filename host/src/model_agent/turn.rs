@@ -20,6 +20,7 @@ use crate::client_output::ClientFault;
 use crate::client_output::own::OwnRecord;
 use crate::clock;
 use crate::nonce::nonce;
+use crate::sandbox::proxy;
 use crate::store::files;
 
 /// The system prompt for every brief; role and task are in the brief.
@@ -72,7 +73,11 @@ fn ready(task: &Task, ground: &ModelAgentEnv<'_>) -> Result<Http, ClientFault> {
         return Err(ClientFault::new(kind, why.clone()));
     }
     let roots = variable(&ground.variables, "SSL_CERT_FILE").map(PathBuf::from);
-    Http::new(task.patience(), roots.as_deref()).map_err(|why| ClientFault::new(Failure::Network, why))
+    let out = variable(&ground.variables, proxy::VARIABLE).and_then(|address| address.to_str());
+    // A model on this machine is at the same port within.
+    let local = proxy::of_url(&task.url).is_some_and(|(host, _)| proxy::is_loopback(&host));
+    Http::new(task.patience(), roots.as_deref(), out.filter(|_| !local))
+        .map_err(|why| ClientFault::new(Failure::Network, why))
 }
 
 fn variable<'a>(variables: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsString> {

@@ -200,7 +200,9 @@ impl Project {
             SandboxLevel::Absent { why, remedy } => Err(Error::NoSandbox { why, remedy }),
             level @ (SandboxLevel::Bubblewrap { .. }
             | SandboxLevel::Landlock { .. }
-            | SandboxLevel::Seatbelt) => Ok(WorldSandbox::On { level, choice: settings.sandbox_choice() }),
+            | SandboxLevel::Seatbelt) => {
+                Ok(WorldSandbox::On { level, choice: Box::new(settings.sandbox_choice()) })
+            }
         }
     }
 

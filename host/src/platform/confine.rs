@@ -16,10 +16,18 @@ use super::system;
 pub struct Restriction {
     pub writable: Vec<PathBuf>,
     pub readable: Vec<PathBuf>,
-    /// Whether it may open sockets of the internet.
-    pub network: bool,
+    pub network: RestrictedNetwork,
     /// Whether it may change permissions by path: the kernel can't tell which file is meant.
     pub modes: bool,
+}
+
+/// What of the internet a restricted process may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestrictedNetwork {
+    None,
+    /// Connections to these ports, of whatever machine: the kernel knows no addresses here.
+    Ports(Vec<u16>),
+    Full,
 }
 
 /// What the kernel can't take away, in words for the user.

@@ -180,7 +180,7 @@ pub(super) fn socket_peer(stream: &std::os::unix::net::UnixStream) -> io::Result
 pub(super) use landlock::restrict;
 
 pub(super) fn filters(nested_sandboxes: bool) -> io::Result<Vec<Vec<u8>>> {
-    let scope = filter::FilterScope { nested_sandboxes, network: true, modes: true };
+    let scope = filter::FilterScope { nested_sandboxes, network: filter::FilteredNetwork::Full, modes: true };
     Ok(filter::programs(scope)?.iter().map(filter::bytes).collect())
 }
 
@@ -194,6 +194,12 @@ pub(super) fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn restricts_namespaces() -> bool {
     let switch = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     switch.is_ok_and(|value| value.trim() == "1")
+}
+
+/// A short path to an open folder.
+pub(super) fn path_of_open(file: &fs::File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())))
 }
 
 pub(super) fn hide_memory() {

@@ -155,6 +155,11 @@ pub(super) fn restricts_namespaces() -> bool {
     false
 }
 
+/// There is none: long paths can't be sockets here.
+pub(super) fn path_of_open(_: &std::fs::File) -> Option<std::path::PathBuf> {
+    None
+}
+
 /// There is no such switch; the system keeps debuggers from programs itself.
 pub(super) fn hide_memory() {}
 

@@ -8,14 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::inside::{self, InsideOrder};
-use super::policy::{SandboxNetwork, SandboxPolicy};
-use crate::platform::{confine, files as os, table};
+use super::policy::{ProxyAccess, SandboxNetwork, SandboxPolicy};
+use crate::platform::{confine, files as os, process, table};
 
 /// Where the program finds us.
 const ME: &str = "/run/archeflow/archeflow";
 
 /// Where it finds the socket of the proxy.
 pub(super) const SOCKET: &str = "/run/archeflow/proxy.sock";
+
+/// The user that root is within, where a sandbox of its own is to work.
+const NOT_ROOT: &str = "1000";
 
 /// What of the system is there: programs, libraries, and the few settings without which they don't work.
 pub(super) const SYSTEM: [&str; 45] = [
@@ -110,7 +113,8 @@ pub(super) fn start(
     let file = confine::memory_file(&list)?;
     let mut line: Vec<OsString> = vec!["--args".into(), confine::number(&file).to_string().into()];
     files.push(file);
-    let order = InsideOrder { relay: order.relay.as_ref().map(|_| SOCKET.into()), ..order.clone() };
+    let inside = |proxy: &ProxyAccess| ProxyAccess { socket: SOCKET.into(), ..proxy.clone() };
+    let order = InsideOrder { relay: order.relay.as_ref().map(inside), ..order.clone() };
     line.extend(["--".into(), ME.into(), inside::ARGUMENT.into(), order.text()?.into(), program.into()]);
     line.extend(args.iter().cloned());
     Ok((bwrap.into(), line, files))
@@ -122,6 +126,10 @@ fn options(me: &Path, policy: &SandboxPolicy) -> Vec<OsString> {
     list.words(&["--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]);
     if policy.network == SandboxNetwork::Full {
         list.words(&["--share-net"]);
+    }
+    if policy.nested_sandboxes && process::acting_user() == 0 {
+        // Root without its capabilities can't be mapped once more, which every sandbox within begins with.
+        list.words(&["--uid", NOT_ROOT, "--gid", NOT_ROOT]);
     }
     list.words(&["--proc", table::FOLDER, "--dev", "/dev", "--dir", "/run"]);
     for entry in system() {
@@ -137,8 +145,8 @@ fn options(me: &Path, policy: &SandboxPolicy) -> Vec<OsString> {
         list.pair("--bind", &policy.tmp, place);
     }
     list.pair("--ro-bind", me, ME);
-    if let Some(socket) = policy.network.socket() {
-        list.pair("--ro-bind", socket, SOCKET);
+    if let Some(proxy) = policy.network.proxy() {
+        list.pair("--ro-bind", &proxy.socket, SOCKET);
     }
     for entry in layers(policy) {
         let (option, path) = entry;

@@ -13,7 +13,7 @@ use std::process::Command;
 use super::bwrap::{NAMES, SYSTEM};
 use super::inside::{self, InsideFault, InsideOrder, InsideReport};
 use super::policy::{SandboxNetwork, SandboxPolicy};
-use crate::platform::confine::{self, MissingRestrictions, Restriction};
+use crate::platform::confine::{self, MissingRestrictions, RestrictedNetwork, Restriction};
 
 /// The hidden subcommand.
 pub(super) const ARGUMENT: &str = "__sandbox";
@@ -29,9 +29,6 @@ pub(super) fn arguments(
     program: &OsString,
     args: &[OsString],
 ) -> io::Result<Vec<OsString>> {
-    if let SandboxNetwork::Proxy { .. } = policy.network {
-        return Err(io::Error::other("an agent's way to its model needs bubblewrap; install it (bwrap)"));
-    }
     if !policy.masked.is_empty() {
         return Err(io::Error::other("files can't be masked without bubblewrap; install it (bwrap)"));
     }
@@ -67,10 +64,19 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions
     let mut writable: Vec<PathBuf> = DEVICES.iter().chain(&SHARED).map(PathBuf::from).collect();
     writable.extend([policy.home.clone(), policy.tmp.clone()]);
     writable.extend(policy.writable.iter().cloned());
+    let network = match &policy.network {
+        SandboxNetwork::Full => RestrictedNetwork::Full,
+        SandboxNetwork::OwnLoopback => RestrictedNetwork::None,
+        // The proxy, and models on this machine at the ports they really have.
+        SandboxNetwork::Proxy(proxy) => {
+            let local = proxy.local.iter().map(|local| local.port);
+            RestrictedNetwork::Ports(proxy.port.into_iter().chain(local).collect())
+        }
+    };
     confine::restrict(&Restriction {
         // Who writes nothing has no reason to change permissions, and it could be those of any file.
         modes: !policy.writable.is_empty(),
-        network: policy.network == SandboxNetwork::Full,
+        network,
         readable,
         writable,
     })

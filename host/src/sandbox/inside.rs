@@ -6,7 +6,6 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::policy::SandboxLimits;
+use super::policy::{ProxyAccess, SandboxLimits};
 use super::proxy;
 use crate::platform::children;
 use crate::platform::confine::{self, Limited};
@@ -37,8 +36,8 @@ pub struct InsideOrder {
     /// The number of the open file that the report goes to.
     pub report: i32,
     pub limits: SandboxLimits,
-    /// The socket of the proxy.
-    pub relay: Option<PathBuf>,
+    /// The proxy, as it is found within.
+    pub relay: Option<ProxyAccess>,
 }
 
 /// How the program ended, as nothing outside can see it.
@@ -98,9 +97,9 @@ pub fn run(order: &str, program: &OsString, args: &[OsString]) -> io::Result<i32
     confine::hide_memory();
     let mut command = Command::new(program);
     command.args(args);
-    if let Some(socket) = &order.relay {
-        proxy::relay(socket)?;
-        command.envs(proxy::variables());
+    if let Some(access) = &order.relay {
+        let port = proxy::relay(access)?;
+        command.envs(proxy::variables(port, None));
     }
     set_limits(&order.limits)?;
     // Before the program starts: a request that comes in between is kept.

@@ -25,7 +25,8 @@ use crate::platform::confine;
 use inside::InsideOrder;
 pub use inside::InsideReport;
 pub use policy::{
-    ClientNeeds, PrivateFolders, SandboxChoice, SandboxFacts, SandboxLimits, SandboxNetwork, SandboxPolicy,
+    ClientNeeds, LocalPort, PrivateFolders, ProxyAccess, SandboxChoice, SandboxFacts, SandboxLimits,
+    SandboxNetwork, SandboxPolicy,
 };
 pub use probe::{SandboxLevel, probe};
 
@@ -79,7 +80,7 @@ impl Sandbox {
         let order = InsideOrder {
             report: confine::number(&writer),
             limits: self.policy.limits,
-            relay: self.policy.network.socket().map(PathBuf::from),
+            relay: self.policy.network.proxy().cloned(),
         };
         let (program, args, mut files) = match &self.level {
             SandboxLevel::Bubblewrap { program: bwrap } => {
@@ -103,9 +104,9 @@ impl Sandbox {
 }
 
 impl SandboxNetwork {
-    fn socket(&self) -> Option<&std::path::Path> {
+    fn proxy(&self) -> Option<&ProxyAccess> {
         match self {
-            Self::Proxy { socket } => Some(socket),
+            Self::Proxy(proxy) => Some(proxy),
             Self::OwnLoopback | Self::Full => None,
         }
     }

@@ -1,7 +1,7 @@
 //! What a process of ours may see, change and use up. Plain data, made from facts; how it is enforced is elsewhere.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,10 +39,27 @@ pub struct SandboxPolicy {
 pub enum SandboxNetwork {
     /// A loopback of its own, with nobody else on it.
     OwnLoopback,
-    /// The same, and a proxy of ours behind a socket, which passes on what its list allows.
-    Proxy { socket: PathBuf },
+    /// The same, and a proxy of ours, which passes on what its list allows.
+    Proxy(ProxyAccess),
     /// Everything the user can reach.
     Full,
+}
+
+/// How the proxy is found from within.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyAccess {
+    pub socket: PathBuf,
+    /// A port of the machine, where there is no loopback of its own behind which the socket could be found.
+    pub port: Option<u16>,
+    /// Models on this machine: the same ports are open within, and what connects there is passed on.
+    pub local: Vec<LocalPort>,
+}
+
+/// A port of this machine, by the name it is called by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalPort {
+    pub host: String,
+    pub port: u16,
 }
 
 /// What an attempt may use up; `None` is no limit.
@@ -87,6 +104,10 @@ pub struct SandboxChoice {
     pub full_network: bool,
     /// Files and folders that may be read besides.
     pub read: Vec<PathBuf>,
+    /// Files and folders that agents may change besides.
+    pub write: Vec<PathBuf>,
+    /// Hosts that agents may reach besides those of their model.
+    pub hosts: Vec<String>,
     pub limits: SandboxLimits,
 }
 
@@ -97,8 +118,10 @@ pub struct ClientNeeds {
     pub readable: Vec<PathBuf>,
     /// Where it keeps its login and sessions.
     pub writable: Vec<PathBuf>,
-    /// The socket of the proxy to its model; without one it has its own loopback only.
-    pub proxy: Option<PathBuf>,
+    /// The proxy to its model; without one it has its own loopback only.
+    pub proxy: Option<ProxyAccess>,
+    /// Whether it builds a sandbox of its own.
+    pub own_sandbox: bool,
 }
 
 impl SandboxPolicy {
@@ -132,11 +155,14 @@ impl SandboxPolicy {
     pub fn for_reader(facts: SandboxFacts<'_>, tree: &Path, needs: &ClientNeeds) -> Self {
         let mut policy = Self::with_nothing(facts, tree);
         policy.readable.push(tree.to_path_buf());
-        policy.readable.extend(needs.readable.iter().cloned());
+        // What the user lets it change is not taken back because the client also reads there.
+        let kept = |path: &&PathBuf| !facts.choice.write.iter().any(|written| path.starts_with(written));
+        policy.readable.extend(needs.readable.iter().filter(kept).cloned());
         policy.writable.extend(needs.writable.iter().cloned());
-        policy.nested_sandboxes = true;
-        if let (SandboxNetwork::OwnLoopback, Some(socket)) = (&policy.network, &needs.proxy) {
-            policy.network = SandboxNetwork::Proxy { socket: socket.clone() };
+        policy.writable.extend(facts.choice.write.iter().cloned());
+        policy.nested_sandboxes = needs.own_sandbox;
+        if let (SandboxNetwork::OwnLoopback, Some(proxy)) = (&policy.network, &needs.proxy) {
+            policy.network = SandboxNetwork::Proxy(proxy.clone());
         }
         policy
     }
@@ -165,4 +191,11 @@ impl SandboxPolicy {
             env: tools.env,
         }
     }
+}
+
+/// Absolute, without `..`, and more than the root itself.
+pub fn is_plain(path: &Path) -> bool {
+    path.is_absolute()
+        && path.parent().is_some()
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }

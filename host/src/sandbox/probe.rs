@@ -40,7 +40,7 @@ impl SandboxLevel {
             Self::Seatbelt => "sandbox: Seatbelt (sandbox-exec)".to_owned(),
             Self::Landlock { why, remedy } => format!(
                 "sandbox: Landlock and seccomp only, because {why}; commands can't use loopback ports and can see other \
-                 processes. To get the whole sandbox: {remedy}"
+                 processes, and Codex can't be started. To get the whole sandbox: {remedy}"
             ),
             Self::Absent { why, remedy } => format!("sandbox: none, because {why}. {remedy}"),
         }

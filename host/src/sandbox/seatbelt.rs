@@ -60,10 +60,13 @@ pub(super) fn profile(policy: &SandboxPolicy) -> io::Result<String> {
         SandboxNetwork::Full => text.push_str("(allow network*)\n"),
         // There are no loopbacks of one's own: this one is shared with the machine.
         SandboxNetwork::OwnLoopback => text.push_str(LOOPBACK),
-        SandboxNetwork::Proxy { socket } => {
+        SandboxNetwork::Proxy(proxy) => {
             text.push_str(LOOPBACK);
-            let socket = quoted(socket)?;
+            let socket = quoted(&proxy.socket)?;
             text.push_str(&format!("(allow network-outbound (literal {socket}))\n"));
+            for port in proxy.port.into_iter().chain(proxy.local.iter().map(|local| local.port)) {
+                text.push_str(&format!("(allow network-outbound (remote ip \"localhost:{port}\"))\n"));
+            }
         }
     }
     Ok(text)

@@ -3,10 +3,10 @@
 //! Only what holds programs and packages is named: never a file with credentials, and never a whole home.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::bwrap::SYSTEM;
-use super::policy::PrivateFolders;
+use super::policy::{PrivateFolders, is_plain};
 
 /// What of the user's a build needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -139,13 +139,6 @@ fn installation(bin: &Path, is_there: &dyn Fn(&Path) -> bool) -> Option<PathBuf>
     let above = bin.parent().filter(|above| bin.ends_with("bin") && is_plain(above))?;
     let marks = ["pyvenv.cfg", "conda-meta", "lib/node_modules"];
     marks.iter().any(|mark| is_there(&above.join(mark))).then(|| above.to_path_buf())
-}
-
-/// Absolute, without `..`, and more than the root itself.
-pub(super) fn is_plain(path: &Path) -> bool {
-    path.is_absolute()
-        && path.parent().is_some()
-        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a source may not say, and values that make no sense together.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use archeflow_core::model::Workflow;
 use archeflow_core::settings::{SettingClass, SettingValue};
@@ -8,6 +9,8 @@ use archeflow_core::settings::{SettingClass, SettingValue};
 use super::{Fault, KindText, SetValue, Shelf, Source, SourcedValue, Withheld, in_full, keys, shown};
 use crate::config::approval::BuiltIn;
 use crate::config::shelf::ShelfKind;
+use crate::sandbox::policy::is_plain;
+use crate::sandbox::proxy::HostList;
 
 /// What no repository may say, not even an approved one.
 pub(super) fn the_users_own(found: &[SourcedValue]) -> Vec<Fault> {
@@ -95,6 +98,35 @@ pub(super) fn two_teams(values: &BTreeMap<String, SetValue>) -> Option<Fault> {
         team.value
     );
     Some(team.source.fault(text))
+}
+
+/// A relative path would mean another place in every working copy.
+pub(super) fn sandbox_paths(values: &BTreeMap<String, SetValue>) -> Vec<Fault> {
+    let wrong = |key: &'static str| {
+        let is_absolute = |text: &String| is_plain(Path::new(text));
+        entries(values, key, is_absolute, "absolute paths without `..`, other than `/`")
+    };
+    ["sandbox.read", "sandbox.write"].into_iter().flat_map(wrong).collect()
+}
+
+/// An address with a scheme or a path would never match the host of a request.
+pub(super) fn sandbox_hosts(values: &BTreeMap<String, SetValue>) -> Vec<Fault> {
+    let allowed = "`name`, `*.suffix` or an address, with `:port` unless it is 443 or 80";
+    entries(values, "sandbox.hosts", |text| HostList::is_entry(text), allowed)
+}
+
+/// The faults of a list, one for each entry that is not right.
+fn entries(
+    values: &BTreeMap<String, SetValue>,
+    key: &str,
+    is_right: impl Fn(&String) -> bool,
+    allowed: &str,
+) -> Vec<Fault> {
+    let Some(SetValue { value: SettingValue::Names(list), source, .. }) = values.get(key) else {
+        return Vec::new();
+    };
+    let wrong = list.iter().filter(|text| !is_right(text));
+    wrong.map(|text| source.fault(format!("`{key}` is `{}`; allowed: {allowed}", shown(text)))).collect()
 }
 
 /// Values that are each allowed but make no sense together.

@@ -140,6 +140,8 @@ impl Settings {
         }
         faults.extend(checks::disagreements(&values));
         faults.extend(checks::two_teams(&values));
+        faults.extend(checks::sandbox_paths(&values));
+        faults.extend(checks::sandbox_hosts(&values));
         if !faults.is_empty() {
             return Err(Faults(faults));
         }
@@ -273,6 +275,8 @@ impl Settings {
         SandboxChoice {
             full_network: settings.network == SandboxReach::Full,
             read: settings.read.iter().map(PathBuf::from).collect(),
+            write: settings.write.iter().map(PathBuf::from).collect(),
+            hosts: settings.hosts,
             limits: SandboxLimits {
                 memory: bytes(settings.memory_mb),
                 processes: Some(settings.processes),

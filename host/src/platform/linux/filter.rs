@@ -94,10 +94,18 @@ const TERMINAL: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilterScope {
     pub(super) nested_sandboxes: bool,
-    /// Sockets of the internet.
-    pub(super) network: bool,
+    pub(super) network: FilteredNetwork,
     /// Permissions and owners by path.
     pub(super) modes: bool,
+}
+
+/// Which sockets of the internet there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FilteredNetwork {
+    None,
+    /// Connections alone, which Landlock looks at: nothing that sends without one, and no protocol that it does not know.
+    Connections,
+    Full,
 }
 
 /// Two filters, because one has one answer for all it refuses.
@@ -105,7 +113,16 @@ pub(super) fn programs(scope: FilterScope) -> io::Result<[BpfProgram; 2]> {
     let mut refused: Rules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     let mut absent: Rules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     refused.insert(libc::SYS_ioctl, any_of(TERMINAL.iter().map(|request| is(1, *request)))?);
-    refused.insert(libc::SYS_socket, vec![other_sockets(scope.network)?]);
+    let mut sockets = vec![other_sockets(scope.network != FilteredNetwork::None)?];
+    if scope.network == FilteredNetwork::Connections {
+        sockets.extend(unconnected()?);
+        // What is sent while connecting goes past the rule for connections.
+        let fast = u64::from(libc::MSG_FASTOPEN.cast_unsigned());
+        for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            refused.insert(call, any_of([has(flags, fast)].into_iter())?);
+        }
+    }
+    refused.insert(libc::SYS_socket, sockets);
     if !scope.nested_sandboxes {
         refused.extend(BUILDING.iter().map(|call| (*call, Vec::new())));
         let flags = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
@@ -172,15 +189,41 @@ fn other_sockets(network: bool) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions.map_err(io::Error::other)?).map_err(io::Error::other)
 }
 
+/// Sockets of the internet that are no connections by TCP.
+fn unconnected() -> io::Result<Vec<SeccompRule>> {
+    let mut rules = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let family = || is(0, u64::from(family.cast_unsigned()));
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, libc::SOCK_DCCP]
+        {
+            let kind = u64::from(kind.cast_unsigned());
+            let kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(0xf), kind);
+            rules.push(all_of([family(), kind])?);
+        }
+        let other = |value: i32| {
+            let value = u64::from(value.cast_unsigned());
+            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+        };
+        rules.push(all_of([family(), other(libc::IPPROTO_IP), other(libc::IPPROTO_TCP)])?);
+    }
+    Ok(rules)
+}
+
+fn all_of<const N: usize>(conditions: [Condition; N]) -> io::Result<SeccompRule> {
+    let conditions: Result<Vec<_>, _> = conditions.into_iter().collect();
+    SeccompRule::new(conditions.map_err(io::Error::other)?).map_err(io::Error::other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn s_12_a_filter_is_steps_of_eight_bytes_and_grows_with_what_it_refuses() -> io::Result<()> {
-        let scope = FilterScope { nested_sandboxes: true, network: true, modes: true };
+        let scope = FilterScope { nested_sandboxes: true, network: FilteredNetwork::Full, modes: true };
         let [open, _] = programs(scope)?;
-        let [closed, _] = programs(FilterScope { nested_sandboxes: false, network: false, modes: false })?;
+        let [closed, _] =
+            programs(FilterScope { nested_sandboxes: false, network: FilteredNetwork::None, modes: false })?;
         assert_eq!(bytes(&open).len(), open.len() * 8);
         assert!(closed.len() > open.len(), "{} {}", closed.len(), open.len());
         Ok(())

@@ -3,14 +3,14 @@
 use std::io;
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::filter::{self, FilterScope};
-use crate::platform::confine::{MissingRestrictions, Restriction};
+use super::filter::{self, FilterScope, FilteredNetwork};
+use crate::platform::confine::{MissingRestrictions, RestrictedNetwork, Restriction};
 
 /// Without these rights handled, files outside could be emptied.
 const NEEDED: ABI = ABI::V3;
@@ -26,9 +26,24 @@ pub(in crate::platform) fn restrict(restriction: &Restriction) -> io::Result<Mis
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))
         .map_err(io::Error::other)?;
+    let mut ruleset = ruleset.scope(Scope::from_all(KNOWN)).map_err(io::Error::other)?;
     // Without the internet there is nothing to handle: its sockets are refused.
-    let ruleset = ruleset.scope(Scope::from_all(KNOWN)).map_err(io::Error::other)?;
+    if let RestrictedNetwork::Ports(_) = restriction.network {
+        ruleset = ruleset
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessNet::ConnectTcp)
+            .map_err(|_| {
+                io::Error::other("this kernel can't limit connections to ports (Linux 6.7 or newer)")
+            })?
+            .set_compatibility(CompatLevel::BestEffort);
+    }
     let mut ruleset = ruleset.create().map_err(io::Error::other)?;
+    if let RestrictedNetwork::Ports(ports) = &restriction.network {
+        for port in ports {
+            let rule = NetPort::new(*port, AccessNet::ConnectTcp);
+            ruleset = ruleset.add_rule(rule).map_err(io::Error::other)?;
+        }
+    }
     let writing = AccessFs::from_all(KNOWN) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
     for (paths, rights) in
         [(&restriction.readable, AccessFs::from_read(KNOWN)), (&restriction.writable, writing)]
@@ -44,8 +59,12 @@ pub(in crate::platform) fn restrict(restriction: &Restriction) -> io::Result<Mis
     // What root could do beside being the owner; no program that is started regains it.
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    let scope =
-        FilterScope { nested_sandboxes: false, network: restriction.network, modes: restriction.modes };
+    let network = match restriction.network {
+        RestrictedNetwork::None => FilteredNetwork::None,
+        RestrictedNetwork::Ports(_) => FilteredNetwork::Connections,
+        RestrictedNetwork::Full => FilteredNetwork::Full,
+    };
+    let scope = FilterScope { nested_sandboxes: false, network, modes: restriction.modes };
     for program in &filter::programs(scope)? {
         seccompiler::apply_filter(program).map_err(io::Error::other)?;
     }

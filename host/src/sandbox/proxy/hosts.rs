@@ -33,6 +33,15 @@ pub(super) enum Admission {
 }
 
 impl HostList {
+    /// Whether a text can be an entry: a host and perhaps a port, and nothing of an address around them.
+    pub fn is_entry(text: &str) -> bool {
+        let (name, _) = split_port(text.trim());
+        let name = name.strip_prefix("*.").unwrap_or(name);
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+        let address = !name.contains(':') || name.parse::<IpAddr>().is_ok();
+        !name.is_empty() && address && name.chars().all(plain)
+    }
+
     pub fn new(model: &[&str], user: &[String]) -> Self {
         Self {
             model: model.iter().map(|entry| HostPattern::read(entry)).collect(),
@@ -81,6 +90,26 @@ pub(super) fn split_port(text: &str) -> (&str, Option<u16>) {
         },
         Some(_) | None => (text, None),
     }
+}
+
+/// The host and port that an address leads to; without a scheme it is read as `host` or `host:port`.
+pub fn of_url(url: &str) -> Option<(String, u16)> {
+    let (scheme, rest) = url.trim().split_once("://").unwrap_or(("http", url.trim()));
+    let usual = match scheme {
+        "http" | "ws" => 80,
+        "https" | "wss" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = split_port(authority);
+    HostList::is_entry(authority).then(|| (host.to_ascii_lowercase(), port.unwrap_or(usual)))
+}
+
+/// Whether a name means this machine itself.
+pub fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// An address of the internet: not of this machine, its network, or the one that tells a cloud machine its secrets.
@@ -159,6 +188,43 @@ mod tests {
             ("2606:4700::1111", true),
         ] {
             assert_eq!(address.parse().map(is_public), Ok(public), "{address}");
+        }
+    }
+
+    #[test]
+    fn s_12_an_address_names_its_host_and_port() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8080/v1", Some(("127.0.0.1", 8080))),
+            ("https://API.example.org/v1?x", Some(("api.example.org", 443))),
+            ("http://me:secret@gateway.lan", Some(("gateway.lan", 80))),
+            ("http://[::1]:11434", Some(("::1", 11434))),
+            ("127.0.0.1:11434", Some(("127.0.0.1", 11434))),
+            ("file:///etc/passwd", None),
+            ("https://", None),
+            ("not a host", None),
+        ] {
+            let found = of_url(url);
+            assert_eq!(found.as_ref().map(|(host, port)| (host.as_str(), *port)), expected, "{url}");
+        }
+        for (host, local) in [("localhost", true), ("127.0.0.2", true), ("::1", true), ("10.0.0.1", false)] {
+            assert_eq!(is_loopback(host), local, "{host}");
+        }
+    }
+
+    #[test]
+    fn s_12_an_entry_is_a_host_and_nothing_around_it() {
+        for (text, right) in [
+            ("api.example.org", true),
+            ("*.example.org:8443", true),
+            ("[::1]:80", true),
+            ("::1", true),
+            ("https://api.example.org", false),
+            ("api.example.org/v1", false),
+            ("a:b:c", false),
+            ("*.", false),
+            ("", false),
+        ] {
+            assert_eq!(HostList::is_entry(text), right, "{text}");
         }
     }
 

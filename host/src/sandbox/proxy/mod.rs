@@ -4,7 +4,7 @@ mod hosts;
 mod relay;
 mod server;
 
-pub use hosts::HostList;
+pub use hosts::{HostList, is_loopback, of_url};
 pub(super) use relay::relay;
-pub use relay::{PORT, variables};
+pub use relay::{VARIABLE, variables};
 pub use server::Proxy;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::hosts::{Admission, HostList, is_public, split_port};
-use super::relay::pump;
-use crate::platform::socket::{UnixListener, UnixStream};
+use super::relay::{USER, pump};
+use crate::platform::socket::{self, UnixStream};
 
 /// The longest head of a request.
 const HEAD: usize = 64 * 1024;
@@ -28,13 +28,57 @@ const REMEMBERED: usize = 256;
 /// A proxy that runs as long as this value lives.
 #[derive(Debug)]
 pub struct Proxy {
-    socket: PathBuf,
+    door: ProxyDoor,
     shared: Arc<ProxyState>,
+}
+
+/// Where it is asked.
+#[derive(Debug)]
+enum ProxyDoor {
+    Socket(PathBuf),
+    Port(SocketAddr),
+}
+
+/// A connection, of whichever kind.
+trait ProxyClient: Read + Write + Send + Sized + 'static {
+    fn again(&self) -> io::Result<Self>;
+    fn patience(&self, time: Option<Duration>) -> io::Result<()>;
+    fn close(&self, how: Shutdown);
+}
+
+impl ProxyClient for UnixStream {
+    fn again(&self) -> io::Result<Self> {
+        self.try_clone()
+    }
+
+    fn patience(&self, time: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(time)
+    }
+
+    fn close(&self, how: Shutdown) {
+        let _ = self.shutdown(how);
+    }
+}
+
+impl ProxyClient for TcpStream {
+    fn again(&self) -> io::Result<Self> {
+        self.try_clone()
+    }
+
+    fn patience(&self, time: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(time)
+    }
+
+    fn close(&self, how: Shutdown) {
+        let _ = self.shutdown(how);
+    }
 }
 
 #[derive(Debug)]
 struct ProxyState {
     hosts: HostList,
+    /// What a request has to bring along in `Proxy-Authorization`.
+    pass: Option<String>,
     refused: Mutex<BTreeSet<String>>,
     closed: AtomicBool,
 }
@@ -52,23 +96,40 @@ impl Proxy {
     /// Opens the socket and answers it on threads of its own.
     ///
     /// # Errors
-    /// When the socket can't be made: the folder is not there, or the path is too long for one.
-    pub fn open(socket: &Path, hosts: HostList) -> io::Result<Proxy> {
-        let listener = UnixListener::bind(socket)?;
-        let shared =
-            Arc::new(ProxyState { hosts, refused: Mutex::default(), closed: AtomicBool::new(false) });
+    /// When the socket can't be made: the folder is not there.
+    pub fn open(path: &Path, hosts: HostList) -> io::Result<Proxy> {
+        let listener = socket::bind(path)?;
+        let shared = Arc::new(ProxyState::new(hosts, None));
         let state = Arc::clone(&shared);
         thread::Builder::new().name("proxy".into()).spawn(move || {
             for client in listener.incoming() {
                 if state.closed.load(Ordering::Acquire) {
                     return;
                 }
-                let (Ok(client), state) = (client, Arc::clone(&state)) else { continue };
-                let serve = move || drop(serve(&client, &state));
-                let _ = thread::Builder::new().name("proxied".into()).spawn(serve);
+                client.map(|client| answer_client(client, &state)).unwrap_or_default();
             }
         })?;
-        Ok(Proxy { socket: socket.to_path_buf(), shared })
+        Ok(Proxy { door: ProxyDoor::Socket(path.to_path_buf()), shared })
+    }
+
+    /// The same at a port of this machine. Others on it can connect too, so every request has to bring the word.
+    ///
+    /// # Errors
+    /// When no port can be opened.
+    pub fn open_port(hosts: HostList, word: &str) -> io::Result<(Proxy, u16)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(ProxyState::new(hosts, Some(word)));
+        let state = Arc::clone(&shared);
+        thread::Builder::new().name("proxy".into()).spawn(move || {
+            for client in listener.incoming() {
+                if state.closed.load(Ordering::Acquire) {
+                    return;
+                }
+                client.map(|client| answer_client(client, &state)).unwrap_or_default();
+            }
+        })?;
+        Ok((Proxy { door: ProxyDoor::Port(address), shared }, address.port()))
     }
 
     /// Hosts that were asked for and are not on the list, for the report.
@@ -82,34 +143,78 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Release);
         // Wakes the thread that waits for the next connection.
-        let _ = UnixStream::connect(&self.socket);
+        match &self.door {
+            ProxyDoor::Socket(path) => drop(socket::connect(path)),
+            ProxyDoor::Port(address) => drop(TcpStream::connect(address)),
+        }
     }
 }
 
-fn serve(client: &UnixStream, state: &ProxyState) -> io::Result<()> {
-    client.set_read_timeout(Some(PATIENCE))?;
-    let (head, rest) = match read_head(client) {
+impl ProxyState {
+    fn new(hosts: HostList, word: Option<&str>) -> ProxyState {
+        let pass = word.map(|word| format!("Basic {}", base64(format!("{USER}:{word}").as_bytes())));
+        ProxyState { hosts, pass, refused: Mutex::default(), closed: AtomicBool::new(false) }
+    }
+
+    /// Whether a request may be made at all.
+    fn admits(&self, head: &[u8]) -> bool {
+        let Some(pass) = &self.pass else { return true };
+        let head = String::from_utf8_lossy(head);
+        let given = head.lines().filter_map(|line| line.split_once(':'));
+        let mut given = given.filter(|(name, _)| name.trim().eq_ignore_ascii_case("proxy-authorization"));
+        given.any(|(_, value)| value.trim() == pass)
+    }
+}
+
+fn answer_client(client: impl ProxyClient, state: &Arc<ProxyState>) {
+    let state = Arc::clone(state);
+    let serve = move || drop(serve(client, &state));
+    let _ = thread::Builder::new().name("proxied".into()).spawn(serve);
+}
+
+/// As it is written in the heads of requests.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or_default());
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for (at, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = usize::try_from((bits >> shift) & 63).unwrap_or_default();
+            let digit = DIGITS.get(digit).map_or('=', |digit| char::from(*digit));
+            text.push(if at <= three.len() { digit } else { '=' });
+        }
+    }
+    text
+}
+
+fn serve<C: ProxyClient>(mut client: C, state: &ProxyState) -> io::Result<()> {
+    client.patience(Some(PATIENCE))?;
+    let (head, rest) = match read_head(&mut client) {
         Ok(read) => read,
-        Err(error) => return answer(client, 400, &error.to_string()),
+        Err(error) => return answer(&mut client, 400, &error.to_string()),
     };
+    if !state.admits(&head) {
+        return answer(&mut client, 407, "this proxy belongs to an agent of archeflow");
+    }
     let Some(request) = understand(&head) else {
-        return answer(client, 400, "archeflow's proxy takes CONNECT and http:// requests");
+        return answer(&mut client, 400, "archeflow's proxy takes CONNECT and http:// requests");
     };
     let (host, port) = match &request {
         ProxyRequest::Tunnel { host, port } | ProxyRequest::Plain { host, port, .. } => (host, *port),
     };
     let server = match reach(host, port, state) {
         Ok(server) => server,
-        Err((status, why)) => return answer(client, status, &why),
+        Err((status, why)) => return answer(&mut client, status, &why),
     };
     match &request {
         ProxyRequest::Tunnel { .. } => {
-            (&*client).write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
         }
         ProxyRequest::Plain { head, .. } => (&server).write_all(head)?,
     }
     (&server).write_all(&rest)?;
-    client.set_read_timeout(None)?;
+    client.patience(None)?;
     join(client, &server)
 }
 
@@ -143,7 +248,7 @@ fn reach(host: &str, port: u16, state: &ProxyState) -> Result<TcpStream, (u16, S
 }
 
 /// The head of a request, and what came behind it.
-fn read_head(mut client: &UnixStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
+fn read_head(client: &mut impl Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     loop {
@@ -193,8 +298,13 @@ fn plain_host(host: &str) -> Option<String> {
     (!host.is_empty() && host.chars().all(plain)).then(|| host.to_owned())
 }
 
-fn answer(mut client: &UnixStream, status: u16, why: &str) -> io::Result<()> {
-    let reason = if status == 403 { "Forbidden" } else { "Bad Gateway" };
+fn answer(client: &mut impl Write, status: u16, why: &str) -> io::Result<()> {
+    let reason = match status {
+        400 => "Bad Request",
+        403 => "Forbidden",
+        407 => "Proxy Authentication Required",
+        _ => "Bad Gateway",
+    };
     let length = why.len();
     let head = format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -204,14 +314,14 @@ fn answer(mut client: &UnixStream, status: u16, why: &str) -> io::Result<()> {
 }
 
 /// Moves bytes both ways until both sides have said that no more come.
-fn join(client: &UnixStream, server: &TcpStream) -> io::Result<()> {
-    let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
+fn join<C: ProxyClient>(mut client: C, server: &TcpStream) -> io::Result<()> {
+    let (from_client, to_server) = (client.again()?, server.try_clone()?);
     let there = thread::Builder::new().name("proxied".into()).spawn(move || {
         pump(from_client, &to_server);
         let _ = to_server.shutdown(Shutdown::Write);
     })?;
-    pump(server, client);
-    let _ = client.shutdown(Shutdown::Write);
+    pump(server, &mut client);
+    client.close(Shutdown::Write);
     let _ = there.join();
     Ok(())
 }
@@ -234,6 +344,18 @@ mod tests {
         ] {
             assert_eq!(understand(head.as_bytes()), request, "{head}");
         }
+    }
+
+    #[test]
+    fn s_12_at_a_port_only_requests_with_the_word_are_answered() {
+        let state = ProxyState::new(HostList::default(), Some("open sesame"));
+        let right = format!("Basic {}", base64(b"archeflow:open sesame"));
+        for (pass, admitted) in [(right.as_str(), true), ("Basic x", false), ("", false)] {
+            let head = format!("CONNECT a.b:443 HTTP/1.1\r\nproxy-AUTHORIZATION: {pass}\r\n\r\n");
+            assert_eq!(state.admits(head.as_bytes()), admitted, "{pass}");
+        }
+        assert!(!state.admits(b"CONNECT a.b:443 HTTP/1.1\r\n\r\n"));
+        assert_eq!(base64(b"archeflow:x"), "YXJjaGVmbG93Ong=");
     }
 
     #[test]
