@@ -34,7 +34,7 @@ use common::world::{World, dollars};
 use sim::chance::{Chance, word};
 
 #[test]
-fn af_151_cl_13_bx_24_i4_budget() {
+fn af_151_cl_13_bx_24_i4_c_03_c_06_budget() {
     let mut page = Page::open("budget");
     page.check("What an attempt counts with", counts_with);
     page.check("What is set aside", |row| {
@@ -51,6 +51,12 @@ fn af_151_cl_13_bx_24_i4_budget() {
     page.check("The gate", |row| {
         let committed = amount(row, "spent").plus(amount(row, "set aside"));
         assert_eq!(row.yes("starts"), ledger::admits(committed, amount(row, "share"), amount(row, "limit")));
+    });
+    page.check("The share of a running agent", |row| {
+        let share = |cap| ledger::share(amount(row, "spent"), amount(row, "others hold"), cap);
+        let share = money(row, "limit").map(share);
+        let used_up = ledger::is_used_up(amount(row, "used"), amount(row, "set aside"), share);
+        assert_eq!(row.yes("stopped"), used_up);
     });
     page.check("Cheaper reviewers", |row| {
         row.expect("next cheaper", ledger::cheaper(row.word("tier", Tier::parse)).name());
@@ -253,7 +259,15 @@ fn live(seed: u64, seen: &mut Seen) -> Result<(), String> {
                 let (archetype, reason) = (start.archetype, "the program died".to_owned());
                 log.push(run.hear(
                     1,
-                    AgentLost { archetype, start_seq, reason, kept_as: None, estimated_cost_usd: None },
+                    AgentLost {
+                        archetype,
+                        start_seq,
+                        reason,
+                        kept_as: None,
+                        estimated_cost_usd: None,
+                        cost_source: None,
+                        tokens: None,
+                    },
                 ));
             }
             continue;
@@ -268,8 +282,16 @@ fn live(seed: u64, seen: &mut Seen) -> Result<(), String> {
             Order::AgentStart(start) if called_in => {
                 seen.called_in += 1;
                 let (archetype, reason) = (start.archetype.clone(), "stopped by the program".to_owned());
-                AgentLost { archetype, start_seq: seq, reason, kept_as: None, estimated_cost_usd: None }
-                    .into()
+                AgentLost {
+                    archetype,
+                    start_seq: seq,
+                    reason,
+                    kept_as: None,
+                    estimated_cost_usd: None,
+                    cost_source: None,
+                    tokens: None,
+                }
+                .into()
             }
             Order::AgentStart(start) => {
                 let (usage, truth) = says(&mut chance, &costs, start, provider.charged[&seq], seen);

@@ -157,6 +157,9 @@ impl Driver {
             for (seq, order) in orders {
                 executors::perform(&self.world, &self.run, seq, &order, false, &self.post)?;
             }
+            for seq in &self.run.ledger.used_up {
+                self.world.end_attempt(*seq);
+            }
             if self.run.broke.is_some() && self.run.open_agents().next().is_some() {
                 self.world.agents_watch.stop();
             }

@@ -126,6 +126,7 @@ fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
         me: home,
         resumes: None,
         schema: None,
+        share: None,
         variables: own,
     })
 }

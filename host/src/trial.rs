@@ -78,6 +78,7 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
             me: around.me,
             resumes: None,
             schema: None,
+            share: None,
             variables: around.own,
         }),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),

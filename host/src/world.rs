@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use archeflow_core::event::SessionStart;
-use archeflow_core::model::Persona;
+use archeflow_core::model::{Persona, Seq};
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
@@ -43,6 +43,8 @@ pub struct World {
     pub sandbox: WorldSandbox,
     /// Stops agents only: the rest of the run continues without them.
     pub agents_watch: Watch,
+    /// Stops one agent, by the line of its start.
+    attempts: Mutex<BTreeMap<Seq, Watch>>,
     readers: Mutex<Vec<Reader>>,
     diffs: Mutex<BTreeMap<String, String>>,
     /// Of clients that were asked.
@@ -169,10 +171,22 @@ impl World {
             watch: Watch::new(),
             sandbox,
             agents_watch: Watch::new(),
+            attempts: Mutex::default(),
             readers,
             diffs,
             versions,
         }
+    }
+
+    /// The watch of one attempt, which ends with those of all agents.
+    pub fn watch_attempt(&self, start: Seq) -> Watch {
+        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        attempts.entry(start).or_insert_with(|| self.agents_watch.branch()).clone()
+    }
+
+    /// Ends one attempt at once: it would only use up more.
+    pub fn end_attempt(&self, start: Seq) {
+        self.watch_attempt(start).kill_now();
     }
 
     /// Asks everything that was started to end.

@@ -27,6 +27,7 @@ fn task(writes: bool, resumes: Option<&str>) -> AcpTask {
         tree: "/repo".into(),
         resumes: resumes.map(str::to_owned),
         brief: "The brief.".to_owned(),
+        transcripts: Vec::new(),
     }
 }
 

@@ -276,6 +276,7 @@ fn start_with(
         me: Path::new("/me"),
         resumes,
         schema,
+        share: None,
         variables: &variables,
     };
     Ok(cli::find(name).ok_or("no such client")?.command(&inputs))

@@ -183,8 +183,14 @@ impl RunObserver for Lines {
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
         }
-        if let Event::Report(Report::AgentComplete(complete)) = &entry.event {
-            for note in &complete.notes {
+        let notes = match &entry.event {
+            Event::Report(Report::AgentComplete(complete)) => complete.notes.as_slice(),
+            Event::Report(Report::AgentFailed(failed)) => failed.notes.as_slice(),
+            Event::Report(Report::AgentTimeout(failed)) => failed.notes.as_slice(),
+            Event::Report(_) | Event::Decision(_) | Event::Order(_) => &[],
+        };
+        if !notes.is_empty() {
+            for note in notes {
                 let text = self.paint.dim(&format!("         {}", safe_line(note)));
                 self.say(&text);
             }

@@ -218,6 +218,38 @@ fn issue_4_ends_of_acp_agents_that_misbehave() {
     );
 }
 
+/// C-03: what an agent's transcript says it has used counts while it works, and ends it when nothing is left.
+#[test]
+fn c_03_an_acp_agent_is_stopped_when_its_share_is_used_up() {
+    let special = r#"
+maker_turn() {
+    echo made >> src/app.txt
+    folder="$HOME/.codex/sessions/2026/11/16"
+    mkdir -p "$folder"
+    for n in 1 2 3 4 5 6 7 8 9; do
+        printf '{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"total_tokens":%s},"last_token_usage":{"input_tokens":10000,"output_tokens":0}}}}\n' "$n" >> "$folder/rollout-s1.jsonl"
+        tell "request $n"
+    done
+    read -r reply
+}"#;
+    let (test, spec) = stand_in(special, "costs:\n  per_agent_usd: 0.01\nretries:\n  attempts: 0\n");
+    let test = test.meanwhile(&["home:."]);
+    let outcome = test.go(&["--agent", &spec, "--auto-merge", "--budget", "0.2"]);
+    let outcome = outcome.ended("wiggum_break", "budget", 11);
+    let failed = lines(&outcome, "agent.failed", "maker");
+    let [failed] = failed.as_slice() else { panic!("{outcome}") };
+    let data = &failed["data"];
+    assert_eq!((data["kind"].clone(), data["cost_source"].clone()), (json!("budget"), json!("priced")));
+    assert!(data["estimated_cost_usd"].as_f64() >= Some(0.19), "{outcome}");
+    assert!(data["kept_as"].is_string(), "its work is kept\n{outcome}");
+    assert!(outcome.stderr.contains("share of the budget"), "{outcome}");
+    let why = test.run(&["show", &outcome.id, "--why"]).stdout;
+    assert!(why.contains("I4") && why.contains("it is stopped"), "{why}");
+    assert!(lines(&outcome, "agent.usage", "maker").len() <= 9, "{outcome}");
+    let again = test.run(&["replay", "timeline", &outcome.id]);
+    assert_eq!(again.code, 0, "{again}");
+}
+
 #[test]
 fn m_c1_an_acp_agent_that_is_not_there_is_named_beforehand() {
     let outcome = Test::new().go(&["--agent", "acp:/no/such/agent --acp"]);
@@ -402,12 +434,17 @@ fn clients() -> PathBuf {
 
 /// A test whose user has set up this agent, and its spec.
 fn real(row: &Row, model: &Model) -> (Test, String) {
+    real_with(row, model, "")
+}
+
+/// The same with more in the user's configuration.
+fn real_with(row: &Row, model: &Model, more: &str) -> (Test, String) {
     let program = clients().join(row.command);
     let there = PathBuf::from(program.to_string_lossy().split(' ').next().unwrap());
     assert!(there.exists(), "{} is not there: run `cargo xtask clients`", there.display());
     let names: Vec<&str> = row.variables.iter().map(|(name, _)| *name).collect();
     let config = format!(
-        "agents:\n  env: [{}]\nretries:\n  busy_waits_seconds: [0]\nlimits:\n  silence_seconds: 10\n",
+        "agents:\n  env: [{}]\nretries:\n  busy_waits_seconds: [0]\nlimits:\n  silence_seconds: 10\n{more}",
         names.join(", "),
     );
     let mut test = Test::new().config(&config);
@@ -525,6 +562,33 @@ fn leaves_nothing_running(row: &Row) {
     assert_eq!(stopped.code, 143, "{spec}: {stopped}");
     assert_eq!(running(&word), [""; 0], "{spec}: something was left running");
     assert!(test.git(["log", "--all", "-p"]).contains("+made"), "I2: what it had done is kept");
+}
+
+#[test]
+#[ignore = "needs the real agents: cargo xtask clients"]
+fn c_03_acp_claude_agent_acp_is_stopped_when_its_share_is_used_up() {
+    is_stopped_for_its_cost(&CLAUDE);
+}
+
+#[test]
+#[ignore = "needs the real agents: cargo xtask clients"]
+fn c_03_acp_codex_acp_is_stopped_when_its_share_is_used_up() {
+    is_stopped_for_its_cost(&CODEX);
+}
+
+/// C-03: a Maker that never comes to an end.
+fn is_stopped_for_its_cost(row: &Row) {
+    let replies: Vec<Reply> = (0..1_000).map(|n| (row.shell)(&format!("echo {n}"))).collect();
+    let model = Model::new(&[("creator", &[say(PROPOSAL)]), ("maker", &replies)]);
+    let (test, spec) = real_with(row, &model, "costs:\n  per_agent_usd: 0.0005\n");
+    let outcome = test.go(&["--agent", &spec, "--auto-merge", "--budget", "0.02"]);
+    let outcome = outcome.ended("wiggum_break", "budget", 11);
+    let failed = lines(&outcome, "agent.failed", "maker");
+    assert_eq!(
+        failed.last().map(|failed| failed["data"]["kind"].clone()),
+        Some(json!("budget")),
+        "{outcome}"
+    );
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(crate) enum Reply {
     Later(u16, u64),
     /// The account has nothing left.
     Quota,
+    /// The account has no money left, in the words and with the status of Anthropic's.
+    NoCredit,
     /// The request does not fit into the model's memory.
     TooLong,
     /// No answer at all, not even a head.
@@ -185,7 +187,7 @@ impl Shared {
                     wait_for_end(stream);
                 }
             }
-            Reply::Status(_) | Reply::Later(..) | Reply::Quota | Reply::TooLong => {
+            Reply::Status(_) | Reply::Later(..) | Reply::Quota | Reply::NoCredit | Reply::TooLong => {
                 let (status, text) = interface.refusal(&reply);
                 let mut later = String::new();
                 if let Reply::Later(_, seconds) = reply {
@@ -234,9 +236,12 @@ impl Shared {
             _ if !main => Kind::Aside,
             Reply::Say(_) | Reply::Use(..) => Kind::Answered,
             Reply::Stall | Reply::Drop => Kind::Begun,
-            Reply::Status(_) | Reply::Later(..) | Reply::Quota | Reply::TooLong | Reply::Hang => {
-                Kind::Refused
-            }
+            Reply::Status(_)
+            | Reply::Later(..)
+            | Reply::Quota
+            | Reply::NoCredit
+            | Reply::TooLong
+            | Reply::Hang => Kind::Refused,
         };
         self.asked().push(Asked { who, body: body.clone(), kind });
         reply

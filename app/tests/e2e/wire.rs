@@ -102,6 +102,12 @@ impl Interface {
                 "insufficient_quota",
                 "You exceeded your current quota, please check your plan and billing details",
             ),
+            Reply::NoCredit => (
+                400,
+                "invalid_request_error",
+                "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to \
+                 upgrade or purchase credits.",
+            ),
             Reply::TooLong => (400, "context_length_exceeded", self.too_long()),
             Reply::Say(_) | Reply::Use(..) | Reply::Hang | Reply::Stall | Reply::Drop => (500, "", ""),
         };
@@ -196,6 +202,7 @@ fn said(reply: &Reply) -> &str {
         | Reply::Status(_)
         | Reply::Later(..)
         | Reply::Quota
+        | Reply::NoCredit
         | Reply::TooLong
         | Reply::Hang
         | Reply::Stall
@@ -211,6 +218,7 @@ fn wanted(reply: &Reply) -> Option<(&'static str, &Value)> {
         | Reply::Status(_)
         | Reply::Later(..)
         | Reply::Quota
+        | Reply::NoCredit
         | Reply::TooLong
         | Reply::Hang
         | Reply::Stall

@@ -118,6 +118,37 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
+impl Tokens {
+    pub fn plus(self, more: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_add(more.input),
+            output: self.output.saturating_add(more.output),
+            cache_read: self.cache_read.saturating_add(more.cache_read),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+        }
+    }
+
+    /// What is left of each when the other is taken off, and nothing where that would be less.
+    pub fn minus(self, less: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.saturating_sub(less.input),
+            output: self.output.saturating_sub(less.output),
+            cache_read: self.cache_read.saturating_sub(less.cache_read),
+            cache_write: self.cache_write.saturating_sub(less.cache_write),
+        }
+    }
+
+    /// The greater of each.
+    pub fn or_more(self, other: Tokens) -> Tokens {
+        Tokens {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+        }
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,6 +188,8 @@ pub enum Failure {
     Network,
     /// A Maker that was not allowed to do what it was sent for.
     PermissionDenied,
+    /// It was stopped because it had used up its share of the budget.
+    Budget,
 }
 
 impl Failure {
@@ -178,14 +211,15 @@ impl Failure {
             | Failure::ContextTooLong
             | Failure::Refused
             | Failure::Network
-            | Failure::PermissionDenied => false,
+            | Failure::PermissionDenied
+            | Failure::Budget => false,
         }
     }
 
     /// The attempt was no use, but the account served it: its breaker has no reason to stay open.
     pub fn was_served(self) -> bool {
         match self {
-            Failure::Garbled | Failure::NoWork | Failure::PermissionDenied => true,
+            Failure::Garbled | Failure::NoWork | Failure::PermissionDenied | Failure::Budget => true,
             Failure::NotStarted
             | Failure::Exit
             | Failure::Signal
@@ -217,6 +251,15 @@ pub struct AgentFailed {
     pub kept_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
+    /// How that cost is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// What it had reported until it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// What its cost rests on, where that is not plain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// After which time the provider will serve again, as it reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopens_in_ms: Option<u64>,
@@ -255,6 +298,27 @@ pub struct AgentLost {
     /// The cost it had reported until then, if more than was reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<Money>,
+    /// How that cost is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+}
+
+/// What a running agent has used so far. Reported only in runs with a limit, and only from the amount on that was
+/// reserved for it: up to there nothing follows from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentUsage {
+    pub archetype: String,
+    /// The line of its start. It is not answered by this.
+    pub attempt_seq: Seq,
+    pub estimated_cost_usd: Money,
+    pub cost_source: CostSource,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// The model, as the client reports it or as it was asked for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's skip_serializing_if passes a reference")]

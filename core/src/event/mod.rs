@@ -22,8 +22,8 @@ use crate::model::{PROGRAM, Phase, SYSTEM, Seq};
 pub use crate::model::{Money, Share};
 
 pub use agent::{
-    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Player, Session,
-    Tokens,
+    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, AgentUsage, Failure,
+    Player, Session, Tokens,
 };
 pub use agent_loop::{
     BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,
@@ -316,6 +316,7 @@ language! {
         "agent.failed" AgentFailed [answers agent],
         "agent.timeout" AgentTimeout [answers agent],
         "agent.lost" AgentLost [answers agent],
+        "agent.usage" AgentUsage [agent],
         "evidence.done" EvidenceDone [answers],
         "loop.appended" LoopAppended [answers],
         "loop.edited" LoopEdited [answers],

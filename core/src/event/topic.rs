@@ -3,8 +3,8 @@
 //! what becomes of it.
 
 use super::{
-    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, BatteryDone, BatteryStart,
-    BudgetStep, CycleBoundary, Decision, DecisionPoint, Event, EvidenceDone, EvidenceDowngrade,
+    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, AgentUsage, BatteryDone,
+    BatteryStart, BudgetStep, CycleBoundary, Decision, DecisionPoint, Event, EvidenceDone, EvidenceDowngrade,
     EvidenceStart, FindingRaised, FixApplied, HookDone, HookStart, LoopAlert, LoopAppend, LoopAppended,
     LoopArchive, LoopArchived, LoopEdited, LoopHeard, LoopOpened, LoopTurn, MergeBuilt, MergeIntent,
     MergeRefused, MergeRequested, MergeStart, Order, PhaseTransition, PolicyCheckpoint, QuestionAnswered,
@@ -58,6 +58,7 @@ topics! {
         Report AgentFailed,
         Report AgentTimeout,
         Report AgentLost,
+        Report AgentUsage,
         Decision AgentSkipped,
     }
     /// What reviewers found, and what it counts for.

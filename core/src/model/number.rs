@@ -70,6 +70,11 @@ impl Money {
     /// More than this is not written exactly.
     const MOST: u64 = 9_000_000_000_000_000;
 
+    /// In dollars, to the last millionth.
+    pub fn written(self) -> String {
+        format!("{}.{:06}", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+
     #[must_use]
     pub fn plus(self, other: Money) -> Money {
         Money(self.0.saturating_add(other.0))

@@ -382,7 +382,10 @@ fn tried_agent(text: &mut String, line: AgentLine<'_>) {
         }
         AgentLine::AgentFailed(body) => failed(&body.archetype, &body.reason),
         AgentLine::AgentTimeout(body) => failed(&body.archetype, &body.reason),
-        AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => {}
+        AgentLine::AgentStart(_)
+        | AgentLine::AgentLost(_)
+        | AgentLine::AgentUsage(_)
+        | AgentLine::AgentSkipped(_) => {}
     }
 }
 
@@ -413,7 +416,10 @@ fn cost_section(text: &mut String, log: &[Entry]) {
             AgentLine::AgentTimeout(failed) => {
                 (&failed.archetype, failed.duration_ms, failed.estimated_cost_usd)
             }
-            AgentLine::AgentStart(_) | AgentLine::AgentLost(_) | AgentLine::AgentSkipped(_) => continue,
+            AgentLine::AgentStart(_)
+            | AgentLine::AgentLost(_)
+            | AgentLine::AgentUsage(_)
+            | AgentLine::AgentSkipped(_) => continue,
         };
         let sum = sums.entry(name).or_default();
         sum.attempts += 1;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::model::{Costs, Money, Participant, Policy, Tier, Workflow};
 use crate::run::Account;
 
-use super::{ledger, tiers};
+use super::{ledger, players, tiers};
 
 /// What a run will cost if every attempt is a usual one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,8 +30,10 @@ pub fn before(
         let name = seat.archetype.as_str();
         let own = own.get(name).copied().unwrap_or(Tier::Sonnet);
         let tier = tiers::resolve(&policy.models, workflow, name, own);
-        let free = ledger::is_free(policy.agents.of(name));
-        let cost = if free { Money::ZERO } else { ledger::typical(&policy.costs, seat.role, tier) };
+        let agent = policy.agents.of(name);
+        let model = players::named_model(agent).unwrap_or_default();
+        let free = ledger::is_free(agent);
+        let cost = if free { Money::ZERO } else { ledger::usual(&policy.costs, seat.role, tier, model) };
         (name.to_owned(), tier, cost)
     };
     let agents: Vec<(String, Tier, Money)> = seats.iter().map(expected).collect();
@@ -59,16 +61,16 @@ impl Saved {
     }
 }
 
-/// `None` where no tokens are known, or no prices.
+/// Only attempts whose model was the tier's count. `None` where no tokens of any are known, or no prices.
 pub fn saved(costs: &Costs, accounts: &BTreeMap<(String, Tier), Account>) -> Option<Saved> {
     let premium = costs.prices.get(&Tier::Opus)?;
     let mut saved = Saved::default();
     for ((_, tier), account) in accounts {
         saved.attempts += account.attempts;
-        let Some(price) = costs.prices.get(tier).filter(|_| account.counted > 0) else { continue };
-        saved.counted += account.counted;
-        saved.used = saved.used.plus(ledger::priced(account.tokens, price));
-        saved.premium = saved.premium.plus(ledger::priced(account.tokens, premium));
+        let Some(price) = costs.prices.get(tier).filter(|_| account.tiered > 0) else { continue };
+        saved.counted += account.tiered;
+        saved.used = saved.used.plus(ledger::priced(account.tiered_tokens, price));
+        saved.premium = saved.premium.plus(ledger::priced(account.tiered_tokens, premium));
     }
     (saved.counted > 0).then_some(saved)
 }

@@ -105,9 +105,29 @@ pub fn typical(costs: &Costs, role: Role, tier: Tier) -> Money {
     priced(Tokens { input: usual.input, output: usual.output, ..Tokens::default() }, &price)
 }
 
+/// The same for an agent that names its model, where the price of that model is known.
+pub fn usual(costs: &Costs, role: Role, tier: Tier, model: &str) -> Money {
+    let Some((price, true)) = prices::charged(costs, tier, model).filter(|_| !model.is_empty()) else {
+        return typical(costs, role, tier);
+    };
+    let usual = prices::built_in().typical.get(&role).copied().unwrap_or_default();
+    priced(Tokens { input: usual.input, output: usual.output, ..Tokens::default() }, &price)
+}
+
 /// Whether an attempt may start: what is spent and reserved, with its own share, stays within the limit.
 pub fn admits(committed: Money, reserved: Money, cap: Money) -> bool {
     committed.plus(reserved) <= cap
+}
+
+/// What a running attempt may cost at most: what a limit leaves when the amount spent and what the other running
+/// agents hold is taken off.
+pub fn share(spent: Money, held_by_others: Money, cap: Money) -> Money {
+    Money(cap.0.saturating_sub(spent.plus(held_by_others).0))
+}
+
+/// Whether an attempt is to be stopped: it has used all of its share. It always has what was reserved for it.
+pub fn is_used_up(used: Money, reserved: Money, share: Option<Money>) -> bool {
+    used > Money::ZERO && share.is_some_and(|share| used >= share.max(reserved))
 }
 
 /// Whether N percent of a limit are spent (CL-13: at it, not only above it).

@@ -76,8 +76,14 @@ fn role(name: &str) -> Option<Role> {
     ROLES.into_iter().find(|(known, _)| *known == name).map(|(_, role)| role)
 }
 
-/// What an attempt is charged by: the model it reports, else its tier. A model without a known price counts as
-/// the dearest there is (M-G9), and the second value is true. `None` where the run knows no prices at all.
+/// What an attempt is charged by: the model it reports, else its tier. The second value is false where the price of
+/// that model is not known, and the first is then what is assumed:
+///
+/// - the user's own price of the tier, which counts as known;
+/// - for a Claude model, the price of the tier that its name contains;
+/// - else the dearest there is (M-G9).
+///
+/// `None` where the run knows no prices at all.
 pub fn charged(costs: &Costs, tier: Tier, model: &str) -> Option<(Price, bool)> {
     if costs.prices.is_empty() {
         return None;
@@ -89,9 +95,35 @@ pub fn charged(costs: &Costs, tier: Tier, model: &str) -> Option<(Price, bool)> 
     };
     let found = match model {
         "" => costs.prices.get(&tier).cloned(),
-        model => named(model).or_else(|| named(undated(model))),
+        model => {
+            let plain = plain(model);
+            named(model).or_else(|| named(plain)).or_else(|| named(undated(plain)))
+        }
     };
-    Some(found.map_or_else(|| (dearest(costs), false), |price| (price, true)))
+    let own = || {
+        let own = costs.prices.get(&tier)?;
+        (built_in().tiers.get(&tier) != Some(own)).then(|| own.clone())
+    };
+    let known = found.or_else(own).map(|price| (price, true));
+    let family = || family(model).and_then(|tier| costs.prices.get(&tier)).cloned();
+    Some(known.unwrap_or_else(|| (family().unwrap_or_else(|| dearest(costs)), false)))
+}
+
+/// Without the provider some clients put before a name and the options some put behind it: `openai/gpt-5`,
+/// `claude-sonnet-4-5[1m]`.
+fn plain(model: &str) -> &str {
+    let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
+    name.split_once('[').map_or(name, |(name, _)| name)
+}
+
+/// The tier in the name of a Claude model that is newer than the page of prices.
+fn family(model: &str) -> Option<Tier> {
+    let mut words = plain(model).split('-');
+    if words.next() != Some("claude") {
+        return None;
+    }
+    words
+        .find_map(|word| [Tier::Haiku, Tier::Sonnet, Tier::Opus].into_iter().find(|tier| tier.name() == word))
 }
 
 /// Vendors put the day of a release behind the name.

@@ -162,6 +162,7 @@ impl Facts {
                     AgentLine::AgentFailed(_)
                     | AgentLine::AgentTimeout(_)
                     | AgentLine::AgentLost(_)
+                    | AgentLine::AgentUsage(_)
                     | AgentLine::AgentSkipped(_) => {}
                 },
                 Topic::Review(line) => match line {

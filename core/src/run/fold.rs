@@ -142,6 +142,7 @@ impl Run {
                 }
                 "AF-138" => self.cycle_mut().restore(&point.archetype),
                 "C6" => self.give_up_account(&point.archetype),
+                "I4" => self.note_used_up(&point.archetype),
                 "AF-040" | "D-02" => {
                     let archetype = point.archetype.clone();
                     self.cycle_mut().noted.insert(archetype);
@@ -261,11 +262,14 @@ impl Run {
             Report::AgentTimeout(failed) => self.apply_failure(seq, at, &failed.0),
             Report::AgentLost(lost) => {
                 if let Some(Order::AgentStart(start)) = self.open.remove(&lost.start_seq) {
-                    let at_least = Some(start.reserved_usd).filter(|money| *money > Money::ZERO);
-                    self.settle_cost(&start, lost.estimated_cost_usd.max(at_least), None);
+                    let seen = self.seen_of(lost.start_seq);
+                    let at_least = Some(start.reserved_usd.max(seen)).filter(|money| *money > Money::ZERO);
+                    let cost = lost.estimated_cost_usd.max(at_least);
+                    self.settle_cost((lost.start_seq, &start), cost, lost.tokens);
                 }
                 self.cycle_mut().lost.insert(lost.archetype.clone());
             }
+            Report::AgentUsage(usage) => self.note_usage(&usage),
             Report::MergeBuilt(built) => {
                 self.open.remove(&built.start_seq);
                 self.landing.built = Some(built.built.clone());
@@ -324,7 +328,7 @@ impl Run {
         self.ended.insert(complete.archetype.clone(), true);
         *self.corrections.completions.entry(complete.archetype.clone()).or_default() += 1;
         self.worked(complete.duration_ms);
-        self.settle_cost(&start, complete.estimated_cost_usd, complete.tokens);
+        self.settle_cost((complete.start_seq, &start), complete.estimated_cost_usd, complete.tokens);
         self.note_served(&start, complete.start_seq);
         let author = Author { agent: start.agent, player: complete.played };
         if complete.change.is_some() {
@@ -375,7 +379,7 @@ impl Run {
 
     fn apply_failure(&mut self, seq: Seq, at: u64, failed: &AgentFailed) {
         let Some(Order::AgentStart(start)) = self.open.remove(&failed.start_seq) else { return };
-        self.settle_cost(&start, failed.estimated_cost_usd, None);
+        self.settle_cost((failed.start_seq, &start), failed.estimated_cost_usd, failed.tokens);
         self.worked(failed.duration_ms);
         self.note_failure(&start);
         let busy = failed.kind.is_busy();

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{AgentStart, BudgetEffect, BudgetStep, Tokens};
-use crate::model::{Money, Tier};
-use crate::rules::ledger;
+use crate::event::{AgentStart, AgentUsage, BudgetEffect, BudgetStep, Order, Tokens};
+use crate::model::{Money, Seq, Tier};
+use crate::rules::{ledger, players};
 
 use super::Run;
 
@@ -17,6 +17,10 @@ pub struct Ledger {
     pub steps: BTreeSet<(String, BudgetEffect)>,
     /// What ended attempts count with, by archetype and tier.
     pub accounts: BTreeMap<(String, Tier), Account>,
+    /// What running agents have used so far, by the line of their start, as far as it was reported.
+    pub seen: BTreeMap<Seq, Money>,
+    /// Running agents that have used up their share and are stopped.
+    pub used_up: BTreeSet<Seq>,
 }
 
 /// The attempts of one archetype on one tier.
@@ -29,6 +33,9 @@ pub struct Account {
     /// Attempts whose tokens are known, and those tokens.
     pub counted: u32,
     pub tokens: Tokens,
+    /// Of those, the attempts whose model was the tier's, and their tokens.
+    pub tiered: u32,
+    pub tiered_tokens: Tokens,
 }
 
 /// One limit with what counts against it.
@@ -58,9 +65,53 @@ impl Run {
         self.policy().costs.per_agent_usd.is_some() || !self.limits().is_empty()
     }
 
-    /// Set aside for the agents that are out.
+    /// Held by the agents that are running: what is reserved for them, or what they have used if that is more.
     pub fn set_aside(&self) -> Money {
-        self.open_agents().map(|(_, start)| start.reserved_usd).sum()
+        self.open_agents().map(|(seq, start)| self.held_by(seq, start)).sum()
+    }
+
+    fn held_by(&self, seq: Seq, start: &AgentStart) -> Money {
+        self.seen_of(seq).max(start.reserved_usd)
+    }
+
+    /// What a running agent has used, as far as it was reported.
+    pub fn seen_of(&self, seq: Seq) -> Money {
+        self.ledger.seen.get(&seq).copied().unwrap_or_default()
+    }
+
+    /// The most a running agent may cost: what every limit leaves when the amount spent and what the others hold is
+    /// taken off, with the limit that leaves the least. `None` without a limit.
+    pub fn share_of(&self, seq: Seq) -> Option<(Money, Limit)> {
+        let others = self.open_agents().filter(|(open, _)| *open != seq);
+        let held: Money = others.map(|(open, start)| self.held_by(open, start)).sum();
+        let shares =
+            self.limits().into_iter().map(|limit| (ledger::share(limit.spent, held, limit.cap), limit));
+        shares.min_by_key(|(share, _)| *share)
+    }
+
+    /// The running agents that have used up their share and are not stopped yet.
+    pub fn over_share(&self) -> Vec<(Seq, &AgentStart)> {
+        let over = |(seq, start): &(Seq, &AgentStart)| {
+            let used = self.seen_of(*seq);
+            let share = self.share_of(*seq).map(|(share, _)| share);
+            !self.ledger.used_up.contains(seq) && ledger::is_used_up(used, start.reserved_usd, share)
+        };
+        self.open_agents().filter(over).collect()
+    }
+
+    pub(super) fn note_usage(&mut self, usage: &AgentUsage) {
+        if matches!(self.open.get(&usage.attempt_seq), Some(Order::AgentStart(_))) {
+            let seen = self.ledger.seen.entry(usage.attempt_seq).or_default();
+            *seen = (*seen).max(usage.estimated_cost_usd);
+        }
+    }
+
+    /// This agent is stopped: it has used up its share.
+    pub(super) fn note_used_up(&mut self, archetype: &str) {
+        let running = self.open_agents().find(|(_, start)| start.archetype == archetype);
+        if let Some(seq) = running.map(|(seq, _)| seq) {
+            self.ledger.used_up.insert(seq);
+        }
     }
 
     /// The gravest step any limit has reached.
@@ -74,27 +125,36 @@ impl Run {
         self.limits().first().map(|limit| ledger::percent(limit.spent, limit.cap))
     }
 
-    /// An attempt has ended. What it did not say counts as what was set aside for it.
-    pub(super) fn settle_cost(&mut self, start: &AgentStart, said: Option<Money>, tokens: Option<Tokens>) {
-        let cost = said.unwrap_or(start.reserved_usd);
+    /// An attempt has ended. What it did not say counts as what was set aside for it, or as what it was seen to use.
+    pub(super) fn settle_cost(
+        &mut self,
+        (seq, start): (Seq, &AgentStart),
+        said: Option<Money>,
+        tokens: Option<Tokens>,
+    ) {
+        let cost = said.unwrap_or_else(|| self.held_by(seq, start));
+        self.ledger.seen.remove(&seq);
+        self.ledger.used_up.remove(&seq);
         self.spent = self.spent.plus(cost);
         let account = self.ledger.accounts.entry((start.archetype.clone(), start.model)).or_default();
         account.attempts += 1;
         account.cost = account.cost.plus(cost);
-        account.unknown += u32::from(said.is_none() && start.reserved_usd == Money::ZERO);
+        account.unknown += u32::from(said.is_none() && cost == Money::ZERO);
         if let Some(tokens) = tokens {
             account.counted += 1;
-            account.tokens.input = account.tokens.input.saturating_add(tokens.input);
-            account.tokens.output = account.tokens.output.saturating_add(tokens.output);
-            account.tokens.cache_read = account.tokens.cache_read.saturating_add(tokens.cache_read);
-            account.tokens.cache_write = account.tokens.cache_write.saturating_add(tokens.cache_write);
+            account.tokens = account.tokens.plus(tokens);
+            if players::follows_tier(&start.agent) {
+                account.tiered += 1;
+                account.tiered_tokens = account.tiered_tokens.plus(tokens);
+            }
         }
     }
 
     /// Agents nobody waits for any more: what was set aside for them is spent, for all we know.
     pub(crate) fn settle_open(&mut self) {
-        let out: Vec<AgentStart> = self.open_agents().map(|(_, start)| start.clone()).collect();
-        out.iter().for_each(|start| self.settle_cost(start, None, None));
+        let out: Vec<(Seq, AgentStart)> =
+            self.open_agents().map(|(seq, start)| (seq, start.clone())).collect();
+        out.iter().for_each(|(seq, start)| self.settle_cost((*seq, start), None, None));
     }
 
     pub(super) fn note_step(&mut self, step: &BudgetStep) {

@@ -1,7 +1,7 @@
 //! The budget (AF-151, CL-13, I4): steps of the ladder as they are passed, the gate before every start, and the stop.
 
-use crate::event::{BudgetEffect, BudgetStep, Conclusion, Hardness, Order, Stop};
-use crate::model::{Money, PROGRAM, Reason, Role, RunStatus, Tier};
+use crate::event::{AgentStart, BudgetEffect, BudgetStep, Conclusion, Hardness, Order, Stop};
+use crate::model::{Money, PROGRAM, Reason, Role, RunStatus, Seq, Tier};
 use crate::rules::ledger;
 use crate::run::{Limit, Run};
 
@@ -11,6 +11,10 @@ use super::{finish, point};
 /// What spending so far requires before anything else is decided. `Some` of an empty list: wait until all running
 /// agents have ended.
 pub(crate) fn watch(run: &Run) -> Option<Vec<Conclusion>> {
+    let used_up = used_up(run);
+    if !used_up.is_empty() {
+        return Some(used_up);
+    }
     let steps = passed(run);
     if !steps.is_empty() {
         return Some(steps);
@@ -25,6 +29,22 @@ pub(crate) fn watch(run: &Run) -> Option<Vec<Conclusion>> {
         (Some(_), Some(_)) => vec![],
         (Some(_), None) => finish(run, RunStatus::WiggumBreak, Reason::Budget, detail),
     })
+}
+
+/// I4: a running agent that has used up its share is stopped, before it ends by itself.
+fn used_up(run: &Run) -> Vec<Conclusion> {
+    let stopped = |(seq, start): (Seq, &AgentStart)| {
+        let (share, limit) = run.share_of(seq)?;
+        let input = format!(
+            "it has used {}; the {} leaves {} for it: {}",
+            run.seen_of(seq).shown(),
+            name(limit),
+            share.shown(),
+            figures(run, limit)
+        );
+        Some(point(&start.archetype, "I4", input, "it is stopped, its work is kept".to_owned()))
+    };
+    run.over_share().into_iter().filter_map(stopped).collect()
 }
 
 /// Landing costs nothing and is not interrupted.
@@ -105,6 +125,12 @@ fn no_room(run: &Run, archetype: &str, reserved: Money, limit: Limit) -> Stop {
         reserved.shown(),
         figures(run, limit)
     );
+    Stop { reason: Reason::Budget, detail, breaks: Some(Hardness::Soft) }
+}
+
+/// An agent that the cycle can't do without was stopped because its share was used up.
+pub(crate) fn without(archetype: &str, why: &str) -> Stop {
+    let detail = format!("the {archetype} was stopped: {why}");
     Stop { reason: Reason::Budget, detail, breaks: Some(Hardness::Soft) }
 }
 

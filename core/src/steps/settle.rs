@@ -15,7 +15,7 @@ use crate::run::{Cycle, Run};
 
 use crate::strategies::Patience;
 
-use super::{accounts, point, send, skip};
+use super::{accounts, budget, point, send, skip};
 
 /// Failed attempts: retried, skipped, or the end of the run (CL-12, CL-28).
 pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
@@ -70,6 +70,7 @@ pub(crate) fn failures(run: &Run, cycle: &Cycle) -> Option<Vec<Conclusion>> {
                 let detail = format!("the {name} failed: {}", failed.reason);
                 return Some(finish(run, status, reason, detail));
             }
+            Next::UsedUp => return Some(stop(run, &budget::without(name, &failed.reason))),
             Next::Park(after_ms) => {
                 let detail = format!("the {name} failed: {}", failed.reason);
                 return Some(accounts::park(run, &run.account_of(&run.agent_for(name)), detail, after_ms));
@@ -95,7 +96,7 @@ fn hand_over(run: &Run, cycle: &Cycle) -> Option<Conclusion> {
         let out_of_reach = match verdict_on(run, cycle, seat, failed) {
             Next::Park(_) => true,
             Next::Without | Next::End(..) => is_of_account(failed.kind),
-            Next::Again => false,
+            Next::Again | Next::UsedUp => false,
         };
         accounts::hand_over(run, &seat.archetype, &failed.reason).filter(|_| out_of_reach)
     })
@@ -138,6 +139,8 @@ enum Next {
     Again,
     Without,
     End(RunStatus, Reason),
+    /// It was stopped for its cost, and the cycle can't do without it.
+    UsedUp,
     /// The account is out of reach, for so long where that is known.
     Park(Option<u64>),
 }
@@ -174,6 +177,10 @@ fn verdict_on(run: &Run, cycle: &Cycle, seat: &Participant, failed: &AgentFailed
         Role::Explorer | Role::Creator | Role::Maker | Role::Gatekeeper => true,
         Role::Reviewer => run.rules().needs_reviewer(run, cycle, failed),
     };
+    // Another attempt would cost as much again.
+    if failed.kind == Failure::Budget {
+        return if needed { Next::UsedUp } else { Next::Without };
+    }
     // A review that can't be read is worth another attempt, also where others have been read.
     let unread = failed.kind == Failure::Garbled;
     if !needed && unread && tried(&cycle.failures) <= retries.attempts {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, Base, Built, Chosen, Decision, Entry,
-    Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent, MergeRefused, Order, Past,
-    QuestionAnswered, QuestionKind, Refusal, Report, RunContinued, RunMerged, RunReverted, RunStart,
-    SessionStart, Tested, TestsDone,
+    AgentComplete, AgentFailed, AgentLost, AgentStart, AgentTimeout, AgentUsage, Base, Built, Chosen,
+    CostSource, Decision, Entry, Event, FORMAT, Failure, Hardness, HookDone, MergeBuilt, MergeIntent,
+    MergeRefused, Order, Past, QuestionAnswered, QuestionKind, Refusal, Report, RunContinued, RunMerged,
+    RunReverted, RunStart, SessionStart, Tested, TestsDone,
 };
 use archeflow_core::model::{
     Answer, AnswerBody, Change, ChangedFile, Citation, Confidence, Counted, Disposition, Domain, FileStatus,
@@ -47,6 +47,8 @@ pub(crate) struct World {
     changed_files: u32,
     /// What each archetype says it cost; `all` for everybody else.
     charges: BTreeMap<String, Money>,
+    /// What each archetype is seen to use while it works, one report after the other.
+    uses: BTreeMap<String, Vec<Money>>,
     spent_today: Money,
     /// When a person resumes a run that was stopped by a limited account: `late` or `early`.
     resumes: Vec<String>,
@@ -110,6 +112,7 @@ impl World {
             takes: None,
             changed_files: 1,
             charges: BTreeMap::new(),
+            uses: BTreeMap::new(),
             spent_today: Money::ZERO,
             resumes: Vec::new(),
             delivered: 0,
@@ -155,6 +158,12 @@ impl World {
             "prices" => self.policy.costs.prices = prices::built_in().tiers.clone(),
             "play file" => self.policy.agents.default = "script:a.play".to_owned(),
             "cost" => self.charges = list().iter().map(|pair| charge(pair)).collect(),
+            "uses" => {
+                let pairs = list();
+                let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+                let amounts = |amounts: &str| amounts.split('/').map(dollars).collect();
+                self.uses = pairs.map(|(name, used)| (name.to_owned(), amounts(used))).collect();
+            }
             "plays" => {
                 let pairs = list();
                 let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
@@ -198,11 +207,45 @@ impl World {
                 run.open.iter().map(|(seq, order)| (*seq, order.clone())).collect();
             assert!(!orders.is_empty(), "the run waits for nothing; its last line: {:?}", log.last());
             for (seq, order) in orders {
-                let report = self.answer(seq, &order);
+                let report = self.running(&run, seq, &order).unwrap_or_else(|| self.answer(seq, &order));
                 log.push(run.hear(run.last, report));
             }
         }
         panic!("the run does not end; its last line: {:?}", log.last())
+    }
+
+    /// What is heard of an agent before it ends by itself: what it uses, and that it was stopped for it.
+    fn running(&mut self, run: &Run, seq: Seq, order: &Order) -> Option<Report> {
+        let start = order.body::<AgentStart>()?;
+        let archetype = start.archetype.clone();
+        if run.ledger.used_up.contains(&seq) {
+            let failed = AgentFailed {
+                archetype,
+                start_seq: seq,
+                kind: Failure::Budget,
+                reason: "it had used up its share".to_owned(),
+                duration_ms: 1,
+                kept_as: None,
+                estimated_cost_usd: Some(run.seen_of(seq)),
+                cost_source: None,
+                tokens: None,
+                notes: Vec::new(),
+                reopens_in_ms: None,
+                played: None,
+                brief_chars: 0,
+            };
+            return Some(failed.into());
+        }
+        let uses = self.uses.get_mut(&archetype).filter(|uses| !uses.is_empty())?;
+        let usage = AgentUsage {
+            archetype,
+            attempt_seq: seq,
+            estimated_cost_usd: uses.remove(0),
+            cost_source: CostSource::Priced,
+            tokens: None,
+            model: String::new(),
+        };
+        Some(usage.into())
     }
 
     /// When a person goes on with what a limited account has stopped.
@@ -362,6 +405,9 @@ impl World {
             duration_ms: 1,
             kept_as: None,
             estimated_cost_usd: None,
+            cost_source: None,
+            tokens: None,
+            notes: Vec::new(),
             reopens_in_ms,
             played: None,
             brief_chars: 0,
@@ -381,6 +427,8 @@ impl World {
                     reason,
                     kept_as: None,
                     estimated_cost_usd: None,
+                    cost_source: None,
+                    tokens: None,
                 }
                 .into();
             }

@@ -229,6 +229,9 @@ impl Life {
                     duration_ms: 0,
                     kept_as: None,
                     estimated_cost_usd: None,
+                    cost_source: None,
+                    tokens: None,
+                    notes: Vec::new(),
                     reopens_in_ms: None,
                     played: None,
                     brief_chars: 0,
@@ -338,8 +341,15 @@ impl Life {
                 *self.mishaps.entry("agent lost").or_default() += 1;
                 self.parted |= limited;
                 let reason = "the program died".to_owned();
-                let lost =
-                    AgentLost { archetype, start_seq, reason, kept_as: None, estimated_cost_usd: None };
+                let lost = AgentLost {
+                    archetype,
+                    start_seq,
+                    reason,
+                    kept_as: None,
+                    estimated_cost_usd: None,
+                    cost_source: None,
+                    tokens: None,
+                };
                 let entry = self.run.hear(later(&self.ledger), lost);
                 self.put(entry);
             }

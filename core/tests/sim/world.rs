@@ -623,6 +623,9 @@ fn failed(seq: Seq, start: &AgentStart, kind: Failure) -> AgentFailed {
         duration_ms: 1,
         kept_as: None,
         estimated_cost_usd: None,
+        cost_source: None,
+        tokens: None,
+        notes: Vec::new(),
         reopens_in_ms: None,
         played: None,
         brief_chars: 0,
@@ -706,7 +709,8 @@ fn failure(chance: &mut Chance, seq: Seq, start: &AgentStart) -> Report {
         | Failure::ContextTooLong
         | Failure::Refused
         | Failure::Network
-        | Failure::PermissionDenied => failed.into(),
+        | Failure::PermissionDenied
+        | Failure::Budget => failed.into(),
     }
 }
 

@@ -12,6 +12,7 @@ use archeflow_core::event::Failure;
 use serde_json::Value;
 
 use super::talk::{AcpAction, AcpTask, Talk};
+use super::transcript::Transcripts;
 use crate::backends::AgentBackend;
 use crate::client_output::own::OwnRecord;
 use crate::client_output::read_line;
@@ -123,6 +124,8 @@ impl Bridge<'_> {
     }
 
     fn converse(&mut self, task: AcpTask) -> io::Result<u8> {
+        let folders = task.transcripts.clone();
+        let mut transcripts = None;
         let (mut talk, begun) = Talk::begin(task);
         let mut over = self.act(begun)?;
         // Set once the end is certain: the agent is gone, or was asked to give in.
@@ -131,6 +134,12 @@ impl Bridge<'_> {
             match self.next(until) {
                 Some(Event::Line(line)) => {
                     let out = talk.hear(&String::from_utf8_lossy(&line));
+                    if transcripts.is_none() {
+                        transcripts = talk.session().map(|session| Transcripts::open(&folders, session));
+                    }
+                    let used = transcripts.iter_mut().flat_map(|transcripts| transcripts.look(&talk));
+                    let used: Vec<AcpAction> = used.map(AcpAction::Tell).collect();
+                    self.act(used)?;
                     over = self.act(out)?;
                     self.sign_of_life()?;
                 }

@@ -4,7 +4,7 @@
 //! `client_output/own.rs`.
 //!
 //! `talk.rs` is the conversation and has no effects: messages in, messages out. What may be done without asking a person
-//! is in `permission.rs`, the meaning of stop reasons and usage in `signs.rs`. The pipes around it are in `bridge.rs`.
+//! is in `permission.rs`, the meaning of stop reasons and usage in `signs.rs`, what is used while it works in `transcript.rs`. The pipes around it are in `bridge.rs`.
 //!
 //! Deliberately absent: files and terminals for the agent, which works on its copy itself; limits, which are the
 //! supervisor's; settings, which are the user's own.
@@ -13,7 +13,9 @@ mod bridge;
 mod permission;
 mod signs;
 mod talk;
+mod transcript;
 
 pub use bridge::run;
 pub use permission::Permission;
 pub use talk::{AcpAction, AcpTask, Talk};
+pub use transcript::TranscriptFolder;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::permission::{AcpMode, AcpToolCall, Permission, PermissionAnswer};
 use super::signs;
+use super::transcript::TranscriptFolder;
 use crate::client_output::own::OwnRecord;
 use crate::client_output::{ClientFault, first_line, text};
 
@@ -36,6 +37,8 @@ pub struct AcpTask {
     /// The session to resume.
     pub resumes: Option<String>,
     pub brief: String,
+    /// Where clients keep transcripts of sessions.
+    pub transcripts: Vec<TranscriptFolder>,
 }
 
 /// What to do next.
@@ -139,6 +142,15 @@ impl Talk {
             }
         }
         std::mem::take(&mut self.out)
+    }
+
+    /// The session, once it is known.
+    pub(super) fn session(&self) -> Option<&str> {
+        Some(self.session.as_str()).filter(|session| !session.is_empty())
+    }
+
+    pub(super) fn version(&self) -> &str {
+        &self.version
     }
 
     /// Calls the turn off. Without one there is nothing to wait for.

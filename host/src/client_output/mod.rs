@@ -3,7 +3,9 @@
 //! agent ([`crate::model_agent`]) all read it.
 
 pub mod own;
+pub(crate) mod usage_files;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 use archeflow_core::event::{Failure, Tokens};
@@ -30,8 +32,11 @@ pub struct ClientOutput {
     pub model: String,
     /// The client's version, if it reports one.
     pub version: String,
-    /// As the client counts.
+    /// As the client counts, in the line that closes the conversation or adds up what came before.
     pub tokens: Option<Tokens>,
+    /// What its requests used up to here, and the sum of it.
+    pub requests: BTreeMap<String, Tokens>,
+    pub seen: Option<Tokens>,
     pub cost: Stated,
     /// Tool calls that were refused.
     pub denied: Vec<String>,
@@ -42,6 +47,15 @@ pub struct ClientOutput {
 }
 
 impl ClientOutput {
+    /// A request has used this. What is reported of one request again replaces what was reported before, if it is
+    /// more.
+    pub(crate) fn request(&mut self, id: &str, used: Tokens) {
+        let known = self.requests.entry(id.to_owned()).or_default();
+        let before = *known;
+        *known = before.or_more(used);
+        self.seen = Some(self.seen.unwrap_or_default().plus(known.minus(before)));
+    }
+
     /// Appends a piece of the answer.
     pub(crate) fn say(&mut self, piece: &str) {
         if std::mem::take(&mut self.anew) {
@@ -79,9 +93,11 @@ pub(crate) fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
 /// The failure that an HTTP status and its text mean.
 pub(crate) fn by_status(status: u64, said: &str) -> Failure {
     match status {
-        401 | 403 => Failure::Auth,
+        401 => Failure::Auth,
+        403 if !speaks_of(said, &NO_CREDIT) => Failure::Auth,
         402 => Failure::Quota,
         429 if speaks_of(said, &["quota", "usage limit", "credit"]) => Failure::Quota,
+        400..=499 if speaks_of(said, &NO_CREDIT) => Failure::Quota,
         429 => Failure::RateLimit,
         _ if speaks_of(said, &TOO_LONG) => Failure::ContextTooLong,
         400..=499 => Failure::Refused,
@@ -102,7 +118,8 @@ pub(crate) fn by_text(said: &str) -> Failure {
             Failure::Auth,
         ),
         (&TOO_LONG, Failure::ContextTooLong),
-        (&["usage limit", "quota", "credit balance", "insufficient funds"], Failure::Quota),
+        (&["usage limit", "quota"], Failure::Quota),
+        (&NO_CREDIT, Failure::Quota),
         (&["rate limit", "rate_limit", "too many requests"], Failure::RateLimit),
         (&["overloaded", "high demand", "at capacity", "server error", "unavailable"], Failure::Overload),
         (&["model not found", "does not exist", "unknown model", "not supported"], Failure::Refused),
@@ -134,6 +151,10 @@ fn status_in(said: &str) -> Option<u64> {
     let numbers = words.filter(|word| word.len() == 3).filter_map(|word| word.parse().ok());
     numbers.into_iter().find(|number| (400..600).contains(number))
 }
+
+/// An account without money, whatever the status: Anthropic's is 400.
+pub(crate) const NO_CREDIT: [&str; 4] =
+    ["credit balance", "insufficient_quota", "insufficient credit", "insufficient funds"];
 
 pub(crate) const TOO_LONG: [&str; 5] =
     ["too long", "context window", "context_length_exceeded", "maximum length", "maximum number of tokens"];
@@ -177,6 +198,33 @@ mod tests {
             (302, "", Failure::Exit),
         ] {
             assert_eq!(by_status(status, said), kind, "{status} {said}");
+        }
+    }
+
+    #[test]
+    fn c_05_an_account_without_credit_is_a_quota_whatever_the_status() {
+        let said = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing";
+        for status in [400, 402, 403, 429] {
+            assert_eq!(by_status(status, said), Failure::Quota, "{status}");
+        }
+        for said in [
+            format!("API Error: 400 {said}"),
+            "Credit balance is too low".to_owned(),
+            format!("unexpected status 400 Bad Request: {said}"),
+        ] {
+            assert_eq!(by_text(&said), Failure::Quota, "{said}");
+        }
+    }
+
+    #[test]
+    fn c_03_a_request_that_is_reported_twice_counts_once() {
+        let of = |input, output| Tokens { input, output, ..Tokens::default() };
+        let mut heard = ClientOutput::default();
+        for (id, used, sum) in
+            [("a", of(100, 1), of(100, 1)), ("b", of(200, 1), of(300, 2)), ("a", of(100, 50), of(300, 51))]
+        {
+            heard.request(id, used);
+            assert_eq!(heard.seen, Some(sum));
         }
     }
 

@@ -5,22 +5,24 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use archeflow_core::accept;
 use archeflow_core::event::{
-    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
+    AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report, Tokens,
 };
 use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
-use archeflow_core::rules::ledger::{self, Usage};
+use archeflow_core::rules::ledger::Usage;
 use archeflow_core::rules::prices;
 
 use super::client::{self, Seat, Spoken};
 use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
+use super::meter::{self, UsageMeter};
 use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
@@ -42,6 +44,9 @@ const READ_AT_MOST: u64 = 4_000_000;
 pub(crate) const ANSWER: &str = "answer.md";
 const FORM: &str = "answer.json";
 
+/// How often a running agent's files are looked at.
+const LOOKS: Duration = Duration::from_millis(100);
+
 /// What an agent writes about its own costs.
 const USAGE: &str = "usage.json";
 pub(crate) const STREAM: &str = "stream.jsonl";
@@ -59,7 +64,8 @@ pub(super) fn perform(world: &World, inputs: &AgentInputs, send: &Sender<Message
         world.artifacts().join("attempts").join(format!("{}-{}", inputs.seq, inputs.start.archetype));
     let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
         Ok(AgentBackend::Cli(client, model)) => {
-            Some(Seat::new(world, (&inputs.start, inputs.schema), (client, model), &folder))
+            let start = (&inputs.start, inputs.schema, inputs.share);
+            Some(Seat::new(world, start, (client, model), &folder))
         }
         Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
     };
@@ -137,7 +143,7 @@ impl Attempt<'_> {
         let left = account::shut_for(self.world, account)?;
         let reason = format!("the account {account} is limited, as another run has found out");
         let mut failed = self.failure_of(Failure::Busy, reason, 0, None);
-        failed.estimated_cost_usd = Some(Money::ZERO);
+        (failed.estimated_cost_usd, failed.cost_source) = (Some(Money::ZERO), None);
         failed.reopens_in_ms = Some(left);
         Some(failed.into())
     }
@@ -195,20 +201,55 @@ impl Attempt<'_> {
             sandbox: confined.sandbox.take(),
         };
         failpoint::pass("agent.housed");
-        let mut agent_line = AgentLine { order: self.inputs.seq, send, last: None };
-        let mut ear = self.seat.as_ref().map(|seat| seat.ear(self.inputs.seq, tree, send));
-        let ended = proc::run(job, &self.world.agents_watch, &mut |stream, bytes| match &mut ear {
-            Some(ear) if stream == Stream::Stdout => ear.hear(bytes),
-            Some(_) => {}
-            None => agent_line.hear(stream, bytes),
-        });
+        let watch = self.world.watch_attempt(self.inputs.seq);
+        let ended = self.listened(job, &watch, tree, send);
         begin.linked.iter().for_each(client::unlink_file);
         let refused = confined.refused_hosts();
         confined.end();
         self.keep_usage(&tmp);
         let _ = std::fs::remove_dir_all(&scratch);
         failpoint::pass("agent.ended");
-        Done { refused_hosts: refused, ..Done::of(&ended) }
+        let done = Done { refused_hosts: refused, ..Done::of(&ended) };
+        let used_up = matches!(done.end, End::Stopped) && watch.asks_itself();
+        if used_up { Done { end: End::UsedUp, ..done } } else { done }
+    }
+
+    /// Runs the process, and counts what a client uses: by its output as that comes, and by its files a few times a
+    /// second. A command reports its usage when it ends.
+    fn listened(&self, job: Job, watch: &proc::Watch, tree: &Path, send: &Sender<Message>) -> proc::JobEnd {
+        let Some(seat) = &self.seat else {
+            let mut line = AgentLine { order: self.inputs.seq, send, last: None };
+            return proc::run(job, watch, &mut |stream, bytes| line.hear(stream, bytes));
+        };
+        let meter = UsageMeter {
+            order: self.inputs.seq,
+            start: &self.inputs.start,
+            costs: &self.inputs.costs,
+            limited: self.inputs.share.is_some(),
+            folder: self.folder.clone(),
+            send: send.clone(),
+            last: Usage::default(),
+            told: Money::ZERO,
+        };
+        let ear = Mutex::new(seat.ear(tree, meter));
+        let lock = || ear.lock().unwrap_or_else(PoisonError::into_inner);
+        let (over, ended) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let ended = ended;
+                while ended.recv_timeout(LOOKS) == Err(RecvTimeoutError::Timeout) {
+                    lock().look(true);
+                }
+            });
+            let ended = proc::run(job, watch, &mut |stream, bytes| {
+                if stream == Stream::Stdout {
+                    lock().hear(bytes);
+                }
+            });
+            lock().look(false);
+            drop(over);
+            ended
+        })
     }
 
     /// What it is kept in. Clients keep their home from one attempt to the next; others begin with an empty one.
@@ -317,6 +358,7 @@ impl Attempt<'_> {
             if let (true, Report::AgentFailed(failed)) = (never_began, &mut failed) {
                 // What never began has cost nothing (M-G13).
                 failed.estimated_cost_usd = Some(Money::ZERO);
+                (failed.cost_source, failed.notes) = (None, Vec::new());
             }
             return Ok(failed);
         }
@@ -354,6 +396,12 @@ impl Attempt<'_> {
     /// its exit code is worth little.
     fn failure(&self, done: &Done, empty: bool, left_out: u64) -> Option<(Failure, String)> {
         let start = &self.inputs.start;
+        if matches!(done.end, End::UsedUp) {
+            let used = self.counted(&self.usage()).map_or(start.reserved_usd, |(cost, _)| cost);
+            let reason =
+                format!("it was stopped after {}: its share of the budget was used up", used.shown());
+            return Some((Failure::Budget, reason));
+        }
         if let Some(seat) = &self.seat {
             let cut_short = || match &done.end {
                 End::Exited(code) if !seat.output().finished => {
@@ -364,6 +412,7 @@ impl Attempt<'_> {
                 | End::Silent
                 | End::TooLong
                 | End::Stopped
+                | End::UsedUp
                 | End::OverLimit(_)
                 | End::NotStarted(_) => None,
             };
@@ -380,7 +429,7 @@ impl Attempt<'_> {
                     format!("it printed {} bytes; a review has at most {READ_AT_MOST}", done.said_bytes);
                 Some((Failure::Garbled, reason))
             }
-            End::Exited(0) | End::Stopped => None,
+            End::Exited(0) | End::Stopped | End::UsedUp => None,
             End::Exited(75) => Some((Failure::Busy, "it asks to be retried later (exit 75)".to_owned())),
             End::Exited(code @ (126 | 127)) => Some((
                 Failure::NotStarted,
@@ -540,8 +589,18 @@ impl Attempt<'_> {
             Role::Explorer | Role::Creator | Role::Gatekeeper | Role::Reviewer => None,
         };
         let (archetype, reason) = (self.inputs.start.archetype.clone(), reason.to_owned());
-        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
-        Ok(AgentLost { archetype, start_seq: self.inputs.seq, reason, kept_as, estimated_cost_usd }.into())
+        let usage = self.usage();
+        let counted = self.counted(&usage);
+        let lost = AgentLost {
+            archetype,
+            start_seq: self.inputs.seq,
+            reason,
+            kept_as,
+            estimated_cost_usd: counted.map(|(cost, _)| cost),
+            cost_source: counted.map(|(_, source)| source),
+            tokens: stated(&usage),
+        };
+        Ok(lost.into())
     }
 
     /// The Maker's working copy as a crash left it.
@@ -568,7 +627,9 @@ impl Attempt<'_> {
         duration_ms: u64,
         kept_as: Option<String>,
     ) -> AgentFailed {
-        let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
+        let usage = self.usage();
+        let counted = self.counted(&usage);
+        let priced = counted.is_some_and(|(_, source)| source == CostSource::Priced);
         let archetype = self.inputs.start.archetype.clone();
         let seat = self.seat.as_ref();
         AgentFailed {
@@ -578,7 +639,10 @@ impl Attempt<'_> {
             reason,
             duration_ms,
             kept_as,
-            estimated_cost_usd,
+            estimated_cost_usd: counted.map(|(cost, _)| cost),
+            cost_source: counted.map(|(_, source)| source),
+            tokens: stated(&usage),
+            notes: self.price_note(&usage).filter(|_| priced).into_iter().collect(),
             reopens_in_ms: seat
                 .filter(|_| kind.is_busy())
                 .and_then(Seat::reopens)
@@ -602,16 +666,21 @@ impl Attempt<'_> {
     /// What this attempt counts with.
     fn counted(&self, usage: &Usage) -> Option<(Money, CostSource)> {
         let start = &self.inputs.start;
-        if ledger::is_unpaid(&start.agent) {
-            return Some((Money::ZERO, CostSource::Reported));
-        }
-        ledger::cost(usage, &self.inputs.costs, start.model, start.reserved_usd)
+        meter::charged(start, &self.inputs.costs, usage, start.reserved_usd)
     }
 
     /// M-G9.
     fn price_note(&self, usage: &Usage) -> Option<String> {
-        let (_, known) = prices::charged(&self.inputs.costs, self.inputs.start.model, &usage.model)?;
-        let note = || format!("the price of the model '{}' is not known; the dearest counts", usage.model);
+        let (price, known) = prices::charged(&self.inputs.costs, self.inputs.start.model, &usage.model)?;
+        let note = || {
+            format!(
+                "the price of the model '{}' is not known; that of {} is assumed: {} and {} for a million tokens in and out",
+                usage.model,
+                price.model,
+                price.input.shown(),
+                price.output.shown()
+            )
+        };
         (!known).then(note)
     }
 
@@ -680,6 +749,11 @@ impl Attempt<'_> {
     fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
         Fault::Trouble(ExecutorFault::Artifact { path: path.display().to_string(), why: error.to_string() })
     }
+}
+
+/// The tokens of an attempt that gave no answer; zeros say nothing.
+fn stated(usage: &Usage) -> Option<Tokens> {
+    usage.tokens.filter(|tokens| *tokens != Tokens::default())
 }
 
 /// The last line an agent printed, a few times a second at most.

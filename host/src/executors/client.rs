@@ -3,18 +3,19 @@
 //! The home is outside of every repository and belongs to one archetype of one run. So the user's settings, hooks,
 //! servers and conversations neither leak in nor change, and a correction finds the conversation it belongs to.
 
-use std::cell::OnceCell;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::OnceLock;
 
 use archeflow_core::event::{AgentStart, Failure, Player, Session};
-use archeflow_core::model::{Outcome, Role, RunStatus, Seq};
+use archeflow_core::model::{Money, Outcome, Role, RunStatus};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
-use crate::backends::cli::{Client, CommandInputs, LinkedFile, Start, reopens};
+use super::meter::{CountedUsage, UsageMeter};
+use crate::backends::cli::{Client, CommandInputs, LinkedFile, Rest, Start, reopens};
+use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::world::World;
 
@@ -24,21 +25,22 @@ pub(super) struct Seat<'a> {
     pub(super) start: &'a AgentStart,
     model: String,
     schema: Option<&'static str>,
+    share: Option<Money>,
     home: PathBuf,
     stream: PathBuf,
-    heard: OnceCell<ClientOutput>,
+    heard: OnceLock<ClientOutput>,
 }
 
 impl<'a> Seat<'a> {
     pub(super) fn new(
         world: &World,
-        (start, schema): (&'a AgentStart, Option<&'static str>),
+        (start, schema, share): (&'a AgentStart, Option<&'static str>, Option<Money>),
         (client, model): (&'static Client, String),
         folder: &Path,
     ) -> Seat<'a> {
         let home = homes(world).join(format!("{}-{}", client.name, start.archetype));
         let stream = folder.join("stream.jsonl");
-        Seat { client, start, model, schema, home, stream, heard: OnceCell::new() }
+        Seat { client, start, model, schema, share, home, stream, heard: OnceLock::new() }
     }
 
     /// The session to resume. If its home is gone it can't be, and the whole brief is sent.
@@ -59,6 +61,7 @@ impl<'a> Seat<'a> {
             me: &world.me,
             resumes,
             schema: self.schema,
+            share: self.share,
             variables: &world.own,
         });
         let linked = start.linked.iter().map(|linked| &linked.to);
@@ -75,9 +78,10 @@ impl<'a> Seat<'a> {
     }
 
     /// Listens while it works.
-    pub(super) fn ear<'e>(&self, order: Seq, tree: &Path, send: &'e Sender<Message>) -> Ear<'e> {
-        let tree = format!("{}/", tree.display());
-        Ear { client: self.client, order, tree, send, heard: ClientOutput::default(), rest: Vec::new() }
+    pub(super) fn ear<'e>(&'e self, tree: &Path, meter: UsageMeter<'e>) -> Ear<'e> {
+        let files = UsageFiles::new(&self.home, self.client.usage_files().iter().copied());
+        let (heard, rest) = (ClientOutput::default(), Vec::new());
+        Ear { seat: self, tree: format!("{}/", tree.display()), heard, rest, files, meter }
     }
 
     /// Its output, read once it is complete.
@@ -101,8 +105,25 @@ impl<'a> Seat<'a> {
         }
     }
 
+    /// What it used: by its output, and by what was counted while it ran.
     pub(super) fn usage(&self) -> Usage {
-        self.client.usage(self.output(), self.start.resumes.as_ref())
+        let counted = CountedUsage::read(self.stream.parent().unwrap_or(Path::new("")));
+        let usage = self.usage_by(self.output());
+        let tokens = match (usage.tokens, counted.tokens) {
+            (Some(printed), Some(counted)) => Some(printed.or_more(counted)),
+            (printed, counted) => printed.or(counted),
+        };
+        let model = if self.output().model.is_empty() { counted.model } else { usage.model };
+        Usage { tokens, model, ..usage }
+    }
+
+    /// The model is the one that the client names, else the one that it was asked for.
+    fn usage_by(&self, heard: &ClientOutput) -> Usage {
+        let usage = self.client.usage(heard, self.start.resumes.as_ref());
+        let names_model = self.client.rest != Rest::Command;
+        let asked = self.model.split('@').next().filter(|_| names_model).unwrap_or_default();
+        let model = if usage.model.is_empty() { asked.to_owned() } else { usage.model };
+        Usage { model, ..usage }
     }
 
     pub(super) fn session(&self) -> Option<Session> {
@@ -191,7 +212,8 @@ pub(crate) fn fault_message(client: &Client, kind: Failure, said: &str) -> Strin
         | Failure::Silence
         | Failure::TooLong
         | Failure::WorkspaceGone
-        | Failure::PermissionDenied => format!("{name} gave up: {said}"),
+        | Failure::PermissionDenied
+        | Failure::Budget => format!("{name} gave up: {said}"),
     }
 }
 
@@ -283,14 +305,14 @@ pub(crate) fn unlink_file(linked: &LinkedFile) {
     }
 }
 
-/// Tells people who watch what a client is doing.
+/// Tells people who watch what a client is doing, and the meter what it uses.
 pub(super) struct Ear<'a> {
-    client: &'static Client,
-    order: Seq,
+    seat: &'a Seat<'a>,
     tree: String,
-    send: &'a Sender<Message>,
     heard: ClientOutput,
     rest: Vec<u8>,
+    files: UsageFiles,
+    meter: UsageMeter<'a>,
 }
 
 impl Ear<'_> {
@@ -303,11 +325,24 @@ impl Ear<'_> {
                 continue;
             }
             let line = std::mem::take(&mut self.rest);
-            if let Some(note) = self.client.hear(&String::from_utf8_lossy(&line), &mut self.heard) {
+            let note = self.seat.client.hear(&String::from_utf8_lossy(&line), &mut self.heard);
+            if let Some(note) = note {
                 let text = note.replace(&self.tree, "");
-                let _ = self.send.send(Message::AgentLine { order: self.order, text });
+                let _ = self.meter.send.send(Message::AgentLine { order: self.meter.order, text });
             }
         }
+        self.look(true);
+    }
+
+    /// Counts what the client has noted in its files. Once it has closed the conversation nothing more is used: its
+    /// cost is then reported with its end.
+    pub(super) fn look(&mut self, running: bool) {
+        let (client, heard) = (self.seat.client, &mut self.heard);
+        if !self.files.is_empty() {
+            self.files.look(&mut |line| client.count(line, heard));
+        }
+        let running = running && !self.heard.finished;
+        self.meter.note(self.seat.usage_by(&self.heard), running);
     }
 }
 

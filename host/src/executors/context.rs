@@ -7,7 +7,7 @@ use archeflow_core::brief::{self, BriefSettings};
 use archeflow_core::event::{AgentStart, Artifact};
 use archeflow_core::feedback;
 use archeflow_core::guide;
-use archeflow_core::model::{Costs, Destination, Participant, Purpose, Role, Seq, Sight};
+use archeflow_core::model::{Costs, Destination, Money, Participant, Purpose, Role, Seq, Sight};
 use archeflow_core::persona::phase;
 use archeflow_core::read;
 use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
@@ -38,6 +38,8 @@ pub(super) struct AgentInputs {
     /// Odd things about the brief.
     pub(super) notes: Vec<String>,
     pub(super) costs: Costs,
+    /// What it may cost at most as things are when it starts; nothing without a limit.
+    pub(super) share: Option<Money>,
     /// Categories the lenses brought along.
     pub(super) categories: Vec<String>,
     /// Its findings have to be known again in later reviews.
@@ -153,6 +155,7 @@ pub(super) fn agent_inputs(
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
         costs: run.policy().costs.clone(),
+        share: run.share_of(seq).map(|(share, _)| share),
         categories,
         anchors: run.review.is_some(),
         schema,
@@ -177,6 +180,7 @@ fn conversed(
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
         binary_bytes: run.policy().raised.binary_bytes,
         costs: run.policy().costs.clone(),
+        share: run.share_of(seq).map(|(share, _)| share),
         categories: Vec::new(),
         anchors: false,
         schema: None,

@@ -26,6 +26,8 @@ pub(super) enum End {
     Silent,
     TooLong,
     Stopped,
+    /// Its share of the budget was used up.
+    UsedUp,
     OverLimit(String),
     NotStarted(String),
 }

@@ -14,6 +14,7 @@ mod done;
 mod evidence;
 mod landing;
 mod looking;
+mod meter;
 mod usage;
 
 use std::sync::Arc;

@@ -16,7 +16,6 @@ pub(super) struct ErrorReply<'a> {
 }
 
 const TOO_LONG: [&str; 4] = ["context length", "context size", "context_length", "exceed_context"];
-const NO_CREDIT: [&str; 3] = ["credit balance", "insufficient_quota", "insufficient credit"];
 
 /// The longest wait a provider may ask for; greater values are ignored.
 const A_MONTH: u64 = 31 * 24 * 3_600;
@@ -27,7 +26,6 @@ pub(super) fn of(told: &ErrorReply<'_>) -> ClientFault {
         300..=399 => Failure::Refused,
         413 => Failure::ContextTooLong,
         400..=500 if speaks_of(said, &TOO_LONG) => Failure::ContextTooLong,
-        400..=499 if speaks_of(said, &NO_CREDIT) => Failure::Quota,
         408 | 425 => Failure::Overload,
         status => by_status(status, said),
     };

@@ -17,7 +17,11 @@ pub(super) enum Asked {
 
 /// Ends the jobs that were given it. Clones are the same watch.
 #[derive(Debug, Clone)]
-pub struct Watch(Arc<Bells>);
+pub struct Watch {
+    own: Arc<Bells>,
+    /// The watch this one is a branch of.
+    above: Option<Arc<Bells>>,
+}
 
 #[derive(Debug)]
 struct Bells {
@@ -35,17 +39,28 @@ struct Bell {
 impl Watch {
     /// Without file descriptors to spare the watch still works; jobs then look at it a few times a second.
     pub fn new() -> Self {
-        Self(Arc::new(Bells { level: AtomicU8::new(0), soon: Bell::cast(), now: Bell::cast() }))
+        Self { own: Arc::new(Bells::new()), above: None }
+    }
+
+    /// A watch for some of the jobs: they end when it asks for it, and when this one does. Of a branch only the watch
+    /// it was taken from is heard, not the ones above that.
+    pub fn branch(&self) -> Self {
+        Self { own: Arc::new(Bells::new()), above: Some(Arc::clone(&self.own)) }
+    }
+
+    /// Whether the end was asked for by this watch itself.
+    pub fn asks_itself(&self) -> bool {
+        self.own.asked().is_some()
     }
 
     /// Asks the jobs to end: SIGTERM, the grace, then SIGKILL.
     pub fn stop(&self) {
-        self.raise(1, self.0.soon.as_ref());
+        self.own.raise(1, self.own.soon.as_ref());
     }
 
     /// Kills the jobs without asking.
     pub fn kill_now(&self) {
-        self.raise(2, self.0.now.as_ref());
+        self.own.raise(2, self.own.now.as_ref());
     }
 
     /// Whether the jobs were asked to end.
@@ -54,26 +69,42 @@ impl Watch {
     }
 
     pub(super) fn asked(&self) -> Option<Asked> {
-        match self.0.level.load(Ordering::Acquire) {
+        self.bells().filter_map(Bells::asked).max()
+    }
+
+    fn bells(&self) -> impl Iterator<Item = &Bells> {
+        [Some(&self.own), self.above.as_ref()].into_iter().flatten().map(AsRef::as_ref)
+    }
+
+    /// What becomes readable when more is asked than was already `seen`.
+    pub(super) fn ears(&self, seen: Option<Asked>) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.bells().flat_map(move |bells| {
+            let soon = bells.soon.as_ref().filter(|_| seen.is_none());
+            let now = bells.now.as_ref().filter(|_| seen < Some(Asked::Now));
+            soon.into_iter().chain(now).map(|bell| bell.ear.as_fd())
+        })
+    }
+
+    pub(super) fn is_deaf(&self) -> bool {
+        self.bells().any(|bells| bells.soon.is_none() || bells.now.is_none())
+    }
+}
+
+impl Bells {
+    fn new() -> Self {
+        Self { level: AtomicU8::new(0), soon: Bell::cast(), now: Bell::cast() }
+    }
+
+    fn asked(&self) -> Option<Asked> {
+        match self.level.load(Ordering::Acquire) {
             0 => None,
             1 => Some(Asked::Soon),
             _ => Some(Asked::Now),
         }
     }
 
-    /// What becomes readable when more is asked than was already `seen`.
-    pub(super) fn ears(&self, seen: Option<Asked>) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let soon = self.0.soon.as_ref().filter(|_| seen.is_none());
-        let now = self.0.now.as_ref().filter(|_| seen < Some(Asked::Now));
-        soon.into_iter().chain(now).map(|bell| bell.ear.as_fd())
-    }
-
-    pub(super) fn is_deaf(&self) -> bool {
-        self.0.soon.is_none() || self.0.now.is_none()
-    }
-
     fn raise(&self, level: u8, bell: Option<&Bell>) {
-        if self.0.level.fetch_max(level, Ordering::AcqRel) < level {
+        if self.level.fetch_max(level, Ordering::AcqRel) < level {
             // One byte into an empty pipe can neither block nor fail; a watch without a bell is polled.
             let _ = bell.map(|bell| (&bell.clapper).write(&[1]));
         }

@@ -210,6 +210,9 @@ fn label(event: &Event) -> String {
         Event::Report(Report::AgentTimeout(failed)) => {
             format!("{} timed out: {}", capital(&failed.0.archetype), failed.0.reason)
         }
+        Event::Report(Report::AgentUsage(usage)) => {
+            format!("{} has used {}", capital(&usage.archetype), usage.estimated_cost_usd.shown())
+        }
         Event::Report(Report::AgentLost(lost)) => {
             format!("{} lost: {}", capital(&lost.archetype), lost.reason)
         }

@@ -337,6 +337,7 @@ impl Teller {
                     self.failed(failed.start_seq, &failed.reason, failed.duration_ms);
                 }
                 AgentLine::AgentLost(lost) => self.failed(lost.start_seq, &lost.reason, 0),
+                AgentLine::AgentUsage(_) => {}
                 AgentLine::AgentSkipped(skipped) => {
                     let reason = skipped.reason.clone();
                     let result = if skipped.failed { Ended::Failed(reason) } else { Ended::Skipped(reason) };

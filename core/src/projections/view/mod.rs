@@ -1,12 +1,12 @@
 //! What a face shows of a run (AF-122): plain text in pieces, so that every face says the same words.
 
 use crate::event::{
-    AgentStart, BudgetEffect, BudgetStep, Built, Decision, Entry, Event, MergeBuilt, Order, QuestionKind,
-    Report, ShadowDetected, Tested, Tracked,
+    AgentStart, BudgetEffect, BudgetStep, Built, CostSource, Decision, Entry, Event, MergeBuilt, Order,
+    QuestionKind, Report, ShadowDetected, Tested, Tracked,
 };
 use crate::feedback;
 use crate::model::{
-    AnswerBody, Domain, Outcome, Phase, Purpose, Reason, ReproductionResult, Role, RunStatus, SYSTEM,
+    AnswerBody, Domain, Money, Outcome, Phase, Purpose, Reason, ReproductionResult, Role, RunStatus, SYSTEM,
     Severity, ShadowAction, Strategy, Verdict, counted,
 };
 use crate::rules::trial;
@@ -120,9 +120,24 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             outcome: one_line(&point.decision),
             tone: Tone::Caution,
         }),
-        Event::Report(Report::AgentFailed(failed)) => agent_failed(run, phase, start?, &failed.reason),
-        Event::Report(Report::AgentTimeout(failed)) => agent_failed(run, phase, start?, &failed.0.reason),
-        Event::Report(Report::AgentLost(lost)) => agent_failed(run, phase, start?, &lost.reason),
+        Event::Decision(Decision::DecisionPoint(point)) if point.rule == "I4" => Some(ProgressLine {
+            tag: tag(run, phase, &point.archetype),
+            doing: format!("{}'s share of the budget", capital(&point.archetype)),
+            outcome: format!("used up: {}", one_line(&point.input)),
+            tone: Tone::Bad,
+        }),
+        Event::Report(Report::AgentFailed(failed)) => {
+            let charged = charged(failed.estimated_cost_usd, failed.cost_source);
+            agent_failed(run, phase, start?, &failed.reason, &charged)
+        }
+        Event::Report(Report::AgentTimeout(failed)) => {
+            let charged = charged(failed.estimated_cost_usd, failed.cost_source);
+            agent_failed(run, phase, start?, &failed.reason, &charged)
+        }
+        Event::Report(Report::AgentLost(lost)) => {
+            let charged = charged(lost.estimated_cost_usd, lost.cost_source);
+            agent_failed(run, phase, start?, &lost.reason, &charged)
+        }
         Event::Decision(Decision::AgentSkipped(skipped)) => Some(ProgressLine {
             tag: tag(run, phase, &skipped.archetype),
             doing: format!("{} skipped", capital(&skipped.archetype)),
@@ -284,6 +299,7 @@ pub fn line(run: &Run, entry: &Entry, start: Option<&AgentStart>) -> Option<Prog
             | Report::SessionStart(_)
             | Report::SessionEnd(_)
             | Report::RunReentered(_)
+            | Report::AgentUsage(_)
             | Report::LoopOpened(_)
             | Report::LoopHeard(_)
             | Report::RunContinued(_)
@@ -354,12 +370,31 @@ fn budget_step(step: &BudgetStep) -> String {
     format!("{} of {}{of} spent: {follows}", step.spent_usd.shown(), step.budget_usd.shown())
 }
 
-fn agent_failed(run: &Run, phase: Phase, start: &AgentStart, reason: &str) -> Option<ProgressLine> {
+/// What an attempt without an answer is charged, and how that is known; nothing for journals that don't say.
+fn charged(cost: Option<Money>, source: Option<CostSource>) -> String {
+    let (Some(cost), Some(source)) = (cost.filter(|cost| *cost > Money::ZERO), source) else {
+        return String::new();
+    };
+    let cost = cost.shown();
+    match source {
+        CostSource::Reported => format!(" ({cost} charged, as it reported)"),
+        CostSource::Priced => format!(" ({cost} charged for the tokens it reported)"),
+        CostSource::Reserved => format!(" (it reported no usage: its reservation of {cost} is charged)"),
+    }
+}
+
+fn agent_failed(
+    run: &Run,
+    phase: Phase,
+    start: &AgentStart,
+    reason: &str,
+    charged: &str,
+) -> Option<ProgressLine> {
     let tag = tag(run, phase, &start.archetype);
     Some(ProgressLine {
         tag,
         doing: doing(start),
-        outcome: format!("failed: {}", one_line(reason)),
+        outcome: format!("failed: {}{charged}", one_line(reason)),
         tone: Tone::Bad,
     })
 }

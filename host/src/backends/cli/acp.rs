@@ -4,7 +4,7 @@
 //! The agent is the user's own, with the user's own settings: it gets the environment every command gets and nothing
 //! else.
 
-use super::{Client, CommandInputs, Rest, Start, own};
+use super::{Client, CommandInputs, Rest, Start, counts_nothing, own};
 use crate::backends::Invocation;
 
 /// Tools a Maker can't do without; being refused one of them is reported by the tool's kind alone.
@@ -26,6 +26,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &NEEDED_TOOLS,
     counts_on: false,
     takes_schema: false,
+    usage_files: &[],
+    count: counts_nothing,
     command,
     hear: own::hear,
 };

@@ -2,7 +2,7 @@
 //! model is asked and with which key is settled here, from the user's variables alone; the key goes along as a variable
 //! of that one process.
 
-use super::{Client, CommandInputs, Rest, Start, own};
+use super::{Client, CommandInputs, Rest, Start, counts_nothing, own};
 use crate::backends::Invocation;
 use crate::model_agent::place::{self, Wrong};
 use crate::model_agent::{KEY, ModelSettings, Provider, Task, tools};
@@ -27,6 +27,8 @@ const fn client(
         needs: &tools::NEEDED,
         counts_on: false,
         takes_schema: false,
+        usage_files: &[],
+        count: counts_nothing,
         command,
         hear: own::hear,
     }

@@ -1,7 +1,8 @@
 //! Claude Code: `claude -p` with its stream of JSON lines.
 //!
 //! What to beware of: `subtype` is success even when the provider refused; a run that ends without a `result` line
-//! has failed, also with exit code 0; the usage on `assistant` lines is a first guess; in a resumed conversation
+//! has failed, also with exit code 0; of the usage on `assistant` lines only the input is final, the output is in its
+//! transcript; in a resumed conversation
 //! `total_cost_usd` is the sum of all of it.
 
 use archeflow_core::event::{Failure, Tokens};
@@ -34,6 +35,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &WRITING,
     counts_on: false,
     takes_schema: true,
+    usage_files: &["projects/*/*.jsonl"],
+    count: request,
     command,
     hear,
 };
@@ -61,6 +64,11 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     }
     if let Some(session) = inputs.resumes {
         args.extend(["--resume", &session.id]);
+    }
+    // A resumed session counts on from its earlier cost, which the limit would include.
+    let share = inputs.share.filter(|_| inputs.resumes.is_none()).map(Money::written);
+    if let Some(share) = &share {
+        args.extend(["--max-budget-usd", share]);
     }
     let mut env = pairs(&[
         ("CLAUDE_CODE_MAX_RETRIES", "2"),
@@ -107,6 +115,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
         ("assistant", _) => {
             heard.hitch = None;
             heard.worked |= line.pointer("/message/model").and_then(Value::as_str) != Some("<synthetic>");
+            request(line, heard);
             line.pointer("/message/content")?.as_array()?.iter().find_map(note)
         }
         ("result", _) => {
@@ -114,6 +123,16 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
             None
         }
         _ => None,
+    }
+}
+
+/// What one request used: in its output when the request begins, in its transcript when it has ended.
+fn request(line: &Value, heard: &mut ClientOutput) {
+    let message = line.get("message").unwrap_or(&Value::Null);
+    let asked = text(message, "model") != "<synthetic>" && text(line, "type") == "assistant";
+    if let Some(usage) = message.get("usage").filter(|_| asked) {
+        text(message, "model").clone_into(&mut heard.model);
+        heard.request(text(message, "id"), tokens(usage));
     }
 }
 
@@ -183,6 +202,9 @@ fn cost(line: &Value) -> Stated {
 fn fault(line: &Value) -> ClientFault {
     let errors = || line.pointer("/errors/0").and_then(Value::as_str).unwrap_or_default();
     let said = Some(text(line, "result")).filter(|said| !said.is_empty()).unwrap_or_else(errors);
+    if text(line, "subtype") == "error_max_budget_usd" {
+        return ClientFault::new(Failure::Budget, "it has used up its share of the budget");
+    }
     let kind = match (text(line, "terminal_reason"), number(line, "api_error_status")) {
         ("prompt_too_long" | "blocking_limit", _) => Failure::ContextTooLong,
         ("structured_output_retry_exhausted", _) => Failure::Garbled,

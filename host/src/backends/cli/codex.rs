@@ -9,8 +9,8 @@ use archeflow_core::model::Tier;
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, TOO_LONG, by_status,
-    first_line, number, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, NO_CREDIT, Rest, Start, TOO_LONG,
+    by_status, first_line, number, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -27,6 +27,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &["apply_patch"],
     counts_on: true,
     takes_schema: true,
+    usage_files: &["sessions/*/*/*/*.jsonl"],
+    count,
     command,
     hear,
 };
@@ -149,6 +151,24 @@ fn shell_line(command: &str) -> &str {
     inner.trim_matches(['\'', '"'])
 }
 
+/// A line of its rollout: the sum of all requests and what the last of them used, or the model it asks. The sum tells
+/// requests apart, for the same figures may be written again.
+fn count(line: &Value, heard: &mut ClientOutput) {
+    let payload = line.get("payload").unwrap_or(&Value::Null);
+    match (text(line, "type"), text(payload, "type")) {
+        ("event_msg", "token_count") => {
+            let (Some(sum), Some(last)) =
+                (payload.pointer("/info/total_token_usage"), payload.pointer("/info/last_token_usage"))
+            else {
+                return;
+            };
+            heard.request(&number(sum, "total_tokens").to_string(), tokens(last));
+        }
+        ("turn_context", _) => text(payload, "model").clone_into(&mut heard.model),
+        _ => {}
+    }
+}
+
 fn tokens(usage: &Value) -> Tokens {
     Tokens {
         input: number(usage, "input_tokens"),
@@ -168,7 +188,7 @@ fn kind(said: &str) -> Failure {
         Some(status) => by_status(status, said),
         None if speaks_of(said, &["environment variable", "not logged in", "log in again"]) => Failure::Auth,
         None if speaks_of(said, &TOO_LONG) => Failure::ContextTooLong,
-        None if speaks_of(said, &["usage limit", "quota"]) => Failure::Quota,
+        None if speaks_of(said, &["usage limit", "quota"]) || speaks_of(said, &NO_CREDIT) => Failure::Quota,
         None if speaks_of(said, &["rate limit"]) => Failure::RateLimit,
         None if speaks_of(said, &["high demand", "overloaded", "at capacity"]) => Failure::Overload,
         None if speaks_of(said, &["incomplete response"]) => Failure::Garbled,

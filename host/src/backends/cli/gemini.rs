@@ -39,6 +39,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write_file", "replace"],
     counts_on: false,
     takes_schema: false,
+    usage_files: &[".gemini/tmp/*/chats/*.jsonl"],
+    count,
     command,
     hear,
 };
@@ -171,6 +173,17 @@ fn close(line: &Value, heard: &mut ClientOutput) {
         "success" => None,
         _ => Some(fault(line.pointer("/error/message").and_then(Value::as_str).unwrap_or_default())),
     };
+}
+
+/// A line of its record of the chat: a message of the model, with what the request for it used.
+fn count(line: &Value, heard: &mut ClientOutput) {
+    if let Some(used) = line.get("tokens").filter(|_| text(line, "type") == "gemini") {
+        text(line, "model").clone_into(&mut heard.model);
+        let input = number(used, "input");
+        let output = number(used, "total").saturating_sub(input).max(number(used, "output"));
+        let used = Tokens { input, output, cache_read: number(used, "cached"), cache_write: 0 };
+        heard.request(text(line, "id"), used);
+    }
 }
 
 /// Thoughts are paid for as output, but counted only in the sum.

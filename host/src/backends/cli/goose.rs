@@ -8,8 +8,8 @@ use archeflow_core::event::{Failure, Tokens};
 use serde_json::Value;
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, TOO_LONG, first_line, number,
-    pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, NO_CREDIT, Rest, Start, TOO_LONG,
+    first_line, number, pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -46,6 +46,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write", "edit", "shell"],
     counts_on: true,
     takes_schema: false,
+    usage_files: &["state/logs/llm_request.*.jsonl"],
+    count,
     command,
     hear,
 };
@@ -187,6 +189,23 @@ fn close(line: &Value, heard: &mut ClientOutput) {
     heard.fault = heard.fault.take().or(last).or_else(silent);
 }
 
+/// A line of its record of a request: the model that is asked, then pieces of the answer, the last with the usage.
+fn count(line: &Value, heard: &mut ClientOutput) {
+    if let Some(model) = line.pointer("/model_config/model_name").and_then(Value::as_str) {
+        model.clone_into(&mut heard.model);
+    }
+    let Some(usage) = line.get("usage").filter(|usage| usage.is_object()) else { return };
+    let id = line.pointer("/data/id").and_then(Value::as_str).map(str::to_owned);
+    let id = id.unwrap_or_else(|| format!("request {}", heard.requests.len()));
+    let used = Tokens {
+        input: number(usage, "input_tokens"),
+        output: number(usage, "output_tokens"),
+        cache_read: number(usage, "cache_read_input_tokens"),
+        cache_write: number(usage, "cache_write_input_tokens"),
+    };
+    heard.request(&id, used);
+}
+
 fn kind(said: &str) -> Failure {
     match said {
         said if speaks_of(said, &TOO_LONG) || speaks_of(said, &["context limit", "context length"]) => {
@@ -199,7 +218,9 @@ fn kind(said: &str) -> Failure {
         {
             Failure::Auth
         }
-        said if speaks_of(said, &["quota", "credits", "usage limit"]) => Failure::Quota,
+        said if speaks_of(said, &["quota", "credits", "usage limit"]) || speaks_of(said, &NO_CREDIT) => {
+            Failure::Quota
+        }
         said if speaks_of(said, &["rate limit"]) => Failure::RateLimit,
         said if speaks_of(said, &["server error"]) => Failure::Overload,
         said if speaks_of(

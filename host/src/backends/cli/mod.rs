@@ -16,14 +16,14 @@ pub mod reopens;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use archeflow_core::event::{Failure, Session, Tokens};
-use archeflow_core::model::Tier;
+use archeflow_core::event::{Failure, Session};
+use archeflow_core::model::{Money, Tier};
 use archeflow_core::rules::ledger::Usage;
 use serde_json::Value;
 
 use super::Invocation;
 use crate::client_output::{
-    ClientFault, ClientOutput, TOO_LONG, by_status, first_line, number, own, speaks_of, text,
+    ClientFault, ClientOutput, NO_CREDIT, TOO_LONG, by_status, first_line, number, own, speaks_of, text,
 };
 
 /// A client, as functions without effects.
@@ -53,6 +53,10 @@ pub struct Client {
     counts_on: bool,
     /// It can be held to a schema, and so answer in a form.
     pub takes_schema: bool,
+    /// Files below its home in which it notes what it uses while it works, for clients that print it only at the end.
+    usage_files: &'static [&'static str],
+    /// Reads a line of them.
+    count: fn(&Value, &mut ClientOutput),
     command: fn(&CommandInputs<'_>) -> Start,
     hear: fn(&Value, &mut ClientOutput) -> Option<String>,
 }
@@ -117,6 +121,8 @@ pub struct CommandInputs<'a> {
     pub resumes: Option<&'a Session>,
     /// The form the answer is to have, for clients that take one.
     pub schema: Option<&'a str>,
+    /// What the attempt may cost at most, for clients that keep to a limit of their own.
+    pub share: Option<Money>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
 }
@@ -169,6 +175,16 @@ impl Client {
         (self.hear)(&value, heard)
     }
 
+    /// Files below its home in which it notes what it uses, with one `*` at most in each name.
+    pub fn usage_files(&self) -> &'static [&'static str] {
+        self.usage_files
+    }
+
+    /// Reads a line of such a file.
+    pub fn count(&self, line: &Value, heard: &mut ClientOutput) {
+        (self.count)(line, heard);
+    }
+
     /// What an end without a closing line means, by the last words on standard error.
     pub fn cut_short(last_words: &str) -> Failure {
         match last_words {
@@ -191,7 +207,12 @@ impl Client {
     /// What this attempt used. Some count the whole conversation: what was counted before it is taken off.
     pub fn usage(&self, heard: &ClientOutput, resumes: Option<&Session>) -> Usage {
         let before = resumes.and_then(|session| session.counted).filter(|_| self.counts_on);
-        let tokens = heard.tokens.map(|tokens| before.map_or(tokens, |before| without(tokens, before)));
+        let closed = heard.tokens.map(|tokens| before.map_or(tokens, |before| tokens.minus(before)));
+        // A client that failed may close with less than its requests had used.
+        let tokens = match (closed, heard.seen) {
+            (Some(closed), Some(seen)) => Some(closed.or_more(seen)),
+            (closed, seen) => closed.or(seen),
+        };
         Usage { tokens, cost: heard.cost, model: heard.model.clone() }
     }
 
@@ -202,14 +223,8 @@ impl Client {
     }
 }
 
-fn without(tokens: Tokens, before: Tokens) -> Tokens {
-    Tokens {
-        input: tokens.input.saturating_sub(before.input),
-        output: tokens.output.saturating_sub(before.output),
-        cache_read: tokens.cache_read.saturating_sub(before.cache_read),
-        cache_write: tokens.cache_write.saturating_sub(before.cache_write),
-    }
-}
+/// For clients that print what they use as they use it.
+fn counts_nothing(_: &Value, _: &mut ClientOutput) {}
 
 /// The last output of clients that could not start.
 const NOT_SIGNED_IN: [&str; 4] = [
@@ -241,6 +256,8 @@ mod tests {
             assert_eq!(Client::cut_short(words), kind, "{words}");
         }
     }
+
+    use archeflow_core::event::Tokens;
 
     #[test]
     fn i4_what_was_counted_before_is_counted_once() {

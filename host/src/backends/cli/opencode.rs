@@ -16,8 +16,8 @@ use archeflow_core::rules::ledger::Stated;
 use serde_json::{Value, json};
 
 use super::{
-    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, by_status, first_line, number,
-    pairs, speaks_of, text,
+    Client, ClientFault, ClientOutput, CommandInputs, LinkedFile, Rest, Start, by_status, counts_nothing,
+    first_line, number, pairs, speaks_of, text,
 };
 use crate::backends::Invocation;
 
@@ -52,6 +52,8 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write", "edit", "apply_patch", "bash"],
     counts_on: false,
     takes_schema: false,
+    usage_files: &[],
+    count: counts_nothing,
     command,
     hear,
 };

@@ -1,0 +1,134 @@
+//! Files in which a client notes what it uses while it works, for the clients that print it only at their end.
+//!
+//! They are read as they grow. A file is known by its number on the disk, not by its name: some clients rename theirs
+//! with every request.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::LINE_AT_MOST;
+use crate::platform::files::identity;
+
+/// The files of one attempt, and how much of each was read.
+#[derive(Debug)]
+pub(crate) struct UsageFiles {
+    root: PathBuf,
+    patterns: Vec<String>,
+    read: BTreeMap<(u64, u64), u64>,
+}
+
+impl UsageFiles {
+    /// `patterns` are paths below `root` whose names may contain one `*`. What is in the files now is of earlier
+    /// attempts.
+    pub(crate) fn new(root: &Path, patterns: impl IntoIterator<Item = impl Into<String>>) -> UsageFiles {
+        let patterns = patterns.into_iter().map(Into::into).collect();
+        let mut files = UsageFiles { root: root.to_owned(), patterns, read: BTreeMap::new() };
+        for path in files.found() {
+            if let Ok(meta) = std::fs::metadata(&path) {
+                files.read.insert(identity(&meta), meta.len());
+            }
+        }
+        files
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Hands on every line that was completed since the last look.
+    pub(crate) fn look(&mut self, each: &mut dyn FnMut(&Value)) {
+        for path in self.found() {
+            // A file that can't be read now is read with the next look.
+            let _ = self.read_on(&path, each);
+        }
+    }
+
+    fn read_on(&mut self, path: &Path, each: &mut dyn FnMut(&Value)) -> std::io::Result<()> {
+        let file = File::open(path)?;
+        let meta = file.metadata()?;
+        let read = self.read.entry(identity(&meta)).or_default();
+        if meta.len() < *read {
+            // Another file with the number of one that is gone.
+            *read = 0;
+        }
+        if meta.len() == *read {
+            return Ok(());
+        }
+        let mut lines = BufReader::new(file);
+        lines.seek(SeekFrom::Start(*read))?;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let length = std::io::Read::take(&mut lines, LINE_AT_MOST).read_until(b'\n', &mut line)?;
+            if line.last() != Some(&b'\n') && (length as u64) < LINE_AT_MOST {
+                return Ok(());
+            }
+            *read += length as u64;
+            if let Ok(value) = serde_json::from_slice(&line) {
+                each(&value);
+            }
+        }
+    }
+
+    fn found(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for pattern in &self.patterns {
+            let mut places = vec![self.root.clone()];
+            for name in pattern.split('/') {
+                places = places.iter().flat_map(|place| below(place, name)).collect();
+            }
+            found.append(&mut places);
+        }
+        found
+    }
+}
+
+fn below(place: &Path, name: &str) -> Vec<PathBuf> {
+    let Some((before, after)) = name.split_once('*') else { return vec![place.join(name)] };
+    let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
+    let fits = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(fits).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+    fn seen(files: &mut UsageFiles) -> Vec<String> {
+        let mut seen = Vec::new();
+        files.look(&mut |value| seen.push(value.to_string()));
+        seen
+    }
+
+    #[test]
+    fn c_03_lines_are_read_once_when_they_are_complete() -> Result {
+        let folder = tempfile::tempdir()?;
+        let day = folder.path().join("sessions/2026");
+        std::fs::create_dir_all(&day)?;
+        std::fs::write(day.join("log.old.jsonl"), "1\n")?;
+        let mut files = UsageFiles::new(folder.path(), ["sessions/*/log.*.jsonl"]);
+        assert_eq!(seen(&mut files), Vec::<String>::new(), "of an earlier attempt");
+        let mut log = File::create(day.join("log.a.jsonl"))?;
+        std::fs::write(day.join("other.jsonl"), "9\n")?;
+        write!(log, "2\n{{\"n\"")?;
+        assert_eq!(seen(&mut files), ["2"]);
+        std::fs::rename(day.join("log.a.jsonl"), day.join("log.b.jsonl"))?;
+        writeln!(log, ":3}}\nno json\n4")?;
+        assert_eq!(seen(&mut files), ["{\"n\":3}", "4"], "also under another name");
+        assert_eq!(seen(&mut files), Vec::<String>::new());
+        Ok(())
+    }
+}
