@@ -158,7 +158,7 @@ fn m_a3_killed_at_random_instants() {
 
 /// An executor that panics takes nothing else with it: the program says so and ends, and the run is resumed from there.
 #[test]
-fn m_a2_a_panic_in_an_executor_is_reported_and_the_run_resumes() {
+fn m_a2_m_a7_a_panic_in_an_executor_is_reported_and_the_run_resumes() {
     for place in ["agent.housed:1", "tests.ran:1", "work.collected:1"] {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
@@ -338,7 +338,7 @@ fn m_b1_a_torn_tail_is_cut_and_reported() {
 
 /// Damage that no crash explains stops everything and is left as it is.
 #[test]
-fn a_flipped_byte_stops_everything() {
+fn m_b3_a_flipped_byte_stops_everything() {
     let scene = Scene::new();
     let before = Users::look(&scene.repo());
     scene.run(Some("recorded:9"));
@@ -509,7 +509,7 @@ fn m_n1_two_runs_land_one_after_the_other() {
 
 /// M-N1 with a crash: one run dies inside its landing, another lands, then the first is resumed.
 #[test]
-fn m_n1_another_run_lands_between_crash_and_resume() {
+fn m_n1_m_f15_another_run_lands_between_crash_and_resume() {
     for place in ["merge.built:1", "tests.ran:1", "land.prepared:1", "land.moved:1", "land.committed:1"] {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());

@@ -86,5 +86,7 @@ mod sprint;
 mod sprint_landing;
 #[path = "e2e/stdout.rs"]
 mod stdout;
+#[path = "e2e/storage.rs"]
+mod storage;
 #[path = "e2e/trust.rs"]
 mod trust;

@@ -182,13 +182,13 @@ fn holds(level: &SandboxLevel, stopped: &[(&str, &str)], working: &[(&str, &str)
 }
 
 #[test]
-fn s_12_bubblewrap_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
+fn s_12_m_c21_m_s8_bubblewrap_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
     let stopped = [&STOPPED[..], &STOPPED_BY_NAMESPACES].concat();
     holds(&bwrap(), &stopped, &WORKING)
 }
 
 #[test]
-fn s_12_landlock_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
+fn s_12_m_c21_m_s8_landlock_stops_what_reaches_out_and_lets_work_go_on() -> io::Result<()> {
     holds(&landlock(), &STOPPED, &WORKING)
 }
 
@@ -221,7 +221,7 @@ elif what == 'udp':
 ";
 
 #[test]
-fn s_12_the_network_is_a_loopback_of_its_own() -> io::Result<()> {
+fn s_12_m_c14_m_s9_the_network_is_a_loopback_of_its_own() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     let udp = std::net::UdpSocket::bind("127.0.0.1:0")?;
@@ -488,7 +488,7 @@ fn over(limits: SandboxLimits, script: &str, named: &str) -> io::Result<()> {
 }
 
 #[test]
-fn s_12_a_job_over_a_limit_is_ended_and_says_which() -> io::Result<()> {
+fn s_12_m_c13_m_c19_a_job_over_a_limit_is_ended_and_says_which() -> io::Result<()> {
     let mega = 1024 * 1024;
     // The processes together: each alone stays below.
     let memory = SandboxLimits { memory: Some(200 * mega), ..SandboxLimits::default() };
@@ -524,7 +524,7 @@ if ' 200 ' in head:
 ";
 
 #[test]
-fn s_12_an_agent_reaches_listed_hosts_through_the_proxy_and_no_others() -> io::Result<()> {
+fn s_12_m_s9_an_agent_reaches_listed_hosts_through_the_proxy_and_no_others() -> io::Result<()> {
     use std::io::{Read, Write};
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();

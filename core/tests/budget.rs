@@ -34,7 +34,7 @@ use common::world::{World, dollars};
 use sim::chance::{Chance, word};
 
 #[test]
-fn af_151_cl_13_bx_24_i4_c_03_c_06_budget() {
+fn af_151_cl_13_bx_24_i4_c_03_c_06_m_g9_m_g10_budget() {
     let mut page = Page::open("budget");
     page.check("What an attempt counts with", counts_with);
     page.check("What is set aside", |row| {
@@ -145,7 +145,7 @@ fn starts(log: &[Entry]) -> impl Iterator<Item = &AgentStart> {
 
 /// A person who allows more: the ladder is climbed anew, what was spent stays spent, and who was not sent is sent.
 #[test]
-fn af_151_a_person_raises_the_budget() {
+fn af_151_m_g14_a_person_raises_the_budget() {
     let stopped = World::script("fast", "clean", "budget: 0.6, per agent: 0.3, cost: all=0.15").play();
     assert_eq!((stopped.reason(), stopped.broke()), ("approved", ""), "there is room for all three");
     let stopped = World::script("fast", "clean", "budget: 0.5, per agent: 0.3, cost: all=0.15").play();
@@ -194,7 +194,7 @@ struct Seen {
 }
 
 #[test]
-fn i4_the_ledger_never_under_counts_and_no_agent_starts_past_a_limit() {
+fn i4_m_g11_m_g13_m_g15_the_ledger_never_under_counts_and_no_agent_starts_past_a_limit() {
     let mut seen = Seen::default();
     for seed in 0..SEEDS {
         if let Err(what) = live(seed, &mut seen) {
@@ -450,4 +450,13 @@ fn counted(report: &Report) -> Option<Money> {
         Report::AgentTimeout(failed) => failed.0.estimated_cost_usd,
         _ => None,
     }
+}
+
+#[test]
+fn m_g17_a_million_tiny_charges_are_exact() {
+    let tiny = Money::parse("0.000001").unwrap();
+    let sum = (0..1_000_000).fold(Money::ZERO, |sum, _| sum.plus(tiny));
+    assert_eq!(sum, Money::DOLLAR);
+    // What is finer is rounded up, never away.
+    assert_eq!(Money::parse("0.0000004"), Some(tiny));
 }

@@ -114,7 +114,7 @@ fn yes_or_no(answer: &Answer) -> &'static str {
 }
 
 #[test]
-fn status_table() {
+fn m_d3_status_table() {
     let page = page();
     let page = &page[page.find("## Status").unwrap()..];
     for row in table(page, "Answer") {
@@ -125,7 +125,7 @@ fn status_table() {
 }
 
 #[test]
-fn confidence_table() {
+fn m_d9_confidence_table() {
     for row in table(&page(), "Cell") {
         let text = format!(
             "## Confidence\n| Axis | Score |\n|---|---|\n| Task understanding | {} |\n| Risk coverage | 1 |\n| Solution completeness | 0 |",
@@ -141,7 +141,7 @@ fn confidence_table() {
 }
 
 #[test]
-fn location_table() {
+fn m_d8_location_table() {
     for row in table(&page(), "Location") {
         // In a cell of its own: the location as such, beside fields that add nothing.
         let cell = row[0].replace('|', "\\|");
@@ -162,7 +162,7 @@ fn location_table() {
 }
 
 #[test]
-fn verdict_and_findings_table() {
+fn m_d4_m_d6_m_d7_verdict_and_findings_table() {
     let page = page();
     let page = &page[page.find("## Verdicts").unwrap()..];
     for row in table(page, "Answer") {
@@ -313,7 +313,7 @@ fn corpus_reads_as_expected() {
 }
 
 #[test]
-fn corpus_confidence() {
+fn m_d9_corpus_confidence() {
     for row in table(&expected(), "Seed") {
         let text = std::fs::read_to_string(core_dir().join("tests/corpus").join(&row[0])).unwrap();
         let (proposal, _) = proposal(&text);
@@ -325,7 +325,7 @@ fn corpus_confidence() {
 }
 
 #[test]
-fn every_seed_is_read_in_every_role_and_shown_text_never_controls() {
+fn i10_m_d11_m_s16_m_s17_every_seed_is_read_in_every_role_and_shown_text_never_controls() {
     for folder in ["findings", "status", "confidence", "bytes", "ansi", "inject"] {
         for (name, bytes) in seeds(folder) {
             for role in ROLES {
@@ -555,7 +555,7 @@ fn problems_name_their_line() {
 }
 
 #[test]
-fn too_many_findings_are_counted() {
+fn m_d5_too_many_findings_are_counted() {
     let row = "| a.rs:1 | INFO | design | x | y |\n";
     let text = format!(
         "APPROVED\nFINDINGS: 10000\n\n| Where | Severity | Category | Issue | Fix |\n|-|-|-|-|-|\n{}",
@@ -680,7 +680,7 @@ fn confidence_in_other_tables() {
 }
 
 #[test]
-fn unsafe_files_are_not_listed() {
+fn m_d8_unsafe_files_are_not_listed() {
     let (proposal, problems) = proposal("## Files\n- `/etc/passwd`\n- `../x.rs`\n- `src/a.rs`\n");
     assert_eq!(proposal.files, ["src/a.rs"]);
     assert_eq!(problems.iter().filter(|p| p.contains("not a path")).count(), 2);
@@ -737,7 +737,7 @@ fn remark_and_summary() {
 }
 
 #[test]
-fn bytes_of_other_encodings() {
+fn m_d1_bytes_of_other_encodings() {
     let text = "Gr\u{fc}n\r\nSTATUS: DONE\r\n";
     let little: Vec<u8> =
         [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
@@ -927,7 +927,7 @@ fn text_after_a_token_never_gives_done() {
 }
 
 #[test]
-fn hostile_text_is_read_in_every_role() {
+fn m_d4_hostile_text_is_read_in_every_role() {
     let mut random = Random(99);
     for _ in 0..1500 {
         let text = random.hostile(40);
@@ -954,7 +954,7 @@ fn bytes_cut_anywhere_are_read() {
 }
 
 #[test]
-fn much_of_anything_is_read_quickly() {
+fn m_s20_much_of_anything_is_read_quickly() {
     let (size, most) = (200_000, 2_000_000);
     let head = "| Location | Severity | Category | Description | Fix |\n|---|---|---|---|---|\n";
     let backticks: String = (1..2000).map(|n| "`".repeat(n) + " ").collect();

@@ -54,7 +54,7 @@ fn shown(reading: &SignalBlocks) -> String {
 }
 
 #[test]
-fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_corpus() {
+fn pj_20_to_pj_23_pc_02_pc_04_pc_09_pc_10_m_d13_corpus() {
     let names = std::fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut left: BTreeSet<String> = names.map(|name| name.to_str().unwrap().replace(".md", "")).collect();
     assert!(left.len() >= 110, "the corpus has shrunk to {}", left.len());
@@ -232,7 +232,7 @@ fn spoilt(random: &mut Random, texts: &[Vec<u8>]) -> Vec<u8> {
 
 /// Whatever stands in a fence or a quote changes nothing about who is next.
 #[test]
-fn pj_23_shown_text_never_controls() {
+fn pj_23_m_d13_shown_text_never_controls() {
     let mut random = Random(77);
     let real = "- Agent: Judge\n- Result: INSUFFICIENT\n- Step Summary: red\n- Next: Planner\n\n";
     let alone = read(real).signals;
@@ -267,7 +267,7 @@ fn pc_04_only_a_person_approves() {
 }
 
 #[test]
-fn pj_20_much_of_anything_is_read_quickly() {
+fn pj_20_m_s20_much_of_anything_is_read_quickly() {
     let pieces = [
         "- Agent: Judge\n",
         "- Next: Human\n",

@@ -125,7 +125,7 @@ fn formerly_failing() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn every_seed_keeps_the_promises_with_and_without_crashes() {
+fn m_a1_m_c27_every_seed_keeps_the_promises_with_and_without_crashes() {
     let began = Instant::now();
     let mut runs = 0_u32;
     let mut lines = 0;
@@ -159,7 +159,7 @@ fn every_seed_keeps_the_promises_with_and_without_crashes() {
 
 /// D-13: neither the order of findings and signs nor the order in which anybody comes back changes a decision.
 #[test]
-fn order_changes_no_decision() {
+fn m_d14_order_changes_no_decision() {
     let all = seeds();
     let part = all.start..all.start + (all.end - all.start).div_ceil(4);
     for seed in formerly_failing().chain(part) {
@@ -170,6 +170,72 @@ fn order_changes_no_decision() {
     }
 }
 
+/// A thousand crashes, each followed by a restart. `cargo xtask soak` asks for as many as a night has room for.
+#[test]
+fn i3_i4_i6_i8_m_a3_m_a4_soak_of_crash_restarts() {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = number("ARCHEFLOW_SOAK_SEED").unwrap_or(SEEDS);
+    let count = number("ARCHEFLOW_SOAK_COUNT").unwrap_or(1_000);
+    let (mut seed, mut restarts, mut mark) = (first, 0, 0);
+    while restarts < count {
+        let _reproduce = Reproduce(seed);
+        restarts += restarts_of(seed);
+        seed = seed.wrapping_add(1);
+        if restarts * 20 / count > mark {
+            mark = restarts * 20 / count;
+            println!("{restarts} crash-restarts, seeds {first} to {}", seed.wrapping_sub(1));
+        }
+    }
+}
+
+/// A run, a review and a loop of one seed, calm and with crashes; how often the program came back.
+fn restarts_of(seed: u64) -> u64 {
+    let crashing = || Schedule::Crashing(Chance::keyed(seed, &[word("soak")]));
+    let calm = lived(World::new(seed), Schedule::Calm, "calm");
+    let run = lived(World::new(seed), crashing(), "crashing");
+    if !run.parted {
+        same("a crash changes no decision (I6)", &calm, &run);
+    }
+    let calm = reviewed(World::of_review(seed), Schedule::Calm, "calm");
+    let review = reviewed(World::of_review(seed), crashing(), "crashing");
+    if !review.went_apart() {
+        same("a crash changes no decision (I6)", &calm, &review);
+    }
+    let calm = looped(World::of_loop(seed), Schedule::Calm, "calm");
+    let agent_loop = looped(World::of_loop(seed), crashing(), "crashing");
+    if !agent_loop.went_apart() {
+        same("a crash changes no decision (I6)", &calm, &agent_loop);
+    }
+    [run, review, agent_loop].iter().map(|life| u64::from(life.crashes)).sum()
+}
+
+/// Says how a failure is repeated.
+struct Reproduce(u64);
+
+impl Drop for Reproduce {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("failed at seed {0}; to repeat: cargo xtask soak --seed {0} --count 1", self.0);
+        }
+    }
+}
+
+/// Order follows the numbers of events, whatever the clock says: the promises hold, though what waits for a time may
+/// wait longer or shorter.
+#[test]
+fn m_h12_a_clock_that_jumps_breaks_no_promise() {
+    let all = seeds();
+    for seed in all.start..all.start + (all.end - all.start).div_ceil(8) {
+        let crashing = Schedule::Crashing(Chance::keyed(seed, &[word("jump")]));
+        for (schedule, how) in [(Schedule::Calm, "calm"), (crashing, "crashing")] {
+            let (life, result) = Life::live_through_jumps(World::new(seed), schedule);
+            if let Err(why) = result.and_then(|()| audit(&life.log)) {
+                panic!("seed {seed}, {how}, with a clock that jumps: {why}\n{}", told(&life.log));
+            }
+        }
+    }
+}
+
 /// AF-003, D-05: the same people look at a change that is there already.
 #[test]
 fn every_review_keeps_its_promises_with_crashes_and_in_any_order() {
@@ -177,13 +243,6 @@ fn every_review_keeps_its_promises_with_crashes_and_in_any_order() {
     let all = seeds();
     let part = all.start..all.start + (all.end - all.start).div_ceil(2);
     for seed in part {
-        let reviewed = |world, schedule, how: &str| {
-            let (life, result) = Life::live(world, schedule);
-            if let Err(why) = result.and_then(|()| reviews::audit(&life.log)) {
-                panic!("review {seed}, {how}: {why}\n{}", told(&life.log));
-            }
-            life
-        };
         let chance = |what| Chance::keyed(seed, &[word(what)]);
         let calm = reviewed(World::of_review(seed), Schedule::Calm, "calm");
         let crashed = reviewed(World::of_review(seed), Schedule::Crashing(chance("crash")), "crashing");
@@ -213,18 +272,11 @@ fn every_review_keeps_its_promises_with_crashes_and_in_any_order() {
 fn every_loop_keeps_its_promises_with_crashes_and_in_any_order() {
     let mut seen = Seen::default();
     for seed in seeds() {
-        let agent_loop = |world, schedule, how: &str| {
-            let (life, result) = Life::live(world, schedule);
-            if let Err(why) = result.and_then(|()| loops_audit::audit(&life.log)) {
-                panic!("loop {seed}, {how}: {why}\n{}", told(&life.log));
-            }
-            life
-        };
         let chance = |what| Chance::keyed(seed, &[word(what)]);
-        let calm = agent_loop(World::of_loop(seed), Schedule::Calm, "calm");
-        let crashed = agent_loop(World::of_loop(seed), Schedule::Crashing(chance("crash")), "crashing");
+        let calm = looped(World::of_loop(seed), Schedule::Calm, "calm");
+        let crashed = looped(World::of_loop(seed), Schedule::Crashing(chance("crash")), "crashing");
         let order = Schedule::AnyOrder(chance("order"));
-        let shuffled = agent_loop(World::of_loop(seed).shuffled(seed), order, "shuffled");
+        let shuffled = looped(World::of_loop(seed).shuffled(seed), order, "shuffled");
         same("order changes no decision (D-13)", &calm, &shuffled);
         if !crashed.went_apart() {
             same("a crash changes no decision (I6)", &calm, &crashed);
@@ -249,6 +301,24 @@ fn lived(world: World, schedule: Schedule, how: &str) -> Life {
     let (life, result) = Life::live(world, schedule);
     if let Err(why) = result.and_then(|()| audit(&life.log)).and_then(|()| corrections::audit(&life.log)) {
         panic!("seed {seed}, {how}: {why}\n{}", told(&life.log));
+    }
+    life
+}
+
+fn reviewed(world: World, schedule: Schedule, how: &str) -> Life {
+    let seed = world.seed;
+    let (life, result) = Life::live(world, schedule);
+    if let Err(why) = result.and_then(|()| reviews::audit(&life.log)) {
+        panic!("review {seed}, {how}: {why}\n{}", told(&life.log));
+    }
+    life
+}
+
+fn looped(world: World, schedule: Schedule, how: &str) -> Life {
+    let seed = world.seed;
+    let (life, result) = Life::live(world, schedule);
+    if let Err(why) = result.and_then(|()| loops_audit::audit(&life.log)) {
+        panic!("loop {seed}, {how}: {why}\n{}", told(&life.log));
     }
     life
 }

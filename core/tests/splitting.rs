@@ -128,7 +128,7 @@ fn issue_5_every_form_of_a_file_is_mentioned() {
 }
 
 #[test]
-fn issue_5_a_line_longer_than_memory_is_cut_and_noted() {
+fn issue_5_m_e26_a_line_longer_than_memory_is_cut_and_noted() {
     let mut diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+".to_vec();
     diff.extend(b"y".repeat(1_000_000));
     diff.extend(b"\n+");

@@ -337,7 +337,7 @@ fn af_052_a_field_of_a_proposal_is_never_more_than_content() {
 }
 
 #[test]
-fn i11_huge_and_deep_forms_are_bounded() {
+fn m_a9_i11_huge_and_deep_forms_are_bounded() {
     let finding = json!({"location": "a.rs:1", "severity": "INFO", "category": "quality", "description": "x",
                          "fix": "", "evidence": ""});
     let many = vec![finding; 5_000];

@@ -159,7 +159,7 @@ fn tracked_line(found: &Tracked) -> String {
 }
 
 #[test]
-fn af_101_af_102_cl_18_identity() {
+fn af_101_af_102_cl_18_m_d14_identity() {
     let mut page = Page::open("identity");
     page.check("Same or different", |row| {
         let trend = compare(row, row.get("earlier"), row.get("later"));
@@ -213,7 +213,7 @@ fn identified(row: &Row, text: &str) -> Tracked {
 }
 
 #[test]
-fn af_103_to_af_108_cl_05_to_cl_08_cl_10_cl_19_convergence() {
+fn af_103_to_af_108_cl_05_to_cl_08_cl_10_cl_19_m_d15_convergence() {
     let mut page = Page::open("convergence");
     for heading in ["Two cycles", "Three cycles and more", "Waiting for a second zero"] {
         page.check(heading, pattern);

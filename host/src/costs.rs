@@ -98,7 +98,7 @@ mod tests {
 
     /// BX-24, M-G16: a run counts on each day with what it cost since the day before, however often it is written.
     #[test]
-    fn bx_24_a_run_is_counted_once_on_each_day() -> Result<(), Box<dyn std::error::Error>> {
+    fn bx_24_m_g16_a_run_is_counted_once_on_each_day() -> Result<(), Box<dyn std::error::Error>> {
         let dir = tempfile::tempdir()?;
         let root = dir.path();
         for _ in 0..3 {

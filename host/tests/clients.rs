@@ -372,7 +372,7 @@ fn issue_4_gemini_signs_in_the_way_its_user_does() -> Result {
 
 /// A repository that brings settings for a client has no say: it could name another host.
 #[test]
-fn r5_a_repository_chooses_nothing_for_its_clients() -> Result {
+fn r5_m_s5_a_repository_chooses_nothing_for_its_clients() -> Result {
     for (name, variable, value) in [
         ("gemini", "GEMINI_CLI_TRUST_WORKSPACE", "false"),
         ("opencode", "OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
@@ -400,7 +400,7 @@ fn issue_4_opencode_gives_the_users_folders_to_the_commands_it_runs() -> Result 
 }
 
 #[test]
-fn issue_4_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
+fn issue_4_m_c29_the_users_settings_stay_out_and_the_login_comes_along() -> Result {
     let own = [
         ("HOME", "/users/jo"),
         ("ANTHROPIC_API_KEY", "sk-1"),

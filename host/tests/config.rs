@@ -727,7 +727,7 @@ fn refusals() -> Vec<(Vec<u8>, &'static str)> {
 }
 
 #[test]
-fn hostile_files_are_refused_at_once() {
+fn m_a9_m_s19_hostile_files_are_refused_at_once() {
     for (bytes, wanted) in refusals() {
         let file = ("f".to_owned(), bytes.clone());
         let flags = Flags::default();
@@ -759,7 +759,7 @@ fn cpu_time() -> Duration {
 }
 
 #[test]
-fn large_files_cost_little() {
+fn m_s20_large_files_cost_little() {
     let most = yaml::MOST_BYTES;
     let keys: String = (0..).map(|n| format!("k{n}:\n")).take(most / 9).collect();
     for text in [

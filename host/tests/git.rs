@@ -203,6 +203,21 @@ fn runner_moves_much_data_both_ways_and_keeps_its_deadline() {
     assert!(began.elapsed() < Duration::from_secs(600));
 }
 
+/// The receiver of a pack that finds the disk full ends long before the sender has sent it.
+#[test]
+fn m_b5_a_sender_ends_when_nobody_receives() {
+    let world = World::new();
+    let git = || GitCommand::new(&world.root.join(".git")).unwrap();
+    let oid = git().args(["hash-object", "-w", "--stdin"]).input(vec![b'x'; 8 << 20]).done().unwrap();
+    let oid = String::from_utf8(oid.line().to_vec()).unwrap();
+    let ended = git()
+        .args(["cat-file", "blob", &oid])
+        .deadline(Duration::from_secs(300))
+        .pipe_into(git().args(["hash-object", "--no-such-option"]))
+        .unwrap_err();
+    assert!(!matches!(ended, archeflow_host::git::runner::Error::TimedOut { .. }), "{ended}");
+}
+
 #[test]
 fn m_e37_git_versions() {
     for (text, good) in [
@@ -254,7 +269,7 @@ fn odd_names() -> Vec<Vec<u8>> {
 // ---- repository shapes ----
 
 #[test]
-fn m_e1_to_m_e4_shapes_that_are_refused_say_what_to_do() {
+fn m_e1_m_e2_m_e3_shapes_that_are_refused_say_what_to_do() {
     let world = World::new();
     let open = |path: &Path| Repo::open(path, &world.state(), &world.env());
     assert!(matches!(open(world.dir.path()), Err(RepoError::NotARepository { .. })));
@@ -280,7 +295,7 @@ fn m_e1_to_m_e4_shapes_that_are_refused_say_what_to_do() {
 
 /// The whole way, from opening to the landed change, in repositories of many shapes.
 #[test]
-fn m_e5_to_m_e33_shapes_that_work() {
+fn shapes_that_work() {
     let hook = "#!/bin/sh\necho ran >> \"$(dirname \"$0\")/RAN\"\nexit 1\n";
     let shapes: Vec<(&str, World)> = vec![
         ("master only", {
@@ -289,22 +304,22 @@ fn m_e5_to_m_e33_shapes_that_work() {
             world.git(&["branch", "-m", "master", "main"]);
             world
         }),
-        ("path with newline", {
+        ("M-E30 path with newline", {
             let world = World::empty("re po\nü\"x", &["init", "-q", "-b", "main"]);
             world.write("a.txt", "a\n").commit("first");
             world
         }),
-        ("sha256", {
+        ("M-E8 sha256", {
             let world = World::empty("repo", &["init", "-q", "-b", "main", "--object-format=sha256"]);
             world.write("a.txt", "a\n").commit("first");
             world
         }),
-        ("reftable", {
+        ("M-E8 reftable", {
             let world = World::empty("repo", &["init", "-q", "-b", "main", "--ref-format=reftable"]);
             world.write("a.txt", "a\n").commit("first");
             world
         }),
-        ("shallow", {
+        ("M-E5 shallow", {
             let origin = World::new();
             origin.write("a.txt", "a2\n").commit("second");
             let url = format!("file://{}", origin.root.display());
@@ -313,7 +328,7 @@ fn m_e5_to_m_e33_shapes_that_work() {
             world.git_in(world.dir.path(), &["clone", "-q", "--depth", "1", &url, "repo"]);
             world
         }),
-        ("submodule", {
+        ("M-E24 submodule", {
             let world = World::new();
             let inner = World::new();
             let url = format!("file://{}", inner.root.display());
@@ -321,14 +336,14 @@ fn m_e5_to_m_e33_shapes_that_work() {
             world.commit("with submodule");
             world
         }),
-        ("filter that is missing", {
+        ("M-E25 filter that is missing", {
             let world = World::new();
             world.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
             world.write("big.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
             world.commit("pointer");
             world
         }),
-        ("failing hooks", {
+        ("M-E16 failing hooks", {
             let world = World::new();
             for name in
                 ["pre-commit", "commit-msg", "prepare-commit-msg", "post-checkout", "reference-transaction"]
@@ -341,7 +356,7 @@ fn m_e5_to_m_e33_shapes_that_work() {
             }
             world
         }),
-        ("hanging signer", {
+        ("M-E18 hanging signer", {
             let world = World::new();
             let signer = world.dir.path().join("signer");
             put(&world.root, &signer, "#!/bin/sh\nsleep 600\n");
@@ -350,7 +365,7 @@ fn m_e5_to_m_e33_shapes_that_work() {
             world.git(&["config", "gpg.program", signer.to_str().unwrap()]);
             world
         }),
-        ("packed, with replace refs, hooksPath missing", {
+        ("M-E17 M-E33 packed, with replace refs, hooksPath missing", {
             let world = World::new();
             world.write("a.txt", "a2\n").commit("second");
             world.git(&["replace", "HEAD~1", "HEAD"]);
@@ -359,7 +374,7 @@ fn m_e5_to_m_e33_shapes_that_work() {
             world.git(&["config", "core.hooksPath", "/nonexistent"]);
             world
         }),
-        ("eol conversion", {
+        ("M-E31 eol conversion", {
             let world = World::new();
             world.git(&["config", "core.autocrlf", "true"]);
             world.write(".gitattributes", "*.txt text eol=crlf\n").write("crlf.txt", "x\r\ny\r\n");
@@ -737,7 +752,7 @@ fn m_e24_submodule_slots_and_hidden_leftovers() {
 }
 
 #[test]
-fn d10_too_much_is_left_out_and_noted() {
+fn d_10_m_c19_too_much_is_left_out_and_noted() {
     let world = World::new();
     let base = world.oid("main");
     let mut slot = world.pool().take(WorkspaceKind::Maker, "run", &base).unwrap();
@@ -777,7 +792,7 @@ fn d10_readers_cannot_keep_what_they_change() {
 }
 
 #[test]
-fn i7_no_two_holders_share_a_slot() {
+fn i7_m_n5_no_two_holders_share_a_slot() {
     let world = World::new();
     let base = world.oid("main");
     let taken: Vec<Slot> = std::thread::scope(|scope| {
@@ -1019,7 +1034,7 @@ fn users_work(world: &World) {
 }
 
 #[test]
-fn i1_landing_keeps_the_users_other_work() {
+fn i1_m_f3_m_f4_landing_keeps_the_users_other_work() {
     let world = World::new();
     let (base, merge) = rich(&world);
     users_work(&world);
@@ -1260,7 +1275,7 @@ fn i1_roll_forward_from_every_half_moved_state() {
 /// Kills git's own move of the tree at every file system call, then recovers.
 #[test]
 #[ignore = "needs strace"]
-fn i1_kill_sweep() {
+fn m_a6_i1_kill_sweep() {
     const CALLS: &str = "openat,write,pwrite64,rename,unlink,unlinkat,mkdir,rmdir,close,symlink,chmod,fchmod";
     let template = World::new();
     let (base, merge) = rich(&template);
@@ -1394,7 +1409,7 @@ fn i1_recovery_stops_at_the_users_work() {
 }
 
 #[test]
-fn i8_verification_notices_the_wrong_tree() {
+fn i8_m_f18_verification_notices_the_wrong_tree() {
     let world = World::new();
     let (base, merge) = rich(&world);
     let repo = world.open();

@@ -52,7 +52,7 @@ fn recordings() -> PathBuf {
 }
 
 #[test]
-fn recorded_journals_are_written_again_byte_for_byte() {
+fn m_a10_recorded_journals_are_written_again_byte_for_byte() {
     for name in RECORDED {
         let old = fs::read_to_string(recordings().join(name)).unwrap();
         let new = written_again(&old);

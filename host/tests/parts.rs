@@ -296,7 +296,7 @@ fn part_cutter() {
 }
 
 #[test]
-fn issue_5_a_hundred_megabytes_and_twenty_thousand_files_in_bounded_memory() {
+fn issue_5_m_e26_a_hundred_megabytes_and_twenty_thousand_files_in_bounded_memory() {
     let mut world = World::new();
     world.commit().file("a.txt", "a\n");
     world.commit();

@@ -662,7 +662,7 @@ impl Drop for Decoy {
 }
 
 #[test]
-fn i5_a_decoy_survives() {
+fn i5_m_h14_a_decoy_survives() {
     let _turn = turn();
     let tag = unique("decoy");
     let mut decoy = decoy(&tag);
@@ -680,7 +680,7 @@ fn i5_a_decoy_survives() {
 /// A program of ours that was killed may have been amid a landing. Its git comes to its end, also one that it was just
 /// about to start, which does not say yet what it is; what only says it is one is killed all the same, a little later.
 #[test]
-fn i5_a_git_of_ours_may_finish_and_no_impostor_survives() {
+fn i5_m_h14_a_git_of_ours_may_finish_and_no_impostor_survives() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let [done, born] = ["done", "born"].map(|name| folder.path().join(name));
@@ -827,7 +827,7 @@ fn m_h3_m_h4_signals_arrive_and_an_ignored_hangup_stays_ignored() {
 }
 
 #[test]
-fn a_panic_in_the_listener_leaves_nothing_running() {
+fn m_a7_a_panic_in_the_listener_leaves_nothing_running() {
     let _turn = turn();
     let result = thread::spawn(|| {
         proc::run(job("panic", "echo x; sleep 999"), &Watch::new(), &mut |_, _| panic!("on purpose"))

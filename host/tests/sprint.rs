@@ -256,7 +256,7 @@ fn bx_23_a_circle_is_never_added() {
 }
 
 #[test]
-fn bx_28_a_list_is_taken_over_once() {
+fn bx_28_m_n4_a_list_is_taken_over_once() {
     let list = "- [ ] First | fast\n- [x] Before\n- [ ] Second | depends: First, Before | done: it works\n\
                 - [ ] Third | depends: Nobody\n- [?] odd\n";
     let (_dir, place) = queue_of(&[]);

@@ -213,7 +213,7 @@ fn i7_a_journal_changed_by_another_hand_stops_the_run() {
 
 /// M-B1: whatever the cut, the next record is readable and the torn bytes are kept.
 #[test]
-fn m_b1_cut_at_every_byte() {
+fn m_a5_m_b1_cut_at_every_byte() {
     let bytes = sample(40);
     let ends: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
@@ -291,7 +291,7 @@ fn m_b1_nuls_at_the_end_are_a_torn_write() {
 
 /// M-B3: no changed byte passes. In the last line it counts as torn, before that it is damage.
 #[test]
-fn mb3_every_flipped_byte_is_noticed() {
+fn m_b3_every_flipped_byte_is_noticed() {
     let bytes = sample(4);
     let last = bytes.len() - split(&bytes)[3].len();
     for at in 0..bytes.len() {
@@ -316,7 +316,7 @@ fn mb3_every_flipped_byte_is_noticed() {
 }
 
 #[test]
-fn mb3_rows_of_damage() {
+fn m_b3_rows_of_damage() {
     let bytes = sample(6);
     let l = split(&bytes);
     let other = split(&sample_of("other", 6));
@@ -375,7 +375,7 @@ fn i3_a_rewritten_past_is_noticed() {
 
 /// M-B4: the same bytes twice are one record; noted, and the journal goes on.
 #[test]
-fn mb4_an_exact_duplicate_is_ignored_with_a_note() {
+fn m_b4_an_exact_duplicate_is_ignored_with_a_note() {
     let bytes = sample(5);
     for at in 0..5 {
         let mut lines = split(&bytes);
@@ -389,7 +389,7 @@ fn mb4_an_exact_duplicate_is_ignored_with_a_note() {
 }
 
 #[test]
-fn ms24_forged_records_inside_strings_stay_strings() {
+fn m_s24_forged_records_inside_strings_stay_strings() {
     let desk = Desk::new();
     let mut journal = Journal::create(desk.dir(), RUN).unwrap();
     let fake = String::from_utf8(split(&sample(2))[1].clone()).unwrap();
@@ -560,7 +560,7 @@ fn m_b3_strange_files_never_panic() {
 
 /// M-N2: the second is told who holds it.
 #[test]
-fn mn2_two_openers() {
+fn m_n2_two_openers() {
     let desk = Desk::with(&sample(2));
     let first = desk.open().unwrap();
     match desk.open() {
@@ -592,7 +592,7 @@ fn helper_that_holds_until_killed() {
 
 /// M-N3: the kernel frees the locks of a killed holder at once.
 #[test]
-fn mn3_killed_holder_frees_its_locks() {
+fn m_n3_killed_holder_frees_its_locks() {
     let desk = Desk::with(&sample(2));
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "helper_that_holds_until_killed"])
@@ -663,7 +663,7 @@ fn eight_writers_of_one_file() {
 
 /// I7: claiming an id is atomic.
 #[test]
-fn d06_sixteen_claims_of_one_id() {
+fn d_06_m_n4_sixteen_claims_of_one_id() {
     let temp = tempfile::tempdir().unwrap();
     let places = Places::open(temp.path()).unwrap();
     fs::create_dir(places.artifacts().join("2026-04-08-fix-login-3")).unwrap();
@@ -691,7 +691,7 @@ fn d06_sixteen_claims_of_one_id() {
 // --------------------------------------------------------------------------------------------------- names
 
 #[test]
-fn d06_slugs() {
+fn d_06_m_d16_slugs() {
     let long = "implement the new rate limiting middleware for public endpoints";
     for (task, slug) in [
         ("Add rate limiting", "add-rate-limiting"),
@@ -714,7 +714,7 @@ fn d06_slugs() {
 }
 
 #[test]
-fn ms10_names() {
+fn m_s10_names() {
     let good = ["2026-04-08-fix-login", "a", "A_b.c-d", "CON", "con.txt", "a.", "0"];
     let bad = [
         "",
@@ -793,7 +793,7 @@ fn places_are_made_and_ignored() {
 
 /// R19, M-S11: a prepared repository sends us nowhere.
 #[test]
-fn ms11_links_and_files_in_the_way_are_refused() {
+fn m_s11_links_and_files_in_the_way_are_refused() {
     for place in ["", "events", "artifacts", "runs"] {
         for link in [true, false] {
             let temp = tempfile::tempdir().unwrap();
@@ -815,7 +815,7 @@ fn ms11_links_and_files_in_the_way_are_refused() {
 
 /// M-S11: the swap after the check. No link below `.archeflow` is followed when a file is used, either.
 #[test]
-fn ms11_links_that_appear_later_are_refused() {
+fn m_s11_links_that_appear_later_are_refused() {
     let temp = tempfile::tempdir().unwrap();
     let victim = tempfile::tempdir().unwrap();
     let places = Places::open(temp.path()).unwrap();
@@ -861,7 +861,7 @@ fn r19_a_file_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn mb15_the_state_directory_is_ours_alone() {
+fn m_b15_the_state_directory_is_ours_alone() {
     let temp = tempfile::tempdir().unwrap();
     let home = fs::canonicalize(temp.path()).unwrap();
     let repo = home.join("repo");

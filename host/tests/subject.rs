@@ -694,7 +694,7 @@ fn issue_5_refused() {
 }
 
 #[test]
-fn issue_5_a_hostile_repository_runs_nothing() {
+fn issue_5_m_e32_a_hostile_repository_runs_nothing() {
     let asks = [
         ReviewTarget::WorkingTree,
         ReviewTarget::Staged,

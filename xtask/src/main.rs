@@ -1,4 +1,4 @@
-//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `bench`, `pictures`, `clients`.
+//! Developer tools: `cargo xtask test`, `tidy`, `docs`, `soak`, `bench`, `pictures`, `clients`.
 
 #![expect(
     clippy::print_stdout,
@@ -21,6 +21,7 @@ mod pictures;
 mod portrait;
 mod schemas;
 mod scratch;
+mod soak;
 mod targets;
 mod test;
 mod tidy;
@@ -40,8 +41,11 @@ usage: cargo xtask <command>
                                  --without-browser: skip the step that needs chromium
   clients                        download the clients that tests drive into target/clients
   pictures                       draw docs/pictures again: recordings, report and live view (needs chromium)
-  docs                           write the generated tables: settings in configuration.md, agents in agents.md
+  docs                           write the generated tables: settings in configuration.md, agents in agents.md,
+                                 tests in faults.md
   tidy                           check conventions that no compiler checks
+  soak [--seed N] [--count N]    simulate crashes and restarts, one million unless N says otherwise; prints its
+                                 seed, and a failure repeats with the seed it names
   bench [<name>...]              measure the performance goals on a release build
 ";
 
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         ["pictures"] => pictures::draw(&root()),
         ["clients"] => clients::run(&root()),
         ["docs"] => docs::write(&root()),
+        ["soak", rest @ ..] => soak::run(&root(), rest),
         ["tidy"] => tidy::run(&root()),
         ["bench", rest @ ..] => bench::build_and_run(&root(), rest),
         ["__bench", rest @ ..] => bench::run(&root(), rest),

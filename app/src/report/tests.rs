@@ -134,7 +134,7 @@ fn poisoned(log: &str) -> Vec<Entry> {
 }
 
 #[test]
-fn r14_hostile_text_is_text_in_every_format() {
+fn r14_m_s13_m_s25_hostile_text_is_text_in_every_format() {
     let change =
         format!("{CHANGE}diff --git a/x b/x\n--- a/x\n+++ b/x{HOSTILE}\n@@ -0,0 +1 @@\n+{HOSTILE}\n");
     for log in [DEMO, BREAK] {

@@ -415,7 +415,7 @@ fn poisoned(text: &str) -> Reviewed {
 }
 
 #[test]
-fn r14_hostile_text_is_text_in_every_format() {
+fn r14_m_s13_hostile_text_is_text_in_every_format() {
     let texts = HOSTILE.iter().map(|(_, text)| (*text).to_owned()).chain(["x".repeat(100_000)]);
     for text in texts {
         let reviewed = poisoned(&text);
@@ -601,7 +601,7 @@ fn r17_code_scanning_gets_no_more_than_it_takes_with_a_note() {
 }
 
 #[test]
-fn af_122_no_terminal_is_too_narrow() {
+fn af_122_m_h9_no_terminal_is_too_narrow() {
     for (name, reviewed) in shapes() {
         for columns in [20, 33, 400] {
             let frames = frames();

@@ -92,7 +92,7 @@ fn af151_at_95_percent_the_cycle_is_finished_and_no_other_begins() {
 
 /// M-G11: a Skeptic comes back with a bill that uses the budget up while the Sage is still out.
 #[test]
-fn af151_at_100_percent_all_agents_are_stopped() {
+fn af_151_m_g11_at_100_percent_all_agents_are_stopped() {
     let test =
         paid("REJECT=1; SLOW=1; case $ARCHEFLOW_ROLE in skeptic) say 0.9;; sage) ;; *) say 0.05;; esac");
     let args = ["--auto-merge", "--budget", "1", "--workflow", "standard"];
@@ -122,7 +122,7 @@ fn af151_at_100_percent_all_agents_are_stopped() {
 }
 
 #[test]
-fn i4_no_agent_starts_beyond_the_budget() {
+fn i4_m_g15_no_agent_starts_beyond_the_budget() {
     let test = paid(":");
     let broke = test.go(&["--auto-merge", "--budget", "1"]).ended("wiggum_break", "budget", 11);
     let who: Vec<_> = broke.events("agent.start").iter().map(|start| start["archetype"].clone()).collect();
@@ -287,7 +287,7 @@ fn af170_a_run_that_ends_twice_is_scored_once() {
 
 /// M-G12: who was out when the program was stopped counts with what was set aside, and going on forgets nothing.
 #[test]
-fn i4_a_stopped_run_keeps_what_was_set_aside() {
+fn i4_m_g12_a_stopped_run_keeps_what_was_set_aside() {
     let test = paid("HANG=1").config("costs:\n  per_agent_usd: 0.3\n");
     let arguments = test.arguments(TASK, &["--auto-merge", "--budget", "5"]);
     let arguments = as_strs(&arguments);

@@ -142,7 +142,7 @@ fn hostile_clients_are_refused_and_do_not_delay_the_run() {
 }
 
 #[test]
-fn an_agent_can_not_steer_the_run_it_works_for() {
+fn m_s8_an_agent_can_not_steer_the_run_it_works_for() {
     let program = env!("CARGO_BIN_EXE_archeflow");
     let steers = format!(
         "== maker ==\nsh cd {{base}}; {program} pause --repo \"$REPO\" \"$RUN\" > {{base}}/said 2>&1; touch {{base}}/working\n\

@@ -125,7 +125,7 @@ fn errors_of_the_command_line_say_what_is_known() {
 }
 
 #[test]
-fn d06_the_same_task_twice_on_a_day_gets_a_number() {
+fn d_06_m_n4_the_same_task_twice_on_a_day_gets_a_number() {
     let test = Test::new().play("");
     let first = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     let second = test.go(&["--auto-merge"]).ended("merged", "approved", 0);

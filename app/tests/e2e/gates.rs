@@ -76,7 +76,7 @@ fn a3_low_risk_coverage_sends_the_mini_explorer() {
 }
 
 #[test]
-fn af053_an_unreadable_confidence_table_asks() {
+fn af_053_m_d9_an_unreadable_confidence_table_asks() {
     let scene = proposal("creator", ["high", "NaN", "90 %"]);
     Test::new().play(&scene).go(&["--auto-merge"]).ended("awaiting_answer", "low_confidence", 10);
 }
@@ -155,7 +155,7 @@ fn d05_a_security_critical_without_evidence_is_shown_at_the_merge_question() {
 }
 
 #[test]
-fn d07_what_the_program_sees_no_model_can_waive() {
+fn d_07_m_f14_m_e32_what_the_program_sees_no_model_can_waive() {
     let maker = |actions: &str| {
         format!(
             "== maker ==\nsh echo x >> src/app.txt; mkdir -p tests; echo y >> tests/check_test.sh\n{actions}\ncommit Do it\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"

@@ -222,3 +222,23 @@ fn m_e36_gc_in_between_loses_nothing() {
     test.git(["gc", "-q", "--prune=now"]);
     test.run(&["merge", &waiting.id]).ended("merged", "approved", 0);
 }
+
+#[test]
+fn m_e15_locks_of_others_on_refs_and_configuration_are_not_broken() {
+    for (name, lands) in [("refs/heads/main.lock", false), ("packed-refs.lock", true), ("config.lock", true)]
+    {
+        let test = Test::new().play("");
+        let lock = test.repo.join(".git").join(name);
+        std::fs::write(&lock, "").unwrap();
+        let main = test.git(["rev-parse", "main"]);
+        let ended = test.go(&["--auto-merge"]);
+        assert!(lock.exists(), "{name} is gone\n{ended}");
+        assert_eq!(ended.code == 0, lands, "{name}\n{ended}");
+        assert_eq!(test.git(["rev-parse", "main"]) != main, lands, "{name}");
+        assert_eq!(test.git(["status", "--porcelain"]), "", "{name}");
+        std::fs::remove_file(&lock).unwrap();
+        if !lands {
+            test.run(&["merge", &ended.id]).ended("merged", "approved", 0);
+        }
+    }
+}

@@ -457,7 +457,7 @@ fn issue_4_a_whole_run_lands_with_each_provider() {
 }
 
 #[test]
-fn r5_a_key_goes_to_its_host_and_is_written_nowhere() {
+fn r5_i9_m_s7_a_key_goes_to_its_host_and_is_written_nowhere() {
     each(PROVIDERS, |provider| {
         let spill = "env; cat /proc/self/environ";
         let server = Server::new(&[
@@ -494,7 +494,7 @@ fn r5_a_key_goes_to_its_host_and_is_written_nowhere() {
 }
 
 #[test]
-fn t2_a_key_of_one_host_is_not_sent_to_another() {
+fn m_s6_a_key_of_one_host_is_not_sent_to_another() {
     let server = Server::new(&[("creator", &[say("no key was asked for")])]);
     let test = Test::new().env("OPENAI_API_KEY", WRONG_KEY);
     let spec = format!("openai:x@{}", server.address);
@@ -504,7 +504,7 @@ fn t2_a_key_of_one_host_is_not_sent_to_another() {
 }
 
 #[test]
-fn t2_a_redirect_is_not_followed() {
+fn m_g8_m_s6_a_redirect_is_not_followed() {
     each([301, 302, 303, 307, 308], |status| {
         let other = Server::new(&[("creator", &[say(PROPOSAL)])]);
         let header = format!("location: {}/v1/messages", other.address);
@@ -517,7 +517,7 @@ fn t2_a_redirect_is_not_followed() {
 }
 
 #[test]
-fn t2_nothing_is_asked_without_encryption_or_by_a_repositorys_wish() {
+fn m_s6_nothing_is_asked_without_encryption_or_by_a_repositorys_wish() {
     for (spec, words) in [
         ("openai:x@http://example.org", "https://"),
         ("openai:x@http://127.0.0.1.example.org/v1", "https://"),
@@ -605,7 +605,7 @@ fn m_g3_a_limit_that_passes_is_waited_for() {
 }
 
 #[test]
-fn issue_4_faults_of_a_provider_are_distinguished_within_our_clocks() {
+fn m_g2_m_g4_m_g7_faults_of_a_provider_are_distinguished_within_our_clocks() {
     let long = "prompt is too long: 250000 tokens > 200000 maximum";
     let rows = [
         ("401", Reply::Refuse(401, "", "invalid key"), ("stopped", "not_signed_in", 31), "auth"),

@@ -38,7 +38,7 @@ fn d16_an_approved_and_tested_change_lands() {
 }
 
 #[test]
-fn bx03_without_a_yes_the_run_waits_and_merge_lands_it() {
+fn bx_03_m_h10_without_a_yes_the_run_waits_and_merge_lands_it() {
     let test = Test::new().play("");
     let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
     assert_eq!(waiting.json["question"]["kind"], "merge");
@@ -295,7 +295,7 @@ fn interfaces3_usage_is_counted() {
 }
 
 #[test]
-fn cl11_tests_that_fail_after_landing_take_the_merge_back() {
+fn cl_11_m_f3_tests_that_fail_after_landing_take_the_merge_back() {
     let test = Test::new()
         .play("")
         .config("git:\n  post_merge_test: true\n")
@@ -306,4 +306,30 @@ fn cl11_tests_that_fail_after_landing_take_the_merge_back() {
     assert_eq!(test.git(["rev-parse", "main^{tree}"]), tree, "a new commit undoes it");
     assert_eq!(test.git(["status", "--porcelain"]), "");
     assert_eq!(broke.json["merged_oid"], json!(null));
+}
+
+/// A second attempt would pass: the first one counts.
+#[test]
+fn m_f6_tests_that_fail_now_and_then_are_not_repeated_until_they_pass() {
+    let test = Test::new().play("").tests("echo x >> {base}/count; [ \"$(wc -l < {base}/count)\" -gt 1 ]");
+    let main = test.git(["rev-parse", "main"]);
+    let stopped = test.go(&["--auto-merge"]).ended("stopped", "tests_failed", 13);
+    assert_eq!(std::fs::read_to_string(test.base().join("count")).unwrap(), "x\n", "{stopped}");
+    assert_eq!(test.git(["rev-parse", "main"]), main);
+}
+
+#[test]
+fn m_f9_tests_that_print_without_end_are_capped() {
+    let test = Test::new().play("").tests("head -c 200000000 /dev/zero | tr '\\0' x; sh tests/check.sh");
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    let mut folders = vec![test.repo.join(".archeflow"), test.home()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => assert!(size(&entry.path()) < 100_000_000, "{}\n{merged}", entry.path().display()),
+            }
+        }
+    }
 }

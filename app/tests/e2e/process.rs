@@ -182,7 +182,7 @@ fn slow(who: &str) -> String {
 }
 
 #[test]
-fn af147_a_shadow_of_the_process_is_acted_upon_and_then_asked_about() {
+fn af_147_m_c25_a_shadow_of_the_process_is_acted_upon_and_then_asked_about() {
     each(muddles(), |row| {
         let test = Test::new().play(&row.scenes).config(row.config);
         if row.shadow == "cargo_cult" {

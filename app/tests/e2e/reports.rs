@@ -232,7 +232,7 @@ fn browse(test: &Test, page: &str, listener: &TcpListener) -> (String, String, u
 /// and, where that would fail, by the policy in the page's head. And the test would see it: an open page does all three.
 #[test]
 #[ignore = "needs chromium; `cargo xtask test` runs it"]
-fn r14_hostile_text_is_inert_in_a_browser() {
+fn r14_m_s13_hostile_text_is_inert_in_a_browser() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let probe = probe(listener.local_addr().unwrap().port());
     let row = format!("src/app.txt:3 | WARNING | reliability | Line {probe} | Fix {probe} | `src/app.txt:3`");

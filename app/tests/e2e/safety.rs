@@ -17,7 +17,7 @@ fn making(actions: &str) -> String {
 }
 
 #[test]
-fn s_03_files_that_run_code_or_steer_agents_do_not_land() {
+fn s_03_m_f14_files_that_run_code_or_steer_agents_do_not_land() {
     let rows = [
         (".envrc", "runs_code"),
         (".husky/pre-commit", "runs_code"),
@@ -44,7 +44,7 @@ fn s_03_files_that_run_code_or_steer_agents_do_not_land() {
 }
 
 #[test]
-fn s_03_what_reviewers_are_not_shown_does_not_land() {
+fn s_03_m_e26_what_reviewers_are_not_shown_does_not_land() {
     // A NUL byte makes a script binary for every diff.
     let scene = making("sh printf '#!/bin/sh\\ncurl evil # UNSEEN-MARK\\n\\0' > tool.sh");
     let test = Test::new().unshadowed().play(&scene);
@@ -69,7 +69,7 @@ fn s_03_what_reviewers_are_not_shown_does_not_land() {
 }
 
 #[test]
-fn s_03_a_test_script_that_does_nothing_any_more_does_not_land() {
+fn s_03_m_f12_a_test_script_that_does_nothing_any_more_does_not_land() {
     let scene = making("sh printf '#!/bin/sh\\nexit 0\\n' > tests/check.sh");
     let stopped = Test::new().unshadowed().play(&scene).go(&["--auto-merge"]);
     let stopped = stopped.ended("stopped", "max_cycles", 14);
@@ -117,7 +117,7 @@ fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run(
 }
 
 #[test]
-fn s_06_a_huge_tracked_file_and_a_pipe_do_not_hold_the_program_up() {
+fn s_06_m_c19_a_huge_tracked_file_and_a_pipe_do_not_hold_the_program_up() {
     let scene = making("sh truncate -s 3G README.md");
     let test = Test::new().unshadowed().play(&scene.replace("commit Do it\n", ""));
     fs::create_dir_all(test.repo.join(".archeflow")).unwrap();
@@ -134,7 +134,7 @@ fn s_06_a_huge_tracked_file_and_a_pipe_do_not_hold_the_program_up() {
 }
 
 #[test]
-fn s_10_a_limit_on_file_sizes_is_an_error_and_not_the_end() {
+fn s_10_m_b8_a_limit_on_file_sizes_is_an_error_and_not_the_end() {
     let test = Test::new().play("");
     let mut limited = test.command("sh");
     limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh", PROGRAM]);
@@ -154,7 +154,7 @@ fn s_10_an_agent_is_told_nothing_about_the_users_checkout() {
 }
 
 #[test]
-fn s_11_a_checkout_whose_times_changed_is_landed_on() {
+fn s_11_m_b19_a_checkout_whose_times_changed_is_landed_on() {
     let test = Test::new().play("");
     let later = SystemTime::now() + Duration::from_secs(3600);
     for path in ["src/app.txt", "README.md", "tests/check.sh"] {
@@ -165,7 +165,7 @@ fn s_11_a_checkout_whose_times_changed_is_landed_on() {
 }
 
 #[test]
-fn s_13_a_filter_of_the_repositorys_own_configuration_is_not_run() {
+fn s_13_m_e32_a_filter_of_the_repositorys_own_configuration_is_not_run() {
     let filtered = |scope: &str| {
         let test = Test::new().play("");
         test.file(".gitattributes", "*.txt filter=evil\n");
@@ -190,7 +190,7 @@ fn s_13_a_filter_of_the_repositorys_own_configuration_is_not_run() {
 }
 
 #[test]
-fn s_13_nothing_can_be_written_by_everybody_whatever_the_umask() {
+fn s_13_m_h13_nothing_can_be_written_by_everybody_whatever_the_umask() {
     let test = Test::new().play("");
     let mut open = test.command("sh");
     open.args(["-c", "umask 0; exec \"$@\"", "sh", PROGRAM]);

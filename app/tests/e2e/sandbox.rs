@@ -16,7 +16,7 @@ fn kept_in() -> Test {
 }
 
 #[test]
-fn s_12_a_test_command_reaches_nothing_outside_its_copy() {
+fn s_12_m_f11_a_test_command_reaches_nothing_outside_its_copy() {
     let test = kept_in();
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     let level = merged.events("session.start")[0]["sandbox"].clone();

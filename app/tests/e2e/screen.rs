@@ -297,7 +297,7 @@ fn af_122_watch_shows_what_comes_and_survives_any_size() {
 }
 
 #[test]
-fn af_122_a_pause_gives_the_terminal_back_and_takes_it_again() {
+fn af_122_m_h5_a_pause_gives_the_terminal_back_and_takes_it_again() {
     let test = Test::new().play(WAITS);
     let driver = elsewhere(&test);
     let script =
@@ -334,7 +334,7 @@ fn af_122_a_pause_gives_the_terminal_back_and_takes_it_again() {
 }
 
 #[test]
-fn af_122_a_panic_puts_the_terminal_back() {
+fn af_122_m_a7_a_panic_puts_the_terminal_back() {
     let test = Test::new().play(WAITS).env("ARCHEFLOW_PANIC", "1");
     let driver = elsewhere(&test);
     let (code, sent) = Pty::start(&test, &["watch"], (80, 24)).ends();
@@ -450,7 +450,7 @@ const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}]52;c;b3duZWQ=\u{7}\u{1b}[3J\u{1
 
 /// R14: in the bytes on the terminal there is nothing an agent could have meant as an order to it.
 #[test]
-fn r14_what_agents_print_can_not_drive_the_terminal() {
+fn r14_m_d2_m_s12_what_agents_print_can_not_drive_the_terminal() {
     let long = "y".repeat(100_000);
     let flood = format!("z{}", "\u{301}".repeat(5_000));
     // A line break would end the row of a table.
@@ -514,7 +514,7 @@ fn r14_what_reviewers_and_code_say_can_not_drive_the_terminal() {
 }
 
 #[test]
-fn af_122_without_a_terminal_the_view_is_refused_and_watch_prints_lines() {
+fn af_122_m_h9_without_a_terminal_the_view_is_refused_and_watch_prints_lines() {
     let test = Test::new().play(WAITS);
     test.go(&["--tui"]).refused(2, &["--tui needs a terminal", "archeflow watch"]);
     assert_eq!(test.run_ids(), Vec::<String>::new(), "nothing was begun");

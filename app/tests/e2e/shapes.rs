@@ -178,6 +178,17 @@ fn m_e_more_shapes_in_which_a_change_lands() {
         test.git(["pack-refs", "--all"]);
         test
     });
+    lands("M-E35 worktrees that are missing, locked or half made", |test| {
+        for name in ["missing", "locked"] {
+            let path = test.base().join(name);
+            test.git(["worktree", "add", "-q", "--detach", path.to_str().unwrap()]);
+            fs::remove_dir_all(path).unwrap();
+        }
+        test.git(["worktree", "lock", test.base().join("locked").to_str().unwrap()]);
+        fs::create_dir(test.repo.join(".git/worktrees/half")).unwrap();
+        fs::write(test.repo.join(".git/worktrees/half/HEAD"), "").unwrap();
+        test
+    });
     lands("from a subdirectory", |test| test.from("src"));
     lands("environment of a hook", |test| {
         let git = test.repo.join(".git");
@@ -282,7 +293,7 @@ fn runs_from_a_linked_worktree_land_there() {
 }
 
 #[test]
-fn two_runs_side_by_side_both_land_or_say_why() {
+fn m_f15_m_n1_runs_side_by_side_all_land() {
     let scene = "== maker ==\nsh echo \"$ARCHEFLOW_RUN_ID\" > \"made-$ARCHEFLOW_RUN_ID.txt\"; echo y > \"tests/$ARCHEFLOW_RUN_ID.test.sh\"\n\
                  commit Work\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
     let test = Test::new().unshadowed().play(scene);
@@ -307,4 +318,70 @@ fn two_runs_side_by_side_both_land_or_say_why() {
         assert!(test.repo.join(format!("made-{id}.txt")).exists());
     }
     assert_eq!(test.git(["status", "--porcelain"]), "");
+}
+
+/// Clones the repository of a test beside it, and works in the clone from now on.
+fn cloned(test: Test, options: &[&str]) -> Test {
+    let url = format!("file://{}", test.repo.display());
+    let clone = test.base().join("clone");
+    test.git(["config", "uploadpack.allowFilter", "true"]);
+    let words = [&["clone", "-q"], options, &[&url, clone.to_str().unwrap()]].concat();
+    test.git(words);
+    let mut test = test;
+    test.repo = clone;
+    let test = test.from("");
+    test.git(["config", "user.name", "Jo User"]);
+    test.git(["config", "user.email", "jo@example.org"]);
+    test
+}
+
+#[test]
+fn m_e6_a_partial_clone_whose_objects_are_missing_stops_the_run() {
+    for options in [&["--filter=blob:none"][..], &["--filter=blob:none", "--no-checkout"]] {
+        let test = Test::new().play("");
+        test.file("src/app.txt", test.read("src/app.txt") + "line 21\n");
+        test.commit("More");
+        let test = cloned(test, options).unaudited();
+        fs::remove_dir_all(test.base().join("repo")).unwrap();
+        let main = test.git(["rev-parse", "main"]);
+        let stopped = test.go(&["--auto-merge"]);
+        assert!(matches!(stopped.code, 21 | 30), "{stopped}");
+        assert_eq!(test.git(["rev-parse", "main"]), main);
+    }
+}
+
+#[test]
+fn m_e34_a_damaged_or_missing_object_stops_the_run_and_is_not_repaired() {
+    for garbage in [Some("garbage"), None] {
+        let test = Test::new().play("").unaudited();
+        let blob = test.git(["rev-parse", "HEAD:src/app.txt"]);
+        let object = test.repo.join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+        fs::remove_file(&object).unwrap();
+        if let Some(garbage) = garbage {
+            fs::write(&object, garbage).unwrap();
+        }
+        let main = test.git(["rev-parse", "main"]);
+        let stopped = test.go(&["--auto-merge"]);
+        assert!(matches!(stopped.code, 21 | 30), "{stopped}");
+        assert_eq!(test.git(["rev-parse", "main"]), main);
+        assert_eq!(fs::read_to_string(&object).ok().as_deref(), garbage, "{stopped}");
+    }
+}
+
+/// Only root can give a file away.
+#[test]
+fn m_e38_a_repository_of_another_user_is_refused_as_git_does() {
+    let test = Test::new().play("").unaudited();
+    let given = std::process::Command::new("chown")
+        .args(["-R", "4711:4711"])
+        .arg(&test.repo)
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !given.unwrap().success() {
+        return;
+    }
+    let refused = test.go(&["--auto-merge"]);
+    assert!(matches!(refused.code, 21 | 30), "{refused}");
+    assert!(refused.stderr.contains("dubious ownership"), "{refused}");
+    assert!(!test.home().join(".gitconfig").exists(), "no exception is added");
 }

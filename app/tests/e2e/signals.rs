@@ -180,7 +180,7 @@ fn i5_i6_a_killed_driver_is_taken_over_by_the_next() {
 }
 
 #[test]
-fn m_a_a_crash_after_every_line_changes_no_decision() {
+fn m_a1_a_crash_after_every_line_changes_no_decision() {
     let decisions = |outcome: &crate::harness::Outcome| -> Vec<String> {
         let said = outcome.events("decision.point").into_iter();
         said.map(|point| format!("{} {} {}", point["rule"], point["archetype"], point["decision"])).collect()
@@ -229,4 +229,28 @@ fn m_h6_a_reader_that_goes_away_does_not_hurt() {
     test.command("bash").args(["-c", &line]).current_dir(&test.repo).output().unwrap();
     let status = test.run(&["status", &waiting.id, "--json"]);
     assert_eq!(status.json["status"], "merged", "{status}");
+}
+
+/// Harmless ones change nothing; what the others kill is resumed.
+#[test]
+fn m_h7_other_signals_have_an_effect_that_is_known() {
+    let maker = "== maker attempt=1 ==\nsh touch {base}/working; until [ -e {base}/go ]; do sleep 0.05; done; echo x >> src/app.txt; echo y >> tests/check_test.sh\nsay <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
+    each(["WINCH", "CHLD", "CONT", "PIPE", "XFSZ", "USR1", "QUIT", "XCPU", "ALRM"], |name| {
+        let test = Test::new().unshadowed().play(maker);
+        let arguments = args(&test);
+        let ended = test.during(&as_strs(&arguments), |child| {
+            test.wait_for_file("working");
+            for _ in 0..20 {
+                signal(child, name);
+            }
+            std::fs::write(test.base().join("go"), "").unwrap();
+        });
+        match name {
+            "WINCH" | "CHLD" | "CONT" | "PIPE" | "XFSZ" => drop(ended.ended("merged", "approved", 0)),
+            _ => {
+                assert!(ended.killed, "{name}\n{ended}");
+                test.run(&["resume", &ended.id]).ended("merged", "approved", 0);
+            }
+        }
+    });
 }

@@ -98,7 +98,7 @@ fn mixed(world: &World) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn bx_22_every_item_comes_to_its_right_end_and_nothing_lands_red() {
+fn bx_22_m_n7_every_item_comes_to_its_right_end_and_nothing_lands_red() {
     let world = World::new(&PROJECTS);
     let expected = mixed(&world);
     let output = world.run();
@@ -333,7 +333,7 @@ impl World {
 }
 
 #[test]
-fn af_153_three_tasks_that_fail_in_a_row_stop_the_sprint() {
+fn af_153_m_n6_three_tasks_that_fail_in_a_row_stop_the_sprint() {
     let world = World::new(&["shop"]);
     for id in ["red-1", "red-2", "red-3"] {
         world.add(id, "shop", &["--priority", "P0"]);
@@ -429,7 +429,7 @@ fn i6_ctrl_c_stops_runs_and_the_next_sprint_resumes_them() {
 
 /// Whoever kills a run of a sprint only makes it go on.
 #[test]
-fn i6_a_killed_run_is_resumed_within_its_sprint() {
+fn i6_m_n9_a_killed_run_is_resumed_within_its_sprint() {
     let (world, child) = at_work();
     let base = world.base().display().to_string();
     let is_run = |line: &[u8]| {

@@ -17,7 +17,7 @@ const COMMANDS: [&[&str]; 8] = [
 ];
 
 #[test]
-fn a_full_disk_is_reported_and_is_no_success() {
+fn m_b5_a_full_disk_is_reported_and_is_no_success() {
     let test = Test::new();
     for arguments in COMMANDS {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();

@@ -102,7 +102,7 @@ mod tests {
     use super::{Json, parse};
 
     #[test]
-    fn strict_and_bounded() {
+    fn m_a9_m_s19_strict_and_bounded() {
         for good in ["null", " [1, -0.5e+3, \"a\\u00e9\\ud83d\\ude00\"] ", "{\"a\": {\"b\": []}}"] {
             assert!(parse(good).is_some(), "{good}");
         }

@@ -21,6 +21,9 @@ fn later(ledger: &Ledger) -> u64 {
     1_000 + ledger.acts * 250_000
 }
 
+const HOUR_MS: u64 = 3_600_000;
+const TEN_YEARS_MS: u64 = 10 * 365 * 24 * HOUR_MS;
+
 pub(crate) enum Schedule {
     /// Answers come in the order they were asked for.
     Calm,
@@ -35,8 +38,8 @@ pub(crate) struct Life {
     pub(crate) log: Vec<Entry>,
     /// What happened to the program itself, by kind.
     pub(crate) mishaps: BTreeMap<&'static str, u32>,
-    /// A crash took an agent whose account was limited meanwhile: it can't be sent again as it was, so this life may go
-    /// another way than a calm one.
+    /// A crash took an agent whose account is limited: it can't be sent again as it was, so this life may go another way
+    /// than a calm one.
     pub(crate) parted: bool,
     run: Run,
     ledger: Ledger,
@@ -45,12 +48,23 @@ pub(crate) struct Life {
     pauses: Option<Chance>,
     /// Where the lines begin that one hearing wrote.
     batch: usize,
-    crashes: u32,
+    pub(crate) crashes: u32,
+    /// The clock on the wall goes back and forth.
+    jumps: bool,
 }
 
 impl Life {
     /// Lives through a world. What went wrong comes with the name of the promise.
     pub(crate) fn live(world: World, schedule: Schedule) -> (Life, Result<(), String>) {
+        Life::begin(world, schedule, false)
+    }
+
+    /// The same with a clock that goes back an hour, forward ten years and to 1970.
+    pub(crate) fn live_through_jumps(world: World, schedule: Schedule) -> (Life, Result<(), String>) {
+        Life::begin(world, schedule, true)
+    }
+
+    fn begin(world: World, schedule: Schedule, jumps: bool) -> (Life, Result<(), String>) {
         let pauses = match &schedule {
             Schedule::Calm => None,
             Schedule::AnyOrder(chance) | Schedule::Crashing(chance) => {
@@ -68,6 +82,7 @@ impl Life {
             pauses,
             batch: 0,
             crashes: 0,
+            jumps,
         };
         let result = life.go();
         (life, result)
@@ -93,7 +108,7 @@ impl Life {
                 };
                 let mut next = self.ledger.clone();
                 next.acts += 1;
-                self.hear_at(later(&next), vec![self.world.session(&next).into(), act])?;
+                self.hear_at(self.clock(&next), vec![self.world.session(&next).into(), act])?;
                 continue;
             }
             if let Some(report) = self.pause_or_resume() {
@@ -127,9 +142,19 @@ impl Life {
         }
     }
 
+    /// What the clock on the wall says.
+    fn clock(&self, ledger: &Ledger) -> u64 {
+        let now = later(ledger);
+        if !self.jumps {
+            return now;
+        }
+        let mut chance = Chance::keyed(self.world.seed, &[word("clock"), self.log.len() as u64]);
+        chance.pick(&[now, now, now.saturating_sub(HOUR_MS), now + HOUR_MS, now + TEN_YEARS_MS, 0])
+    }
+
     /// One batch: reports, and everything that follows from them.
     fn hear(&mut self, reports: Vec<Report>) -> Result<(), String> {
-        self.hear_at(later(&self.ledger), reports)
+        self.hear_at(self.clock(&self.ledger), reports)
     }
 
     fn hear_at(&mut self, at: u64, reports: Vec<Report>) -> Result<(), String> {
@@ -142,7 +167,7 @@ impl Life {
     }
 
     fn settle(&mut self) -> Result<(), String> {
-        for entry in self.run.settle(later(&self.ledger)) {
+        for entry in self.run.settle(self.clock(&self.ledger)) {
             if entry.event.verb() == Verb::Reported {
                 return Err(format!("the core never reports: {}", entry.event.name()));
             }
@@ -204,7 +229,8 @@ impl Life {
         let (Schedule::AnyOrder(chance) | Schedule::Crashing(chance)) = &mut self.schedule else {
             return None;
         };
-        if !chance.percent(6) {
+        // With time anything may follow, so it must not pass meanwhile.
+        if self.jumps || !chance.percent(6) {
             return None;
         }
         let answered: Vec<Seq> = self.ledger.answered.iter().copied().collect();
@@ -294,7 +320,7 @@ impl Life {
         *self.mishaps.entry(kind).or_default() += 1;
         if kind == "interrupted" && self.run.outcome.is_none() {
             self.batch = lines;
-            let entry = self.run.hear(later(&self.ledger), SessionEnd { signal: 15 });
+            let entry = self.run.hear(self.clock(&self.ledger), SessionEnd { signal: 15 });
             self.put(entry);
             self.lose(true, false);
         } else {
@@ -308,13 +334,13 @@ impl Life {
         }
         let session = self.world.session(&self.ledger);
         self.batch = self.log.len();
-        let entry = self.run.hear(later(&self.ledger), session);
+        let entry = self.run.hear(self.clock(&self.ledger), session);
         self.put(entry);
         if self.run.review.is_none()
             && self.run.agent_loop.is_none()
             && let Some(opened) = self.world.opening()
         {
-            let entry = self.run.hear(later(&self.ledger), opened);
+            let entry = self.run.hear(self.clock(&self.ledger), opened);
             self.put(entry);
         }
         if piecemeal {
@@ -329,10 +355,8 @@ impl Life {
             .run
             .open_agents()
             .map(|(seq, start)| {
-                let limited = self.run.accounts.open.get(&start.account);
-                // In a review many are tried again side by side, and one of them finds out for the others.
-                let parts = |since| since > seq || self.world.opened.is_some();
-                (seq, start.archetype.clone(), limited.is_some_and(|limited| parts(limited.since)))
+                // Whoever is to find out for an account goes alone and later, others on it not before.
+                (seq, start.archetype.clone(), self.run.accounts.open.contains_key(&start.account))
             })
             .collect();
         for (start_seq, archetype, limited) in out {
@@ -350,7 +374,7 @@ impl Life {
                     cost_source: None,
                     tokens: None,
                 };
-                let entry = self.run.hear(later(&self.ledger), lost);
+                let entry = self.run.hear(self.clock(&self.ledger), lost);
                 self.put(entry);
             }
         }

@@ -19,6 +19,8 @@ type Kept = Result<(), String>;
 pub(crate) fn audit(log: &[Entry]) -> Kept {
     let mut auditor = Auditor::default();
     for entry in log {
+        auditor.set_back |= entry.at < auditor.at;
+        auditor.at = entry.at;
         auditor.line(entry).map_err(|why| format!("{why} (line {})", entry.seq))?;
     }
     Ok(())
@@ -42,6 +44,9 @@ fn holds(kept: bool, promise: &str) -> Kept {
 #[derive(Default)]
 struct Auditor<'a> {
     lines: Seq,
+    at: u64,
+    /// The clock was set back: nobody can say how long a wait was.
+    set_back: bool,
     request: Option<&'a RunStart>,
     session: Option<&'a SessionStart>,
     paused: bool,
@@ -577,7 +582,8 @@ impl<'a> Auditor<'a> {
     fn on_account(&mut self, entry: &'a Entry, request: &'a RunStart, start: &'a AgentStart) -> Kept {
         let (name, account) = (start.archetype.as_str(), start.account.as_str());
         if let Some(limited) = self.limited.get(account) {
-            holds(entry.at + start.wait_ms >= limited.opens, "no agent starts into an open breaker (C6)")?;
+            let waited = self.set_back || entry.at + start.wait_ms >= limited.opens;
+            holds(waited, "no agent starts into an open breaker (C6)")?;
             let alone = self.agents_out().all(|out| out.account != account);
             holds(alone, "one attempt finds out whether an account serves again (C6)")?;
             let again = limited.again.get(name).copied().unwrap_or(0);

@@ -101,7 +101,7 @@ fn a_flood_of_connections_is_refused_and_ends() {
 }
 
 #[test]
-fn the_socket_is_private_replaces_a_stale_one_and_goes_away() {
+fn m_s15_the_socket_is_private_replaces_a_stale_one_and_goes_away() {
     let dir = folder();
     let (server, path, _requests) = served(dir.path());
     let mode = |path: &Path| os::mode(&std::fs::metadata(path).expect("it is there")) & 0o777;
@@ -116,7 +116,7 @@ fn the_socket_is_private_replaces_a_stale_one_and_goes_away() {
 }
 
 #[test]
-fn a_folder_that_others_may_enter_is_refused() {
+fn m_s15_a_folder_that_others_may_enter_is_refused() {
     let dir = folder();
     let open = dir.path().join("open");
     std::fs::create_dir(&open).expect("made");
@@ -155,7 +155,7 @@ fn a_path_fits_into_a_socket_address() {
 }
 
 #[test]
-fn only_this_user_may_steer_and_no_process_of_the_run() {
+fn m_s8_m_s15_only_this_user_may_steer_and_no_process_of_the_run() {
     let peer = |user, process| SocketPeer { user, process };
     let inside = |pid| pid == 42;
     for (who, refused) in [

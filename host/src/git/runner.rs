@@ -325,6 +325,9 @@ impl GitCommand {
                 return Err(error);
             }
         };
+        // The command keeps its end of the pipe. As long as that is open, the first would write to nobody when the
+        // second has ended, and never end itself.
+        next.command.stdin(Stdio::null());
         let mut pump = Pump::new(format!("{} | {}", self.what, next.what), self.deadline);
         pump.feed(first.stdin.take(), std::mem::take(&mut self.input))?;
         let first_stderr = pump.drain(first.stderr.take(), STDERR_CAP);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m_g2_to_m_g5_a_refusal_is_distinguished() {
+    fn m_g2_m_g3_m_g4_m_g5_a_refusal_is_distinguished() {
         for (status, said, kind) in [
             (401, "invalid x-api-key", Failure::Auth),
             (403, "", Failure::Auth),

@@ -196,12 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn output_that_waited_while_we_slept_counts() {
+    fn m_h11_output_that_waited_while_we_slept_counts() {
         check(&[(0, 90, QUIET, Act::Wait), (800, 800, HEARD, Act::Wait), (899, 900, QUIET, Act::Wait)], None);
     }
 
     #[test]
-    fn a_trickle_meets_the_total_limit() {
+    fn m_c10_a_trickle_meets_the_total_limit() {
         check(&[(900, 990, HEARD, Act::Wait), (1000, 1000, HEARD, Act::Ask)], Some(Why::TooLong));
     }
 

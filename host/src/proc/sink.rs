@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_reported_and_the_count_continues() -> io::Result<()> {
+    fn m_b5_a_full_disk_is_reported_and_the_count_continues() -> io::Result<()> {
         let mut keeper = Keeper::open(&Sink::file("/dev/full"))?;
         keeper.keep(b"one");
         keeper.keep(b"two");

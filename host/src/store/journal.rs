@@ -365,7 +365,7 @@ mod tests {
 
     /// D-01, M-B5, M-B9: the disk is full, or the descriptor is useless; nothing is acknowledged ever after.
     #[test]
-    fn d01_a_failed_write_poisons() {
+    fn d_01_m_b9_a_failed_write_poisons() {
         let data = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
         let full = File::options().write(true).open("/dev/full").unwrap();
         for (broken, kind) in [(Some(full), Some(io::ErrorKind::StorageFull)), (None, None)] {

@@ -342,7 +342,7 @@ mod tests {
 
     /// M-B3: every other value of every byte of the last line costs that line, and never passes.
     #[test]
-    fn mb3_every_value_of_every_byte() {
+    fn m_b3_every_value_of_every_byte() {
         let bytes = sample(2);
         assert_eq!(check(bytes.clone(), "r").text.len(), 2);
         for at in bytes.len() / 2..bytes.len() {
@@ -358,7 +358,7 @@ mod tests {
     /// Any byte lost or added is noticed, too. The exception is white space around the very last checksum, which other
     /// writers may leave there; it changes nothing that is read.
     #[test]
-    fn mb3_every_lost_and_every_added_byte() {
+    fn m_b3_every_lost_and_every_added_byte() {
         let bytes = sample(3);
         let seal = bytes.len() - ",\"crc\":\"01234567\"}\n".len();
         for at in 0..bytes.len() {

@@ -5,6 +5,7 @@
 
 mod docs;
 mod events;
+pub(crate) mod faults;
 mod layout;
 mod numbers;
 mod scan;
@@ -32,7 +33,7 @@ struct Complaint {
 type Check = fn(&Tree) -> Vec<Complaint>;
 
 /// The rules, in the order they are printed.
-const CHECKS: [(&str, Check); 19] = [
+const CHECKS: [(&str, Check); 20] = [
     ("no destructive git (R10)", writers::destructive_git),
     ("processes start in known places (R14)", writers::processes),
     ("only app and xtask print (R14)", writers::printing),
@@ -49,6 +50,7 @@ const CHECKS: [(&str, Check); 19] = [
     ("no task without an issue", layout::tasks),
     ("tests are skipped for a reason", layout::skipped_tests),
     ("numbers lead to a row", numbers::specified),
+    ("each fault has a test or a reason", faults::matrix),
     ("links lead somewhere", docs::links),
     ("no path of one machine", docs::machine_paths),
     ("names of types are unique and telling", types::names),
@@ -92,7 +94,7 @@ fn complaints(
 
 impl Tree {
     /// What git tracks or would track; ignored files are skipped.
-    fn read(root: &Path) -> std::io::Result<Tree> {
+    pub(crate) fn read(root: &Path) -> std::io::Result<Tree> {
         let listing = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(root)

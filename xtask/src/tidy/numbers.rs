@@ -1,10 +1,12 @@
-//! Numbers of rules (`AF-071`, `M-C12`, a test called `af_071_…`) lead to a row in `docs/specification.md`.
+//! Numbers of rules (`AF-071`, a test called `af_071_…`) lead to a row in `docs/specification.md`, those of faults
+//! (`M-C12`) to one in `docs/faults.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Complaint, Tree, complaint};
+use super::{Complaint, Tree, complaint, faults};
 
 const PAGE: &str = "docs/specification.md";
+const PAGES: [&str; 2] = [PAGE, faults::PAGE];
 
 const READ: [&str; 6] = [".rs", ".md", ".toml", ".yaml", ".yml", ".sh"];
 
@@ -23,15 +25,15 @@ const TO: &str = " to ";
 
 /// `M-C12` is the family `M-C` and 12.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Number {
-    family: String,
-    index: u32,
-    spelled: String,
+pub(super) struct Number {
+    pub(super) family: String,
+    pub(super) index: u32,
+    pub(super) spelled: String,
 }
 
 /// A place where a number is written, or a range of them.
 #[derive(Debug)]
-struct Mention {
+pub(super) struct Mention {
     path: String,
     line: usize,
     first: Number,
@@ -43,42 +45,56 @@ impl Mention {
         self.first.family == number.family && (self.first.index..=self.last.index).contains(&number.index)
     }
 
-    fn ends(&self) -> BTreeSet<&Number> {
+    pub(super) fn ends(&self) -> BTreeSet<&Number> {
         BTreeSet::from([&self.first, &self.last])
     }
 }
 
 /// Every number that is used has one row, and every row is used.
 pub(super) fn specified(tree: &Tree) -> Vec<Complaint> {
-    let page = tree.get(PAGE).unwrap_or_default();
-    let (rows, mut found) = rows(page);
+    let mut rows = BTreeMap::new();
+    let mut found = Vec::new();
+    let mut within = Vec::new();
+    for path in PAGES {
+        let page = tree.get(path).unwrap_or_default();
+        let (here, wrong) = rows_of(path, page);
+        rows.extend(here.into_iter().map(|(number, line)| (number, (path, line))));
+        found.extend(wrong);
+        // A row that refers to another needs that one, but does not use it.
+        within.extend((1..).zip(page.lines()).flat_map(|(line, text)| {
+            let rule = text.split('|').skip(2).collect::<Vec<_>>().join("|");
+            in_text(path, line, &rule)
+        }));
+    }
     let mentions = mentions(tree);
-    // A row that refers to another needs that one, but does not use it.
-    let within = (1..).zip(page.lines()).flat_map(|(line, text)| {
-        let rule = text.split('|').skip(2).collect::<Vec<_>>().join("|");
-        in_text(PAGE, line, &rule)
-    });
-    for mention in mentions.iter().chain(&within.collect::<Vec<_>>()) {
+    for mention in mentions.iter().chain(&within) {
         for number in mention.ends().into_iter().filter(|number| !rows.contains_key(*number)) {
+            let page = page_of(number);
             let what =
-                format!("{} has no row in {PAGE}: add the rule there, or remove the number", number.spelled);
+                format!("{} has no row in {page}: add the rule there, or remove the number", number.spelled);
             found.push(complaint(&mention.path, mention.line, what));
         }
     }
-    for (number, line) in &rows {
+    // Rows of faults are used by tests, and have a check of their own.
+    for (number, (path, line)) in rows.iter().filter(|(_, (path, _))| *path == PAGE) {
         if !mentions.iter().any(|mention| mention.covers(number)) {
             let what = format!(
                 "{} is used nowhere: name it where the rule is kept, or remove the row",
                 number.spelled
             );
-            found.push(complaint(PAGE, *line, what));
+            found.push(complaint(path, *line, what));
         }
     }
     found
 }
 
+/// The page that has the rows of a number's family.
+fn page_of(number: &Number) -> &'static str {
+    if number.family.starts_with("M-") { faults::PAGE } else { PAGE }
+}
+
 /// The rows of the page by their number, and what is wrong with them.
-fn rows(page: &str) -> (BTreeMap<Number, usize>, Vec<Complaint>) {
+fn rows_of(path: &str, page: &str) -> (BTreeMap<Number, usize>, Vec<Complaint>) {
     let mut rows = BTreeMap::new();
     let mut found = Vec::new();
     for (line, text) in (1..).zip(page.lines()) {
@@ -89,17 +105,20 @@ fn rows(page: &str) -> (BTreeMap<Number, usize>, Vec<Complaint>) {
         };
         let (name, rule) = rest.split_once(" |").unwrap_or((rest, ""));
         let Some(number) = parse(name) else {
-            found.push(complaint(PAGE, line, format!("`{name}` is of no family")));
+            found.push(complaint(path, line, format!("`{name}` is of no family")));
             continue;
         };
+        if page_of(&number) != path {
+            found.push(complaint(path, line, format!("the row of {name} belongs into {}", page_of(&number))));
+        }
         if anchor != name.to_lowercase() {
-            found.push(complaint(PAGE, line, format!("the anchor of {name} is `{anchor}`")));
+            found.push(complaint(path, line, format!("the anchor of {name} is `{anchor}`")));
         }
         if rule.trim_matches([' ', '|']).is_empty() {
-            found.push(complaint(PAGE, line, format!("the row of {name} says nothing")));
+            found.push(complaint(path, line, format!("the row of {name} says nothing")));
         }
         if let Some(before) = rows.insert(number, line) {
-            found.push(complaint(PAGE, line, format!("{name} has a row already, on line {before}")));
+            found.push(complaint(path, line, format!("{name} has a row already, on line {before}")));
         }
     }
     (rows, found)
@@ -108,7 +127,7 @@ fn rows(page: &str) -> (BTreeMap<Number, usize>, Vec<Complaint>) {
 fn mentions(tree: &Tree) -> Vec<Mention> {
     let mut found = Vec::new();
     for (path, text) in &tree.files {
-        let is_read = path != PAGE
+        let is_read = !PAGES.contains(&path.as_str())
             && READ.iter().any(|ending| path.ends_with(ending))
             && !LEFT_OUT.iter().any(|part| path.contains(part));
         for (line, text) in (1..).zip(text.lines()).filter(|_| is_read) {
@@ -142,7 +161,7 @@ fn in_text(path: &str, line: usize, text: &str) -> Vec<Mention> {
 }
 
 /// The numbers in the name of a function: `af_071_`, `af071_`, `m_c12_`, `i5_`, `pj_01_to_pj_17_`.
-fn in_name(path: &str, line: usize, text: &str) -> Vec<Mention> {
+pub(super) fn in_name(path: &str, line: usize, text: &str) -> Vec<Mention> {
     let end =
         text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(text.len());
     let parts: Vec<&str> = text[..end].split('_').collect();
@@ -191,7 +210,7 @@ fn joined(path: &str, line: usize, numbers: &[(&str, Option<Number>)]) -> Vec<Me
     found
 }
 
-fn parse(word: &str) -> Option<Number> {
+pub(super) fn parse(word: &str) -> Option<Number> {
     let at = word.find(|letter: char| letter.is_ascii_digit())?;
     let (family, digits) = word.split_at(at);
     let index = digits.parse().ok()?;
@@ -208,15 +227,15 @@ mod tests {
     use super::super::tests::complains;
     use super::*;
 
-    const PAGE_OF_FOUR: &str = "\
+    const FAULTS: &str = "| <a id=\"m-c12\"></a>M-C12 | Two. | Three. | x |";
+    const PAGE_OF_THREE: &str = "\
 | <a id=\"af-071\"></a>AF-071 | One. |
-| <a id=\"m-c12\"></a>M-C12 | Two. |
 | <a id=\"r2\"></a>R2 | Three, as AF-071. |
 | <a id=\"d-05\"></a>D-05 | Four. |";
 
     /// `page`, and the files that use it.
     fn check(page: &str, files: &[(&str, &str)], expected: &[&str]) {
-        let mut all = vec![(PAGE, page)];
+        let mut all = vec![(PAGE, page), (faults::PAGE, FAULTS)];
         all.extend(files);
         all.sort_unstable();
         complains(specified, &all, expected);
@@ -225,11 +244,11 @@ mod tests {
     #[test]
     fn numbers_without_a_row() {
         let used = ("core/src/a.rs", "// AF-071, M-C12 (R2)\nfn d_05_x() {}");
-        check(PAGE_OF_FOUR, &[used], &[]);
-        check(PAGE_OF_FOUR, &[used, ("docs/b.md", "\nas AF-072 says")], &["docs/b.md:2"]);
-        check(PAGE_OF_FOUR, &[used, ("app/tests/b.rs", "fn x_m_c13_y() {}")], &["app/tests/b.rs:1"]);
+        check(PAGE_OF_THREE, &[used], &[]);
+        check(PAGE_OF_THREE, &[used, ("docs/b.md", "\nas AF-072 says")], &["docs/b.md:2"]);
+        check(PAGE_OF_THREE, &[used, ("app/tests/b.rs", "fn x_m_c13_y() {}")], &["app/tests/b.rs:1"]);
         check(
-            PAGE_OF_FOUR,
+            PAGE_OF_THREE,
             &[used, ("app/tests/b.rs", "fn af072_m_c12_y() {}\n\"I3\"")],
             &["app/tests/b.rs:1", "app/tests/b.rs:2"],
         );
@@ -239,19 +258,19 @@ mod tests {
     fn what_is_no_number() {
         let used = ("core/src/a.rs", "// AF-071 M-C12 R2 D-05");
         let others = "UTF-8, SHA-256, M-2.8 L10 P1 %C6 =C6 #A1 R99 x-R1 A1-b, FNV-1a";
-        check(PAGE_OF_FOUR, &[used, ("docs/b.md", others)], &[]);
+        check(PAGE_OF_THREE, &[used, ("docs/b.md", others)], &[]);
         check(
-            PAGE_OF_FOUR,
+            PAGE_OF_THREE,
             &[used, ("app/tests/snapshots/b.md", "AF-999"), ("core/tests/corpus/b.md", "R3")],
             &[],
         );
-        check(PAGE_OF_FOUR, &[used, ("core/src/b.rs", "fn read_a_line() {}\nfn d() {}")], &[]);
+        check(PAGE_OF_THREE, &[used, ("core/src/b.rs", "fn read_a_line() {}\nfn d() {}")], &[]);
     }
 
     #[test]
     fn unused_rows() {
         let used = ("core/src/a.rs", "// AF-071 M-C12 D-05");
-        check(PAGE_OF_FOUR, &[used], &["docs/specification.md:3"]);
+        check(PAGE_OF_THREE, &[used], &["docs/specification.md:2"]);
     }
 
     #[test]

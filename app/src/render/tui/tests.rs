@@ -143,7 +143,7 @@ fn af_122_what_lies_over_the_panes_looks_as_it_did() {
 }
 
 #[test]
-fn af_122_no_size_is_too_odd() {
+fn af_122_m_h9_no_size_is_too_odd() {
     let mut view = demo(26);
     asked(&mut view, QuestionKind::Shadow);
     for keys in [vec![], typed("a"), typed("q"), typed("s"), typed("?"), vec![Key::Esc]] {
@@ -158,7 +158,7 @@ fn af_122_no_size_is_too_odd() {
 }
 
 #[test]
-fn af_122_colours_follow_no_color_and_doubt_is_dim() {
+fn af_122_m_h9_colours_follow_no_color_and_doubt_is_dim() {
     let mut view = demo(26);
     let coloured = drawn(&mut view, (120, 40));
     assert!(coloured.content().iter().any(|cell| cell.fg != Color::Reset));

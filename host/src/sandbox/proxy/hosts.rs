@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn s_12_addresses_inside_are_not_public() {
+    fn s_12_m_s9_addresses_inside_are_not_public() {
         for (address, public) in [
             ("127.0.0.1", false),
             ("10.1.2.3", false),
