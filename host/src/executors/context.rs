@@ -17,7 +17,7 @@ use archeflow_core::run::{Answered, Run};
 
 use super::looking;
 use crate::backends::AgentBackend;
-use crate::git::{ObjectId, change, runner};
+use crate::git::{ObjectId, change, runner, workspace};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
@@ -102,6 +102,11 @@ pub(super) fn agent_inputs(
     let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
     guide.extend(guide::of_review(run, start));
     guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
+    let mut readings = readings(world, run, start, &persona.archetype.sees)?;
+    if let Some(list) = left_out(world, start)? {
+        guide.push(guide::left_out(start.role));
+        readings.push((guide::LEFT_OUT.to_owned(), list));
+    }
     let frame = BriefSettings {
         persona: &persona.prompt,
         run_id: &world.run_id,
@@ -109,7 +114,7 @@ pub(super) fn agent_inputs(
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.reflects_first(),
         guide,
-        readings: readings(world, run, start, &persona.archetype.sees)?,
+        readings,
         clarifications: run
             .clarifications
             .iter()
@@ -254,6 +259,19 @@ fn readings(
         readings.push((heading, String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned()));
     }
     Ok(readings)
+}
+
+/// The files of its commit that an agent does not find in its working copy, one on a line. Their names come from the
+/// repository, so they are data.
+pub(crate) fn left_out(world: &World, start: &AgentStart) -> Result<Option<String>, Error> {
+    const LISTED: usize = 40;
+    let Ok(at) = ObjectId::parse(start.at.as_bytes()) else { return Ok(None) };
+    let paths = workspace::left_out(&world.repo, &at)?;
+    let mut lines: Vec<String> = paths.iter().take(LISTED).map(|path| change::quote_path(path)).collect();
+    if paths.len() > LISTED {
+        lines.push(format!("and {} more", paths.len() - LISTED));
+    }
+    Ok((!lines.is_empty()).then(|| lines.join("\n")))
 }
 
 /// Those who write, and the reviewer who judges text and intention together, as the Sage does.
