@@ -108,8 +108,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
         check("without --agent", Ok(format!("run takes {}: {}", choice.spec, choice.why)));
     }
     let tried = args.tried.as_deref().map(|spec| try_it(args, spec, chosen.as_ref())).transpose()?;
-    let startable = configured || agents.iter().any(|row| row.ok);
-    if agents.is_empty() && !configured {
+    let answered = tried.as_ref().is_some_and(|(_, trial)| trial.answer.is_ok());
+    let startable = configured || answered || agents.iter().any(|row| row.ok);
+    if agents.is_empty() && !startable {
         checks.push(Check { what: "clients", ok: false, said: NOTHING_TO_RUN.to_owned() });
     }
     let sound = startable && checks.iter().all(|check| check.ok);

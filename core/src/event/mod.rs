@@ -22,8 +22,8 @@ use crate::model::{PROGRAM, Phase, SYSTEM, Seq};
 pub use crate::model::{Money, Share};
 
 pub use agent::{
-    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure, Player, Session,
-    Tokens,
+    AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, Failure,
+    InterruptedSession, Player, Session, Tokens,
 };
 pub use agent_loop::{
     BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,

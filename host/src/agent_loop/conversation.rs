@@ -9,7 +9,7 @@ use archeflow_core::strategies::agent_loop::brief::{self, Material};
 use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::{battery::added_text, diet};
-use crate::executors::context::{artifact_text, diff_between, left_out};
+use crate::executors::context::{artifact_text, conventions, diff_between, left_out};
 use crate::executors::{DeskError, change_of};
 use crate::git::ObjectId;
 use crate::nonce::nonce;
@@ -38,6 +38,11 @@ pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Optio
         if let Some(text) = material(world, start, &shown.material)? {
             sections.push((shown.heading, text));
         }
+    }
+    let conventions = conventions(world, run)?;
+    if !conventions.is_empty() {
+        sections.push(("Conventions".to_owned(), guide::CONVENTIONS.to_owned()));
+        sections.extend(conventions);
     }
     if let Some(list) = left_out(world, start)? {
         sections.push((guide::LEFT_OUT.to_owned(), format!("{}\n\n{list}", guide::left_out(start.role))));

@@ -12,7 +12,7 @@ use archeflow_core::accept;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
-use archeflow_core::model::{Answer, Change, Role, Status};
+use archeflow_core::model::{Answer, Change, Purpose, Role, Status};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
@@ -105,7 +105,8 @@ impl Attempt<'_> {
         let before = self.world.repo.fingerprint();
         match self.inputs.start.role {
             Role::Maker => {
-                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &at)?;
+                let from = self.continued_from(&at)?;
+                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &from)?;
                 let done = self.run(&slot.tree(), false, send)?;
                 self.untampered(&before)?;
                 self.conclude(&done, Some(&mut slot))
@@ -118,6 +119,20 @@ impl Attempt<'_> {
                 self.untampered(&before)?;
                 self.conclude(&done, None)
             }
+        }
+    }
+
+    /// What a Maker's copy shows: where its conversation is resumed, the work of the attempt that was cut short.
+    fn continued_from(&self, at: &ObjectId) -> Result<ObjectId, Fault> {
+        let start = &self.inputs.start;
+        let resumes = self.seat.as_ref().and_then(Seat::resumes).is_some();
+        if !resumes || start.purpose != Purpose::Retry {
+            return Ok(at.clone());
+        }
+        let kept = self.world.repo.resolve(&self.keep_ref_of(start.attempt.saturating_sub(1)))?;
+        match kept {
+            Some(kept) if self.world.repo.is_ancestor(at, &kept)? => Ok(kept),
+            Some(_) | None => Ok(at.clone()),
         }
     }
 
@@ -465,8 +480,12 @@ impl Attempt<'_> {
     }
 
     fn keep_ref(&self) -> String {
+        self.keep_ref_of(self.inputs.start.attempt)
+    }
+
+    fn keep_ref_of(&self, attempt: u32) -> String {
         let start = &self.inputs.start;
-        self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
+        self.world.keep_ref(&format!("{}-{}.{attempt}", start.cycle, start.archetype))
     }
 
     /// I2: what a failed or lost Maker had done stays reachable.
@@ -543,6 +562,7 @@ impl Attempt<'_> {
                 .map(|s| s.saturating_mul(1_000)),
             played: seat.map(|seat| seat.player(self.world, false)),
             brief_chars: self.brief_chars(),
+            session: seat.and_then(|seat| seat.interrupted(kind)),
         }
     }
 

@@ -8,7 +8,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
-use archeflow_core::event::{AgentStart, Failure, Player, Session};
+use archeflow_core::event::{AgentStart, Failure, InterruptedSession, Player, Session};
 use archeflow_core::model::{Outcome, Role, RunStatus, Seq};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
@@ -98,6 +98,19 @@ impl<'a> Seat<'a> {
 
     pub(super) fn session(&self) -> Option<Session> {
         self.client.session(self.output())
+    }
+
+    /// The session to resume after its provider cut it short in the middle of its work (C-09).
+    pub(super) fn interrupted(&self, kind: Failure) -> Option<InterruptedSession> {
+        let cut = kind.is_busy() || kind == Failure::Network;
+        let resumed = self.resumes();
+        if !cut || !(self.output().worked || resumed.is_some()) {
+            return None;
+        }
+        let session = self.session().or_else(|| resumed.cloned())?;
+        let counted = session.counted.or_else(|| resumed.and_then(|resumed| resumed.counted));
+        let session = Session { counted, ..session };
+        Some(InterruptedSession { agent: self.start.agent.clone(), session })
     }
 
     /// What went wrong by the client's own account, or what it was struggling with when it was cut short.

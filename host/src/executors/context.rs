@@ -103,6 +103,11 @@ pub(super) fn agent_inputs(
     guide.extend(guide::of_review(run, start));
     guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
     let mut readings = readings(world, run, start, &persona.archetype.sees)?;
+    let conventions = conventions(world, run)?;
+    if !conventions.is_empty() {
+        guide.push(guide::CONVENTIONS.to_owned());
+        readings.splice(..0, conventions);
+    }
     if let Some(list) = left_out(world, start)? {
         guide.push(guide::left_out(start.role));
         readings.push((guide::LEFT_OUT.to_owned(), list));
@@ -259,6 +264,20 @@ fn readings(
         readings.push((heading, String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned()));
     }
     Ok(readings)
+}
+
+/// The approved files of `agents.instructions`, as the base commit has them: heading and content.
+pub(crate) fn conventions(world: &World, run: &Run) -> Result<Vec<(String, String)>, Error> {
+    let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let Ok(base) = ObjectId::parse(base.as_bytes()) else { return Ok(Vec::new()) };
+    let mut shown = Vec::new();
+    for path in &run.policy().agents.instructions {
+        let bytes = world.repo.read_blob(&base, path.as_bytes(), READING_AT_MOST)?;
+        let missing = || Error::Missing { path: path.clone(), why: "not in the base commit".to_owned() };
+        let text = String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned();
+        shown.push((format!("Project conventions: {path}"), text));
+    }
+    Ok(shown)
 }
 
 /// The files of its commit that an agent does not find in its working copy, one on a line. Their names come from the
