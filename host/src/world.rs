@@ -10,6 +10,7 @@ use archeflow_core::model::Persona;
 
 use crate::backends::cli::ALL;
 use crate::backends::cli::Client;
+use crate::git::user_state::{self, UserState};
 use crate::git::workspace::{self, Pool, Slot, WorkspaceKind};
 use crate::git::{ObjectId, Repo};
 use crate::platform::files as os;
@@ -192,6 +193,23 @@ impl World {
 
     pub fn keep_ref(&self, name: &str) -> String {
         format!("refs/archeflow/keep/{}/{name}", self.run_id)
+    }
+
+    /// What is compared before and after somebody worked who is not us.
+    pub fn user_state(&self) -> Result<UserState, crate::git::runner::Error> {
+        match self.sandbox {
+            WorldSandbox::Off => UserState::whole(&self.repo),
+            WorldSandbox::On { .. } => Ok(UserState::configuration(&self.repo)),
+        }
+    }
+
+    /// What changed in the user's repository since `before`, while somebody worked who must leave it alone.
+    pub(crate) fn changed_since(&self, before: &UserState) -> Option<String> {
+        let changes = match self.user_state() {
+            Ok(now) => before.changes(&self.repo, &now),
+            Err(error) => vec![format!("git can't read it any more ({error})")],
+        };
+        (!changes.is_empty()).then(|| user_state::list(&changes))
     }
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.

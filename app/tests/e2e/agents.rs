@@ -41,7 +41,7 @@ fn m_c_ends_of_misbehaving_agents() {
         ("M-D6 both words", says("guardian", "VERDICT: APPROVED\nVERDICT: REJECTED\nFINDINGS: 0\n\nSTATUS: DONE"), ("failed", "unparsable_review", 14)),
         ("M-D4 count differs", says("guardian", "VERDICT: APPROVED\nFINDINGS: 2\n\nSTATUS: DONE"), ("failed", "unparsable_review", 14)),
         ("M-D7 homoglyph", review("guardian", "APPROVED", &["src/app.txt:3 | СRITICAL | security | It leaks | Fix | `src/app.txt:3`"]), ("failed", "unparsable_review", 14)),
-        ("M-D3 two tokens", says("guardian", "STATUS: BLOCKED\n\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE"), ("merged", "approved", 0)),
+        ("M-D3 two tokens", says("guardian", "STATUS: BLOCKED\n\nVERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE"), ("stopped", "blocked", 10)),
         ("M-D3 text follows", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n\nHope that helps!"), ("merged", "approved", 0)),
         ("M-D3 lower case", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\nstatus: done"), ("merged", "approved", 0)),
         ("M-D3 fenced", says("guardian", "VERDICT: APPROVED\nFINDINGS: 0\n\n```\nSTATUS: BLOCKED\n```"), ("merged", "approved", 0)),
@@ -174,7 +174,9 @@ fn m_c24_an_agent_that_edits_the_users_git_directory_stops_everything() {
         let test =
             Test::new().unshadowed().play(&scenes).meanwhile(&["git:config", "git:hooks/", "git:info/"]);
         let main = test.git(["rev-parse", "main"]);
-        let stopped = test.go(&["--auto-merge"]).refused(21, &["changed the git configuration"]);
+        let stopped = test
+            .go(&["--auto-merge"])
+            .refused(21, &["changed while the maker worked", "the git configuration"]);
         assert!(!test.base().join("pwned").exists(), "nothing of it runs\n{stopped}");
         assert_eq!(test.git(["rev-parse", "main"]), main);
         assert_eq!(stopped.json["run_id"].as_str(), test.run_ids().first().map(String::as_str), "{stopped}");

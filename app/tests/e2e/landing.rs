@@ -2,21 +2,23 @@
 
 use crate::harness::{Test, review};
 
-/// A Maker during whose work somebody else does something in the user's repository.
-fn while_making(deed: &str) -> String {
-    format!(
-        "== maker ==\nsh cd '{{repo}}' && {deed}\nsh echo ours >> src/app.txt; echo y >> tests/check_test.sh\ncommit Work\n\
-         say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n"
-    )
+/// A run that waits to be landed, and what somebody else does in the user's repository before it is.
+fn waiting(test: &Test, deed: &str) -> String {
+    let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
+    test.sh(deed);
+    waiting.id
 }
+
+const CHANGE: &str = "== maker ==\nsh echo ours >> src/app.txt; echo y >> tests/check_test.sh\ncommit Work\n\
+    say <<END\nDone.\n\nSTATUS: DONE\nEND\n\n";
 
 const MOVED: [&str; 4] = ["ref:refs/heads/main", "git:", "file:", "ref:refs/heads/other"];
 
 #[test]
 fn m_f1_a_conflict_is_never_forced() {
     let deed = "echo theirs >> src/app.txt; git commit -qam Theirs";
-    let test = Test::new().play(&while_making(deed)).meanwhile(&MOVED);
-    let stopped = test.go(&["--auto-merge"]).ended("stopped", "merge_conflict", 12);
+    let test = Test::new().play(CHANGE);
+    let stopped = test.run(&["merge", &waiting(&test, deed)]).ended("stopped", "merge_conflict", 12);
     assert!(stopped.stderr.contains("src/app.txt"), "{stopped}");
     assert_eq!(test.git(["log", "-1", "--format=%s"]), "Theirs");
     assert_eq!(test.git(["status", "--porcelain"]), "");
@@ -26,11 +28,17 @@ fn m_f1_a_conflict_is_never_forced() {
 #[test]
 fn m_e20_a_base_that_moved_on_is_tested_as_it_is_now() {
     let deed = "echo theirs > other.txt; git add -A; git commit -qm Theirs";
-    let test = Test::new()
-        .play(&while_making(deed))
-        .meanwhile(&MOVED)
-        .tests("test -e other.txt && sh tests/check.sh");
-    test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let test = Test::new().play(CHANGE).tests("ls other.txt; sh tests/check.sh");
+    let id = waiting(&test, deed);
+    let merged = test.run(&["merge", &id]).ended("merged", "approved", 0);
+    assert_eq!(merged.events("tests.done").len(), 2, "{merged}");
+    let folder = std::fs::read_dir(test.repo.join(".archeflow/artifacts").join(&id)).unwrap();
+    let logs: Vec<String> = folder
+        .map(|entry| {
+            String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap_or_default()).into()
+        })
+        .collect();
+    assert!(logs.iter().any(|text| text.lines().any(|line| line == "other.txt")), "{logs:?}");
     assert_eq!(test.read("other.txt"), "theirs\n");
     assert_eq!(test.git(["log", "--format=%s", "main"]).lines().filter(|s| *s == "Theirs").count(), 1);
 }
@@ -58,8 +66,8 @@ fn m_e20_a_base_that_was_rewritten_or_deleted_stops_the_run() {
         "git checkout -q --detach && git branch -q -D main",
         "git checkout -q --orphan fresh && git commit -qm Fresh && git branch -q -M fresh main",
     ] {
-        let test = Test::new().play(&while_making(deed)).meanwhile(&[&MOVED[..], &["ref:"]].concat());
-        test.go(&["--auto-merge"]).ended("stopped", "base_moved", 12);
+        let test = Test::new().play(CHANGE);
+        test.run(&["merge", &waiting(&test, deed)]).ended("stopped", "base_moved", 12);
     }
 }
 

@@ -80,6 +80,43 @@ fn s_03_a_test_script_that_does_nothing_any_more_does_not_land() {
 }
 
 #[test]
+fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run() {
+    let rows = [
+        (
+            "git update-ref refs/heads/main $(git commit-tree -m evil -p HEAD HEAD^{tree})",
+            "refs/heads/main moved",
+        ),
+        ("git branch other", "refs/heads/other is new"),
+        ("git tag -d v1", "refs/tags/v1 is gone"),
+        ("echo z >> src/app.txt; git stash -q", "refs/stash is new"),
+        ("git branch -q -m side; git symbolic-ref HEAD refs/heads/side", "HEAD of"),
+        ("echo s > staged.txt; git add staged.txt", "the index of"),
+        ("echo evil >> src/app.txt", "src/app.txt changed"),
+        ("rm notes.txt", "notes.txt is gone"),
+        ("rm ignored.txt", "ignored.txt is gone"),
+        ("mkdir -p a/b; touch a/b/c", "a/b/c is new"),
+    ];
+    each(rows, |(deed, named)| {
+        let test = Test::new().unshadowed().unsandboxed();
+        let test = test.play(&making(&format!("sh cd '{{repo}}' && {deed}")));
+        test.git(["tag", "v1"]);
+        test.file(".git/info/exclude", "ignored.txt\n");
+        test.file("notes.txt", "mine\n");
+        test.file("ignored.txt", "mine\n");
+        let test = test.meanwhile(&["ref:", "git:", "file:"]);
+        let main = test.git(["rev-parse", "HEAD"]);
+        let stopped = test.go(&["--auto-merge"]).refused(21, &["changed while the maker worked", named]);
+        let landed = test.git(["log", "--all", "--format=%s"]).contains("archeflow: merge run");
+        assert!(!landed && test.try_git(["cat-file", "-e", &main]).status.success(), "{deed}\n{stopped}");
+    });
+    // Whoever saw it and resumes has decided: what was done lands.
+    let test = Test::new().unshadowed().unsandboxed().play(&making("sh echo mine > '{repo}/notes.txt'"));
+    let test = test.meanwhile(&["file:"]);
+    let stopped = test.go(&["--auto-merge"]).refused(21, &["notes.txt is new"]);
+    test.run(&["resume", &stopped.id]).ended("merged", "approved", 0);
+}
+
+#[test]
 fn s_06_a_huge_tracked_file_and_a_pipe_do_not_hold_the_program_up() {
     let scene = making("sh truncate -s 3G README.md");
     let test = Test::new().unshadowed().play(&scene.replace("commit Do it\n", ""));

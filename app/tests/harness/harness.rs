@@ -241,6 +241,12 @@ impl Test {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// What somebody else does in the user's repository.
+    pub(crate) fn sh(&self, deed: &str) {
+        let done = self.command("sh").args(["-c", deed]).current_dir(&self.repo).status().unwrap();
+        assert!(done.success(), "{deed}: {done}");
+    }
+
     pub(crate) fn try_git<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Output {
         let mut git = self.command("git");
         for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {

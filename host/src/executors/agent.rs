@@ -24,6 +24,7 @@ use super::{ExecutorFault, Message, account, artifact_name, citations, looking, 
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
 use crate::git::change::quote_path;
+use crate::git::user_state::UserState;
 use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
 use crate::platform::files as os;
@@ -102,7 +103,7 @@ impl Attempt<'_> {
         if let Some(shut) = self.shut_by_another() {
             return Ok(shut);
         }
-        let before = self.world.repo.fingerprint();
+        let before = self.world.user_state()?;
         match self.inputs.start.role {
             Role::Maker => {
                 let from = self.continued_from(&at)?;
@@ -136,16 +137,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// R8: an agent that reached into the user's git directory stops everything.
-    fn untampered(&self, before: &str) -> Result<(), Fault> {
-        if self.world.repo.fingerprint() == before {
-            return Ok(());
-        }
-        let place = self.world.repo.common_dir().display().to_string();
-        Err(Fault::Trouble(ExecutorFault::Tampered {
-            who: format!("the {}", self.inputs.start.archetype),
-            place,
-        }))
+    /// R8, S-04: an agent that reached into the user's repository stops everything.
+    fn untampered(&self, before: &UserState) -> Result<(), Fault> {
+        let Some(what) = self.world.changed_since(before) else { return Ok(()) };
+        let who = format!("the {}", self.inputs.start.archetype);
+        Err(Fault::Trouble(ExecutorFault::Tampered { who, what }))
     }
 
     /// C6: another run found the account limited, and no request succeeded since. Nothing is started.

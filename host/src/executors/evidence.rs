@@ -30,12 +30,18 @@ const KEPT: u64 = 1024 * 1024;
 const AROUND: &str = "exec 2>&1\nulimit -f 2097152\n/bin/sh -c \"$1\"\nexit $?";
 
 pub(super) fn perform(world: &World, seq: Seq, start: &EvidenceStart, send: &Sender<Message>) {
-    let before = world.repo.fingerprint();
+    let before = match world.user_state() {
+        Ok(before) => before,
+        Err(error) => {
+            let fault = ExecutorFault::Unperformed { order: seq, why: error.to_string() };
+            let _ = send.send(Message::Trouble(fault));
+            return;
+        }
+    };
     let done = trial(world, seq, start);
-    if world.repo.fingerprint() != before {
+    if let Some(what) = world.changed_since(&before) {
         let who = format!("a reproduction of the {}", start.archetype);
-        let place = world.repo.common_dir().display().to_string();
-        let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, place }));
+        let _ = send.send(Message::Trouble(ExecutorFault::Tampered { who, what }));
         return;
     }
     // Stopped by the user, it has proved nothing: it runs again when the review is resumed.

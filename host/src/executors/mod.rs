@@ -55,9 +55,9 @@ pub enum Message {
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutorFault {
     #[error(
-        "{who} changed the git configuration of your repository (config, hooks, attributes or alternates below {place}). Nothing was put back: look at it, then resume"
+        "your repository changed while {who} worked: {what}. Nothing was put back: look at it, then resume"
     )]
-    Tampered { who: String, place: String },
+    Tampered { who: String, what: String },
     #[error("could not write {path}: {why}")]
     Artifact { path: String, why: String },
     #[error("step {order} could not be carried out: {why}. Nothing is lost: resume")]

@@ -27,6 +27,7 @@ pub mod runner;
 mod side;
 pub mod subject;
 pub mod survey;
+pub mod user_state;
 pub mod workspace;
 
 pub use oid::ObjectId;

@@ -111,7 +111,7 @@ pub enum Error {
     Journal(#[from] journal::Error),
     #[error(transparent)]
     Log(#[from] log::Error),
-    #[error("the repository's own configuration names commands that are not approved: {what}")]
+    #[error("the repository brings commands, settings or instructions that are not approved: {what}")]
     Untrusted { what: String },
     #[error("agents can't be shown {path} (`agents.instructions`): {why}")]
     Instructions { path: String, why: String },

@@ -1,0 +1,190 @@
+//! What an attempt must leave alone in the user's repository, and what of it changed while it worked (S-04).
+//!
+//! An attempt in a sandbox can't reach it, so only what could make git run a program is compared then: the user may be
+//! working there meanwhile. Without a sandbox nobody can tell who changed what, and everything is compared. What this
+//! program landed itself in that time, for another run, is no change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::checkouts::Checkout;
+use super::quote::quote_path;
+use super::repo::Repo;
+use super::{ObjectId, change, runner};
+use crate::platform::files as os;
+
+/// Changes that a message lists by name.
+const NAMED: usize = 5;
+
+/// The user's repository at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserState {
+    /// See [`Repo::fingerprint`].
+    configuration: String,
+    /// Branches, tags, the stash; none of ours.
+    refs: BTreeMap<String, String>,
+    checkouts: BTreeMap<PathBuf, CheckoutState>,
+    /// Commits that this program built to land.
+    built: BTreeSet<String>,
+}
+
+/// Number, mode and size of a file, and its times.
+type FileStamp = ([u64; 4], [i64; 4]);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CheckoutState {
+    head: Vec<u8>,
+    index: blake3::Hash,
+    /// Every file, by its path in the checkout.
+    files: BTreeMap<Vec<u8>, FileStamp>,
+}
+
+impl UserState {
+    /// What an attempt in a sandbox could reach if the sandbox had a hole, and what could make our own git run a program.
+    pub fn configuration(repo: &Repo) -> Self {
+        Self {
+            configuration: repo.fingerprint(),
+            refs: BTreeMap::new(),
+            checkouts: BTreeMap::new(),
+            built: BTreeSet::new(),
+        }
+    }
+
+    /// Everything: configuration, refs, and HEAD, index and files of each checkout.
+    pub fn whole(repo: &Repo) -> Result<Self, runner::Error> {
+        let mut state = Self::configuration(repo);
+        let listing = repo.refs()?.args(["for-each-ref", "--format=%(refname) %(objectname)"]).done()?.stdout;
+        for line in String::from_utf8_lossy(&listing).lines() {
+            let Some((name, commit)) = line.split_once(' ') else { continue };
+            if is_candidate(name) {
+                state.built.insert(commit.to_owned());
+            }
+            if !name.starts_with("refs/archeflow/") && !name.starts_with("refs/heads/archeflow/") {
+                state.refs.insert(name.to_owned(), commit.to_owned());
+            }
+        }
+        for checkout in repo.checkouts()? {
+            let found = CheckoutState::of(repo, &checkout)?;
+            state.checkouts.insert(checkout.tree, found);
+        }
+        Ok(state)
+    }
+
+    /// What is different now, in plain words; empty if nothing is.
+    pub fn changes(&self, repo: &Repo, now: &Self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.configuration != now.configuration {
+            let place = repo.common_dir().display();
+            found.push(format!(
+                "the git configuration (config, hooks, attributes or alternates below {place})"
+            ));
+        }
+        let mut landed = BTreeSet::new();
+        for name in self.refs.keys().chain(now.refs.keys()).collect::<BTreeSet<_>>() {
+            let (old, new) = (self.refs.get(name), now.refs.get(name));
+            let ours = new.is_some_and(|new| now.built.contains(new));
+            match (old, new) {
+                (Some(old), Some(new)) if old != new && ours => {
+                    landed.extend(between(repo, old, new));
+                }
+                (Some(old), Some(new)) if old != new => {
+                    found.push(format!("{name} moved from {} to {}", short(old), short(new)));
+                }
+                (None, Some(_)) => found.push(format!("{name} is new")),
+                (Some(_), None) => found.push(format!("{name} is gone")),
+                (Some(_), Some(_)) | (None, None) => {}
+            }
+        }
+        for tree in self.checkouts.keys().chain(now.checkouts.keys()).collect::<BTreeSet<_>>() {
+            match (self.checkouts.get(tree), now.checkouts.get(tree)) {
+                (Some(before), Some(after)) => before.changes(after, tree, &landed, &mut found),
+                (None, Some(_)) => found.push(format!("the checkout {} is new", tree.display())),
+                (Some(_), None) => found.push(format!("the checkout {} is gone", tree.display())),
+                (None, None) => {}
+            }
+        }
+        found
+    }
+}
+
+/// Whether a ref keeps a commit that was built to land or to take a landing back.
+fn is_candidate(name: &str) -> bool {
+    let kept = name.strip_prefix("refs/archeflow/keep/").and_then(|name| name.rsplit_once('/'));
+    kept.is_some_and(|(_, which)| which.starts_with("merge-") || which == "revert")
+}
+
+/// The changes as part of a sentence; of many only the first.
+pub fn list(changes: &[String]) -> String {
+    let named = changes.get(..NAMED).unwrap_or(changes).join(", ");
+    match changes.len().checked_sub(NAMED) {
+        Some(more) if more > 0 => format!("{named} and {more} more"),
+        Some(_) | None => named,
+    }
+}
+
+impl CheckoutState {
+    fn of(repo: &Repo, checkout: &Checkout) -> Result<Self, runner::Error> {
+        let staged = repo.in_user_tree(&checkout.git_dir, &checkout.tree)?;
+        let staged = staged.args(["ls-files", "--stage", "-z"]).done()?.stdout;
+        let mut files = BTreeMap::new();
+        walk(&checkout.tree, &checkout.tree, &mut files);
+        Ok(Self {
+            head: fs::read(checkout.git_dir.join("HEAD")).unwrap_or_default(),
+            index: blake3::hash(&staged),
+            files,
+        })
+    }
+
+    /// `landed`: paths that a landing of ours moved.
+    fn changes(&self, now: &Self, tree: &Path, landed: &BTreeSet<Vec<u8>>, found: &mut Vec<String>) {
+        let place = tree.display();
+        if self.head != now.head {
+            found.push(format!("HEAD of {place}"));
+        }
+        if self.index != now.index && landed.is_empty() {
+            found.push(format!("the index of {place}"));
+        }
+        for path in self.files.keys().chain(now.files.keys()).collect::<BTreeSet<_>>() {
+            let (old, new) = (self.files.get(path), now.files.get(path));
+            if old == new || landed.contains(path) {
+                continue;
+            }
+            let what = match (old, new) {
+                (None, _) => "is new",
+                (_, None) => "is gone",
+                (Some(_), Some(_)) => "changed",
+            };
+            found.push(format!("{} {what}", quote_path(path)));
+        }
+    }
+}
+
+/// Files below a folder, without git's and ours. A folder that can't be read counts as empty.
+fn walk(tree: &Path, folder: &Path, found: &mut BTreeMap<Vec<u8>, FileStamp>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if name == ".git" || (folder == tree && name == ".archeflow") {
+            continue;
+        }
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if meta.is_dir() {
+            walk(tree, &path, found);
+        } else if let Ok(inner) = path.strip_prefix(tree) {
+            found.insert(os::bytes(inner).to_vec(), (os::shape(&meta), os::times(&meta)));
+        }
+    }
+}
+
+/// The paths that differ between two commits; none if git can't say.
+fn between(repo: &Repo, old: &str, new: &str) -> Vec<Vec<u8>> {
+    let (Ok(old), Ok(new)) = (ObjectId::parse(old.as_bytes()), ObjectId::parse(new.as_bytes())) else {
+        return Vec::new();
+    };
+    let changed = change::touched(repo, &old, &new).unwrap_or_default();
+    changed.into_iter().map(|one| one.path).collect()
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
