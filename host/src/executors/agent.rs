@@ -12,7 +12,7 @@ use archeflow_core::accept;
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentLost, AgentTimeout, CostSource, Failure, Money, Report,
 };
-use archeflow_core::model::{Answer, Change, Purpose, Role, Status};
+use archeflow_core::model::{Answer, Change, Role, Status};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::{self, Usage};
 use archeflow_core::rules::prices;
@@ -106,7 +106,8 @@ impl Attempt<'_> {
         let before = self.world.user_state()?;
         match self.inputs.start.role {
             Role::Maker => {
-                let from = self.continued_from(&at)?;
+                let cut_short = self.keep_ref_of(self.inputs.start.attempt.saturating_sub(1));
+                let from = client::continued_from(self.world, self.seat.as_ref(), at, &cut_short)?;
                 let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &from)?;
                 let done = self.run(&slot.tree(), false, send)?;
                 self.untampered(&before)?;
@@ -120,20 +121,6 @@ impl Attempt<'_> {
                 self.untampered(&before)?;
                 self.conclude(&done, None)
             }
-        }
-    }
-
-    /// What a Maker's copy shows: where its conversation is resumed, the work of the attempt that was cut short.
-    fn continued_from(&self, at: &ObjectId) -> Result<ObjectId, Fault> {
-        let start = &self.inputs.start;
-        let resumes = self.seat.as_ref().and_then(Seat::resumes).is_some();
-        if !resumes || start.purpose != Purpose::Retry {
-            return Ok(at.clone());
-        }
-        let kept = self.world.repo.resolve(&self.keep_ref_of(start.attempt.saturating_sub(1)))?;
-        match kept {
-            Some(kept) if self.world.repo.is_ancestor(at, &kept)? => Ok(kept),
-            Some(_) | None => Ok(at.clone()),
         }
     }
 
@@ -480,8 +467,7 @@ impl Attempt<'_> {
     }
 
     fn keep_ref_of(&self, attempt: u32) -> String {
-        let start = &self.inputs.start;
-        self.world.keep_ref(&format!("{}-{}.{attempt}", start.cycle, start.archetype))
+        self.world.keep_ref(&format!("{}-{}.{attempt}", self.inputs.start.cycle, self.inputs.start.archetype))
     }
 
     /// I2: what a failed or lost Maker had done stays reachable.
@@ -542,10 +528,9 @@ impl Attempt<'_> {
         kept_as: Option<String>,
     ) -> AgentFailed {
         let estimated_cost_usd = self.counted(&self.usage()).map(|(cost, _)| cost);
-        let archetype = self.inputs.start.archetype.clone();
         let seat = self.seat.as_ref();
         AgentFailed {
-            archetype,
+            archetype: self.inputs.start.archetype.clone(),
             start_seq: self.inputs.seq,
             kind,
             reason,

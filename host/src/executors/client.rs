@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 use archeflow_core::event::{AgentStart, Failure, InterruptedSession, Player, Session};
-use archeflow_core::model::{Outcome, Role, RunStatus, Seq};
+use archeflow_core::model::{Outcome, Purpose, Role, RunStatus, Seq};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
 use crate::backends::cli::{Client, CommandInputs, LinkedFile, Start, reopens};
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
+use crate::git::{ObjectId, runner};
 use crate::world::World;
 
 /// A client at work on one attempt.
@@ -167,6 +168,22 @@ impl<'a> Seat<'a> {
         let needed = denied.iter().find(|tool| self.client.needs(tool))?;
         (self.start.role == Role::Maker)
             .then(|| (Failure::PermissionDenied, format!("{} was refused {needed}", self.client.name)))
+    }
+}
+
+/// The commit a Maker's copy shows: where its conversation is resumed after a fault, the work of the attempt that was
+/// cut short, which is kept under that ref.
+pub(super) fn continued_from(
+    world: &World,
+    seat: Option<&Seat<'_>>,
+    at: ObjectId,
+    cut_short: &str,
+) -> Result<ObjectId, runner::Error> {
+    let resumes = seat.is_some_and(|seat| seat.start.purpose == Purpose::Retry && seat.resumes().is_some());
+    let kept = if resumes { world.repo.resolve(cut_short)? } else { None };
+    match kept {
+        Some(kept) if world.repo.is_ancestor(&at, &kept)? => Ok(kept),
+        Some(_) | None => Ok(at),
     }
 }
 
