@@ -103,6 +103,7 @@ impl From<open::Error> for Failure {
                 message,
                 "Review its commands and approve them: archeflow trust",
             ),
+            open::Error::Instructions { .. } => Failure::usage(message, "Change `agents.instructions`."),
             open::Error::NoSandbox { remedy, .. } => Failure::new(
                 21,
                 "no_sandbox",

@@ -34,6 +34,8 @@ mod breaks;
 mod briefs;
 #[path = "e2e/budget.rs"]
 mod budget;
+#[path = "e2e/client_files.rs"]
+mod client_files;
 #[path = "e2e/clients.rs"]
 mod clients;
 #[path = "e2e/control.rs"]

@@ -19,6 +19,8 @@ pub struct InstalledClient {
     /// Its version, or why it is unknown.
     pub version: Result<[u32; 3], String>,
     pub login: Option<Login>,
+    /// A variable that has to name its provider and does not.
+    pub unnamed: Option<&'static str>,
 }
 
 /// What a client can sign in with, as far as one can see from outside.
@@ -45,14 +47,20 @@ impl InstalledClient {
             Ok(_) if self.login.is_none() => {
                 Some(format!("no login and no key are to be seen; {}", self.client.sign_in))
             }
-            Ok(_) => None,
+            Ok(_) => self.unnamed.map(|name| format!("{name} is not set; {}", self.client.sign_in)),
         }
     }
 
     /// Version, path and login in words.
     pub fn describe(&self) -> String {
         let version = self.version.as_ref().map_or_else(|_| "of unknown version".to_owned(), |v| dotted(*v));
-        let tried = if self.is_tried() { ", supported" } else { "" };
+        let tried = match &self.version {
+            Ok(version) if *version == self.client.tried => ", supported".to_owned(),
+            Ok(version) if *version > self.client.tried => {
+                format!(", newer than {}, the newest that was tried", dotted(self.client.tried))
+            }
+            Ok(_) | Err(_) => String::new(),
+        };
         let login = match &self.login {
             Some(Login::File(path)) => format!(", login in {}", path.display()),
             Some(Login::Variable(name)) => format!(", key in {name}"),
@@ -97,7 +105,9 @@ pub fn clients<'a>(
     theirs.filter_map(move |client| {
         let place = place(client.program, path?)?;
         let (version, start) = asked(client, &place, env, own);
-        Some(InstalledClient { client, place, version, login: login(client, own, &start) })
+        let is_set = |name: &str| own.iter().any(|(known, value)| known == name && !value.is_empty());
+        let unnamed = client.names_itself_by.iter().copied().find(|name| !is_set(name));
+        Some(InstalledClient { client, place, version, login: login(client, own, &start), unnamed })
     })
 }
 

@@ -412,3 +412,43 @@ fn issue_4_another_version_of_the_protocol_is_not_guessed_at() -> Result {
     }
     Ok(())
 }
+
+/// Some agents end their turn when one tool is refused. A reader has lost nothing by it.
+#[test]
+fn c_10_a_reader_that_stops_over_a_refusal_is_asked_to_continue() {
+    let answer = |id: u64, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    let refused = || {
+        let call = json!({"toolCallId": "t", "kind": "edit", "title": "edit app.txt"});
+        let options =
+            json!([{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]);
+        let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+        json!({"jsonrpc": "2.0", "id": 70, "method": "session/request_permission", "params": params})
+            .to_string()
+    };
+    let ended = json!({"stopReason": "end_turn", "usage": {"inputTokens": 10, "outputTokens": 1}});
+    for (writes, stops, answers) in [(false, 1, true), (false, 3, true), (false, 4, false), (true, 1, false)]
+    {
+        let mut played = Played::begin(task(writes, None));
+        played.hear(&answer(1, json!({"protocolVersion": 1})));
+        played.hear(&answer(2, json!({"sessionId": "s"})));
+        for turn in 0..stops {
+            // A Maker is refused what would change its mode.
+            let asked = if writes { refused().replace("\"edit\"", "\"switch_mode\"") } else { refused() };
+            played.hear(&asked);
+            played.hear(&answer(3 + turn, ended.clone()));
+        }
+        let text = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The answer."}});
+        let params = json!({"sessionId": "s", "update": text});
+        played.hear(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string());
+        played.hear(&answer(3 + stops, ended.clone()));
+        let prompts = played.said.iter().filter(|(method, _)| method == "session/prompt").count();
+        assert_eq!(prompts as u64, if writes { 1 } else { 1 + stops.min(3) }, "{writes} {stops}");
+        let kind = played.heard.fault.as_ref().map(|fault| fault.kind);
+        assert_eq!(kind, (!answers).then_some(Failure::PermissionDenied), "{writes} {stops}");
+        if answers {
+            assert_eq!(played.heard.answer, "The answer.");
+            let counted = played.heard.tokens.map(|tokens| (tokens.input, tokens.output));
+            assert_eq!(counted, Some((10 * (stops + 1), stops + 1)), "all turns are counted");
+        }
+    }
+}

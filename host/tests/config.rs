@@ -1119,6 +1119,7 @@ impl Place {
         Offer {
             root: self.path(root),
             files: vec![part(REPOSITORY_CONFIG, config), part(REPOSITORY_HOOKS, "")],
+            instructions: Vec::new(),
         }
     }
 

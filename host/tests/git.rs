@@ -21,6 +21,9 @@ use archeflow_host::git::workspace::{CollectLimits, Error as WorkError, Pool, Sl
 use archeflow_host::git::{GitEnv, Identity, ObjectId, Repo, change, quote};
 use tempfile::TempDir;
 
+#[path = "git/client_files.rs"]
+mod client_files;
+
 /// A user with a home, a repository and a state directory.
 struct World {
     dir: TempDir,

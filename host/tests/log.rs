@@ -172,6 +172,7 @@ fn a_run() -> (Run, Vec<Entry>) {
                 reopens_in_ms: None,
                 played: None,
                 brief_chars: 0,
+                session: None,
             })
         } else {
             complete(seq, start.archetype, start.role).into()

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     );
     check("platform", Ok(platform(caveats::SYSTEM)));
     check("sandbox", sandbox());
+    let mut configured = false;
     match open_project(&args.place, None, true) {
         Err(failure) => check("repository", Err(format!("{} {}", failure.message, failure.hint))),
         Ok(project) => {
@@ -76,7 +77,17 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
                     );
                     let policy = settings.policy();
                     let none = || "none yet: set one with archeflow init, or --test-command".to_owned();
-                    check("test command", Ok(policy.test_command.unwrap_or_else(none)));
+                    check("test command", Ok(policy.test_command.clone().unwrap_or_else(none)));
+                    let specs =
+                        std::iter::once(&policy.agents.default).chain(policy.agents.by_archetype.values());
+                    let specs: Vec<&String> = specs.filter(|spec| !spec.is_empty()).collect();
+                    if !specs.is_empty() {
+                        configured = true;
+                        let startable: Result<Vec<_>, _> =
+                            specs.iter().map(|spec| project.checked(spec, &settings)).collect();
+                        let said = startable.map(|specs| specs.join(", ")).map_err(|error| error.to_string());
+                        check("your agents", said);
+                    }
                 }
             }
             let personas: Result<Vec<_>, _> =
@@ -97,7 +108,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
         check("without --agent", Ok(format!("run takes {}: {}", choice.spec, choice.why)));
     }
     let tried = args.tried.as_deref().map(|spec| try_it(args, spec, chosen.as_ref())).transpose()?;
-    let sound = checks.iter().all(|check| check.ok) && (agents.is_empty() || agents.iter().any(|row| row.ok));
+    let answered = tried.as_ref().is_some_and(|(_, trial)| trial.answer.is_ok());
+    let startable = configured || answered || agents.iter().any(|row| row.ok);
+    if agents.is_empty() && !startable {
+        checks.push(Check { what: "clients", ok: false, said: NOTHING_TO_RUN.to_owned() });
+    }
+    let sound = startable && checks.iter().all(|check| check.ok);
     let code = match &tried {
         Some((_, trial)) if trial.answer.is_err() => trial.exit_code(),
         _ if sound => 0,
@@ -113,7 +129,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutput, Failure> {
     let mut out = String::new();
     checks.iter().for_each(|check| show(&mut out, check, "BAD "));
     // One that can be used is enough.
-    let mark = if agents.iter().any(|row| row.ok) { "note" } else { "BAD " };
+    let mark = if startable { "note" } else { "BAD " };
     agents.iter().for_each(|row| show(&mut out, row, mark));
     tried.iter().for_each(|(spec, trial)| show(&mut out, &tried_check(spec, trial), "BAD "));
     Ok(CommandOutput::text(out).with_code(code))
@@ -195,6 +211,9 @@ fn seconds(trial: &Trial) -> String {
 fn name(kind: Fault) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
+
+const NOTHING_TO_RUN: &str = "none is installed and no agent is configured: install one, or name an agent with --agent \
+     or agents.default";
 
 const IGNORES_CASE: &str =
     "this file system ignores case: a change with names that differ only in case is not landed";

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::client_files::{INJECTED, hostile, nothing_obeyed};
 use crate::harness::{LONG, Outcome, Test, as_strs, each, running, signal};
 use crate::model::{Model, Reply};
 
@@ -465,6 +466,7 @@ fn real_with(row: &Row, model: &Model, more: &str) -> (Test, String) {
 /// All that is asked of a real agent, one thing after the other, in two parts so that nobody waits too long for a word.
 fn works(row: &Row) {
     lands_and_reviews_without_writing(row);
+    obeys_no_repository(row);
     takes_up_its_session(row);
     leaves_nothing_running(row);
 }
@@ -490,6 +492,22 @@ fn lands_and_reviews_without_writing(row: &Row) {
         assert!(complete["data"]["session"]["id"].is_string(), "{who}");
         let changed = complete["data"]["notes"].to_string().contains("read-only");
         assert!(!changed || !row.holds, "{who} changed its checkout\n{outcome}");
+    }
+}
+
+/// C-02: what the repository brings is obeyed by no adapter either.
+fn obeys_no_repository(row: &Row) {
+    let model = Model::new(&[
+        ("creator", &[say(PROPOSAL)]),
+        ("maker", &[(row.shell)("cat src/app.txt"), (row.shell)(WORK), say(MADE)]),
+        ("guardian", &[say(APPROVED)]),
+    ]);
+    let (test, spec) = real(row, &model);
+    let marks = hostile(&test);
+    let outcome = test.go(&["--agent", &spec, "--auto-merge"]).ended("merged", "approved", 0);
+    nothing_obeyed(&test, &marks, &spec);
+    for who in ["creator", "maker", "guardian"] {
+        assert!(!format!("{:?}", model.asked_by(who)).contains(INJECTED), "{spec}: {who}\n{outcome}");
     }
 }
 

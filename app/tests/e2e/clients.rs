@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::client_files::{INJECTED, hostile, nothing_obeyed};
 use crate::harness::{LONG, Outcome, TASK, Test, as_strs, running, signal};
 use crate::model::{Kind, Model, Reply};
 
@@ -143,6 +144,126 @@ fn issue_4_goose_goes_through_everything() {
 #[ignore = "needs the real clients: cargo xtask clients"]
 fn issue_4_opencode_goes_through_everything() {
     OPENCODE.goes_through_everything();
+}
+
+const ALL: [&Row; 5] = [&CLAUDE, &CODEX, &GEMINI, &GOOSE, &OPENCODE];
+
+/// One case for each client.
+fn each_client(what: &'static str, case: fn(&Row)) {
+    let failed: Vec<&str> =
+        ALL.iter().filter(|row| row.told(what, || case(row)).is_some()).map(|row| row.spec).collect();
+    assert!(failed.is_empty(), "{what}: {failed:?}");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_01_c_04_files_of_a_repository_configure_no_client() {
+    each_client("nothing of the repository is obeyed", |row| {
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            ("maker", &[(row.shell)("cat src/app.txt"), (row.shell)(WORK), say(MADE)]),
+            ("guardian", &[(row.shell)("cat src/app.txt"), say(APPROVED)]),
+        ]);
+        let test = row.test(&model, &Clocks::default());
+        let marks = hostile(&test);
+        let skill = test.home().join(".agents/skills/own/SKILL.md");
+        std::fs::create_dir_all(skill.parent().unwrap()).unwrap();
+        std::fs::write(skill, "---\nname: own\ndescription: FROM-THE-HOME\n---\nown\n").unwrap();
+        let outcome = test.go(&row.arguments()).ended("merged", "approved", 0);
+        nothing_obeyed(&test, &marks, row.spec);
+        for who in ["creator", "maker", "guardian"] {
+            let asked = format!("{:?}", model.asked_by(who));
+            assert!(!asked.contains(INJECTED) && !asked.contains("FROM-THE-HOME"), "{who}\n{outcome}");
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_01_a_maker_can_write_a_file_that_configures_clients() {
+    each_client("a Maker writes CLAUDE.md", |row| {
+        let work = (row.write)("CLAUDE.md", "made\n");
+        let model = Model::new(&[
+            ("creator", &[say(&PROPOSAL.replace("- `src/app.txt`", "- `src/app.txt`\n- `CLAUDE.md`"))]),
+            ("maker", &[work, (row.shell)(WORK), say(MADE)]),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let test = row.test(&model, &Clocks::default());
+        hostile(&test);
+        test.configure("raised:\n  severity:\n    steers_agents: INFO\n");
+        let outcome = test.go(&row.arguments()).ended("merged", "approved", 0);
+        assert_eq!(test.read("CLAUDE.md"), "made\n", "{outcome}");
+        assert_eq!(test.read("AGENTS.md"), format!("{INJECTED}\n"), "{outcome}");
+    });
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_07_a_reader_of_claude_reads_its_checkout_and_nothing_of_the_home() {
+    let read = |path: &str| Reply::Use("Read", json!({"file_path": path}));
+    let user = Test::new();
+    let secret = user.home().join(".ssh/id_rsa");
+    std::fs::create_dir_all(secret.parent().unwrap()).unwrap();
+    std::fs::write(&secret, "PLANTED-KEY\n").unwrap();
+    let model = Model::new(&[
+        ("creator", &[say(PROPOSAL)]),
+        ("maker", &[(CLAUDE.shell)(WORK), say(MADE)]),
+        ("guardian", &[read("src/app.txt"), read(secret.to_str().unwrap()), say(APPROVED)]),
+    ]);
+    let test = CLAUDE.test(&model, &Clocks::default());
+    let outcome = test.go(&CLAUDE.arguments()).ended("merged", "approved", 0);
+    let last = model.asked_by("guardian").pop().unwrap().to_string();
+    assert!(last.contains("made") && !last.contains("PLANTED-KEY"), "{last}\n{outcome}");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_08_no_command_of_codex_sees_its_key() {
+    let shell = (CODEX.shell)("env; echo KEYS: $CODEX_API_KEY $OPENAI_API_KEY");
+    let model = Model::new(&[
+        ("creator", &[say(PROPOSAL)]),
+        ("maker", &[shell.clone(), (CODEX.shell)(WORK), say(MADE)]),
+        ("guardian", &[shell, say(APPROVED)]),
+    ]);
+    let test = CODEX.test(&model, &Clocks::default()).env("CODEX_API_KEY", "planted-secret");
+    let outcome = test.go(&CODEX.arguments()).ended("merged", "approved", 0);
+    for who in ["maker", "guardian"] {
+        let asked = format!("{:?}", model.asked_by(who));
+        assert!(asked.contains("KEYS:") && !asked.contains("planted-secret"), "{who}\n{asked}\n{outcome}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_09_an_attempt_that_the_provider_cut_short_is_resumed() {
+    each_client("resumed after 500", |row| {
+        // More often than any client tries by itself.
+        let cut = vec![Reply::Status(500); 8];
+        let work = [vec![(row.shell)(WORK)], cut, vec![say(MADE)]].concat();
+        let model =
+            Model::new(&[("creator", &[say(PROPOSAL)]), ("maker", &work), ("guardian", &[say(APPROVED)])]);
+        let clocks = Clocks { attempts: 9, busy: "[0, 0, 0, 0, 0, 0, 0, 0, 0]", ..Clocks::default() };
+        let test = row.test(&model, &clocks);
+        let outcome = test.go(&row.arguments()).ended("merged", "approved", 0);
+        let made = test.read("src/app.txt").matches("made").count();
+        assert_eq!(made, 1, "{}: its work is done once\n{outcome}", row.spec);
+        let starts = lines(&outcome, "agent.start", "maker");
+        let resumed = starts.iter().skip(1).all(|start| start["data"]["resumes"].is_object());
+        assert!(resumed, "{}\n{outcome}", row.spec);
+        let last = model.asked_by("maker").pop().unwrap().to_string();
+        assert!(last.contains("you are the maker."), "{}: the brief is still known\n{last}", row.spec);
+        assert!(starts.len() == 1 || last.contains("# Continue"), "{}\n{last}", row.spec);
+    });
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn c_10_goose_reports_a_long_wait_instead_of_keeping_silent() {
+    let model = Model::new(&[("creator", &[Reply::Later(429, 7_200)]), ("*", &[Reply::Later(429, 7_200)])]);
+    let test = GOOSE.test(&model, &Clocks::default());
+    let outcome = test.go(&GOOSE.arguments()).ended("stopped", "provider_busy", 31);
+    let failed = lines(&outcome, "agent.failed", "creator");
+    assert!(failed.iter().all(|line| line["data"]["kind"] == "rate_limit"), "{outcome}");
 }
 
 #[test]

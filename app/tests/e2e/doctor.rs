@@ -25,7 +25,7 @@ fn stand_in(test: &Test, name: &str, version: &str, recording: &str, code: i32) 
     let asked = test.base().join(format!("{name}-was-asked"));
     let script = format!(
         "#!/bin/sh\nif [ \"$1\" = --version ]; then\n  \
-         touch \"${{CODEX_HOME:-${{CLAUDE_CONFIG_DIR:-$HOME}}}}/left-behind\"; echo '{version}'; exit 0\nfi\n\
+         touch \"${{CODEX_HOME:-${{CLAUDE_CONFIG_DIR:-${{GOOSE_PATH_ROOT:-$HOME}}}}}}/left-behind\"; echo '{version}'; exit 0\nfi\n\
          cat >/dev/null; pwd >> {}; cat {}; exit {code}\n",
         asked.display(),
         play.display()
@@ -52,7 +52,7 @@ fn issue_4_doctor_lists_versions_logins_and_the_default_agent() {
     let [claude, codex] = NEW;
     let [old, _] = OLD;
     for (what, there, keys, taken, because, code) in [
-        ("nobody", &[][..], &[][..], None, "", 0),
+        ("nobody", &[][..], &[][..], None, "none is installed and no agent is configured", 30),
         ("both", &[claude, codex], &both_keys, Some("claude"), "key in ANTHROPIC_API_KEY", 0),
         ("one without a login", &[claude, codex], &[key], Some("codex"), "key in CODEX_API_KEY", 0),
         ("one too old", &[old, codex], &both_keys, Some("codex"), "0.166.0", 0),
@@ -99,6 +99,37 @@ fn issue_4_doctor_lists_versions_logins_and_the_default_agent() {
             assert!(run.stderr.contains(&told) && run.stderr.contains(because), "{what}: {run}");
             assert!(asked(&test, taken), "{what}: {run}");
         }
+    }
+}
+
+#[test]
+fn c_12_doctor_is_red_when_nothing_can_run_and_says_what_was_tried() {
+    // An agent that is configured can run, installed clients or not.
+    let configured = test().config("agents:\n  default: cmd:echo hello\n");
+    let doctor = configured.run(&["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor}");
+    says(&doctor, "your agents", "ok", "cmd:echo hello");
+    let missing = test().config("agents:\n  default: claude\n");
+    assert_eq!(missing.run(&["doctor"]).code, 30);
+    // Newer than tried is not tried.
+    let newer = test().env("ANTHROPIC_API_KEY", "sk-test");
+    stand_in(&newer, "claude", "2.2.0 (Claude Code)", "success", 0);
+    let doctor = newer.run(&["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor}");
+    says(&doctor, "claude", "ok", "newer than 2.1.325, the newest that was tried");
+    assert!(!doctor.stdout.contains("supported"), "{doctor}");
+    // A key without a provider is not enough for Goose.
+    for (provider, code, mark) in [("", 30, "BAD"), ("openai", 0, "ok")] {
+        let goose = test().env("OPENAI_API_KEY", "sk-test").env("GOOSE_PROVIDER", provider);
+        stand_in(&goose, "goose", " 1.34.0", "success", 0);
+        let doctor = goose.run(&["doctor"]);
+        assert_eq!(doctor.code, code, "{doctor}");
+        says(
+            &doctor,
+            "goose",
+            mark,
+            if code == 0 { "key in OPENAI_API_KEY" } else { "GOOSE_PROVIDER is not set" },
+        );
     }
 }
 

@@ -4,9 +4,12 @@ use serde_json::Value;
 
 use crate::harness::{Test, review};
 
+/// Without any agent `doctor` is red.
+const AN_AGENT: &str = "agents:\n  default: cmd:true\n";
+
 #[test]
 fn every_command_that_shows_speaks_json_and_words() {
-    let test = Test::new().play("");
+    let test = Test::new().play("").config(AN_AGENT);
     let waiting = test.go(&[]).ended("awaiting_merge", "approved", 10);
     let id = waiting.id.as_str();
     for (command, in_json, in_words) in [
@@ -49,7 +52,7 @@ fn every_command_that_shows_speaks_json_and_words() {
 
 #[test]
 fn looking_at_an_empty_repository_is_no_error() {
-    let test = Test::new();
+    let test = Test::new().config(AN_AGENT);
     for command in
         [&["list"][..], &["status"], &["list", "--json"], &["status", "--json"], &["trust"], &["doctor"]]
     {

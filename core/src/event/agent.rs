@@ -267,6 +267,18 @@ pub struct AgentFailed {
     pub played: Option<Player>,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub brief_chars: u64,
+    /// The session it had begun to work in when the provider cut it short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<InterruptedSession>,
+}
+
+/// A session that the next attempt can resume, if it is still the same agent's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptedSession {
+    /// The agent spec it was started with.
+    pub agent: String,
+    #[serde(flatten)]
+    pub session: Session,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

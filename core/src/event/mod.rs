@@ -23,7 +23,7 @@ pub use crate::model::{Money, Share};
 
 pub use agent::{
     AgentComplete, AgentFailed, AgentLost, AgentSkipped, AgentStart, AgentTimeout, AgentUsage, Failure,
-    Player, Session, Tokens,
+    InterruptedSession, Player, Session, Tokens,
 };
 pub use agent_loop::{
     BatteryDone, BatteryStart, Checked, LoopAlert, LoopAppend, LoopAppended, LoopArchive, LoopArchived,

@@ -98,6 +98,9 @@ settings! {
         /// The provider account behind each of these programs, where that is not the program itself (C6).
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         accounts: BTreeMap<String, String> = BTreeMap::new();
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        instructions: Vec<String> = Vec::new(), "instructions", Phrases(16), Guarded,
+            "Files of the repository with the project's conventions, such as `CLAUDE.md`, shown to agents as text. Their content needs approval, whoever lists them.";
         structured: bool = true, "structured", Switch, Inert,
             "Ask clients that accept a schema for structured answers instead of Markdown (Creator and reviewers).";
     }

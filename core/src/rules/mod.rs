@@ -4,6 +4,7 @@
 pub mod attention;
 pub(crate) mod bag;
 pub mod breaker;
+pub mod client_files;
 pub mod convergence;
 pub mod domain;
 pub mod estimate;

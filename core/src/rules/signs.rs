@@ -4,6 +4,7 @@
 //! lower a sign's severity in their own configuration.
 
 use crate::model::{Counted, FileStatus, Sign, Signs};
+use crate::rules::client_files::configured_client;
 
 /// What the scan is given of one changed file.
 #[derive(Debug, Clone, Default)]
@@ -359,21 +360,6 @@ fn is_ci(path: &str) -> bool {
 
 /// Files that tools run without being asked, that a build or test run executes, or that coding agents obey.
 fn steers(path: &str) -> Option<Sign> {
-    const AGENT_FILES: [&str; 11] = [
-        "claude.md",
-        "claude.local.md",
-        "agents.md",
-        "gemini.md",
-        ".goosehints",
-        ".mcp.json",
-        "opencode.json",
-        "opencode.jsonc",
-        ".cursorrules",
-        ".windsurfrules",
-        "copilot-instructions.md",
-    ];
-    const AGENT_FOLDERS: [&str; 8] =
-        [".claude", ".codex", ".opencode", ".gemini", ".goose", ".agents", ".cursor", ".windsurf"];
     const RUN_FILES: [&str; 10] = [
         ".envrc",
         ".gitattributes",
@@ -420,7 +406,7 @@ fn steers(path: &str) -> Option<Sign> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
     let is_in = |known: &[&str]| folders.split('/').any(|folder| known.contains(&folder));
     match () {
-        () if AGENT_FILES.contains(&name) || is_in(&AGENT_FOLDERS) => Some(Sign::SteersAgents),
+        () if configured_client(&path).is_some() => Some(Sign::SteersAgents),
         () if RUN_FILES.contains(&name) || is_in(&RUN_FOLDERS) => Some(Sign::RunsCode),
         () if BUILD_FILES.contains(&name) => Some(Sign::BuildChanged),
         () => None,

@@ -17,6 +17,7 @@ pub(crate) fn send(
     let policy = run.policy();
     let name = seat.archetype.as_str();
     let Assignment { purpose, note, earlier, resumes } = told(cycle, name, purpose, note);
+    let resumes = resumes.or_else(|| interrupted(run, cycle, name, purpose));
     let own =
         run.request.as_ref().and_then(|request| request.tiers.get(name)).copied().unwrap_or(Tier::Sonnet);
     let total_ms = match (seat.role, purpose) {
@@ -56,8 +57,15 @@ struct Assignment {
     resumes: Option<Session>,
 }
 
+/// The conversation of an attempt that its provider cut short (C-09).
+fn interrupted(run: &Run, cycle: &Cycle, name: &str, purpose: Purpose) -> Option<Session> {
+    let failed = cycle.last_failure.get(name).filter(|_| purpose == Purpose::Retry)?;
+    let cut = failed.session.as_ref().filter(|cut| cut.agent == run.agent_for(name))?;
+    Some(cut.session.clone())
+}
+
 /// An agent that has to answer again is given the reason and its own answer, unless it was replaced (AF-138). Only a
-/// correction resumes the conversation; a failed one starts over.
+/// correction resumes the conversation here; an attempt that failed starts over, unless [`interrupted`] knows better.
 fn told(cycle: &Cycle, name: &str, purpose: Purpose, note: String) -> Assignment {
     let fresh = |purpose, note| Assignment { purpose, note, earlier: None, resumes: None };
     let Some(shadowed) = cycle.shadowed.get(name) else { return fresh(purpose, note) };

@@ -411,6 +411,7 @@ impl World {
             reopens_in_ms,
             played: None,
             brief_chars: 0,
+            session: None,
         };
         let kind = match kind {
             "fine" => return self.done(seq, start).into(),

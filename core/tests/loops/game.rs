@@ -276,6 +276,7 @@ impl Game {
             reopens_in_ms: None,
             played: None,
             brief_chars: 0,
+            session: None,
         });
     }
 

@@ -261,6 +261,7 @@ impl Life {
                     reopens_in_ms: None,
                     played: None,
                     brief_chars: 0,
+                    session: None,
                 };
                 failed.into()
             }

@@ -629,6 +629,7 @@ fn failed(seq: Seq, start: &AgentStart, kind: Failure) -> AgentFailed {
         reopens_in_ms: None,
         played: None,
         brief_chars: 0,
+        session: None,
     }
 }
 

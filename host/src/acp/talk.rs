@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use archeflow_core::event::Failure;
+use archeflow_core::event::{Failure, Tokens};
 use serde_json::{Value, json};
 
 use super::permission::{AcpMode, AcpToolCall, Permission, PermissionAnswer};
@@ -24,6 +24,9 @@ const LONGEST: usize = 2_000_000;
 
 /// The longest title that is kept of a tool's use.
 const TITLE: usize = 2_000;
+
+/// How often an agent that ended its turn over a refusal is asked to continue.
+const TURNS_MORE: u32 = 3;
 
 /// The protocol's error code for a method that is not implemented.
 const NO_SUCH_METHOD: i64 = -32_601;
@@ -69,6 +72,10 @@ pub struct Talk {
     worked: bool,
     /// What it was refused last, as long as nothing has followed.
     stuck: Option<String>,
+    /// How many turns were begun after a refusal.
+    turns_more: u32,
+    /// What earlier turns used.
+    used: Tokens,
     /// The agent has reported that it failed.
     broken: bool,
     cancelled: bool,
@@ -116,6 +123,8 @@ impl Talk {
             messages: 0,
             worked: false,
             stuck: None,
+            turns_more: 0,
+            used: Tokens::default(),
             broken: false,
             cancelled: false,
             out: Vec::new(),
@@ -255,18 +264,26 @@ impl Talk {
     }
 
     fn prompt(&mut self) {
-        let prompt = json!([{"type": "text", "text": std::mem::take(&mut self.task.brief)}]);
+        let brief = std::mem::take(&mut self.task.brief);
+        self.turn(&brief);
+    }
+
+    fn turn(&mut self, text: &str) {
+        let prompt = json!([{"type": "text", "text": text}]);
         let params = json!({"sessionId": self.session, "prompt": prompt});
         self.ask(Wait::Turn, "session/prompt", &params);
     }
 
-    /// Some end their turn when a tool is refused: the text before that is no answer.
+    /// Some end their turn when a tool is refused: the text before that is no answer. A reader has lost nothing by
+    /// it and is asked to continue.
     fn closed(&mut self, result: &Value) {
         self.finish_message();
         if let Some(model) = signs::model(result) {
             self.introduce(model);
         }
         if let Some(tokens) = signs::used(result) {
+            let tokens = plus(self.used, tokens);
+            self.used = tokens;
             self.emit(OwnRecord::Used { tokens, cost_usd: None });
         }
         if self.cancelled {
@@ -274,6 +291,14 @@ impl Talk {
             return;
         }
         let answer = std::mem::take(&mut self.message.text);
+        if self.stuck.is_some() && !self.task.permission.writes && self.turns_more < TURNS_MORE {
+            self.turns_more += 1;
+            self.stuck = None;
+            return self.turn(
+                "That was refused: you may read and search, and nothing else. Continue without it, and give your \
+                 whole answer in the format that was asked for.",
+            );
+        }
         if let Some(tool) = &self.stuck {
             let said = format!("it stopped when it was refused {tool}");
             return self.give_up(ClientFault::new(Failure::PermissionDenied, said));
@@ -432,6 +457,15 @@ impl Talk {
             self.worked = true;
             self.emit(OwnRecord::Worked);
         }
+    }
+}
+
+fn plus(one: Tokens, other: Tokens) -> Tokens {
+    Tokens {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        cache_read: one.cache_read.saturating_add(other.cache_read),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
     }
 }
 

@@ -2,13 +2,14 @@
 //! text, without findings.
 
 use archeflow_core::event::AgentStart;
+use archeflow_core::guide;
 use archeflow_core::model::{Answer, LoopPolicy, Speaker};
 use archeflow_core::run::Run;
 use archeflow_core::strategies::agent_loop::brief::{self, Material};
 use archeflow_core::strategies::agent_loop::signal::{self, ActorStep};
 
 use super::{battery::added_text, diet};
-use crate::executors::context::{artifact_text, diff_between};
+use crate::executors::context::{artifact_text, conventions, diff_between, left_out};
 use crate::executors::{DeskError, change_of};
 use crate::git::ObjectId;
 use crate::nonce::nonce;
@@ -37,6 +38,14 @@ pub(crate) fn open(world: &World, run: &Run, start: &AgentStart) -> Result<Optio
         if let Some(text) = material(world, start, &shown.material)? {
             sections.push((shown.heading, text));
         }
+    }
+    let conventions = conventions(world, run)?;
+    if !conventions.is_empty() {
+        sections.push(("Conventions".to_owned(), guide::CONVENTIONS.to_owned()));
+        sections.extend(conventions);
+    }
+    if let Some(list) = left_out(world, start)? {
+        sections.push((guide::LEFT_OUT.to_owned(), format!("{}\n\n{list}", guide::left_out(start.role))));
     }
     let seat = LoopSeat {
         speaker: brief::speaker(start.role),

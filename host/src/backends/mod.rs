@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use archeflow_core::model::Tier;
+use archeflow_core::rules::client_files::CLIENT_FILES;
 use cli::{Client, Rest};
 
 use crate::model_agent::Provider;
@@ -52,7 +53,19 @@ pub fn in_manual(page: &str) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (_, after) = rest.split_once(END)?;
     let rows: String = forms().iter().map(|(form, title)| format!("| `{form}` | {title} |\n")).collect();
-    Some(format!("{before}{BEGIN}| Spec | Agent |\n|---|---|\n{rows}{END}{after}"))
+    client_files_in(&format!("{before}{BEGIN}| Spec | Agent |\n|---|---|\n{rows}{END}{after}"))
+}
+
+/// The same page with the table of the files that are kept from agents.
+fn client_files_in(page: &str) -> Option<String> {
+    const BEGIN: &str = "<!-- client files: written by `cargo xtask docs` -->\n";
+    const END: &str = "<!-- end of client files -->\n";
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    let names = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let rows: String =
+        CLIENT_FILES.iter().map(|(client, all)| format!("| {client} | {} |\n", names(all))).collect();
+    Some(format!("{before}{BEGIN}| Client | Files and folders |\n|---|---|\n{rows}{END}{after}"))
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

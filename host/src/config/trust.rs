@@ -41,6 +41,8 @@ pub struct Offer {
     /// Paths from the root, and bytes, of everything that configures: `.archeflow/config.yaml`, `hooks.yaml`, archetypes,
     /// teams, workflows, lenses and domains, as far as they exist in the base commit.
     pub files: Vec<ConfigFile>,
+    /// The files of `agents.instructions` in the base commit, whose content agents are shown.
+    pub instructions: Vec<ConfigFile>,
 }
 
 /// Something only an approval puts into force.
@@ -84,7 +86,13 @@ impl Offer {
             path: held.path,
             line: held.line,
         };
-        Ok(withheld.into_iter().map(guarded).collect())
+        let shown = |(path, bytes): &ConfigFile| Guarded {
+            key: format!("instructions {path}"),
+            value: format!("{} bytes, digest {}", bytes.len(), &blake3::hash(bytes).to_hex()[..16]),
+            path: path.clone(),
+            line: 1,
+        };
+        Ok(withheld.into_iter().map(guarded).chain(self.instructions.iter().map(shown)).collect())
     }
 
     /// What approval would change, seen from what was approved before, if anything was.
@@ -117,6 +125,11 @@ impl Offer {
         add(b"archeflow approval 1");
         add(os::bytes(&root));
         for (path, bytes) in files {
+            add(path.as_bytes());
+            add(bytes);
+        }
+        for (path, bytes) in &self.instructions {
+            add(b"instructions");
             add(path.as_bytes());
             add(bytes);
         }

@@ -114,7 +114,9 @@ impl Attempt<'_> {
         let before = self.world.user_state()?;
         match self.inputs.start.role {
             Role::Maker => {
-                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &at)?;
+                let cut_short = self.keep_ref_of(self.inputs.start.attempt.saturating_sub(1));
+                let from = client::continued_from(self.world, self.seat.as_ref(), at, &cut_short)?;
+                let mut slot = self.world.pool.take(WorkspaceKind::Maker, &self.world.run_id, &from)?;
                 let done = self.run(&slot.tree(), false, send)?;
                 self.untampered(&before)?;
                 self.conclude(&done, Some(&mut slot))
@@ -556,8 +558,11 @@ impl Attempt<'_> {
     }
 
     fn keep_ref(&self) -> String {
-        let start = &self.inputs.start;
-        self.world.keep_ref(&format!("{}-{}.{}", start.cycle, start.archetype, start.attempt))
+        self.keep_ref_of(self.inputs.start.attempt)
+    }
+
+    fn keep_ref_of(&self, attempt: u32) -> String {
+        self.world.keep_ref(&format!("{}-{}.{attempt}", self.inputs.start.cycle, self.inputs.start.archetype))
     }
 
     /// I2: what a failed or lost Maker had done stays reachable.
@@ -630,10 +635,9 @@ impl Attempt<'_> {
         let usage = self.usage();
         let counted = self.counted(&usage);
         let priced = counted.is_some_and(|(_, source)| source == CostSource::Priced);
-        let archetype = self.inputs.start.archetype.clone();
         let seat = self.seat.as_ref();
         AgentFailed {
-            archetype,
+            archetype: self.inputs.start.archetype.clone(),
             start_seq: self.inputs.seq,
             kind,
             reason,
@@ -649,6 +653,7 @@ impl Attempt<'_> {
                 .map(|s| s.saturating_mul(1_000)),
             played: seat.map(|seat| seat.player(self.world, false)),
             brief_chars: self.brief_chars(),
+            session: seat.and_then(|seat| seat.interrupted(kind)),
         }
     }
 

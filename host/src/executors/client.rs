@@ -7,8 +7,8 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use archeflow_core::event::{AgentStart, Failure, Player, Session};
-use archeflow_core::model::{Money, Outcome, Role, RunStatus};
+use archeflow_core::event::{AgentStart, Failure, InterruptedSession, Player, Session};
+use archeflow_core::model::{Money, Outcome, Purpose, Role, RunStatus, Seq};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
@@ -17,6 +17,7 @@ use super::meter::{CountedUsage, UsageMeter};
 use crate::backends::cli::{Client, CommandInputs, LinkedFile, Rest, Start, reopens};
 use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
+use crate::git::{ObjectId, runner};
 use crate::world::World;
 
 /// A client at work on one attempt.
@@ -130,6 +131,19 @@ impl<'a> Seat<'a> {
         self.client.session(self.output())
     }
 
+    /// The session to resume after its provider cut it short in the middle of its work (C-09).
+    pub(super) fn interrupted(&self, kind: Failure) -> Option<InterruptedSession> {
+        let cut = kind.is_busy() || kind == Failure::Network;
+        let resumed = self.resumes();
+        if !cut || !(self.output().worked || resumed.is_some()) {
+            return None;
+        }
+        let session = self.session().or_else(|| resumed.cloned())?;
+        let counted = session.counted.or_else(|| resumed.and_then(|resumed| resumed.counted));
+        let session = Session { counted, ..session };
+        Some(InterruptedSession { agent: self.start.agent.clone(), session })
+    }
+
     /// What went wrong by the client's own account, or what it was struggling with when it was cut short.
     pub(super) fn fault(&self) -> Option<(Failure, String)> {
         let ClientFault { kind, said, .. } = self.trouble()?;
@@ -184,6 +198,22 @@ impl<'a> Seat<'a> {
         let needed = denied.iter().find(|tool| self.client.needs(tool))?;
         (self.start.role == Role::Maker)
             .then(|| (Failure::PermissionDenied, format!("{} was refused {needed}", self.client.name)))
+    }
+}
+
+/// The commit a Maker's copy shows: where its conversation is resumed after a fault, the work of the attempt that was
+/// cut short, which is kept under that ref.
+pub(super) fn continued_from(
+    world: &World,
+    seat: Option<&Seat<'_>>,
+    at: ObjectId,
+    cut_short: &str,
+) -> Result<ObjectId, runner::Error> {
+    let resumes = seat.is_some_and(|seat| seat.start.purpose == Purpose::Retry && seat.resumes().is_some());
+    let kept = if resumes { world.repo.resolve(cut_short)? } else { None };
+    match kept {
+        Some(kept) if world.repo.is_ancestor(&at, &kept)? => Ok(kept),
+        Some(_) | None => Ok(at),
     }
 }
 

@@ -17,7 +17,7 @@ use archeflow_core::run::{Answered, Run};
 
 use super::looking;
 use crate::backends::AgentBackend;
-use crate::git::{ObjectId, change, runner};
+use crate::git::{ObjectId, change, runner, workspace};
 use crate::nonce::nonce;
 use crate::open::team::READING_AT_MOST;
 use crate::store::files;
@@ -104,6 +104,16 @@ pub(super) fn agent_inputs(
     let mut guide = guide::paragraphs(run.overlay(), &seat, phase(start.role), &categories);
     guide.extend(guide::of_review(run, start));
     guide.extend(verifies(run).then(|| guide::reproductions(run.policy().review.trial_ms)));
+    let mut readings = readings(world, run, start, &persona.archetype.sees)?;
+    let conventions = conventions(world, run)?;
+    if !conventions.is_empty() {
+        guide.push(guide::CONVENTIONS.to_owned());
+        readings.splice(..0, conventions);
+    }
+    if let Some(list) = left_out(world, start)? {
+        guide.push(guide::left_out(start.role));
+        readings.push((guide::LEFT_OUT.to_owned(), list));
+    }
     let frame = BriefSettings {
         persona: &persona.prompt,
         run_id: &world.run_id,
@@ -111,7 +121,7 @@ pub(super) fn agent_inputs(
         domain: run.request.as_ref().map(|request| request.domain).unwrap_or_default(),
         mini_reflect: run.reflects_first(),
         guide,
-        readings: readings(world, run, start, &persona.archetype.sees)?,
+        readings,
         clarifications: run
             .clarifications
             .iter()
@@ -258,6 +268,33 @@ fn readings(
         readings.push((heading, String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned()));
     }
     Ok(readings)
+}
+
+/// The approved files of `agents.instructions`, as the base commit has them: heading and content.
+pub(crate) fn conventions(world: &World, run: &Run) -> Result<Vec<(String, String)>, Error> {
+    let base = run.request.as_ref().map(|request| request.base.commit.clone()).unwrap_or_default();
+    let Ok(base) = ObjectId::parse(base.as_bytes()) else { return Ok(Vec::new()) };
+    let mut shown = Vec::new();
+    for path in &run.policy().agents.instructions {
+        let bytes = world.repo.read_blob(&base, path.as_bytes(), READING_AT_MOST)?;
+        let missing = || Error::Missing { path: path.clone(), why: "not in the base commit".to_owned() };
+        let text = String::from_utf8_lossy(&bytes.ok_or_else(missing)?).into_owned();
+        shown.push((format!("Project conventions: {path}"), text));
+    }
+    Ok(shown)
+}
+
+/// The files of its commit that an agent does not find in its working copy, one on a line. Their names come from the
+/// repository, so they are data.
+pub(crate) fn left_out(world: &World, start: &AgentStart) -> Result<Option<String>, Error> {
+    const LISTED: usize = 40;
+    let Ok(at) = ObjectId::parse(start.at.as_bytes()) else { return Ok(None) };
+    let paths = workspace::left_out(&world.repo, &at)?;
+    let mut lines: Vec<String> = paths.iter().take(LISTED).map(|path| change::quote_path(path)).collect();
+    if paths.len() > LISTED {
+        lines.push(format!("and {} more", paths.len() - LISTED));
+    }
+    Ok((!lines.is_empty()).then(|| lines.join("\n")))
 }
 
 /// Those who write, and the reviewer who judges text and intention together, as the Sage does.

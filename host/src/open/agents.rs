@@ -39,7 +39,8 @@ impl Project {
         urls
     }
 
-    pub(super) fn checked(&self, spec: &str, settings: &config::Settings) -> Result<String, Error> {
+    /// The spec in full, if the agent can be started.
+    pub fn checked(&self, spec: &str, settings: &config::Settings) -> Result<String, Error> {
         let agent = AgentBackend::parse(spec, &self.env.cwd)?;
         match agent.settled(&self.client_variables(settings)) {
             // A key that is missing stops the run like a login that is: with what to do.

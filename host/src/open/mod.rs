@@ -19,6 +19,7 @@ use archeflow_core::model::{ARCHETYPES, Persona};
 
 use crate::config::{self, ConfigFile, Faults, personas, trust};
 use crate::drive::Driver;
+use crate::git::content::CommitFiles;
 use crate::git::{self, ObjectId, Repo, runner};
 use crate::probe::DefaultAgent;
 use crate::store::{files, journal, places};
@@ -110,8 +111,10 @@ pub enum Error {
     Journal(#[from] journal::Error),
     #[error(transparent)]
     Log(#[from] log::Error),
-    #[error("the repository's own configuration names commands that are not approved: {what}")]
+    #[error("the repository brings commands, settings or instructions that are not approved: {what}")]
     Untrusted { what: String },
+    #[error("agents can't be shown {path} (`agents.instructions`): {why}")]
+    Instructions { path: String, why: String },
     #[error("commands can't be kept in a sandbox: {why}")]
     NoSandbox { why: String, remedy: String },
     #[error("this needs the working tree of a repository; {place} has none")]
@@ -167,13 +170,17 @@ impl Project {
             Err(error) => return Err(error.into()),
         };
         let files = target.as_ref().map_or(Ok(Vec::new()), |target| repository_files(&repo, &target.oid))?;
-        let offer = trust::Offer { root: root.clone(), files };
-        let approved = trust::Trust::open(&state)?.approved(&offer);
         let folder = config::user::folder(
             folders.xdg_config_home.as_deref().map(Path::new),
             folders.home.as_deref().map(Path::new),
         );
         let user = folder.map_or(Ok(Vec::new()), |folder| config::user::read(&folder, &root))?;
+        let instructions = match &target {
+            Some(target) => instruction_files(&repo, &target.oid, &files, &user)?,
+            None => Vec::new(),
+        };
+        let offer = trust::Offer { root: root.clone(), files, instructions };
+        let approved = trust::Trust::open(&state)?.approved(&offer);
         Ok(Project {
             env,
             repo,
@@ -220,6 +227,7 @@ impl Project {
     /// Takes the repository's configuration from this commit.
     pub(crate) fn read_configuration_from(&mut self, repo: &Repo, commit: &ObjectId) -> Result<(), Error> {
         self.offer.files = repository_files(repo, commit)?;
+        self.offer.instructions = instruction_files(repo, commit, &self.offer.files, &self.user)?;
         self.approved = trust::Trust::open(&self.state)?.approved(&self.offer);
         Ok(())
     }
@@ -257,6 +265,32 @@ fn repository_files(repo: &Repo, commit: &ObjectId) -> Result<Vec<ConfigFile>, E
     for path in wanted {
         if let Some(bytes) = repo.read_blob(commit, path.as_bytes(), AT_MOST)? {
             files.push((path, bytes));
+        }
+    }
+    Ok(files)
+}
+
+/// The files of `agents.instructions` that the base commit has, whoever lists them: their content is the repository's.
+fn instruction_files(
+    repo: &Repo,
+    commit: &ObjectId,
+    repository: &[ConfigFile],
+    user: &[ConfigFile],
+) -> Result<Vec<ConfigFile>, Error> {
+    let flags = config::Flags::default();
+    let inputs = config::Inputs { repository, approved: true, user, file: None, flags: &flags };
+    // What can't be read is reported when the settings are used.
+    let Ok(settings) = config::Settings::resolve(&inputs) else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for path in settings.policy().agents.instructions {
+        let mut tree = CommitFiles::open(repo, commit).cap(team::READING_AT_MOST);
+        match tree.bytes(path.as_bytes())?.map(<[u8]>::to_vec) {
+            Some(bytes) => files.push((path, bytes)),
+            None if tree.exists(path.as_bytes())? => {
+                let why = format!("it has more than {} bytes", team::READING_AT_MOST);
+                return Err(Error::Instructions { path, why });
+            }
+            None => {}
         }
     }
     Ok(files)

@@ -12,7 +12,7 @@ use archeflow_core::run::Run;
 
 use super::team::{self, SelectedTeam};
 use super::{Digests, Error, OpenedRun, Project, RunRequest};
-use crate::config::Settings;
+use crate::config::{Flags, Settings};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
 use crate::nonce::nonce;
@@ -106,10 +106,34 @@ impl Project {
                 settings.withheld().iter().map(|w| format!("{} ({}:{})", w.key, w.path, w.line)).collect();
             return Err(Error::Untrusted { what: what.join(", ") });
         }
+        self.check_instructions(&settings)?;
         let (digests, personas) = self.personas()?;
         team::apply_shadow_overrides(&mut settings, &shadows(&personas))?;
-        let policy = settings.policy();
+        let mut policy = settings.policy();
+        // Those that the base commit has: a list in the user's own configuration is for all repositories.
+        let shown = |path: &String| self.offer.instructions.iter().any(|(known, _)| known == path);
+        policy.agents.instructions.retain(shown);
         Ok(Preparation { settings, policy, personas, digests, default_agent: None })
+    }
+
+    /// Agents are shown a repository's instructions only if a person approved exactly this content (C-11).
+    fn check_instructions(&self, settings: &Settings) -> Result<(), Error> {
+        let offered = &self.offer.instructions;
+        let known = self.settings(&Flags::default(), None)?.policy().agents.instructions;
+        if let Some(path) =
+            settings.policy().agents.instructions.into_iter().find(|path| !known.contains(path))
+        {
+            let why =
+                "it is listed only in a file given with --config. List it in your own configuration or the \
+                       repository's"
+                    .to_owned();
+            return Err(Error::Instructions { path, why });
+        }
+        if self.approved || offered.is_empty() {
+            return Ok(());
+        }
+        let what: Vec<String> = offered.iter().map(|(path, _)| format!("the content of {path}")).collect();
+        Err(Error::Untrusted { what: what.join(", ") })
     }
 
     /// The archetype that would be gatekeeper of a run that is not begun yet.

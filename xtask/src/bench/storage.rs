@@ -133,6 +133,7 @@ impl MadeUp {
                 reopens_in_ms: None,
                 played: None,
                 brief_chars: 0,
+                session: None,
             }
             .into(),
             Order::AgentStart(start) => self.done(seq, start).into(),

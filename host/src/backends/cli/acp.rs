@@ -1,10 +1,11 @@
 //! Any agent that speaks the Agent Client Protocol, by its command line: `acp:<command line>`. The bridge in `acp/` is
 //! started in its place and prints the lines of [`own`].
 //!
-//! The agent is the user's own, with the user's own settings: it gets the environment every command gets and nothing
-//! else.
+//! The agent is the user's own, with the user's own settings: it gets the environment every command gets, and the
+//! switches by which known agents leave a repository's settings alone. What they obey all the same is not in their
+//! working copy.
 
-use super::{Client, CommandInputs, Rest, Start, counts_nothing, own};
+use super::{Client, CommandInputs, Rest, Start, counts_nothing, own, pairs};
 use crate::backends::Invocation;
 
 /// Tools a Maker can't do without; being refused one of them is reported by the tool's kind alone.
@@ -23,6 +24,7 @@ pub(super) const CLIENT: Client = Client {
     tried: [0, 0, 0],
     sign_in: "log in with the agent itself, or name the variable its key is in under `agents.env`",
     own: &[],
+    names_itself_by: &[],
     needs: &NEEDED_TOOLS,
     counts_on: false,
     takes_schema: false,
@@ -31,6 +33,13 @@ pub(super) const CLIENT: Client = Client {
     command,
     hear: own::hear,
 };
+
+const SWITCHES: [(&str, &str); 4] = [
+    ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
+    ("OPENCODE_DISABLE_CLAUDE_CODE", "1"),
+    ("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
+    ("CONTEXT_FILE_NAMES", "[]"),
+];
 
 fn command(inputs: &CommandInputs<'_>) -> Start {
     let mut args = vec![COMMAND.into()];
@@ -42,5 +51,5 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     }
     args.extend(["--".into(), inputs.model.into()]);
     let invocation = Invocation { program: inputs.me.into(), args };
-    Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() }
+    Start { invocation, env: pairs(&SWITCHES), linked: Vec::new(), files: Vec::new() }
 }

@@ -24,6 +24,7 @@ const fn client(
         tried: [0, 0, 0],
         sign_in,
         own,
+        names_itself_by: &[],
         needs: &tools::NEEDED,
         counts_on: false,
         takes_schema: false,

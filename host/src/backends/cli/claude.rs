@@ -32,6 +32,7 @@ pub(super) const CLIENT: Client = Client {
         "CLAUDE_CODE_OAUTH_TOKEN",
         "CLAUDE_CONFIG_DIR",
     ],
+    names_itself_by: &[],
     needs: &WRITING,
     counts_on: false,
     takes_schema: true,
@@ -54,8 +55,12 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     };
     let mode = if inputs.writes { "acceptEdits" } else { "default" };
     let mut args: Vec<&str> = vec!["-p", "--output-format", "stream-json", "--verbose", "--model", model];
-    // The tools it has are those it may use: there is no user to ask.
-    args.extend(["--tools", &tools, "--allowedTools", &tools, "--permission-mode", mode]);
+    args.extend(["--tools", &tools, "--permission-mode", mode]);
+    if inputs.writes {
+        // The tools it has are those it may use: there is no user to ask. A reader who may use none without being
+        // asked still reads its checkout, and nothing outside of it.
+        args.extend(["--allowedTools", &tools]);
+    }
     // Neither the user's nor the repository's settings, hooks and servers; no advertising in commits.
     args.extend(["--setting-sources", "", "--strict-mcp-config"]);
     args.extend(["--settings", r#"{"attribution":{"commit":"","pr":""}}"#]);

@@ -24,6 +24,7 @@ pub(super) const CLIENT: Client = Client {
     tried: [0, 166, 0],
     sign_in: "run `codex login`, or set CODEX_API_KEY",
     own: &["CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME"],
+    names_itself_by: &[],
     needs: &["apply_patch"],
     counts_on: true,
     takes_schema: true,
@@ -39,6 +40,9 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
     args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
     args.extend(["-C".into(), inputs.tree.into(), "-s".into(), sandbox.into()]);
     args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
+    // Neither instructions nor skills, be they the repository's or the user's; no keys for the commands it runs.
+    args.extend(["-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false"].map(Into::into));
+    args.extend(["-c", r#"shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]"#].map(Into::into));
     if let Some(model) = model(inputs) {
         args.extend(["-m".into(), model.into()]);
     }

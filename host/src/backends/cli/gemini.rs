@@ -36,6 +36,7 @@ pub(super) const CLIENT: Client = Client {
         "GOOGLE_GENAI_USE_VERTEXAI",
         "GEMINI_CLI_HOME",
     ],
+    names_itself_by: &[],
     needs: &["write_file", "replace"],
     counts_on: false,
     takes_schema: false,

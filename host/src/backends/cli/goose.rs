@@ -43,6 +43,7 @@ pub(super) const CLIENT: Client = Client {
         "XAI_API_KEY",
         "XDG_CONFIG_HOME",
     ],
+    names_itself_by: &["GOOSE_PROVIDER"],
     needs: &["write", "edit", "shell"],
     counts_on: true,
     takes_schema: false,
@@ -76,10 +77,14 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
         ("GOOSE_TELEMETRY_ENABLED", "false"),
         ("GOOSE_TELEMETRY_OFF", "1"),
         ("GOOSE_DISABLE_SESSION_NAMING", "true"),
+        // How long a provider asks to wait is our own affair: it would wait in silence, for hours if told so.
+        ("GOOSE_PROVIDER_SKIP_BACKOFF", "true"),
         // No instructions from the repository.
         ("CONTEXT_FILE_NAMES", "[]"),
     ]);
-    env.extend(inputs.owned(&CLIENT));
+    let set = || inputs.variable("GOOSE_PROVIDER").and_then(|name| name.to_str()).unwrap_or_default();
+    let asked = if provider.is_empty() { set() } else { provider };
+    env.extend(inputs.owned_for(&CLIENT, asked, ""));
     env.push(("GOOSE_PATH_ROOT".into(), inputs.home.into()));
     let linked = secrets(inputs).map(|from| LinkedFile { from, to: inputs.home.join("config/secrets.yaml") });
     Start {

@@ -47,6 +47,8 @@ pub struct Client {
     pub sign_in: &'static str,
     /// Variables of the user's that are the client's own: its keys, its provider, its folder.
     pub own: &'static [&'static str],
+    /// Variables without which it has no provider, unless the spec names one.
+    pub names_itself_by: &'static [&'static str],
     /// Tools a Maker can't do without.
     needs: &'static [&'static str],
     /// In a resumed conversation it continues its token count.
@@ -138,11 +140,59 @@ impl CommandInputs<'_> {
         self.variables.iter().filter(|(name, _)| client.own.iter().any(|own| name == own)).cloned()
     }
 
+    /// The same for a client of many providers: of the keys and addresses, those of the provider it asks. `settings`
+    /// is what the user has set about providers; variables that it mentions are its own.
+    fn owned_for(
+        &self,
+        client: &Client,
+        provider: &str,
+        settings: &str,
+    ) -> impl Iterator<Item = (OsString, OsString)> {
+        let keys = PROVIDER_VARIABLES.iter().flat_map(|(_, names)| *names);
+        let set = self.owned(client).filter_map(|(name, _)| name.into_string().ok());
+        let mut providers: Vec<&str> = set.filter_map(|name| provider_of(&name)).collect();
+        providers.dedup();
+        // Without a name it can only be the one there is a key for.
+        let only = providers.first().copied().filter(|first| providers.iter().all(|other| other == first));
+        let provider = if provider.is_empty() { only.unwrap_or_default() } else { provider }.to_owned();
+        let keys: Vec<&str> = keys.copied().collect();
+        let settings = settings.to_owned();
+        self.owned(client).filter(move |(name, _)| {
+            let Some(name) = name.to_str().filter(|name| keys.contains(name)) else { return true };
+            settings.contains(name)
+                || PROVIDER_VARIABLES
+                    .iter()
+                    .any(|(providers, names)| providers.contains(&provider.as_str()) && names.contains(&name))
+        })
+    }
+
     /// A folder the user keeps in the home directory, unless a variable names another.
     fn users_folder(&self, variable: &str, usual: &str) -> Option<PathBuf> {
         let named = self.variable(variable).map(PathBuf::from);
         named.or_else(|| self.variable("HOME").map(|home| Path::new(home).join(usual)))
     }
+}
+
+/// Names of a provider, and the variables that hold its key and its address.
+type ProviderVariables = (&'static [&'static str], &'static [&'static str]);
+
+const PROVIDER_VARIABLES: [ProviderVariables; 11] = [
+    (&["anthropic"], &["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_HOST"]),
+    (&["openai"], &["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_HOST", "OPENAI_BASE_PATH"]),
+    (&["google", "gemini"], &["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"]),
+    (&["deepseek"], &["DEEPSEEK_API_KEY"]),
+    (&["groq"], &["GROQ_API_KEY"]),
+    (&["mistral"], &["MISTRAL_API_KEY"]),
+    (&["openrouter"], &["OPENROUTER_API_KEY"]),
+    (&["opencode"], &["OPENCODE_API_KEY"]),
+    (&["xai"], &["XAI_API_KEY"]),
+    (&["databricks"], &["DATABRICKS_HOST", "DATABRICKS_TOKEN"]),
+    (&["ollama"], &["OLLAMA_HOST"]),
+];
+
+fn provider_of(variable: &str) -> Option<&'static str> {
+    let row = PROVIDER_VARIABLES.iter().find(|(_, names)| names.contains(&variable))?;
+    row.0.first().copied()
 }
 
 /// What to start, with which additions to the ordinary environment.
@@ -258,6 +308,56 @@ mod tests {
     }
 
     use archeflow_core::event::Tokens;
+
+    #[test]
+    fn c_08_a_client_of_many_providers_gets_the_key_of_its_own() {
+        let all = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_HOST", "GROQ_API_KEY", "XDG_CONFIG_HOME"];
+        let settings =
+            r#"{"model": "groq/x", "provider": {"own": {"options": {"apiKey": "{env:OPENAI_API_KEY}"}}}}"#;
+        let one = ["ANTHROPIC_API_KEY"];
+        for (client, model, set, more, wanted) in [
+            (&goose::CLIENT, "openai/gpt", &all[..], ("", ""), &["OPENAI_API_KEY", "OPENAI_HOST"][..]),
+            (&goose::CLIENT, "anthropic/claude", &all, ("", ""), &["ANTHROPIC_API_KEY"]),
+            (&goose::CLIENT, "", &all, ("GOOSE_PROVIDER", "groq"), &["GROQ_API_KEY"]),
+            (&goose::CLIENT, "", &all, ("", ""), &[]),
+            (&goose::CLIENT, "", &one, ("", ""), &["ANTHROPIC_API_KEY"]),
+            (&opencode::CLIENT, "anthropic/claude", &all, ("", ""), &["ANTHROPIC_API_KEY"]),
+            (
+                &opencode::CLIENT,
+                "own/model",
+                &all,
+                ("OPENCODE_CONFIG_CONTENT", settings),
+                &["OPENAI_API_KEY"],
+            ),
+            (
+                &opencode::CLIENT,
+                "",
+                &all,
+                ("OPENCODE_CONFIG_CONTENT", settings),
+                &["OPENAI_API_KEY", "GROQ_API_KEY"],
+            ),
+            (&opencode::CLIENT, "own/model", &all, ("", ""), &[]),
+        ] {
+            let mut variables: Vec<(OsString, OsString)> =
+                set.iter().map(|name| (OsString::from(name), OsString::from("set"))).collect();
+            variables.push((more.0.into(), more.1.into()));
+            let place = Path::new("/");
+            let start = client.command(&CommandInputs {
+                writes: true,
+                tier: Tier::Sonnet,
+                model,
+                tree: place,
+                home: place,
+                me: place,
+                resumes: None,
+                schema: None,
+                variables: &variables,
+            });
+            let names = start.env.iter().filter_map(|(name, _)| name.to_str());
+            let passed: Vec<&str> = names.filter(|name| provider_of(name).is_some()).collect();
+            assert_eq!(passed, wanted, "{} {model} {more:?}", client.name);
+        }
+    }
 
     #[test]
     fn i4_what_was_counted_before_is_counted_once() {

@@ -49,6 +49,7 @@ pub(super) const CLIENT: Client = Client {
         "XDG_DATA_HOME",
         "XDG_STATE_HOME",
     ],
+    names_itself_by: &[],
     needs: &["write", "edit", "apply_patch", "bash"],
     counts_on: false,
     takes_schema: false,
@@ -83,7 +84,9 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
         ("OPENCODE_DISABLE_CLAUDE_CODE", "1"),
         ("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
     ]);
-    env.extend(inputs.owned(&CLIENT));
+    let settings =
+        inputs.variable("OPENCODE_CONFIG_CONTENT").map(|text| text.to_string_lossy()).unwrap_or_default();
+    env.extend(inputs.owned_for(&CLIENT, &provider(inputs.model, &settings), &settings));
     env.extend(FOLDERS.map(|(name, folder, _)| (name.into(), inputs.home.join(folder).into())));
     // Where it looks for what it shares with other programs.
     env.push(("OPENCODE_TEST_HOME".into(), inputs.home.into()));
@@ -94,6 +97,14 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
         linked: linked(inputs),
         files: files(inputs),
     }
+}
+
+/// The provider that is asked: of the model that is named, or that the user's settings name. Unknown where only the
+/// client knows which model was used last.
+fn provider(model: &str, settings: &str) -> String {
+    let settings = serde_json::from_str::<Value>(settings).unwrap_or_default();
+    let model = if model.is_empty() { text(&settings, "model") } else { model };
+    model.split_once('/').map(|(provider, _)| provider.to_owned()).unwrap_or_default()
 }
 
 /// The login, and which model was used last.

@@ -379,7 +379,7 @@ fn one_agent(values: &mut BTreeMap<String, SetValue>) {
     let mut beaten = Vec::new();
     values.retain(|key, set| {
         let keep = match key.strip_prefix("agents.") {
-            None | Some("default" | "env" | "structured" | "fallback") => true,
+            None | Some("default" | "env" | "structured" | "fallback" | "instructions") => true,
             Some(_) => matches!(set.source, Source::Flag(_)),
         };
         if !keep {

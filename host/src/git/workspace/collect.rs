@@ -193,6 +193,7 @@ impl Slot {
     ) -> Result<Snapshot, Error> {
         self.forget_at()?;
         self.host()?.args(["read-tree", "-i", "-m", parent.as_str()]).done()?;
+        self.reveal_client_files()?;
         let found = self.differences(false)?;
         let mut skipped = self.too_much(&found, limits);
         let paths = |wanted: &[DifferenceKind]| -> Vec<&[u8]> {
@@ -232,7 +233,7 @@ impl Slot {
         Ok((tree, skipped, nested))
     }
 
-    fn update_index(&self, how: &[&str], paths: &[&[u8]]) -> Result<(), Error> {
+    pub(super) fn update_index(&self, how: &[&str], paths: &[&[u8]]) -> Result<(), Error> {
         if paths.is_empty() {
             return Ok(());
         }

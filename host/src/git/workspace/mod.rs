@@ -5,10 +5,13 @@
 //! hook and no user configuration. Once an agent had it, it is hostile, so our side never runs git on it: it
 //! is deleted and made again whenever the slot is handed out.
 //!
+//! Files that configure coding agents are not checked out where an agent works (`client_files.rs`).
+//!
 //! A maker's slot stays *pending* until what was made in it is published; a pending slot is never handed out
 //! again by [`Pool::take`], so no crash can lose an agent's work. After a crash, [`Pool::pending`] hands such
 //! slots out as they are, to be collected and published.
 
+mod client_files;
 mod collect;
 mod publish;
 mod slot;
@@ -17,6 +20,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub use client_files::left_out;
 pub use collect::{CollectLimits, Collected};
 pub use publish::retire;
 pub use slot::Slot;
@@ -57,6 +61,8 @@ pub enum Error {
     CheckedOut { branch: String, tree: PathBuf },
     #[error("{reference} is not a ref of archeflow's own")]
     ForeignRef { reference: String },
+    #[error("{} configures a coding agent and can't be kept out of its working copy: {source}", path.display())]
+    ClientFile { path: PathBuf, source: io::Error },
     #[error("a branch named `archeflow` is in the way of `archeflow/...`; rename it")]
     NameTaken,
     #[error(transparent)]

@@ -17,7 +17,7 @@ pub(super) const PENDING: &str = "pending";
 /// A reserved working copy. Dropping it sets the slot free.
 #[derive(Debug)]
 pub struct Slot {
-    kind: WorkspaceKind,
+    pub(super) kind: WorkspaceKind,
     dir: PathBuf,
     pub(super) repo: Repo,
     /// The commit it was handed out at.
@@ -111,6 +111,7 @@ impl Slot {
     fn cold(&self, commit: &ObjectId) -> Result<(), Error> {
         self.lay_out_host().map_err(|source| self.io(source))?;
         self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
+        self.hide_client_files()?;
         self.protect()?;
         self.set_at(commit)
     }
@@ -139,6 +140,7 @@ impl Slot {
         if !same_owner {
             self.remove_hidden()?;
         }
+        self.remove_client_files()?;
         let mut found = self.differences(!same_owner)?;
         if found.is_empty() && at == commit {
             return Ok(());
@@ -158,6 +160,7 @@ impl Slot {
             self.forget_at()?;
             self.host()?.args(["read-tree", "-m", "-u", commit.as_str()]).done()?;
         }
+        self.hide_client_files()?;
         self.protect()?;
         self.set_at(commit)
     }
@@ -289,9 +292,10 @@ impl Slot {
         files::remove(&git)?;
         let shallow = self.shallow();
         let identity = self.repo.identity();
+        // With sparse checkouts on, git notices a file that an agent writes where one was left out.
         let config = format!(
             "[user]\n\tname = {}\n\temail = {}\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n\
-             [commit]\n\tgpgsign = false\n",
+             [commit]\n\tgpgsign = false\n[core]\n\tsparseCheckout = true\n",
             config_value(&identity.name),
             config_value(&identity.email)
         );
