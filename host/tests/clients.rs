@@ -292,7 +292,8 @@ fn issue_4_only_the_maker_may_write() -> Result {
     for (name, reader, maker) in [
         (
             "claude",
-            "--tools Read,Grep,Glob --allowedTools Read,Grep,Glob --permission-mode default",
+            // Nothing is allowed in advance, so reads outside of the checkout are refused (C-07).
+            "--tools Read,Grep,Glob --permission-mode default --setting-sources",
             "Bash,Edit,Write",
         ),
         ("codex", "-s read-only", "-s workspace-write"),
@@ -433,7 +434,8 @@ fn issue_4_m_c29_the_users_settings_stay_out_and_the_login_comes_along() -> Resu
             "opencode",
             "--agent archeflow",
             ("XDG_DATA_HOME", "data"),
-            &["ANTHROPIC_API_KEY", "GEMINI_API_KEY"][..],
+            // With keys of two providers and none named it gets neither (C-08).
+            &[][..],
             &["/users/jo/.local/share/opencode/auth.json", "/users/jo/.local/state/opencode/model.json"][..],
         ),
         (

@@ -75,7 +75,7 @@ pub(super) fn read(
             }
             KeyMatch::Setting(_) | KeyMatch::Section | KeyMatch::Later | KeyMatch::Unknown => {
                 let mut known = keys::siblings(&["agents"], archetypes);
-                known.retain(|name| !matches!(name.as_str(), "default" | "env" | "structured" | "fallback"));
+                known.retain(|name| !super::NO_ARCHETYPES.contains(&name.as_str()));
                 let text = format!("unknown archetype `{}`; known: {}", shown(name), known.join(", "));
                 faults.push(whole_file("--agent-for", &text));
             }

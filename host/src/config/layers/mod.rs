@@ -374,12 +374,16 @@ fn lay(found: Vec<SourcedValue>) -> BTreeMap<String, SetValue> {
     values
 }
 
+/// Keys below `agents` that name no archetype.
+const NO_ARCHETYPES: [&str; 5] = ["default", "env", "structured", "fallback", "instructions"];
+
 /// `--agent` applies to all archetypes, also those with an agent in a file; only `--agent-for` overrides it.
 fn one_agent(values: &mut BTreeMap<String, SetValue>) {
     let mut beaten = Vec::new();
     values.retain(|key, set| {
         let keep = match key.strip_prefix("agents.") {
-            None | Some("default" | "env" | "structured" | "fallback" | "instructions") => true,
+            None => true,
+            Some(name) if NO_ARCHETYPES.contains(&name) => true,
             Some(_) => matches!(set.source, Source::Flag(_)),
         };
         if !keep {
