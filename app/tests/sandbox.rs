@@ -207,6 +207,21 @@ fn s_12_a_reader_writes_nothing_but_its_own_folders() -> io::Result<()> {
     Ok(())
 }
 
+/// Shared memory is a folder that everybody can write to, and what lies there belongs to other programs.
+#[test]
+fn s_12_shared_memory_of_others_is_not_there() -> io::Result<()> {
+    let theirs = tempfile::Builder::new().prefix("archeflow-test-").tempfile_in("/dev/shm")?;
+    fs::write(theirs.path(), "precious\n")?;
+    for level in [bwrap(), landlock()] {
+        let scene = Scene::new()?;
+        let script = format!("! cat {0} && {{ echo x > {0} || true; }}", theirs.path().display());
+        let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), &script);
+        assert_eq!(ended.cause, Cause::Exited(0), "{} {}", level.line(), said(&ended));
+        assert_eq!(fs::read_to_string(theirs.path())?, "precious\n", "{}", level.line());
+    }
+    Ok(())
+}
+
 const SOCKETS: &str = "
 import socket, sys
 what, value = sys.argv[1], sys.argv[2]

@@ -61,8 +61,8 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions
     let mut readable: Vec<PathBuf> = system.map(PathBuf::from).collect();
     readable.push(PROCESSES.into());
     readable.extend(policy.readable.iter().cloned());
-    let mut writable: Vec<PathBuf> = DEVICES.iter().chain(&SHARED).map(PathBuf::from).collect();
-    writable.extend([policy.home.clone(), policy.tmp.clone()]);
+    let mut writable: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+    writable.extend([TERMINALS.into(), policy.home.clone(), policy.tmp.clone()]);
     writable.extend(policy.writable.iter().cloned());
     let network = match &policy.network {
         SandboxNetwork::Full => RestrictedNetwork::Full,
@@ -85,5 +85,5 @@ pub(super) fn restrict(policy: &SandboxPolicy) -> io::Result<MissingRestrictions
 /// Programs look themselves up there. What it shows of others is what the kernel shows everybody.
 const PROCESSES: &str = crate::platform::table::FOLDER;
 
-/// Memory that programs share, and terminals they make.
-const SHARED: [&str; 2] = ["/dev/shm", "/dev/pts"];
+/// Terminals that programs make. Not `/dev/shm`: what others share there can't be told from what is the program's own.
+const TERMINALS: &str = "/dev/pts";
