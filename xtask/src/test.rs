@@ -97,7 +97,7 @@ const STEPS: [Step; 17] = [
     Step { name: "deny", needs: Needs::Nothing, what: "licences and sources of dependencies", run: deny },
 ];
 
-/// The step that runs beside those after it.
+/// The step that runs in parallel with those after it.
 const BESIDE: &str = "matrix";
 
 /// The flags, each with what it leaves out.
@@ -164,8 +164,8 @@ struct StepResult {
     count: Count,
 }
 
-/// One step after the other up to the first that fails. The real clients mostly wait, for each other and for their own
-/// retries, so they run beside the builds that come after them.
+/// One step after the other up to the first that fails. The real clients spend most of their time waiting for retries, so
+/// they run in parallel with the builds that follow, and are waited for in any case.
 fn run_all(root: &Path, asked: &Asked<'_>, steps: &[&'static Step]) -> Vec<StepResult> {
     std::thread::scope(|scope| {
         let (mut results, mut beside) = (Vec::new(), Vec::new());
@@ -185,6 +185,7 @@ fn run_all(root: &Path, asked: &Asked<'_>, steps: &[&'static Step]) -> Vec<StepR
         }
         let unwind = |panic| std::panic::resume_unwind(panic);
         results.extend(beside.into_iter().map(|thread| thread.join().unwrap_or_else(unwind)));
+        results.sort_by_key(|result| steps.iter().position(|step| step.name == result.step.name));
         results
     })
 }

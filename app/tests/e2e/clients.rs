@@ -40,7 +40,7 @@ struct Row {
     write: fn(&str, &str) -> Reply,
     /// Where its model is, in the words of its user's environment.
     model: fn(&str) -> Vec<(&'static str, String)>,
-    /// Refused so often, it tries for ever. OpenCode waits twice as long each time, and never gives up.
+    /// After this number of refusals it is taken to retry without end. OpenCode does, and doubles its wait each time.
     tries: usize,
     /// Cases that end in another way than they usually do.
     differs: &'static [(&'static str, &'static [&'static str])],
@@ -508,11 +508,11 @@ impl Row {
             "its own only\n{outcome}"
         );
         let last = model.asked_by("maker").pop().unwrap().to_string();
-        // Goose, when it reads a conversation back, may leave out a tool call with its result: only texts are certain.
+        // On a busy machine Goose may drop a tool call and its result when it loads a session; texts stay.
         let (before, after) = last.split_once("# Correction").unwrap_or_default();
         let answered = before.contains("I added the line and its test.");
         assert!(last.contains("you are the maker.") && answered, "brief and answer are still known\n{last}");
-        assert!(after.contains("rm src/stray.txt"), "and its work behind it\n{last}");
+        assert!(after.contains("rm src/stray.txt"), "the work of the correction follows it\n{last}");
         assert!(!test.repo.join("src/stray.txt").exists());
         self.is_counted(&model, &outcome);
     }
@@ -536,7 +536,7 @@ impl Row {
         assert!(used.requests < 100, "{}: {used:?}\n{outcome}", self.spec);
     }
 
-    /// A fault more often than the client tries by itself, and then an answer.
+    /// One fault less than that, and then an answer: clients that give up by themselves are started again.
     fn recovers(&self, kind: &str, fault: Reply) {
         let replies = [vec![fault; self.tries - 1], vec![say(PROPOSAL)]].concat();
         let model = Model::new(&[

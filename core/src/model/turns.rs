@@ -45,9 +45,7 @@ impl LoopState {
             | LoopState::Paused => false,
         }
     }
-}
 
-impl LoopState {
     /// Whose turn it is; `None` while the program itself lands.
     pub fn whose(self) -> Option<Speaker> {
         match self {

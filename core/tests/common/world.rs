@@ -233,6 +233,7 @@ impl World {
                 reopens_in_ms: None,
                 played: None,
                 brief_chars: 0,
+                session: None,
             };
             return Some(failed.into());
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use archeflow_core::event::{AgentStart, Failure, InterruptedSession, Player, Session};
-use archeflow_core::model::{Money, Outcome, Purpose, Role, RunStatus, Seq};
+use archeflow_core::model::{Money, Outcome, Purpose, Role, RunStatus};
 use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 

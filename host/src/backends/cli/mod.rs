@@ -351,6 +351,7 @@ mod tests {
                 me: place,
                 resumes: None,
                 schema: None,
+                share: None,
                 variables: &variables,
             });
             let names = start.env.iter().filter_map(|(name, _)| name.to_str());
