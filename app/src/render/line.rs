@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use archeflow_core::event::{AgentStart, Decision, Entry, Event, Order, QuestionAsked, Report};
+use archeflow_core::event::{
+    AgentComplete, AgentFailed, AgentStart, AgentTimeout, Decision, Entry, Event, Order, QuestionAsked,
+};
 use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::view::{self, ProgressLine};
 use archeflow_core::run::Run;
@@ -160,6 +162,14 @@ impl Lines {
     }
 }
 
+/// What an agent's end leaves to note.
+fn notes_of(event: &Event) -> &[String] {
+    let complete = event.body::<AgentComplete>().map(|complete| &complete.notes);
+    let failed = event.body::<AgentFailed>().map(|failed| &failed.notes);
+    let late = event.body::<AgentTimeout>().map(|late| &late.0.notes);
+    complete.or(failed).or(late).map_or(&[], Vec::as_slice)
+}
+
 impl RunObserver for Lines {
     fn wrote(&mut self, run: &Run, entry: &Entry) {
         if !self.begun && run.request.is_some() && run.session.is_some() {
@@ -183,12 +193,7 @@ impl RunObserver for Lines {
         if let Some(line) = view::line(run, entry, start.as_ref()) {
             self.print(&line);
         }
-        let notes = match &entry.event {
-            Event::Report(Report::AgentComplete(complete)) => complete.notes.as_slice(),
-            Event::Report(Report::AgentFailed(failed)) => failed.notes.as_slice(),
-            Event::Report(Report::AgentTimeout(failed)) => failed.notes.as_slice(),
-            Event::Report(_) | Event::Decision(_) | Event::Order(_) => &[],
-        };
+        let notes = notes_of(&entry.event);
         if !notes.is_empty() {
             for note in notes {
                 let text = self.paint.dim(&format!("         {}", safe_line(note)));

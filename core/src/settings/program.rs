@@ -101,9 +101,9 @@ settings! {
         hosts: Vec<String> = Vec::new(), "hosts", Phrases(64), Own,
             "Hosts that agents may reach besides those of their model: `name`, `*.suffix` or an address, with `:port` unless it is 443 or 80.";
         read: Vec<String> = Vec::new(), "read", Phrases(64), Own,
-            "Files and folders that sandboxed commands and agents may also read: absolute paths.";
+            "Files and folders that sandboxed commands and agents may also read: absolute, or below `~/`.";
         write: Vec<String> = Vec::new(), "write", Phrases(64), Own,
-            "Files and folders that sandboxed agents may also change: absolute paths.";
+            "Files and folders that sandboxed agents may also change: absolute, or below `~/`.";
         memory_mb: u64 = 8_192, "memory", Whole(64, 4_194_304), GuardedAbove,
             "Most memory of a sandboxed command, all its processes together, in MB.";
         processes: u64 = 4_096, "processes", Whole(8, 1_000_000), GuardedAbove,

@@ -1,5 +1,5 @@
 //! From an agent spec to a command line. A backend starts nothing and, beyond a look at the program it
-//! is given, opens nothing: it returns the command as a value, and `executors/agent.rs` does the rest for all of them.
+//! is given, opens nothing: it returns the command as a value, and `executors/agent` does the rest for all of them.
 //!
 //! One file per client, one line in [`cli::ALL`]: every other list of agents follows from [`forms`].
 

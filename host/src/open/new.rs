@@ -225,7 +225,9 @@ impl Project {
             level @ (SandboxLevel::Bubblewrap { .. }
             | SandboxLevel::Landlock { .. }
             | SandboxLevel::Seatbelt) => {
-                Ok(WorldSandbox::On { level, choice: Box::new(settings.sandbox_choice()) })
+                let home = self.env.places().home.map(std::path::PathBuf::from);
+                let choice = Box::new(settings.sandbox_choice(home.as_deref()));
+                Ok(WorldSandbox::On { level, choice })
             }
         }
     }

@@ -193,6 +193,14 @@ impl SandboxPolicy {
     }
 }
 
+/// A path as the user writes it, with `~/` for the home.
+pub fn below_home(text: &str, home: Option<&Path>) -> PathBuf {
+    match (text.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below.trim_start_matches('/')),
+        (Some(_), None) | (None, _) => PathBuf::from(text),
+    }
+}
+
 /// Absolute, without `..`, and more than the root itself.
 pub fn is_plain(path: &Path) -> bool {
     path.is_absolute()

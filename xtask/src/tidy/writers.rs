@@ -122,7 +122,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 34] = [
+const WRITERS: [(&str, &str); 36] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -134,7 +134,9 @@ const WRITERS: [(&str, &str); 34] = [
     ("host/src/config/trust.rs", "what the user approved"),
     ("host/src/proc/sink.rs", "what a process prints"),
     ("host/src/model_agent/tools/tree.rs", "what a Maker without a client writes, in its working copy"),
-    ("host/src/executors/agent.rs", "an attempt's folder"),
+    ("host/src/executors/agent/mod.rs", "an attempt's scratch folder"),
+    ("host/src/executors/agent/folder.rs", "an attempt's folder"),
+    ("host/src/executors/confined.rs", "an agent's home, with links to the user's settings and logins"),
     ("host/src/executors/client.rs", "the homes of clients, and a login that one of them renewed"),
     ("host/src/probe.rs", "a home in the temporary folder while a client says its version"),
     ("host/src/trial.rs", "the folder and the home of an agent that is tried, in our state"),

@@ -9,7 +9,7 @@ use archeflow_core::settings::{SettingClass, SettingValue};
 use super::{Fault, KindText, SetValue, Shelf, Source, SourcedValue, Withheld, in_full, keys, shown};
 use crate::config::approval::BuiltIn;
 use crate::config::shelf::ShelfKind;
-use crate::sandbox::policy::is_plain;
+use crate::sandbox::policy::{below_home, is_plain};
 use crate::sandbox::proxy::HostList;
 
 /// What no repository may say, not even an approved one.
@@ -103,8 +103,9 @@ pub(super) fn two_teams(values: &BTreeMap<String, SetValue>) -> Option<Fault> {
 /// A relative path would mean another place in every working copy.
 pub(super) fn sandbox_paths(values: &BTreeMap<String, SetValue>) -> Vec<Fault> {
     let wrong = |key: &'static str| {
-        let is_absolute = |text: &String| is_plain(Path::new(text));
-        entries(values, key, is_absolute, "absolute paths without `..`, other than `/`")
+        // What is below the home is as right as what is below any other folder.
+        let is_right = |text: &String| is_plain(&below_home(text, Some(Path::new("/home"))));
+        entries(values, key, is_right, "absolute paths or paths below `~/`, without `..`, other than `/`")
     };
     ["sandbox.read", "sandbox.write"].into_iter().flat_map(wrong).collect()
 }

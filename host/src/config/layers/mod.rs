@@ -12,7 +12,7 @@ mod show;
 mod source;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
@@ -22,6 +22,7 @@ use archeflow_core::settings::{
 use archeflow_core::sprint;
 
 use crate::model_agent;
+use crate::sandbox::policy::below_home;
 use crate::sandbox::{SandboxChoice, SandboxLimits};
 
 use super::keys::{self, KeyMatch};
@@ -269,13 +270,13 @@ impl Settings {
     }
 
     /// The same as the sandbox takes it.
-    pub fn sandbox_choice(&self) -> SandboxChoice {
+    pub fn sandbox_choice(&self, home: Option<&Path>) -> SandboxChoice {
         let settings = self.sandbox();
         let bytes = |mega: u64| Some(mega.saturating_mul(1024 * 1024));
         SandboxChoice {
             full_network: settings.network == SandboxReach::Full,
-            read: settings.read.iter().map(PathBuf::from).collect(),
-            write: settings.write.iter().map(PathBuf::from).collect(),
+            read: settings.read.iter().map(|path| below_home(path, home)).collect(),
+            write: settings.write.iter().map(|path| below_home(path, home)).collect(),
             hosts: settings.hosts,
             limits: SandboxLimits {
                 memory: bytes(settings.memory_mb),

@@ -3,6 +3,9 @@
 //! Every attempt has a folder of its own. `done.json` in it says that the process has ended; after a crash an
 //! attempt with it is concluded without starting anything, and one without it is reported lost.
 
+mod folder;
+mod work;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -18,17 +21,16 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 use archeflow_core::rules::prices;
 
-use super::client::{self, Seat, Spoken};
+use super::client::{self, Seat};
 use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::meter::{self, UsageMeter};
-use super::{ExecutorFault, Message, account, artifact_name, citations, looking, report, tail, usage};
+use super::{ExecutorFault, Message, account, artifact_name, citations, report, usage};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
-use crate::git::change::quote_path;
 use crate::git::user_state::UserState;
-use crate::git::workspace::{self, Collected, Slot, WorkspaceKind};
+use crate::git::workspace::{self, Slot, WorkspaceKind};
 use crate::git::{ObjectId, runner};
 use crate::platform::files as os;
 use crate::proc::{self, Job, JobLimits, Sink, Stream};
@@ -276,16 +278,6 @@ impl Attempt<'_> {
         AgentSandbox::make(self.world, &place, begin)
     }
 
-    /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.
-    fn keep_usage(&self, folder: &Path) {
-        let path = folder.join(USAGE);
-        // A link would be followed with our rights.
-        let plain = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file());
-        if let (true, Ok(bytes)) = (plain, files::read_capped(&path, usage::LARGEST)) {
-            let _ = files::write_atomic(&self.folder.join(USAGE), &bytes);
-        }
-    }
-
     fn begin(&self, tree: &Path) -> Result<Start, String> {
         if let Some(seat) = &self.seat {
             return seat
@@ -510,84 +502,6 @@ impl Attempt<'_> {
         Ok(complete.into())
     }
 
-    /// Takes in the Maker's work. `None` when the run's whole change is empty.
-    fn collect(&self, slot: Option<&mut Slot>) -> Result<Option<Change>, Fault> {
-        let base = oid(&self.inputs.base)?;
-        let keep = self.keep_ref();
-        let (commit, collected) = match slot {
-            Some(slot) => {
-                let collected = self.collected(slot)?;
-                let mut refs = wanted(&collected, &keep);
-                refs.push((collected.commit.clone(), format!("refs/heads/{}", self.inputs.branch)));
-                match slot.publish(&refs) {
-                    // Somebody looks at the run's branch: the work is kept under its own ref all the same.
-                    Err(workspace::Error::CheckedOut { .. }) => {
-                        slot.publish(&wanted(&collected, &keep))?;
-                    }
-                    other => other?,
-                }
-                (collected.commit.clone(), Some(collected))
-            }
-            // Published before a crash.
-            None => match self.world.repo.resolve(&keep)? {
-                Some(commit) => (commit, None),
-                // Taken in before a crash and found to be nothing new.
-                None if self.world.pool.settled(&self.world.run_id) => (oid(&self.inputs.start.at)?, None),
-                None => return Ok(None),
-            },
-        };
-        let mut change =
-            looking::change_of(&self.world.repo, &base, &commit, &keep, self.inputs.binary_bytes)?;
-        change.signs.seen.extend(looking::not_shown(&self.world.repo, &base, &commit)?);
-        change.signs.seen.sort();
-        if let Some(collected) = collected {
-            change.uncommitted = collected.uncommitted;
-            change.notes = notes(&collected);
-        }
-        let empty = change.files.is_empty();
-        Ok((!empty).then_some(change))
-    }
-
-    fn collected(&self, slot: &mut Slot) -> Result<Collected, Fault> {
-        let base = oid(&self.inputs.start.at)?;
-        let message = format!(
-            "archeflow: work of the {} in cycle {}",
-            self.inputs.start.archetype, self.inputs.start.cycle
-        );
-        Ok(slot.collect(&base, &message, self.world.repo.identity(), workspace::CollectLimits::default())?)
-    }
-
-    fn keep_ref(&self) -> String {
-        self.keep_ref_of(self.inputs.start.attempt)
-    }
-
-    fn keep_ref_of(&self, attempt: u32) -> String {
-        self.world.keep_ref(&format!("{}-{}.{attempt}", self.inputs.start.cycle, self.inputs.start.archetype))
-    }
-
-    /// I2: what a failed or lost Maker had done stays reachable.
-    fn keep(&self, slot: Option<&mut Slot>) -> Result<Option<String>, Fault> {
-        // Without a slot, it was published before a crash, or there was nothing.
-        let Some(slot) = slot else {
-            let keep = self.keep_ref();
-            let kept = self.world.repo.resolve(&keep)?.filter(|kept| kept.as_str() != self.inputs.start.at);
-            return Ok(kept.map(|_| keep));
-        };
-        let collected = match self.collected(slot) {
-            Ok(collected) => collected,
-            Err(Fault::Workspace(workspace::Error::TreeGone { .. })) => {
-                slot.abandon()?;
-                return Ok(None);
-            }
-            Err(fault) => return Err(fault),
-        };
-        let keep = self.keep_ref();
-        slot.publish(&wanted(&collected, &keep))?;
-        let made_something =
-            collected.commit.as_str() != self.inputs.start.at || !collected.stray_heads.is_empty();
-        Ok(made_something.then_some(keep))
-    }
-
     fn lost(&self, slot: Option<&mut Slot>, reason: &str) -> Result<Report, Fault> {
         let kept_as = match self.inputs.start.role {
             Role::Maker => self.keep(slot)?,
@@ -606,11 +520,6 @@ impl Attempt<'_> {
             tokens: stated(&usage),
         };
         Ok(lost.into())
-    }
-
-    /// The Maker's working copy as a crash left it.
-    fn pending(&self) -> Option<Slot> {
-        self.world.pool.pending(Some(&self.world.run_id)).into_iter().next()
     }
 
     fn failed(&self, kind: Failure, reason: String, duration_ms: u64, kept_as: Option<String>) -> Report {
@@ -688,72 +597,6 @@ impl Attempt<'_> {
         };
         (!known).then(note)
     }
-
-    /// The answer, or the end of it when it is too long to be read whole, and how much that leaves out. All that is
-    /// kept of it stays in the attempt's folder.
-    fn answer_bytes(&self, spoken: Option<&Spoken>) -> (Vec<u8>, u64) {
-        let path = self.folder.join(ANSWER);
-        if let Some(spoken) = spoken {
-            let _ = std::fs::write(&path, &spoken.markdown);
-        }
-        if let Some(form) = spoken.and_then(|spoken| spoken.form.as_ref()) {
-            let _ = std::fs::write(self.folder.join(FORM), form);
-        }
-        let whole = std::fs::metadata(&path).map_or(0, |meta| meta.len());
-        let mut said = tail(&path, READ_AT_MOST);
-        if whole <= READ_AT_MOST {
-            return (said, 0);
-        }
-        let line = said.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let note =
-            format!("[archeflow: the first {} bytes are only in {}]\n", whole - READ_AT_MOST, path.display());
-        said.splice(..line, note.into_bytes());
-        (said, whole - READ_AT_MOST)
-    }
-
-    fn last_words(&self) -> String {
-        let bytes = tail(&self.folder.join("stderr.log"), 2_000);
-        let text = String::from_utf8_lossy(&bytes);
-        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        last.map_or_else(|| "nothing on standard error".to_owned(), |line| line.chars().take(300).collect())
-    }
-
-    fn write_folder(&self) -> Result<(), Fault> {
-        std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
-        let brief = self.folder.join("brief.md");
-        std::fs::write(&brief, self.prompt()).map_err(|error| self.trouble(&brief, &error))
-    }
-
-    fn write_done(&self, done: &Done) -> Result<(), Fault> {
-        let path = self.folder.join("done.json");
-        let json = serde_json::to_vec(done).unwrap_or_default();
-        let temporary = self.folder.join("done.json.new");
-        std::fs::write(&temporary, json)
-            .and_then(|()| std::fs::rename(&temporary, &path))
-            .map_err(|error| self.trouble(&path, &error))?;
-        failpoint::pass("agent.done");
-        Ok(())
-    }
-
-    fn read_done(&self) -> Option<Done> {
-        let bytes = files::read_capped(&self.folder.join("done.json"), 64 * 1024).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    fn write_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let path = self.world.artifacts().join(name);
-        files::write_atomic(&path, bytes).map_err(|error| {
-            Fault::Trouble(ExecutorFault::Artifact {
-                path: path.display().to_string(),
-                why: error.to_string(),
-            })
-        })
-    }
-
-    #[expect(clippy::unused_self, reason = "reads as a sentence at its callers")]
-    fn trouble(&self, path: &Path, error: &std::io::Error) -> Fault {
-        Fault::Trouble(ExecutorFault::Artifact { path: path.display().to_string(), why: error.to_string() })
-    }
 }
 
 /// The tokens of an attempt that gave no answer; zeros say nothing.
@@ -780,31 +623,6 @@ impl AgentLine<'_> {
             let _ = self.send.send(Message::AgentLine { order: self.order, text: line.to_owned() });
         }
     }
-}
-
-fn notes(collected: &Collected) -> Vec<String> {
-    let mut notes = collected.notes.clone();
-    let listed =
-        |paths: &[Vec<u8>]| paths.iter().take(5).map(|path| quote_path(path)).collect::<Vec<_>>().join(", ");
-    if !collected.skipped.is_empty() {
-        notes.push(format!(
-            "{} paths were too much to take in: {}",
-            collected.skipped.len(),
-            listed(&collected.skipped)
-        ));
-    }
-    if !collected.nested.is_empty() {
-        notes.push(format!("git repositories inside the copy: {}", listed(&collected.nested)));
-    }
-    notes
-}
-
-/// The refs that keep what was collected: the work, and commits that are not part of it.
-fn wanted(collected: &Collected, keep: &str) -> Vec<(ObjectId, String)> {
-    let mut wanted = vec![(collected.commit.clone(), keep.to_owned())];
-    let strays = collected.stray_heads.iter().enumerate();
-    wanted.extend(strays.map(|(n, stray)| (stray.clone(), format!("{keep}-stray-{n}"))));
-    wanted
 }
 
 fn phase(role: Role) -> &'static str {
