@@ -168,7 +168,7 @@ fn s_12_an_agent_reaches_the_hosts_that_its_user_lists_and_no_others() {
     test.go(&["--auto-merge"]).ended("failed", "agent_failures", 30);
     for (setting, value) in [("hosts", "https://example.org/v1"), ("read", "notes"), ("write", "../notes")] {
         let test = Test::new().play("").config(&format!("sandbox:\n  {setting}: [\"{value}\"]\n"));
-        test.go(&["--auto-merge"]).refused(20, &["sandbox.", value, "allowed:"]);
+        test.go(&["--auto-merge"]).refused(2, &["sandbox.", value, "allowed:"]);
     }
 }
 
