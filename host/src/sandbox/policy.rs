@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::npm_cache::NpmCache;
 use super::toolchains;
 
 /// The rules for one process and everything it starts.
@@ -32,6 +33,9 @@ pub struct SandboxPolicy {
     /// Variables that make tools work here; they replace what the job says.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
+    /// Made in the home before each start.
+    #[serde(skip)]
+    pub npm_cache: Option<NpmCache>,
 }
 
 /// Whom the process can talk to.
@@ -189,6 +193,7 @@ impl SandboxPolicy {
             limits: facts.choice.limits,
             nested_sandboxes: false,
             env: tools.env,
+            npm_cache: tools.npm_cache,
         }
     }
 }
