@@ -197,4 +197,7 @@ fn s_12_agents_work_where_there_is_only_landlock_and_reach_listed_ports_only() {
     let test = test.play(&scenes).config(&listed).env("PATH", path);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.events("session.start")[0]["sandbox"], "landlock", "{merged}");
+    assert!(merged.stderr.contains("\nSandbox: landlock\n"), "{merged}");
+    let merged = Test::new().unsandboxed().play("").go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(merged.stderr.contains("\nSandbox: none. "), "{merged}");
 }
