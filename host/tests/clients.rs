@@ -278,6 +278,7 @@ fn start_with(
         schema,
         share: None,
         variables: &variables,
+        usual_provider: false,
     };
     Ok(cli::find(name).ok_or("no such client")?.command(&inputs))
 }

@@ -46,11 +46,11 @@ impl NpmCache {
         os::private_directory().recursive(true).create(&own)?;
         for folder in children(&self.users.join(INSTALLED)) {
             fs::create_dir_all(self.own.join(INSTALLED))?;
-            os::symlink(&folder, &self.own.join(INSTALLED).join(name(&folder)))?;
+            os::symlink(&folder, self.own.join(INSTALLED).join(name(&folder)))?;
         }
         if entries(&users.join(INDEX)) > most {
             for part in [INDEX, CONTENT].map(Path::new).into_iter().filter(|part| users.join(part).is_dir()) {
-                os::symlink(&users.join(part), &own.join(part))?;
+                os::symlink(users.join(part), own.join(part))?;
             }
             return Ok(());
         }
@@ -114,7 +114,7 @@ mod tests {
         }
         let cache = NpmCache { users: at("users"), own: at("own") };
         // What an earlier command left is taken away, and nothing that it leads to.
-        os::symlink(&at("outside"), &at("own"))?;
+        os::symlink(at("outside"), at("own"))?;
         cache.prepare_up_to(9)?;
         assert_eq!(fs::read_to_string(at("outside/kept"))?, "precious");
         fs::write(at("own/_cacache/index-v5/aa/bb/entry"), "changed")?;

@@ -106,6 +106,8 @@ pub struct SandboxFacts<'a> {
 pub struct SandboxChoice {
     /// The whole network for everything.
     pub full_network: bool,
+    /// Our proxy has the keys of agents, and they don't.
+    pub hold_keys: bool,
     /// Files and folders that may be read besides.
     pub read: Vec<PathBuf>,
     /// Files and folders that agents may change besides.

@@ -127,6 +127,8 @@ pub struct CommandInputs<'a> {
     pub share: Option<Money>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
+    /// The address among them is that of our proxy, which asks the client's usual provider.
+    pub usual_provider: bool,
 }
 
 impl CommandInputs<'_> {
@@ -353,6 +355,7 @@ mod tests {
                 schema: None,
                 share: None,
                 variables: &variables,
+                usual_provider: false,
             });
             let names = start.env.iter().filter_map(|(name, _)| name.to_str());
             let passed: Vec<&str> = names.filter(|name| provider_of(name).is_some()).collect();

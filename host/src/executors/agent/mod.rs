@@ -26,6 +26,7 @@ use super::client::{self, Seat};
 use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
+use super::held_key::KeyHolding;
 use super::meter::{self, EarlierParts, UsageMeter};
 use super::{ExecutorFault, Message, account, artifact_name, citations, report, usage};
 use crate::backends::{AgentBackend, cli::Start};
@@ -186,7 +187,11 @@ impl<'a> Attempt<'a> {
         let start = &self.inputs.start;
         let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.inputs.seq));
         let _ = os::private_directory().recursive(true).create(&scratch);
-        let mut begin = match self.begin(tree) {
+        let (agent, held) = match self.agent_with_key() {
+            Ok(both) => both,
+            Err(why) => return Done::not_started(why),
+        };
+        let mut begin = match self.begin(&agent, tree, held.as_ref()) {
             Ok(begin) => begin,
             Err(why) => return Done::not_started(why),
         };
@@ -195,7 +200,19 @@ impl<'a> Attempt<'a> {
             WorldSandbox::On { .. } => scratch.join("tmp"),
         };
         let mut env = self.env(&tmp);
-        let mut confined = match self.confine(&scratch, tree, &env, &mut begin) {
+        if let Some(held) = &held {
+            env.retain(|(_, value)| !held.proxy.is_key(value));
+        }
+        let place = AgentPlace {
+            agent: &agent,
+            role: start.role,
+            tree,
+            private: PrivateFolders { home: self.private_home(&scratch), tmp: scratch.join("tmp") },
+            scratch: &scratch,
+            env: &env,
+            held: held.as_ref(),
+        };
+        let mut confined = match AgentSandbox::make(self.world, &place, &mut begin) {
             Ok(confined) => confined,
             Err(error) => {
                 let _ = std::fs::remove_dir_all(&scratch);
@@ -272,36 +289,25 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// What it is kept in. Clients keep their home from one attempt to the next; others begin with an empty one.
-    fn confine(
-        &self,
-        scratch: &Path,
-        tree: &Path,
-        env: &[(OsString, OsString)],
-        begin: &mut Start,
-    ) -> std::io::Result<AgentSandbox> {
-        let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
-            .map_err(|error| std::io::Error::other(error.to_string()))?;
-        let home = self.seat.as_ref().map_or_else(|| scratch.join("home"), |seat| seat.home().to_path_buf());
-        let place = AgentPlace {
-            agent: &agent,
-            role: self.inputs.start.role,
-            tree,
-            private: PrivateFolders { home, tmp: scratch.join("tmp") },
-            scratch,
-            env,
-        };
-        AgentSandbox::make(self.world, &place, begin)
+    /// Clients keep their home from one attempt to the next; others begin with an empty one.
+    fn private_home(&self, scratch: &Path) -> PathBuf {
+        self.seat.as_ref().map_or_else(|| scratch.join("home"), |seat| seat.home().to_path_buf())
     }
 
-    fn begin(&self, tree: &Path) -> Result<Start, String> {
-        if let Some(seat) = &self.seat {
-            return seat
-                .prepare_home(self.world, tree)
-                .map_err(|error| format!("its home can't be made: {error}"));
-        }
+    /// The agent, and the proxy that holds its key if the user wants that.
+    fn agent_with_key(&self) -> Result<(AgentBackend, Option<KeyHolding>), String> {
         let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
             .map_err(|error| error.to_string())?;
+        let held = KeyHolding::open(self.world, &agent)?;
+        Ok((agent, held))
+    }
+
+    fn begin(&self, agent: &AgentBackend, tree: &Path, held: Option<&KeyHolding>) -> Result<Start, String> {
+        if let Some(seat) = &self.seat {
+            return seat
+                .prepare_home(self.world, tree, held)
+                .map_err(|error| format!("its home can't be made: {error}"));
+        }
         let invocation = agent.invocation(&self.world.me);
         Ok(Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() })
     }
