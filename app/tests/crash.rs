@@ -409,9 +409,12 @@ fn i3_every_prefix_leads_to_the_same_lines() {
 fn m_f5_a_revert_is_completed() {
     let stage = || {
         let scene = Scene::new();
-        // The test command looks at the user's branch, which it can't without being allowed to.
-        let read = format!("sandbox:\n  read: [\"{}\"]\n", scene.repo().display());
-        scene.configure(&format!("git:\n  post_merge_test: true\n{read}"));
+        // The test command looks at the user's branch, which it can't without being allowed to; Makers write down what
+        // they did.
+        let (repo, base) = (scene.repo(), scene.base());
+        let sandbox =
+            format!("sandbox:\n  read: [\"{}\"]\n  write: [\"{}\"]\n", repo.display(), base.display());
+        scene.configure(&format!("git:\n  post_merge_test: true\n{sandbox}"));
         let base = scene.git(&["rev-parse", "main"]).trim().to_owned();
         let mut args = scene.run_args();
         let at = args.iter().position(|arg| arg == "--test-command").unwrap();
