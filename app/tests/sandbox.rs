@@ -28,7 +28,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> io::Result<Scene> {
-        let folder = tempfile::tempdir()?;
+        Scene::in_folder(tempfile::tempdir()?)
+    }
+
+    fn in_folder(folder: tempfile::TempDir) -> io::Result<Scene> {
         let at = |name: &str| folder.path().join(name);
         let private = PrivateFolders { home: at("private/home"), tmp: at("private/tmp") };
         for name in ["private/home", "private/tmp", "user", "victim/.ssh", "tree"] {
@@ -397,7 +400,8 @@ fn s_12_a_client_can_build_a_sandbox_of_its_own_and_tests_can_not() -> io::Resul
 
 #[test]
 fn s_12_bubblewrap_works_within_bubblewrap() -> io::Result<()> {
-    let scene = Scene::new()?;
+    // The inner one has a `/dev` of its own, so what it works on must not be in `/dev/shm`.
+    let scene = Scene::in_folder(tempfile::tempdir_in("/var/tmp")?)?;
     let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };
     let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
     let script = "bwrap --new-session --die-with-parent --ro-bind / / --dev /dev --bind $TREE $TREE --unshare-user \

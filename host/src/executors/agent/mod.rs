@@ -4,6 +4,7 @@
 //! attempt with it is concluded without starting anything, and one without it is reported lost.
 
 mod folder;
+mod parts;
 mod work;
 
 use std::ffi::OsString;
@@ -26,7 +27,7 @@ use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
 use super::held_key::KeyHolding;
-use super::meter::{self, UsageMeter};
+use super::meter::{self, EarlierParts, UsageMeter};
 use super::{ExecutorFault, Message, account, artifact_name, citations, report, usage};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
@@ -57,6 +58,9 @@ pub(crate) const STREAM: &str = "stream.jsonl";
 struct Attempt<'a> {
     world: &'a World,
     inputs: &'a AgentInputs,
+    /// The prompt of an agent that begins, and what was used before it on other parts of the same diff.
+    brief: &'a str,
+    earlier: EarlierParts,
     folder: PathBuf,
     /// The client that is driven, where it is one with a name of its own.
     seat: Option<Seat<'a>>,
@@ -65,15 +69,9 @@ struct Attempt<'a> {
 pub(super) fn perform(world: &World, inputs: &AgentInputs, send: &Sender<Message>) {
     let folder =
         world.artifacts().join("attempts").join(format!("{}-{}", inputs.seq, inputs.start.archetype));
-    let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
-        Ok(AgentBackend::Cli(client, model)) => {
-            let start = (&inputs.start, inputs.schema, inputs.share);
-            Some(Seat::new(world, start, (client, model), &folder))
-        }
-        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
-    };
-    let attempt = Attempt { world, inputs, folder, seat };
-    match attempt.perform(send) {
+    let attempt = Attempt::new(world, inputs, &inputs.brief, EarlierParts::default(), folder);
+    let performed = if inputs.parts.is_empty() { attempt.perform(send) } else { attempt.perform_parts(send) };
+    match performed {
         Ok(event) => report(send, inputs.seq, event),
         Err(Fault::Trouble(trouble)) => {
             let _ = send.send(Message::Trouble(trouble));
@@ -98,7 +96,24 @@ enum Fault {
     Measure(#[from] MeasureFault),
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    fn new(
+        world: &'a World,
+        inputs: &'a AgentInputs,
+        brief: &'a str,
+        earlier: EarlierParts,
+        folder: PathBuf,
+    ) -> Attempt<'a> {
+        let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
+            Ok(AgentBackend::Cli(client, model)) => {
+                let share = inputs.share.map(|share| Money(share.0.saturating_sub(earlier.cost.0)));
+                Some(Seat::new(world, (&inputs.start, inputs.schema, share), (client, model), &folder))
+            }
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
+        };
+        Attempt { world, inputs, brief, earlier, folder, seat }
+    }
+
     fn perform(&self, send: &Sender<Message>) -> Result<Report, Fault> {
         if let Some(done) = self.read_done() {
             return self.conclude(&done, self.pending().as_mut());
@@ -250,6 +265,7 @@ impl Attempt<'_> {
             folder: self.folder.clone(),
             send: send.clone(),
             last: Usage::default(),
+            earlier: self.earlier,
             told: Money::ZERO,
         };
         let ear = Mutex::new(seat.ear(tree, meter));
@@ -300,7 +316,7 @@ impl Attempt<'_> {
     fn prompt(&self) -> &str {
         match self.seat.as_ref().and_then(Seat::resumes) {
             Some(_) => &self.inputs.correction,
-            None => &self.inputs.brief,
+            None => self.brief,
         }
     }
 
@@ -332,6 +348,7 @@ impl Attempt<'_> {
         let (said, left_out) = self.answer_bytes(spoken.as_ref());
         let start = &self.inputs.start;
         let mut answer = self.answer(&said);
+        let said = without_code(said, &self.code());
         let is_answer = match &answer.spoken {
             Some(spoken) => spoken.fault.is_empty(),
             None => answer.status != Status::Unverified,
@@ -388,7 +405,9 @@ impl Attempt<'_> {
         let start = &self.inputs.start;
         match &self.inputs.conversation {
             Some(conversation) => conversation.read(said),
-            None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories),
+            None => {
+                read::answer_in(start.role, &start.archetype, said, &self.inputs.categories, &self.code())
+            }
         }
     }
 
@@ -602,6 +621,17 @@ impl Attempt<'_> {
             )
         };
         (!known).then(note)
+    }
+}
+
+/// What others are shown of an answer. Nobody else learns the code, and none is left where the answer is read again.
+fn without_code(said: Vec<u8>, code: &str) -> Vec<u8> {
+    match String::from_utf8(said) {
+        Ok(text) if !code.is_empty() && text.contains(code) => {
+            text.replace(&format!(" {code}"), "").replace(code, "").into_bytes()
+        }
+        Ok(text) => text.into_bytes(),
+        Err(bytes) => bytes.into_bytes(),
     }
 }
 
