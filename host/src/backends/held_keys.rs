@@ -182,10 +182,8 @@ fn of_opencode<'a>(model: &str, value: &dyn Fn(&str) -> Option<&'a str>) -> Resu
     let named = if model.is_empty() { all["model"].as_str().unwrap_or_default() } else { model };
     let provider = named.split('/').next().unwrap_or_default();
     let known = OF_OPENCODE.iter().find(|(name, ..)| *name == provider);
-    let row = match &all["provider"][provider] {
-        Value::Null => json!({}),
-        row => row.clone(),
-    };
+    let row = Some(&all["provider"][provider]).filter(|row| !row.is_null());
+    let row = row.cloned().unwrap_or_else(|| json!({}));
     let is_settings = |value: &Value| value.is_null() || value.is_object();
     if !row.is_object() || !is_settings(&row["options"]) {
         return no(&format!("can't read the settings of provider {provider} in OPENCODE_CONFIG_CONTENT"));
