@@ -241,7 +241,7 @@ fn c_08_no_command_of_codex_sees_its_key() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask clients"]
 fn s_12_a_proxy_holds_the_key_and_the_client_works_without_it() {
-    each_of(&[&CLAUDE, &CODEX, &GEMINI, &GOOSE], "the key is held by the proxy", |row| {
+    each_of(&ALL, "the key is held by the proxy", |row| {
         row.works_without_its_key(None);
     });
 }
@@ -541,9 +541,11 @@ impl Row {
 
     /// `sandbox.keys: proxy`, at the level that is named.
     fn works_without_its_key(&self, level: Option<&str>) {
+        // The word is written in two parts, so that it is in the output only.
         let look = "env; cat /proc/[0-9]*/environ | tr '\\0' ' '; cat $CLAUDE_CONFIG_DIR/.credentials.json $CODEX_HOME/auth.json; \
-            for at in $ANTHROPIC_BASE_URL $OPENAI_HOST $GOOGLE_GEMINI_BASE_URL; do \
-            curl -s -o /dev/null -w 'STATUS:%{http_code}' -H 'x-api-key: archeflow-wrong' $at/v1/messages; done; echo LOOKED";
+            printf '%s\\n' $ANTHROPIC_BASE_URL $OPENAI_HOST $GOOGLE_GEMINI_BASE_URL \"$OPENCODE_CONFIG_CONTENT\" | \
+            grep -o 'http:[^\"]*' | while read at; do \
+            curl -s -o /dev/null -w 'STATUS:%{http_code}' -H 'x-api-key: archeflow-wrong' $at/v1/messages; done; echo LOO''KED";
         let model = Model::new(&[
             ("creator", &[say(PROPOSAL)]),
             ("maker", &[(self.shell)(look), (self.shell)(WORK), say(MADE)]),
@@ -551,8 +553,9 @@ impl Row {
         ]);
         let clocks = Clocks { more: "sandbox:\n  keys: proxy\n", ..Clocks::default() };
         let mut test = self.test(&model, &clocks);
-        for (name, _) in (self.model)("").iter().filter(|(name, _)| name.contains("KEY")) {
-            test = test.env(name, "planted-secret");
+        for (name, value) in (self.model)(&model.address) {
+            let value = if name.contains("KEY") { "planted-secret".to_owned() } else { value };
+            test = test.env(name, value.replace("\"test\"", "\"planted-secret\""));
         }
         for login in [".claude/.credentials.json", ".codex/auth.json"] {
             let login = test.home().join(login);

@@ -206,7 +206,7 @@ fn s_12_agents_work_where_there_is_only_landlock_and_reach_listed_ports_only() {
 fn s_12_a_client_whose_key_can_not_be_held_is_refused_and_not_started() {
     for (agent, variable, words) in [
         ("claude", ("CLAUDE_CODE_OAUTH_TOKEN", "planted-secret"), "which needs a key in ANTHROPIC_API_KEY"),
-        ("opencode:anthropic/x", ("ANTHROPIC_API_KEY", "planted-secret"), "does not work with opencode"),
+        ("opencode:groq/x", ("GROQ_API_KEY", "planted-secret"), "needs the key of opencode's provider"),
         ("goose:groq/x", ("GROQ_API_KEY", "planted-secret"), "other providers than openai and anthropic"),
     ] {
         let test = Test::new().config("sandbox:\n  keys: proxy\n");

@@ -32,12 +32,11 @@ impl KeyHolding {
             // It is a part of this program, and gives its key to no command.
             return Ok(None);
         }
-        let held = HeldKey::find(client, model, &world.own)?;
-        let (names, usual) = (held.names(), held.usual);
+        let HeldKey { target, usual, way } = HeldKey::find(client, model, &world.own)?;
         let roots = variable(&world.env, "SSL_CERT_FILE").map(Path::new);
-        let proxy = KeyProxy::open(held.target, roots)
-            .map_err(|error| format!("sandbox.keys is proxy, but {error} ({}, {})", names.0, names.1))?;
-        let variables = HeldKey::replaced(names, &world.own, proxy.placeholder(), &proxy.url());
+        let proxy = KeyProxy::open(target, roots)
+            .map_err(|error| format!("sandbox.keys is proxy, but {error} ({})", way.source()))?;
+        let variables = way.replaced(&world.own, proxy.placeholder(), &proxy.url());
         Ok(Some(KeyHolding { proxy, variables, usual }))
     }
 }
