@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::bwrap::SYSTEM;
 use super::toolchains;
 
 /// The rules for one process and everything it starts.
@@ -191,6 +192,14 @@ impl SandboxPolicy {
             env: tools.env,
         }
     }
+}
+
+/// What any program may read: the system's own folders, and the toolchains and package caches of the user.
+pub fn readable_by_all(env: &[(OsString, OsString)], home: &Path) -> Vec<PathBuf> {
+    let private = PrivateFolders { home: home.to_path_buf(), tmp: home.to_path_buf() };
+    let tools = toolchains::found(env, &private, true, &|path| path.exists());
+    let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
+    system.chain(tools.readable).collect()
 }
 
 /// A path as the user writes it, with `~/` for the home.

@@ -127,6 +127,8 @@ pub struct CommandInputs<'a> {
     pub share: Option<Money>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
+    /// What a reader needs to read besides its working copy, where only the client's own sandbox can keep it to that.
+    pub readable: Option<&'a [PathBuf]>,
 }
 
 impl CommandInputs<'_> {
@@ -353,6 +355,7 @@ mod tests {
                 schema: None,
                 share: None,
                 variables: &variables,
+                readable: None,
             });
             let names = start.env.iter().filter_map(|(name, _)| name.to_str());
             let passed: Vec<&str> = names.filter(|name| provider_of(name).is_some()).collect();
