@@ -217,9 +217,10 @@ fn filtered_by_the_repository(
     }))
 }
 
-/// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10).
+/// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10). Of a file of a checkout
+/// that it can't write, git gives no reason.
 fn is_out_of_space(stderr: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "File too large"]
+    ["No space left on device", "Disk quota exceeded", "File too large", "unable to write"]
         .iter()
         .any(|word| stderr.contains(word))
 }
@@ -388,7 +389,20 @@ pub(super) fn swap(repo: &Repo, branch: &str, new: &ObjectId, old: &ObjectId) ->
 
 #[cfg(test)]
 mod tests {
-    use super::clash;
+    use super::{clash, is_out_of_space};
+
+    #[test]
+    fn s_10_what_a_full_disk_stops_is_not_busy() {
+        for (stderr, full) in [
+            ("error: unable to write file big.txt", true),
+            ("fatal: unable to write new index file", true),
+            ("error: unable to create file a: No space left on device", true),
+            ("fatal: Unable to create '/r/.git/index.lock': File exists.", false),
+            ("error: Entry 'a' not uptodate. Cannot merge.", false),
+        ] {
+            assert_eq!(is_out_of_space(stderr), full, "{stderr}");
+        }
+    }
 
     #[test]
     fn s_10_only_a_change_that_brings_a_second_name_for_a_file_is_held() {
