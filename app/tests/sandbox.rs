@@ -668,6 +668,11 @@ fn s_12_m_c13_m_c19_a_job_over_a_limit_is_ended_and_says_which() -> io::Result<(
     let two =
         "for i in 1 2 3; do python3 -c 'import time; a = b\"x\" * 120_000_000; time.sleep(600)' & done; wait";
     over(memory, two, "sandbox.memory")?;
+    // Files in memory, and memory that is meant to be shared, belong to no process alone.
+    over(memory, "head -c 300000000 /dev/zero > /dev/shm/big; sleep 600", "sandbox.memory")?;
+    let shared = "python3 -c 'import mmap, time; m = mmap.mmap(-1, 300_000_000); \
+                  [m.write(b\"x\" * 1_000_000) for _ in range(300)]; time.sleep(600)'";
+    over(memory, shared, "sandbox.memory")?;
     let processes = SandboxLimits { processes: Some(30), ..SandboxLimits::default() };
     over(processes, "for i in $(seq 60); do sleep 600 & done 2>/dev/null; sleep 600", "sandbox.processes")?;
     let disk = SandboxLimits { disk: Some(20 * mega), ..SandboxLimits::default() };

@@ -139,6 +139,7 @@ fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
         share: None,
         variables: own,
         usual_provider: false,
+        readable: None,
     })
 }
 

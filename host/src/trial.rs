@@ -81,12 +81,13 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
             share: None,
             variables: around.own,
             usual_provider: false,
+            readable: None,
         }),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),
     };
-    write_home(&start)?;
+    write_home(&home, &start)?;
     let ended = run(&start, around, &tree, &stream);
-    start.linked.iter().for_each(unlink_file);
+    start.linked.iter().for_each(|linked| unlink_file(&home, linked));
     Ok(match agent {
         AgentBackend::Cli(client, _) => of_client(client, &ended, listen(client, &stream), around),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => of_command(&ended, &stream),

@@ -279,6 +279,7 @@ fn start_with(
         share: None,
         variables: &variables,
         usual_provider: false,
+        readable: None,
     };
     Ok(cli::find(name).ok_or("no such client")?.command(&inputs))
 }
@@ -305,6 +306,35 @@ fn issue_4_only_the_maker_may_write() -> Result {
         assert!(reading.contains(reader) && !reading.contains(maker), "{reading}");
         assert!(making.contains(maker) && !making.contains(reader), "{making}");
     }
+    Ok(())
+}
+
+#[test]
+fn c_07_without_our_sandbox_a_reader_of_codex_reads_listed_paths_only() -> Result {
+    let readable = ["/repo/objects".into(), "/odd \"name\"".into()];
+    let started = |writes| -> Result<String> {
+        let inputs = CommandInputs {
+            writes,
+            tier: Tier::Haiku,
+            model: "",
+            tree: Path::new("/tree"),
+            home: Path::new("/its/own"),
+            me: Path::new("/me"),
+            resumes: None,
+            schema: None,
+            share: None,
+            variables: &[],
+            usual_provider: false,
+            readable: Some(&readable),
+        };
+        Ok(line(&cli::find("codex").ok_or("no such client")?.command(&inputs)))
+    };
+    let reading = started(false)?;
+    let rules = r#""/repo/objects"="read","/odd \"name\""="read","/tree"="read",":minimal"="read""#;
+    assert!(reading.contains(&format!("permissions.archeflow={{filesystem={{{rules}}}}}")), "{reading}");
+    // Codex ignores the profile when both are given.
+    assert!(!reading.contains("-s "), "{reading}");
+    assert!(started(true)?.contains("-s workspace-write"));
     Ok(())
 }
 

@@ -23,6 +23,8 @@ use tempfile::TempDir;
 
 #[path = "git/client_files.rs"]
 mod client_files;
+#[path = "git/hostile_copies.rs"]
+mod hostile_copies;
 
 /// A user with a home, a repository and a state directory.
 struct World {

@@ -2,16 +2,21 @@
 //!
 //! They are read as they grow. A file is known by its number on the disk, not by its name: some clients rename theirs
 //! with every request.
+//!
+//! The agent can write there too: links are not followed, only regular files are opened, and one look reads a bounded
+//! part of them (S-06).
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::LINE_AT_MOST;
-use crate::platform::files::identity;
+use crate::platform::files::{identity, open_beneath};
+
+/// The most that one look reads of one file; the next look reads on from there.
+const READ_AT_ONCE: u64 = 4 * LINE_AT_MOST;
 
 /// The files of one attempt, and how much of each was read.
 #[derive(Debug)]
@@ -28,7 +33,7 @@ impl UsageFiles {
         let patterns = patterns.into_iter().map(Into::into).collect();
         let mut files = UsageFiles { root: root.to_owned(), patterns, read: BTreeMap::new() };
         for path in files.found() {
-            if let Ok(meta) = std::fs::metadata(&path) {
+            if let Ok(meta) = std::fs::symlink_metadata(&path) {
                 files.read.insert(identity(&meta), meta.len());
             }
         }
@@ -48,7 +53,8 @@ impl UsageFiles {
     }
 
     fn read_on(&mut self, path: &Path, each: &mut dyn FnMut(&Value)) -> std::io::Result<()> {
-        let file = File::open(path)?;
+        let below = path.strip_prefix(&self.root).unwrap_or(path);
+        let file = open_beneath(&self.root, below)?;
         let meta = file.metadata()?;
         let read = self.read.entry(identity(&meta)).or_default();
         if meta.len() < *read {
@@ -61,7 +67,8 @@ impl UsageFiles {
         let mut lines = BufReader::new(file);
         lines.seek(SeekFrom::Start(*read))?;
         let mut line = Vec::new();
-        loop {
+        let most = *read + READ_AT_ONCE;
+        while *read < most {
             line.clear();
             let length = std::io::Read::take(&mut lines, LINE_AT_MOST).read_until(b'\n', &mut line)?;
             if line.last() != Some(&b'\n') && (length as u64) < LINE_AT_MOST {
@@ -72,6 +79,7 @@ impl UsageFiles {
                 each(&value);
             }
         }
+        Ok(())
     }
 
     fn found(&self) -> Vec<PathBuf> {
@@ -89,7 +97,8 @@ impl UsageFiles {
 
 fn below(place: &Path, name: &str) -> Vec<PathBuf> {
     let Some((before, after)) = name.split_once('*') else { return vec![place.join(name)] };
-    let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
+    let is_folder = std::fs::symlink_metadata(place).is_ok_and(|meta| meta.is_dir());
+    let Some(Ok(entries)) = is_folder.then(|| std::fs::read_dir(place)) else { return Vec::new() };
     let fits = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
@@ -101,6 +110,7 @@ fn below(place: &Path, name: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;
@@ -129,6 +139,31 @@ mod tests {
         writeln!(log, ":3}}\nno json\n4")?;
         assert_eq!(seen(&mut files), ["{\"n\":3}", "4"], "also under another name");
         assert_eq!(seen(&mut files), Vec::<String>::new());
+        Ok(())
+    }
+
+    #[test]
+    fn s_06_what_an_agent_puts_there_is_neither_waited_for_nor_followed() -> Result {
+        let folder = tempfile::tempdir()?;
+        let home = folder.path().join("home");
+        let logs = home.join("logs");
+        std::fs::create_dir_all(&logs)?;
+        std::fs::create_dir(folder.path().join("outside"))?;
+        std::fs::write(folder.path().join("outside/log.x.jsonl"), "1\n")?;
+        let mut files = UsageFiles::new(&home, ["logs/log.*.jsonl", "linked/log.*.jsonl"]);
+        let made = std::process::Command::new("mkfifo").arg(logs.join("log.fifo.jsonl")).status()?;
+        assert!(made.success());
+        crate::platform::files::symlink("/dev/zero", logs.join("log.zero.jsonl"))?;
+        crate::platform::files::symlink(
+            folder.path().join("outside/log.x.jsonl"),
+            logs.join("log.link.jsonl"),
+        )?;
+        crate::platform::files::symlink(folder.path().join("outside"), home.join("linked"))?;
+        std::fs::write(logs.join("log.real.jsonl"), "2\n")?;
+        assert_eq!(seen(&mut files), ["2"]);
+        let huge = File::create(logs.join("log.huge.jsonl"))?;
+        huge.set_len(1 << 40)?;
+        assert_eq!(seen(&mut files), Vec::<String>::new(), "one look is bounded");
         Ok(())
     }
 }

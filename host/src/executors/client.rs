@@ -3,7 +3,7 @@
 //! The home is outside of every repository and belongs to one archetype of one run. So the user's settings, hooks,
 //! servers and conversations neither leak in nor change, and a correction finds the conversation it belongs to.
 
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -15,11 +15,18 @@ use archeflow_core::rules::ledger::Usage;
 use super::Message;
 use super::held_key::KeyHolding;
 use super::meter::{CountedUsage, UsageMeter};
+use crate::backends::AgentBackend;
 use crate::backends::cli::{Client, CommandInputs, LinkedFile, Rest, Start, reopens};
+use crate::backends::needs::{self, NeedsInputs};
 use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::git::{ObjectId, runner};
-use crate::world::World;
+use crate::platform::files::{open_beneath, with_mode};
+use crate::sandbox::policy::readable_by_all;
+use crate::world::{World, WorldSandbox};
+
+/// The largest login that is taken back from an agent's home.
+const LOGIN_AT_MOST: u64 = 1024 * 1024;
 
 /// A client at work on one attempt.
 pub(super) struct Seat<'a> {
@@ -59,6 +66,10 @@ impl<'a> Seat<'a> {
     ) -> io::Result<Start> {
         let resumes = self.resumes();
         std::fs::create_dir_all(&self.home)?;
+        let readable = match world.sandbox {
+            WorldSandbox::On { .. } => None,
+            WorldSandbox::Off => Some(self.readable(world)),
+        };
         let mut start = self.client.command(&CommandInputs {
             writes: self.start.role == Role::Maker,
             tier: self.start.model,
@@ -71,6 +82,7 @@ impl<'a> Seat<'a> {
             share: self.share,
             variables: held.map_or(&world.own, |held| &held.variables),
             usual_provider: held.is_some_and(|held| held.usual),
+            readable: readable.as_deref(),
         });
         let linked = start.linked.iter().map(|linked| &linked.to);
         for path in start.files.iter().map(|(path, _)| path).chain(linked) {
@@ -82,8 +94,25 @@ impl<'a> Seat<'a> {
                 let _ = std::fs::remove_file(&linked.to);
             }
         }
-        write_home(&start)?;
+        write_home(&self.home, &start)?;
         Ok(start)
+    }
+
+    /// What a reader is shown besides its working copy: the repository's objects, its own program, and toolchains.
+    fn readable(&self, world: &World) -> Vec<PathBuf> {
+        let inputs = NeedsInputs {
+            variables: &world.env,
+            linked: &[],
+            me: &world.me,
+            checkout: world.places.root(),
+            state: &world.state,
+        };
+        let mut readable = needs::of(&AgentBackend::Cli(self.client, self.model.clone()), inputs).readable;
+        readable.extend(world.repo.object_stores());
+        readable.extend(readable_by_all(&world.env, &self.home));
+        readable.sort();
+        readable.dedup();
+        readable
     }
 
     /// Its home, which it keeps from one attempt to the next.
@@ -283,10 +312,14 @@ fn homes(world: &World) -> PathBuf {
 }
 
 /// Lends the login and writes the settings of its own.
-pub(crate) fn write_home(start: &Start) -> io::Result<()> {
-    start.linked.iter().try_for_each(link_file)?;
+pub(crate) fn write_home(home: &Path, start: &Start) -> io::Result<()> {
+    start.linked.iter().try_for_each(|linked| link_file(home, linked))?;
     for (path, text) in &start.files {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        // Not written into: an earlier attempt may have left a FIFO there.
+        if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_dir()) {
+            std::fs::remove_file(path)?;
+        }
         std::fs::write(path, text)?;
     }
     Ok(())
@@ -321,8 +354,8 @@ pub(crate) fn listen(client: &Client, stream: &Path) -> ClientOutput {
 }
 
 /// A link, so that a login the client renews is the user's. Nothing is linked where there is none.
-pub(super) fn link_file(linked: &LinkedFile) -> io::Result<()> {
-    unlink_file(linked);
+pub(super) fn link_file(home: &Path, linked: &LinkedFile) -> io::Result<()> {
+    unlink_file(home, linked);
     let _ = std::fs::remove_file(&linked.to);
     if linked.from.is_file() {
         linked.to.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -333,15 +366,24 @@ pub(super) fn link_file(linked: &LinkedFile) -> io::Result<()> {
 
 /// Clients that replace a file instead of writing into it leave a file where the link was. It is the newer login: the old one
 /// may not be valid any more, so it replaces the user's file, with the same permissions.
-pub(crate) fn unlink_file(linked: &LinkedFile) {
-    let renewed = std::fs::symlink_metadata(&linked.to).is_ok_and(|meta| meta.is_file() && meta.len() > 0);
+///
+/// The agent can write in this home: a link on the way there could lead to a login of another client (C-08).
+pub(crate) fn unlink_file(home: &Path, linked: &LinkedFile) {
+    let Ok(below) = linked.to.strip_prefix(home) else { return };
+    let Ok(renewed) = open_beneath(home, below) else { return };
     let Ok(users) = std::fs::metadata(&linked.from) else { return };
-    if !renewed {
+    let mut bytes = Vec::new();
+    let read = renewed.take(LOGIN_AT_MOST + 1).read_to_end(&mut bytes);
+    if read.is_err() || bytes.is_empty() || bytes.len() as u64 > LOGIN_AT_MOST {
         return;
     }
     let beside = linked.from.with_extension("archeflow-new");
-    let moved = std::fs::copy(&linked.to, &beside)
-        .and_then(|_| std::fs::set_permissions(&beside, users.permissions()))
+    let mut options = std::fs::File::options();
+    options.write(true).create(true).truncate(true);
+    let moved = with_mode(&mut options, 0o600)
+        .open(&beside)
+        .and_then(|mut file| file.write_all(&bytes))
+        .and_then(|()| std::fs::set_permissions(&beside, users.permissions()))
         .and_then(|()| std::fs::rename(&beside, &linked.from));
     if moved.is_err() {
         let _ = std::fs::remove_file(&beside);
@@ -400,20 +442,57 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let linked =
             LinkedFile { from: folder.path().join("users"), to: folder.path().join("its/own/linked") };
-        link_file(&linked)?;
+        link_file(folder.path(), &linked)?;
         assert!(!linked.to.exists(), "nothing is linked where there is none");
         std::fs::write(&linked.from, "old")?;
-        link_file(&linked)?;
+        link_file(folder.path(), &linked)?;
         assert_eq!(std::fs::read_to_string(&linked.to)?, "old");
         std::fs::write(&linked.to, "written over")?;
-        unlink_file(&linked);
+        unlink_file(folder.path(), &linked);
         assert_eq!(std::fs::read_to_string(&linked.from)?, "written over");
         std::fs::remove_file(&linked.to)?;
         std::fs::write(&linked.to, "written anew")?;
-        unlink_file(&linked);
+        unlink_file(folder.path(), &linked);
         assert_eq!(std::fs::read_to_string(&linked.from)?, "written anew");
-        link_file(&linked)?;
+        link_file(folder.path(), &linked)?;
         assert!(linked.to.is_symlink(), "linked again as a link");
+        Ok(())
+    }
+
+    #[test]
+    fn c_08_a_link_in_an_agents_home_brings_no_other_login() -> Result {
+        let folder = tempfile::tempdir()?;
+        let home = folder.path().join("home");
+        let linked = LinkedFile { from: folder.path().join("auth.json"), to: home.join("share/auth.json") };
+        std::fs::write(&linked.from, "its own")?;
+        std::fs::create_dir(folder.path().join("other"))?;
+        std::fs::write(folder.path().join("other/auth.json"), "of another client")?;
+        std::fs::create_dir(&home)?;
+        link_file(&home, &linked)?;
+        std::fs::remove_dir_all(home.join("share"))?;
+        crate::platform::files::symlink(folder.path().join("other"), home.join("share"))?;
+        unlink_file(&home, &linked);
+        assert_eq!(std::fs::read_to_string(&linked.from)?, "its own");
+        std::fs::remove_file(home.join("share"))?;
+        std::fs::create_dir(home.join("share"))?;
+        assert!(std::process::Command::new("mkfifo").arg(&linked.to).status()?.success());
+        unlink_file(&home, &linked);
+        std::fs::remove_file(&linked.to)?;
+        std::fs::File::create(&linked.to)?.set_len(1 << 40)?;
+        unlink_file(&home, &linked);
+        assert_eq!(std::fs::read_to_string(&linked.from)?, "its own");
+        Ok(())
+    }
+
+    #[test]
+    fn s_06_settings_replace_whatever_an_agent_left_in_their_place() -> Result {
+        let folder = tempfile::tempdir()?;
+        let (home, path) = (folder.path(), folder.path().join("settings.json"));
+        assert!(std::process::Command::new("mkfifo").arg(&path).status()?.success());
+        let invocation = crate::backends::Invocation { program: "client".into(), args: Vec::new() };
+        let files = vec![(path.clone(), "{}".to_owned())];
+        write_home(home, &Start { invocation, env: Vec::new(), linked: Vec::new(), files })?;
+        assert_eq!(std::fs::read_to_string(&path)?, "{}");
         Ok(())
     }
 

@@ -26,6 +26,7 @@ pub(super) struct AgentSandbox {
     proxy: Option<Proxy>,
     /// Logins that were linked into its home beside those of its client.
     logins: Vec<LinkedFile>,
+    home: PathBuf,
 }
 
 /// What a sandbox is made for.
@@ -100,7 +101,8 @@ impl AgentSandbox {
             sandbox.policy.env.extend(proxy.iter().flat_map(|opened| opened.variables.clone()));
             sandbox
         });
-        Ok(AgentSandbox { sandbox, proxy: proxy.map(|opened| opened.proxy), logins })
+        let home = place.private.home.clone();
+        Ok(AgentSandbox { sandbox, proxy: proxy.map(|opened| opened.proxy), logins, home })
     }
 
     /// Hosts that it asked for in vain, in words for the report.
@@ -111,7 +113,7 @@ impl AgentSandbox {
 
     /// Gives renewed logins back to the user.
     pub(super) fn end(self) {
-        self.logins.iter().for_each(client::unlink_file);
+        self.logins.iter().for_each(|login| client::unlink_file(&self.home, login));
     }
 }
 
@@ -201,7 +203,7 @@ fn link(
         .collect();
     for login in &logins {
         client::clear_links(home, &login.to);
-        client::link_file(login)?;
+        client::link_file(home, login)?;
     }
     Ok(logins)
 }

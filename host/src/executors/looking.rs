@@ -101,7 +101,7 @@ fn binary_contents(
     Ok(wanted.iter().zip(read).map(|((n, _), bytes)| (*n, BinaryContent::of(&bytes))).collect())
 }
 
-/// A changed path that a file system without case would take for another one of the new tree.
+/// A changed path that many file systems would take for another one of the new tree.
 fn names_clash(
     repo: &Repo,
     commit: &ObjectId,
@@ -115,7 +115,7 @@ fn names_clash(
     let found = crate::git::land::clash(all.iter().map(|file| file.path.as_slice()), changed);
     Ok(found.map(|(one, other)| {
         let (path, other) = (quote_path(one), quote_path(other));
-        let detail = format!("{path} and {other} differ only in case: many systems take them for one file");
+        let detail = format!("{path} and {other} differ only in case or in how accents are stored: many systems take them for one file");
         Counted { sign: Sign::NamesClash, path, line: 0, detail }
     }))
 }

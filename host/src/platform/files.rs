@@ -6,13 +6,15 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 pub use rustix::fs::{
     AtFlags, Dir as Listing, FileType, Mode, OFlags, Stat, fstat, ftruncate, linkat, mkdirat, open, openat,
     renameat, statat, unlinkat,
 };
 pub use std::os::unix::fs::symlink;
+
+use unicode_normalization::UnicodeNormalization;
 
 use super::system;
 
@@ -104,6 +106,28 @@ pub fn without_links(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0))
 }
 
+/// Opens a regular file below `root` for reading. A link on the way or in its place is an error, and nothing else that
+/// another process may have put there (a FIFO, a device) is waited for.
+pub fn open_beneath(root: &Path, below: &Path) -> io::Result<File> {
+    let directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = open(root, directory, Mode::empty())?;
+    let mut parts = below.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else { break };
+        if parts.peek().is_some() {
+            at = openat(&at, name, directory, Mode::empty())?;
+            continue;
+        }
+        let plain = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&at, name, plain, Mode::empty())?);
+        if file.metadata()?.is_file() {
+            return Ok(file);
+        }
+        break;
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"))
+}
+
 /// A builder of directories that only the user may enter.
 pub fn private_directory() -> DirBuilder {
     let mut builder = DirBuilder::new();
@@ -164,12 +188,17 @@ fn other_case(name: &OsStr) -> Option<OsString> {
     (other != name.as_bytes()).then(|| OsString::from_vec(other))
 }
 
-/// The first two names in a sorted or unsorted list that a file system without case would take for one.
-pub fn differ_only_in_case<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
+/// What a file system that ignores case, or that stores accents in one way only, takes a name for.
+pub fn folded(name: &[u8]) -> String {
+    let lower: String = String::from_utf8_lossy(name).nfd().flat_map(char::to_lowercase).collect();
+    lower.nfc().collect()
+}
+
+/// The first two names in a sorted or unsorted list that differ only in case or in how their accents are written.
+pub fn same_when_folded<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
     let mut seen = std::collections::BTreeMap::new();
     for name in names {
-        let folded = String::from_utf8_lossy(name).to_lowercase();
-        match seen.insert(folded, name) {
+        match seen.insert(folded(name), name) {
             Some(earlier) if earlier != name => return Some((earlier, name)),
             Some(_) | None => {}
         }
@@ -197,7 +226,7 @@ mod tests {
             (&["same", "same"], false),
         ];
         for (names, clash) in rows {
-            let found = differ_only_in_case(names.iter().map(|name| name.as_bytes()));
+            let found = same_when_folded(names.iter().map(|name| name.as_bytes()));
             assert_eq!(found.is_some(), clash, "{names:?}");
         }
     }

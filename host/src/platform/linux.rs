@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::Errno;
+use super::machine::ProcessMemory;
 use super::table::Process;
 
 pub(super) const ADOPTS_ORPHANS: bool = true;
@@ -156,12 +157,63 @@ pub(super) fn available_memory() -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// What is in memory, without what is shared with others.
-pub(super) fn memory_of(pid: Pid) -> Option<u64> {
-    let text = fs::read_to_string(proc_file(pid, "statm")).ok()?;
-    let mut pages = text.split_ascii_whitespace().skip(1).map(str::parse::<u64>);
-    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    Some(resident.saturating_sub(shared) * rustix::param::page_size() as u64)
+/// The kernel's running count, which is cheap and has shared memory once for each process.
+pub(super) fn memory_of(pid: Pid) -> Option<ProcessMemory> {
+    let text = fs::read_to_string(proc_file(pid, "status")).ok()?;
+    Some(ProcessMemory { own: kilobytes(&text, "RssAnon:")?, shared: kilobytes(&text, "RssShmem:")? })
+}
+
+/// The same with this process's part of what it shares; dear, because the kernel looks at every page.
+pub(super) fn share_of_memory(pid: Pid) -> Option<ProcessMemory> {
+    let text = fs::read_to_string(proc_file(pid, "smaps_rollup")).ok()?;
+    Some(ProcessMemory { own: kilobytes(&text, "Pss_Anon:")?, shared: kilobytes(&text, "Pss_Shmem:")? })
+}
+
+/// The number of kilobytes on the line that begins so, in bytes.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|count| count * 1024)
+}
+
+/// Bytes in file systems that are memory (`/dev/shm` and whatever else was mounted) of these processes and not ours.
+pub(super) fn memory_in_files(pids: &[Pid]) -> u64 {
+    let namespace = |pid: Pid| fs::read_link(proc_file(pid, "ns/mnt")).ok();
+    let mut known: Vec<String> = in_memory(getpid()).into_iter().map(|(device, _)| device).collect();
+    let mut seen = vec![namespace(getpid())];
+    let mut used = 0_u64;
+    for pid in pids {
+        let space = namespace(*pid);
+        if space.is_none() || seen.contains(&space) {
+            continue;
+        }
+        seen.push(space);
+        for (device, place) in in_memory(*pid) {
+            if known.contains(&device) {
+                continue;
+            }
+            known.push(device);
+            let below_root = place.strip_prefix("/").unwrap_or(&place);
+            let found = rustix::fs::statvfs(Path::new(&proc_file(*pid, "root")).join(below_root));
+            let blocks = found.map_or(0, |found| {
+                found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize)
+            });
+            used = used.saturating_add(blocks);
+        }
+    }
+    used
+}
+
+/// Device and place of each file system in memory that a process sees from its root on.
+fn in_memory(pid: Pid) -> Vec<(String, PathBuf)> {
+    let text = fs::read_to_string(proc_file(pid, "mountinfo")).unwrap_or_default();
+    let entry = |line: &str| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(2);
+        let (device, root, place) = (fields.next()?, fields.next()?, fields.next()?);
+        let memory = matches!(file_system.split(' ').next()?, "tmpfs" | "ramfs");
+        (memory && root == "/").then(|| (device.to_owned(), PathBuf::from(place.replace("\\040", " "))))
+    };
+    text.lines().filter_map(entry).collect()
 }
 
 /// `1.25` as 125.

@@ -42,9 +42,32 @@ pub fn free_space(place: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Bytes of memory that a process has for itself.
-pub fn memory_of(pid: Pid) -> Option<u64> {
-    system::memory_of(pid)
+/// Bytes of memory of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessMemory {
+    pub own: u64,
+    /// Shared with other processes, or to be shared.
+    pub shared: u64,
+}
+
+/// Bytes of memory that these processes hold together, if it is more than `most`. What they keep in file systems that
+/// are memory counts too.
+pub fn memory_beyond(most: u64, pids: &[Pid]) -> Option<u64> {
+    let files = system::memory_in_files(pids);
+    let sum = |of: &dyn Fn(Pid) -> Option<ProcessMemory>| {
+        let all = pids.iter().filter_map(|pid| of(*pid));
+        let all = all.fold(ProcessMemory::default(), |sum, one| ProcessMemory {
+            own: sum.own.saturating_add(one.own),
+            shared: sum.shared.saturating_add(one.shared),
+        });
+        // Shared memory usually is a file in one of those file systems.
+        all.own.saturating_add(all.shared.max(files))
+    };
+    if sum(&system::memory_of) <= most {
+        return None;
+    }
+    Some(sum(&|pid| system::share_of_memory(pid).or_else(|| system::memory_of(pid))))
+        .filter(|used| *used > most)
 }
 
 /// Bytes on disk of everything in these folders; links are not followed. After so many files the answer is that nothing

@@ -15,6 +15,7 @@ use rustix::fs::{RawMode, Stat};
 use rustix::process::{Pid, Signal, getpid, getsid, kill_process};
 
 use super::Errno;
+use super::machine::ProcessMemory;
 use super::table::Process;
 
 pub(super) const ADOPTS_ORPHANS: bool = false;
@@ -164,6 +165,14 @@ pub(super) fn path_of_open(_: &std::fs::File) -> Option<std::path::PathBuf> {
 pub(super) fn hide_memory() {}
 
 /// Not asked for: the limit of each process holds.
-pub(super) fn memory_of(_pid: Pid) -> Option<u64> {
+pub(super) fn memory_of(_pid: Pid) -> Option<ProcessMemory> {
     None
+}
+
+pub(super) fn share_of_memory(_pid: Pid) -> Option<ProcessMemory> {
+    None
+}
+
+pub(super) fn memory_in_files(_pids: &[Pid]) -> u64 {
+    0
 }

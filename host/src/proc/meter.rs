@@ -58,9 +58,9 @@ impl Meter {
             return Some(format!("it had {} processes; sandbox.processes is {most}", family.len()));
         }
         let most = self.limits.memory?;
-        let used: u64 = family.iter().filter_map(|process| machine::memory_of(process.pid)).sum();
-        (used > most)
-            .then(|| format!("it used {} MB of memory; sandbox.memory is {}", mega(used), mega(most)))
+        let pids: Vec<Pid> = family.iter().map(|process| process.pid).collect();
+        let used = machine::memory_beyond(most, &pids)?;
+        Some(format!("it used {} MB of memory; sandbox.memory is {}", mega(used), mega(most)))
     }
 
     fn disk(&mut self, now: Instant) -> Option<String> {

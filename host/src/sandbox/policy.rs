@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::bwrap::SYSTEM;
 use super::npm_cache::NpmCache;
 use super::toolchains;
 
@@ -198,6 +199,14 @@ impl SandboxPolicy {
             npm_cache: tools.npm_cache,
         }
     }
+}
+
+/// What any program may read: the system's own folders, and the toolchains and package caches of the user.
+pub fn readable_by_all(env: &[(OsString, OsString)], home: &Path) -> Vec<PathBuf> {
+    let private = PrivateFolders { home: home.to_path_buf(), tmp: home.to_path_buf() };
+    let tools = toolchains::found(env, &private, true, &|path| path.exists());
+    let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
+    system.chain(tools.readable).collect()
 }
 
 /// A path as the user writes it, with `~/` for the home.

@@ -4,6 +4,8 @@
 //! network it never ends by itself; it does not check a schema it was given; it has no prices; in a resumed
 //! conversation it counts all tokens of it.
 
+use std::path::{Path, PathBuf};
+
 use archeflow_core::event::{Failure, Tokens};
 use archeflow_core::model::Tier;
 use serde_json::Value;
@@ -35,10 +37,20 @@ pub(super) const CLIENT: Client = Client {
 };
 
 fn command(inputs: &CommandInputs<'_>) -> Start {
-    let sandbox = if inputs.writes { "workspace-write" } else { "read-only" };
     let mut args: Vec<std::ffi::OsString> = Vec::new();
     args.extend(["exec", "--json", "--skip-git-repo-check", "--ignore-user-config"].map(Into::into));
-    args.extend(["-C".into(), inputs.tree.into(), "-s".into(), sandbox.into()]);
+    args.extend(["-C".into(), inputs.tree.into()]);
+    match inputs.readable.filter(|_| !inputs.writes) {
+        // `-s read-only` reads every file that the user can (C-07).
+        Some(readable) => {
+            let name = r#"default_permissions="archeflow""#.into();
+            args.extend(["-c".into(), name, "-c".into(), profile(inputs.tree, readable).into()]);
+        }
+        None => {
+            let sandbox = if inputs.writes { "workspace-write" } else { "read-only" };
+            args.extend(["-s", sandbox].map(Into::into));
+        }
+    }
     args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
     // Neither instructions nor skills, be they the repository's or the user's; no keys for the commands it runs.
     args.extend(["-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false"].map(Into::into));
@@ -69,6 +81,14 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
         linked: linked.into_iter().collect(),
         files: schema.into_iter().collect(),
     }
+}
+
+/// A permission profile that reads the working copy, these paths and what every program needs, and writes nothing.
+fn profile(tree: &Path, readable: &[PathBuf]) -> String {
+    let paths = readable.iter().map(PathBuf::as_path).chain([tree]).filter_map(Path::to_str).map(toml_text);
+    let rules: Vec<String> =
+        paths.chain([toml_text(":minimal")]).map(|path| format!("{path}=\"read\"")).collect();
+    format!("permissions.archeflow={{filesystem={{{}}}}}", rules.join(","))
 }
 
 /// What the client itself calls affordable, its workhorse, and made for the most demanding work. What another provider

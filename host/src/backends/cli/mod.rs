@@ -129,6 +129,8 @@ pub struct CommandInputs<'a> {
     pub variables: &'a [(OsString, OsString)],
     /// The address among them is that of our proxy, which asks the client's usual provider.
     pub usual_provider: bool,
+    /// What a reader needs to read besides its working copy, where only the client's own sandbox can keep it to that.
+    pub readable: Option<&'a [PathBuf]>,
 }
 
 impl CommandInputs<'_> {
@@ -356,6 +358,7 @@ mod tests {
                 share: None,
                 variables: &variables,
                 usual_provider: false,
+                readable: None,
             });
             let names = start.env.iter().filter_map(|(name, _)| name.to_str());
             let passed: Vec<&str> = names.filter(|name| provider_of(name).is_some()).collect();

@@ -239,7 +239,9 @@ impl<'a> Attempt<'a> {
         failpoint::pass("agent.housed");
         let watch = self.world.watch_attempt(self.inputs.seq);
         let ended = self.listened(job, &watch, tree, send);
-        begin.linked.iter().for_each(client::unlink_file);
+        if let Some(seat) = &self.seat {
+            begin.linked.iter().for_each(|linked| client::unlink_file(seat.home(), linked));
+        }
         let refused = confined.refused_hosts();
         confined.end();
         self.keep_usage(&tmp);

@@ -1,6 +1,6 @@
 //! Moving a branch forward, with the working trees that have it checked out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 use std::thread;
@@ -158,20 +158,31 @@ fn same_but_for_case(
     Ok(clash(names, changed).map(|(one, other)| {
         let (one, other) = (change::quote_path(one), change::quote_path(other));
         format!(
-            "{one} and {other} differ only in case, which the file system of {} ignores",
+            "{one} and {other} are one name to the file system of {}, which ignores case",
             checkout.tree.display()
         )
     }))
 }
 
-/// Two names for one file, at least one of which changed. Those that were there before are not this change's fault.
+/// Two names for one file, at least one of which changed; also a file with the name of a folder. Those that were there
+/// before are not this change's fault.
 pub(crate) fn clash<'a, 'b>(
     names: impl Iterator<Item = &'a [u8]>,
     changed: impl Iterator<Item = &'b [u8]>,
 ) -> Option<(&'a [u8], &'a [u8])> {
-    let folded = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
-    let touched: BTreeSet<String> = changed.map(folded).collect();
-    os::differ_only_in_case(names.filter(|name| touched.contains(&folded(name))))
+    let touched: BTreeSet<String> = changed.map(os::folded).collect();
+    let names: Vec<&[u8]> = names.collect();
+    let files: BTreeMap<String, &[u8]> = names.iter().map(|name| (os::folded(name), *name)).collect();
+    let is_touched = |name: &[u8]| touched.contains(&os::folded(name));
+    let below_a_file = |name: &'a [u8]| {
+        let slashes = (0..name.len()).filter(|at| name[*at] == b'/');
+        let mut folders = slashes.map(|at| &name[..at]);
+        let file =
+            folders.find_map(|folder| files.get(&os::folded(folder)).filter(|file| **file != folder))?;
+        (is_touched(name) || is_touched(file)).then_some((*file, name))
+    };
+    os::same_when_folded(names.iter().copied().filter(|name| is_touched(name)))
+        .or_else(|| names.iter().find_map(|name| below_a_file(name)))
 }
 
 /// A changed path whose filter only the repository's own configuration names. It is not run, and without it the file
@@ -206,9 +217,10 @@ fn filtered_by_the_repository(
     }))
 }
 
-/// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10).
+/// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10). Of a file of a checkout
+/// that it can't write, git gives no reason.
 fn is_out_of_space(stderr: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "File too large"]
+    ["No space left on device", "Disk quota exceeded", "File too large", "unable to write"]
         .iter()
         .any(|word| stderr.contains(word))
 }
@@ -377,17 +389,37 @@ pub(super) fn swap(repo: &Repo, branch: &str, new: &ObjectId, old: &ObjectId) ->
 
 #[cfg(test)]
 mod tests {
-    use super::clash;
+    use super::{clash, is_out_of_space};
 
     #[test]
-    fn only_a_change_that_brings_a_second_name_for_a_file_is_held() {
-        let rows: [(&[&str], &[&str], bool); 4] = [
+    fn s_10_what_a_full_disk_stops_is_not_busy() {
+        for (stderr, full) in [
+            ("error: unable to write file big.txt", true),
+            ("fatal: unable to write new index file", true),
+            ("error: unable to create file a: No space left on device", true),
+            ("fatal: Unable to create '/r/.git/index.lock': File exists.", false),
+            ("error: Entry 'a' not uptodate. Cannot merge.", false),
+        ] {
+            assert_eq!(is_out_of_space(stderr), full, "{stderr}");
+        }
+    }
+
+    #[test]
+    fn s_10_only_a_change_that_brings_a_second_name_for_a_file_is_held() {
+        let rows: [(&[&str], &[&str], bool); 9] = [
             (&["README", "src/a"], &["src/a"], false),
             (&["README", "Readme"], &["Readme"], true),
             // Renamed to another case: the old name is gone from the new commit.
             (&["Readme"], &["README", "Readme"], false),
             // There before this change.
             (&["README", "Readme", "src/a"], &["src/a"], false),
+            // Composed and decomposed, which some file systems take for one.
+            (&["caf\u{e9}", "cafe\u{301}"], &["caf\u{e9}"], true),
+            (&["CAF\u{c9}", "cafe\u{301}"], &["cafe\u{301}"], true),
+            (&["caf\u{e9}", "cafe"], &["cafe"], false),
+            // A link named like a folder would lead files of the folder elsewhere.
+            (&["A/hook", "a"], &["a"], true),
+            (&["A/hook", "b", "a/other"], &["b"], false),
         ];
         for (names, changed, held) in rows {
             let bytes = |list: &'static [&'static str]| list.iter().map(|name| name.as_bytes());

@@ -60,6 +60,7 @@ impl Slot {
         limits: CollectLimits,
     ) -> Result<Collected, Error> {
         self.require_tree()?;
+        self.disarm()?;
         files::remove(&self.host_dir().join("index.lock")).map_err(|source| self.io(source))?;
         let mut notes = Vec::new();
         let heads = self.import(base, limits, &mut notes)?;
@@ -143,7 +144,7 @@ impl Slot {
             return Ok(heads);
         }
         let store = git.join("objects");
-        disarm(&store, &self.repo.objects).map_err(|source| self.io(source))?;
+        disarm_store(&store, &self.repo.objects).map_err(|source| self.io(source))?;
         let borrowed = side::borrowed(&store);
         let reading = |args: &[&str]| Ok::<_, Error>(self.host()?.env(BORROW, &borrowed).args(args));
         let mut there = Vec::new();
@@ -394,7 +395,7 @@ fn loose(git: &Path, dir: &[u8], found: &mut Vec<ObjectId>) {
 
 /// Leaves nothing in the agent's object store but plain objects: no link to other stores, no index that could
 /// lie about history.
-fn disarm(store: &Path, borrowed: &Path) -> io::Result<()> {
+fn disarm_store(store: &Path, borrowed: &Path) -> io::Result<()> {
     if !files::is_real_dir(store) {
         files::remove(store)?;
     }

@@ -89,6 +89,7 @@ impl Slot {
     /// is put right the next time the slot is taken.
     pub fn verify_clean(&self) -> Result<Vec<Vec<u8>>, Error> {
         self.require_tree()?;
+        self.disarm()?;
         Ok(self.differences(false)?.into_iter().map(|difference| difference.path).collect())
     }
 
@@ -137,6 +138,7 @@ impl Slot {
     /// From a known state: put right what differs, then move to `commit`.
     fn warm(&self, at: &ObjectId, commit: &ObjectId, same_owner: bool) -> Result<(), Error> {
         self.clear_host().map_err(|source| self.io(source))?;
+        self.disarm()?;
         if !same_owner {
             self.remove_hidden()?;
         }
@@ -244,6 +246,11 @@ impl Slot {
             }
         }
         Ok(at)
+    }
+
+    /// To be done before our own git looks at a copy that an agent or a command had.
+    pub(super) fn disarm(&self) -> Result<(), Error> {
+        disarm(&self.tree(), WalkedFolder::Top).map_err(|source| self.io(source))
     }
 
     /// One pass over the working copy, against our own index.
@@ -393,6 +400,42 @@ fn remove_nested_git(dir: &Path, top: bool) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes what git would wait for or read without end (S-06): FIFOs, sockets and devices, which can't be collected
+/// anyway, and in repositories inside the copy whatever leads out of their git directory. Git reads `.gitignore` and
+/// `.gitattributes` of every folder, and `HEAD` and the refs of such a repository.
+fn disarm(dir: &Path, at: WalkedFolder) -> io::Result<()> {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (kind, name) = (entry.file_type()?, entry.file_name());
+        let is_git = name == ".git";
+        let (inner, harmful) = match at {
+            WalkedFolder::Top if is_git => continue,
+            WalkedFolder::Top | WalkedFolder::Work if is_git => (WalkedFolder::Git, !kind.is_dir()),
+            WalkedFolder::Top | WalkedFolder::Work => (WalkedFolder::Work, false),
+            WalkedFolder::Git => (WalkedFolder::Git, kind.is_symlink() || name == "commondir"),
+        };
+        let special = !kind.is_dir() && !kind.is_file() && !kind.is_symlink();
+        if harmful || special {
+            files::remove(&entry.path()).or_else(|_| {
+                os::set_mode(dir, 0o755)?;
+                files::remove(&entry.path())
+            })?;
+        } else if kind.is_dir() {
+            disarm(&entry.path(), inner)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where [`disarm`] is.
+#[derive(Clone, Copy)]
+enum WalkedFolder {
+    /// The copy itself, whose `.git` our git never reads.
+    Top,
+    Work,
+    /// The git directory of a repository inside the copy.
+    Git,
 }
 
 fn protect_files(dir: &Path) {
