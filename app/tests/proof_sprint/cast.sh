@@ -9,7 +9,7 @@
 #   dear   costs more than there is
 
 item=$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)
-stage=$HOME/stage
+stage={base}/home/stage
 mkdir -p "$stage"
 
 # Nobody plays for an item while somebody else does.
