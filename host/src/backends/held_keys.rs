@@ -93,9 +93,10 @@ const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
 
 const REMEDY: &str = "set sandbox.keys to agent to give it its key or login";
 
-/// Whether a variable may hold a secret.
+/// Whether a variable may hold a secret. Those that set git's options are ours.
 pub fn is_secret(name: &OsStr) -> bool {
-    name.to_str().is_none_or(|name| SECRETS.iter().any(|part| name.to_ascii_uppercase().contains(part)))
+    let is_one = |name: &str| SECRETS.iter().any(|part| name.to_ascii_uppercase().contains(part));
+    name.to_str().is_none_or(|name| is_one(name) && !name.starts_with("GIT_CONFIG_"))
 }
 
 impl HeldKey {
@@ -332,6 +333,14 @@ mod tests {
             replaced.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
         assert_eq!(shown, ["HOME=/u", "ANTHROPIC_API_KEY=ours", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"]);
     }
+    #[test]
+    fn s_12_what_every_command_gets_is_no_secret() {
+        for (name, _) in crate::world::allowed_env([], &[]) {
+            assert!(!is_secret(&name), "{}", name.display());
+        }
+        assert!(is_secret(OsStr::new("GITHUB_TOKEN")) && !is_secret(OsStr::new("PATH")));
+    }
+
     #[test]
     fn s_12_settings_of_opencode_keep_one_provider_and_no_secret() -> Result<(), String> {
         let settings = json!({
