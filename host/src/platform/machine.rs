@@ -66,7 +66,8 @@ pub fn memory_beyond(most: u64, pids: &[Pid]) -> Option<u64> {
     if sum(&system::memory_of) <= most {
         return None;
     }
-    Some(sum(&|pid| system::share_of_memory(pid).or_else(|| system::memory_of(pid)))).filter(|used| *used > most)
+    Some(sum(&|pid| system::share_of_memory(pid).or_else(|| system::memory_of(pid))))
+        .filter(|used| *used > most)
 }
 
 /// Bytes on disk of everything in these folders; links are not followed. After so many files the answer is that nothing
