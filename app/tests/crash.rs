@@ -197,18 +197,27 @@ fn args_with_agent(scene: &Scene, agent: &str) -> Vec<String> {
 /// whatever it left running is ended, a stranger's process is not.
 #[test]
 fn m_a3_killed_while_an_agent_works() {
-    for again in [&[][..], &["swept:1"][..], &["work.collected:1", "work.published:1", "performed:1"][..]] {
+    let late = &["work.collected:1", "work.published:1", "performed:1"][..];
+    for (again, sandboxed) in
+        [(&[][..], false), (&["swept:1"][..], false), (late, false), (&[][..], true), (late, true)]
+    {
         let scene = Scene::new();
         let before = Users::look(&scene.repo());
         let args = args_with_agent(&scene, &stages::shell_agent(&scene, stages::LINGERS));
-        let args = as_strs(&args);
+        let mut args = as_strs(&args);
+        if !sandboxed {
+            args.push("--unsafe-no-sandbox");
+        }
         let (mut child, said) = start(scene.command(&args));
         let lingered = scene.home().join("lingered");
         wait_until(|| lingered.exists(), || fs::read_to_string(&said).unwrap());
         child.kill().unwrap();
         finish(&mut child, &said);
         let entries = audit::journal(&scene.journal()).unwrap();
-        audit::no_process(&entries).expect_err("the agent outlives the program that is killed");
+        if !sandboxed {
+            // A sandbox ends with the program.
+            audit::no_process(&entries).expect_err("the agent outlives the program that is killed");
+        }
         let mut decoy = std::process::Command::new("sleep")
             .arg("60")
             .env("ARCHEFLOW_TAG", format!("{}.0000000000000000.7", scene.id()))
@@ -400,9 +409,12 @@ fn i3_every_prefix_leads_to_the_same_lines() {
 fn m_f5_a_revert_is_completed() {
     let stage = || {
         let scene = Scene::new();
-        // The test command looks at the user's branch, which it can't without being allowed to.
-        let read = format!("sandbox:\n  read: [\"{}\"]\n", scene.repo().display());
-        scene.configure(&format!("git:\n  post_merge_test: true\n{read}"));
+        // The test command looks at the user's branch, which it can't without being allowed to; Makers write down what
+        // they did.
+        let (repo, base) = (scene.repo(), scene.base());
+        let sandbox =
+            format!("sandbox:\n  read: [\"{}\"]\n  write: [\"{}\"]\n", repo.display(), base.display());
+        scene.configure(&format!("git:\n  post_merge_test: true\n{sandbox}"));
         let base = scene.git(&["rev-parse", "main"]).trim().to_owned();
         let mut args = scene.run_args();
         let at = args.iter().position(|arg| arg == "--test-command").unwrap();

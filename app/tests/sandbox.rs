@@ -22,11 +22,16 @@ struct Scene {
     folder: tempfile::TempDir,
     private: PrivateFolders,
     choice: SandboxChoice,
+    /// Variables of the user's, instead of those that this process has.
+    variables: Vec<(OsString, OsString)>,
 }
 
 impl Scene {
     fn new() -> io::Result<Scene> {
-        let folder = tempfile::tempdir()?;
+        Scene::in_folder(tempfile::tempdir()?)
+    }
+
+    fn in_folder(folder: tempfile::TempDir) -> io::Result<Scene> {
         let at = |name: &str| folder.path().join(name);
         let private = PrivateFolders { home: at("private/home"), tmp: at("private/tmp") };
         for name in ["private/home", "private/tmp", "user", "victim/.ssh", "tree"] {
@@ -43,7 +48,7 @@ impl Scene {
         let head = fs::read_to_string(at("user/.git/refs/heads/main"))?;
         git(&at("tree"), &["update-ref", "HEAD", head.trim()]);
         git(&at("tree"), &["reset", "-q", "--hard"]);
-        Ok(Scene { folder, private, choice: SandboxChoice::default() })
+        Ok(Scene { folder, private, choice: SandboxChoice::default(), variables: Vec::new() })
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -51,7 +56,7 @@ impl Scene {
     }
 
     fn policy(&self, make: impl Fn(SandboxFacts<'_>, &Path) -> SandboxPolicy) -> SandboxPolicy {
-        let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let env: Vec<(OsString, OsString)> = std::env::vars_os().chain(self.variables.clone()).collect();
         let (objects, checkout) = ([self.at("user/.git/objects")], self.at("user"));
         let facts = SandboxFacts {
             env: &env,
@@ -395,7 +400,8 @@ fn s_12_a_client_can_build_a_sandbox_of_its_own_and_tests_can_not() -> io::Resul
 
 #[test]
 fn s_12_bubblewrap_works_within_bubblewrap() -> io::Result<()> {
-    let scene = Scene::new()?;
+    // The inner one has a `/dev` of its own, so what it works on must not be in `/dev/shm`.
+    let scene = Scene::in_folder(tempfile::tempdir_in("/var/tmp")?)?;
     let needs = ClientNeeds { own_sandbox: true, ..ClientNeeds::default() };
     let maker = |facts: SandboxFacts<'_>, tree: &Path| SandboxPolicy::for_maker(facts, tree, &needs);
     let script = "bwrap --new-session --die-with-parent --ro-bind / / --dev /dev --bind $TREE $TREE --unshare-user \
@@ -405,42 +411,194 @@ fn s_12_bubblewrap_works_within_bubblewrap() -> io::Result<()> {
     Ok(())
 }
 
-/// Package managers, each with a program of its own and without a network. Those that are not installed here are named:
-/// a machine without any of them has tested nothing.
+/// Whether a tool is installed here. One that is not is named: a machine without any of them has tested nothing.
+fn has(tool: &str, asked: &str) -> bool {
+    let found = outside(Path::new("/"), &[], &format!("{asked} >/dev/null 2>&1"));
+    if !found {
+        let line = format!("NOT TESTED: {tool} is not installed here\n");
+        let _ = io::Write::write_all(&mut io::stdout(), line.as_bytes());
+    }
+    found
+}
+
+/// What the user does before, outside of the sandbox.
+fn outside(at: &Path, variables: &[(OsString, OsString)], script: &str) -> bool {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).current_dir(at).envs(variables.iter().cloned());
+    let done = children::spawn(&mut shell).and_then(|mut child| children::wait(&mut child));
+    done.is_ok_and(|status| status.success())
+}
+
+/// Runs the script at both levels, without a network.
+fn works_inside(scene: &Scene, what: &str, script: &str) {
+    for level in [bwrap(), landlock()] {
+        let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
+        assert_eq!(ended.cause, Cause::Exited(0), "{what}: {} {}", level.line(), said(&ended));
+    }
+}
+
 #[test]
-fn s_12_package_managers_work_offline_from_the_users_caches() -> io::Result<()> {
+fn s_12_pip_and_pytest_work_offline() -> io::Result<()> {
     let wheel = "python3 - <<'P'\nimport zipfile\nw = zipfile.ZipFile('k-1-py3-none-any.whl', 'w')\n\
         w.writestr('k.py', 'x = 1')\nd = 'k-1.dist-info/'\n\
         w.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: k\\nVersion: 1\\n')\n\
         w.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
         w.writestr(d + 'RECORD', '')\nw.close()\nP\n";
-    // What it installs it also writes to its cache, which is read-only: docs/security.md says so.
-    let npm = "mkdir dep && cd dep && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > package.json && npm pack --silent && \
-        test -e dep-1.0.0.tgz";
-    let pip = format!("{wheel}pip install -q --no-index --find-links . --target t k && test -e t/k.py");
-    let go =
-        "go mod init example.org/k && printf 'package main\\nfunc main() {}\\n' > main.go && go build && ./k";
-    let pytest = "printf 'def test_it():\\n    assert True\\n' > test_it.py && python3 -m pytest -q";
-    for (tool, there, script) in [
-        ("npm", "npm --version", npm),
-        ("pip", "pip --version", pip.as_str()),
-        ("go", "go version", go),
-        ("pytest", "python3 -m pytest --version", pytest),
-    ] {
-        let mut look = Command::new("sh");
-        look.args(["-c", &format!("{there} >/dev/null 2>&1")]);
-        let found = children::spawn(&mut look).and_then(|mut child| children::wait(&mut child));
-        if !found.is_ok_and(|status| status.success()) {
-            let line = format!("NOT TESTED: {tool} is not installed here\n");
-            let _ = io::Write::write_all(&mut io::stdout(), line.as_bytes());
-            continue;
+    if has("pip", "python3 -m pip --version") {
+        let mut scene = Scene::new()?;
+        // A folder of wheels of the user's, and a cache that pip would write to if it could.
+        fs::create_dir_all(scene.at("wheels"))?;
+        fs::create_dir_all(scene.at("pip-cache"))?;
+        assert!(outside(&scene.at("wheels"), &[], wheel));
+        scene.variables.push(("PIP_CACHE_DIR".into(), scene.at("pip-cache").into()));
+        scene.choice.read.push(scene.at("wheels"));
+        let wheels = scene.at("wheels").display().to_string();
+        let script = format!(
+            "python3 -m venv --clear v && v/bin/pip install -q --no-index --find-links {wheels} k && \
+             v/bin/python -c 'import k; assert k.x == 1'"
+        );
+        works_inside(&scene, "pip", &script);
+    }
+    if has("pytest", "python3 -m pytest --version") {
+        let pytest = "printf 'def test_it(tmp_path):\\n    assert tmp_path.is_dir()\\n' > test_it.py && python3 -m pytest -q";
+        works_inside(&Scene::new()?, "pytest", pytest);
+    }
+    Ok(())
+}
+
+#[test]
+fn s_12_go_builds_and_tests_offline_from_the_users_modules() -> io::Result<()> {
+    if !has("go", "go version") {
+        return Ok(());
+    }
+    let mut scene = Scene::new()?;
+    // A module comes into the user's cache, from a folder in place of the public proxy.
+    let proxy = "mkdir -p proxy/example.org/dep/@v && cd proxy/example.org/dep/@v && echo v1.0.0 > list && \
+        echo '{\"Version\":\"v1.0.0\"}' > v1.0.0.info && echo 'module example.org/dep' > v1.0.0.mod && \
+        python3 -c \"import zipfile; z = zipfile.ZipFile('v1.0.0.zip', 'w'); d = 'example.org/dep@v1.0.0/'; \
+        z.writestr(d + 'go.mod', 'module example.org/dep\\n'); \
+        z.writestr(d + 'dep.go', 'package dep\\nconst One = 1\\n')\"";
+    assert!(outside(scene.folder.path(), &[], proxy));
+    let project = "cd tree && printf 'module example.org/k\\ngo 1.16\\nrequire example.org/dep v1.0.0\\n' > go.mod && \
+        printf 'package k\\nimport \"example.org/dep\"\\nconst Two = dep.One + dep.One\\n' > k.go && \
+        printf 'package k\\nimport \"testing\"\\nfunc TestTwo(t *testing.T) { if Two != 2 { t.Fatal() } }\\n' > k_test.go && \
+        go mod download example.org/dep && go build ./...";
+    let of_the_user: Vec<(OsString, OsString)> = vec![
+        ("GOMODCACHE".into(), scene.at("modules").into()),
+        ("GOPROXY".into(), format!("file://{}", scene.at("proxy").display()).into()),
+        ("GOFLAGS".into(), "-mod=mod -modcacherw".into()),
+        ("GONOSUMDB".into(), "*".into()),
+    ];
+    assert!(outside(scene.folder.path(), &of_the_user, project));
+    scene.variables.push(("GOMODCACHE".into(), scene.at("modules").into()));
+    let script = "go build ./... && go vet ./... && go test ./... && GOFLAGS=-mod=mod go test ./... && \
+        ! echo x > $(go env GOMODCACHE)/x";
+    works_inside(&scene, "go", script);
+    Ok(())
+}
+
+/// A registry with one package, which answers as long as this process lives.
+fn registry(archive: Vec<u8>, integrity: String) -> io::Result<u16> {
+    use std::io::{BufRead, Write};
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let serve = move |mut client: std::net::TcpStream| -> io::Result<()> {
+        let mut lines = io::BufReader::new(client.try_clone()?).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+        let tarball = format!("http://127.0.0.1:{port}/dep-1.0.0.tgz");
+        let dist = serde_json::json!({"tarball": tarball, "integrity": integrity});
+        let versions = serde_json::json!({"1.0.0": {"name": "dep", "version": "1.0.0", "dist": dist}});
+        let about =
+            serde_json::json!({"name": "dep", "dist-tags": {"latest": "1.0.0"}, "versions": versions});
+        let (status, body) = match first.split(' ').nth(1).unwrap_or_default() {
+            "/dep" => ("200 OK", about.to_string().into_bytes()),
+            "/dep-1.0.0.tgz" => ("200 OK", archive.clone()),
+            _ => ("404 Not Found", Vec::new()),
+        };
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n");
+        client.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+        client.write_all(&body)
+    };
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let _ = serve(client);
         }
-        for level in [bwrap(), landlock()] {
-            let scene = Scene::new()?;
-            let ended = scene.run(&level, scene.policy(SandboxPolicy::for_command), script);
-            assert_eq!(ended.cause, Cause::Exited(0), "{tool}: {} {}", level.line(), said(&ended));
+    });
+    Ok(port)
+}
+
+/// Everything in a folder, to see that it stays as it is.
+fn listing(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            all.extend(listing(&path)?);
+        } else {
+            all.push((path.clone(), fs::read(&path)?));
         }
     }
+    all.sort();
+    Ok(all)
+}
+
+#[test]
+fn s_12_npm_installs_offline_from_the_users_cache_and_leaves_it_alone() -> io::Result<()> {
+    if !has("npm", "npm --version") {
+        return Ok(());
+    }
+    let mut scene = Scene::new()?;
+    let pack = "mkdir -p made/dep && cd made/dep && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' > package.json && \
+        echo 'module.exports = 1' > index.js && npm pack --silent >/dev/null && mv dep-1.0.0.tgz .. && cd .. && \
+        node -p \"'sha512-' + crypto.createHash('sha512').update(fs.readFileSync('dep-1.0.0.tgz')).digest('base64')\" > integrity";
+    assert!(outside(scene.folder.path(), &[], pack));
+    let port = registry(
+        fs::read(scene.at("made/dep-1.0.0.tgz"))?,
+        fs::read_to_string(scene.at("made/integrity"))?.trim().to_owned(),
+    )?;
+    // The user has installed it once.
+    let mut of_the_user: Vec<(OsString, OsString)> = vec![
+        ("npm_config_cache".into(), scene.at("cache").into()),
+        ("HOME".into(), scene.at("victim").into()),
+    ];
+    let install = format!(
+        "cd tree && echo 'registry=http://127.0.0.1:{port}/' > .npmrc && \
+         echo '{{\"name\":\"k\",\"version\":\"1.0.0\",\"dependencies\":{{\"dep\":\"^1.0.0\"}}}}' > package.json && \
+         npm install --silent --no-audit && cp package-lock.json lock && rm -rf node_modules"
+    );
+    assert!(outside(scene.folder.path(), &of_the_user, &install));
+    let before = listing(&scene.at("cache/_cacache"))?;
+    assert!(!before.is_empty(), "the user's cache is in use");
+    scene.variables.append(&mut of_the_user);
+    for (what, script) in [
+        ("ci", "cp lock package-lock.json && npm ci && node -e 'require(\"dep\")'"),
+        (
+            "install",
+            "cp lock package-lock.json && rm -rf node_modules && npm install && node -e 'require(\"dep\")'",
+        ),
+        (
+            "install without a lock file",
+            "rm -rf node_modules package-lock.json && npm install && node -e 'require(\"dep\")'",
+        ),
+        (
+            "pack and install of an archive",
+            "mkdir -p own && cd own && echo '{\"name\":\"own\",\"version\":\"1.0.0\"}' > package.json && npm pack && cd .. && \
+             npm install --no-save ./own/own-1.0.0.tgz && test -d node_modules/own",
+        ),
+        ("test", "npm pkg set scripts.test='echo tested' && npm test | grep -x tested"),
+    ] {
+        works_inside(&scene, what, script);
+    }
+    assert!(listing(&scene.at("cache/_cacache"))? == before, "the user's cache is as it was");
+    // In a folder without a package, a lock file elsewhere can be installed from links.
+    let deep = "rm -rf package.json node_modules && mkdir -p x/y && cp .npmrc lock x/y && cd x/y && cp lock package-lock.json && \
+        echo '{\"name\":\"k\",\"version\":\"1.0.0\",\"dependencies\":{\"dep\":\"^1.0.0\"}}' > package.json && npm ci";
+    fs::remove_file(scene.at("tree/package.json"))?;
+    fs::remove_dir_all(scene.at("tree/own"))?;
+    works_inside(&scene, "ci from links", deep);
     Ok(())
 }
 

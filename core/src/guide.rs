@@ -81,6 +81,15 @@ pub fn of_review(run: &Run, start: &AgentStart) -> Vec<String> {
     all
 }
 
+/// What a reviewer has to know whose diff comes in parts.
+pub fn diff_part(number: usize, count: usize) -> String {
+    format!(
+        "The diff is too long for one look. This is part {number} of {count}; you are given every part, one after the \
+         other, in separate conversations. Judge this part and give your whole answer for it; the whole tree is in your \
+         current directory."
+    )
+}
+
 /// How a reviewer attaches a reproduction to a finding, where they are run. `trial_ms` is what one may take.
 pub fn reproductions(trial_ms: u64) -> String {
     format!(

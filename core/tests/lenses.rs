@@ -136,10 +136,11 @@ fn d_15_the_guide_is_in_the_prompt_and_readings_are_fenced() {
 fn bx_07_the_reader_knows_the_categories_of_the_run() {
     let text =
         b"VERDICT: REJECTED\n\n- WARNING src/a.rs:3 voice-drift: the narrator turns formal\n\nSTATUS: DONE\n";
-    let read = |categories: &[String]| match read::answer_in(Role::Reviewer, "sage", text, categories).said {
-        AnswerBody::Review(review) => review.findings.first().map(|finding| finding.category.clone()),
-        AnswerBody::Prose | AnswerBody::Proposal(_) => panic!("a reviewer reviews"),
-    };
+    let read =
+        |categories: &[String]| match read::answer_in(Role::Reviewer, "sage", text, categories, "").said {
+            AnswerBody::Review(review) => review.findings.first().map(|finding| finding.category.clone()),
+            AnswerBody::Prose | AnswerBody::Proposal(_) => panic!("a reviewer reviews"),
+        };
     assert_eq!(read(&["voice-drift".to_owned()]).as_deref(), Some("voice-drift"));
     assert_ne!(read(&[]).as_deref(), Some("voice-drift"));
 }

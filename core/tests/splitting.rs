@@ -414,3 +414,39 @@ fn issue_5_nothing_is_dropped_silently() {
         "too tame: {many_parts} {splits} {heads} {summaries} {cut}"
     );
 }
+
+/// S-03: reviewers of a run see every line whole, whatever file it is in and however long it is.
+#[test]
+fn s_03_m_e26_parts_of_whole_lines_leave_nothing_out() {
+    let mut several = 0;
+    for seed in 1_000..1_200 {
+        let mut chance = Chance(seed);
+        let mut diff = Vec::new();
+        let truth: Vec<_> =
+            (0..=chance.below(30) as usize).map(|n| random_file(&mut chance, n, &mut diff)).collect();
+        let diff = String::from_utf8_lossy(&diff).into_owned();
+        let texts = archeflow_core::split::whole_lines(&diff, 8_192);
+        several += u32::from(texts.len() > 1);
+        let part = |(n, text): (usize, String)| DiffPart { number: n as u32 + 1, text, files: 0, lines: 0 };
+        let parts: Vec<DiffPart> = texts.into_iter().enumerate().map(part).collect();
+        assert!(
+            parts.iter().all(|part| !part.text.contains("bytes of this line are not shown")),
+            "seed {seed}"
+        );
+        let (shown, _) = read_back(&parts);
+        let readable = |lines: &[Numbered]| -> Vec<Numbered> {
+            let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned().into_bytes();
+            lines.iter().map(|(number, line)| (*number, text(line))).collect()
+        };
+        for (path, _, truth) in &truth {
+            let whole = Truth {
+                added: readable(&truth.added),
+                deleted: readable(&truth.deleted),
+                context: readable(&truth.context),
+                remarks: truth.remarks,
+            };
+            assert_eq!(shown[path], whole, "seed {seed}, {path}");
+        }
+    }
+    assert!(several > 50, "{several}");
+}

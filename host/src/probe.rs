@@ -138,6 +138,7 @@ fn start(client: &Client, own: &[(OsString, OsString)], home: &Path) -> Start {
         schema: None,
         share: None,
         variables: own,
+        usual_provider: false,
         readable: None,
     })
 }

@@ -80,6 +80,7 @@ fn ask_in(agent: &AgentBackend, around: &Around<'_>, folder: &Path) -> io::Resul
             schema: None,
             share: None,
             variables: around.own,
+            usual_provider: false,
             readable: None,
         }),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => bare(agent.invocation(around.me)),

@@ -278,6 +278,7 @@ fn start_with(
         schema,
         share: None,
         variables: &variables,
+        usual_provider: false,
         readable: None,
     };
     Ok(cli::find(name).ok_or("no such client")?.command(&inputs))
@@ -323,6 +324,7 @@ fn c_07_without_our_sandbox_a_reader_of_codex_reads_listed_paths_only() -> Resul
             schema: None,
             share: None,
             variables: &[],
+            usual_provider: false,
             readable: Some(&readable),
         };
         Ok(line(&cli::find("codex").ok_or("no such client")?.command(&inputs)))

@@ -504,9 +504,26 @@ fn d_08_what_is_the_users_own_no_repository_sets() {
             let plain = value.replace('\'', "");
             let wanted = format!("{REPOSITORY_CONFIG}:{line}: `{}` is `{plain}`; allowed: nothing", key.path);
             assert!(refused.starts_with(&wanted), "{refused}");
-            assert_eq!(Test::new().user(&text).settings().withheld(), []);
+            // These are looked at more closely than other lists.
+            let own = match key.path {
+                "sandbox.hosts" => "[example.org, '*.example.org', 127.0.0.1:8080]",
+                "sandbox.read" | "sandbox.write" => "[/srv/data, ~/.config/my-agent]",
+                _ => value,
+            };
+            assert_eq!(Test::new().user(&file_with(key.path, own).0).settings().withheld(), []);
         }
     }
+    let wrong = ["data", "/", "~", "~/../x", "/srv/../etc"];
+    for (key, value) in ["read", "write"].iter().flat_map(|key| wrong.iter().map(move |value| (key, value))) {
+        let faults = Test::new().user(&format!("sandbox: {{{key}: ['{value}']}}\n")).faults();
+        assert!(
+            faults.contains(&format!("`sandbox.{key}` is `{value}`; allowed: absolute paths or")),
+            "{faults}"
+        );
+    }
+    let chosen = Test::new().user("sandbox: {read: [~/.config/x, /srv]}\n").settings();
+    let read = chosen.sandbox_choice(Some(Path::new("/users/me"))).read;
+    assert_eq!(read, ["/users/me/.config/x", "/srv"].map(PathBuf::from));
     assert!(Test::new().user("memory: {share: true}\n").settings().policy().memory.share);
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use archeflow_core::event::{
     AgentComplete, AgentFailed, AgentStart, AgentTimeout, Decision, Entry, Event, Order, QuestionAsked,
+    SessionStart,
 };
 use archeflow_core::model::{Phase, Seq};
 use archeflow_core::projections::view::{self, ProgressLine};
@@ -144,6 +145,15 @@ impl Lines {
             );
             let who = self.paint.dim(&format!("Agents: {}", who.join(", ")));
             self.say(&who);
+        }
+        let sandbox = run.session.as_ref().map_or("", |session| session.sandbox.as_str());
+        if sandbox == SessionStart::NO_SANDBOX {
+            let warning = "Sandbox: none. Agents, tests and hooks run with all your rights.";
+            let warning = self.paint.tone(view::Tone::Caution, warning);
+            self.say(&warning);
+        } else if !sandbox.is_empty() {
+            let level = self.paint.dim(&format!("Sandbox: {}", safe_line(sandbox)));
+            self.say(&level);
         }
         self.say("");
     }

@@ -58,7 +58,9 @@ pub(crate) fn check(scene: &Scene, before: &Users, golden: &Golden) -> audit::Fo
     audit::users_work(&repo, before, 1)?;
     audit::tested_is_landed(&repo, &entries)?;
     audit::reachable(&repo, TOKENS)?;
-    let ledger = fs::read_to_string(scene.home().join("ledger")).unwrap_or_default();
+    // Every Maker writes down what it committed, outside of its sandbox.
+    let ledger =
+        fs::read_to_string(scene.home().join("ledger")).map_err(|error| format!("no ledger: {error}"))?;
     audit::reachable(&repo, ledger.lines())?;
     audit::no_process(&entries)?;
     audit::listed(&scene.events(), &scene.id(), "merged")?;

@@ -396,6 +396,26 @@ fn pj_45_a_red_battery_overrides_a_pass_and_a_credential_blocks() {
     }
 }
 
+/// The linter of a repository is its code: it runs where the user said so, and not because it is there.
+#[test]
+fn s_05_a_linter_that_a_repository_brings_along_runs_only_with_permission() {
+    for (config, linter) in
+        [("", "linter missing"), ("loop: {detect: true}\n", "tests pass, the linter fails")]
+    {
+        let world = World::new();
+        world.shell(
+            "echo '{\"name\": \"x\", \"scripts\": {\"lint\": \"exit 1\"}}' > package.json; git add -A; git -c user.name=x -c user.email=x@x commit -qm lint",
+        );
+        let asks = says("Planner", "CLARIFICATION_NEEDED", "Human", "");
+        world.turns("planner", &[plan("PLAN_CREATED", "low"), asks]);
+        world.turns("actor", &[done("echo 2 > price.txt")]);
+        let file = world.base().join("config.yaml");
+        fs::write(&file, config).unwrap();
+        let seen = world.start(&["--config", file.to_str().unwrap()]);
+        seen.is(if config.is_empty() { "approval" } else { "waiting" }, 10).tells(linter);
+    }
+}
+
 /// A suite that crashes as a whole: the tests of the change are run by themselves, the person is told that this was a
 /// part, and nothing lands that all of them were not run on.
 #[test]

@@ -150,8 +150,12 @@ const ALL: [&Row; 5] = [&CLAUDE, &CODEX, &GEMINI, &GOOSE, &OPENCODE];
 
 /// One case for each client.
 fn each_client(what: &'static str, case: fn(&Row)) {
+    each_of(&ALL, what, case);
+}
+
+fn each_of(rows: &[&Row], what: &'static str, case: fn(&Row)) {
     let failed: Vec<&str> =
-        ALL.iter().filter(|row| row.told(what, || case(row)).is_some()).map(|row| row.spec).collect();
+        rows.iter().filter(|row| row.told(what, || case(row)).is_some()).map(|row| row.spec).collect();
     assert!(failed.is_empty(), "{what}: {failed:?}");
 }
 
@@ -231,6 +235,24 @@ fn c_08_no_command_of_codex_sees_its_key() {
         let asked = format!("{:?}", model.asked_by(who));
         assert!(asked.contains("KEYS:") && !asked.contains("planted-secret"), "{who}\n{asked}\n{outcome}");
     }
+}
+
+/// Where nothing an agent runs can see its key: not in its environment, nor in those of others, nor in a login.
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn s_12_a_proxy_holds_the_key_and_the_client_works_without_it() {
+    each_of(&ALL, "the key is held by the proxy", |row| {
+        row.works_without_its_key(None);
+    });
+}
+
+/// Codex is not started there: it needs bubblewrap.
+#[test]
+#[ignore = "needs the real clients: cargo xtask clients"]
+fn s_12_a_proxy_holds_the_key_where_there_is_only_landlock() {
+    each_of(&[&CLAUDE, &GOOSE], "the key is held by the proxy at the Landlock level", |row| {
+        row.works_without_its_key(Some("landlock"));
+    });
 }
 
 #[test]
@@ -515,6 +537,51 @@ impl Row {
         assert!(after.contains("rm src/stray.txt"), "the work of the correction follows it\n{last}");
         assert!(!test.repo.join("src/stray.txt").exists());
         self.is_counted(&model, &outcome);
+    }
+
+    /// `sandbox.keys: proxy`, at the level that is named.
+    fn works_without_its_key(&self, level: Option<&str>) {
+        // The word is written in two parts, so that it is in the output only.
+        let look = "env; cat /proc/[0-9]*/environ | tr '\\0' ' '; cat $CLAUDE_CONFIG_DIR/.credentials.json $CODEX_HOME/auth.json; \
+            printf '%s\\n' $ANTHROPIC_BASE_URL $OPENAI_HOST $GOOGLE_GEMINI_BASE_URL \"$OPENCODE_CONFIG_CONTENT\" | \
+            grep -o 'http:[^\"]*' | while read at; do \
+            curl -s -o /dev/null -w 'STATUS:%{http_code}' -H 'x-api-key: archeflow-wrong' $at/v1/messages; done; echo LOO''KED";
+        let model = Model::new(&[
+            ("creator", &[say(PROPOSAL)]),
+            ("maker", &[(self.shell)(look), (self.shell)(WORK), say(MADE)]),
+            ("guardian", &[say(APPROVED)]),
+        ]);
+        let clocks = Clocks { more: "sandbox:\n  keys: proxy\n", ..Clocks::default() };
+        let mut test = self.test(&model, &clocks);
+        for (name, value) in (self.model)(&model.address) {
+            let value = if name.contains("KEY") { "planted-secret".to_owned() } else { value };
+            test = test.env(name, value.replace("\"test\"", "\"planted-secret\""));
+        }
+        for login in [".claude/.credentials.json", ".codex/auth.json"] {
+            let login = test.home().join(login);
+            std::fs::create_dir_all(login.parent().unwrap()).unwrap();
+            std::fs::write(login, "{\"planted\": \"planted-secret\"}").unwrap();
+        }
+        if let Some(level) = level {
+            let path =
+                format!("{}:{}", test.base().join("bin").display(), crate::sandbox::without_bwrap(&test));
+            test = test.env("PATH", path);
+            let outcome = test.go(&self.arguments()).ended("merged", "approved", 0);
+            assert_eq!(outcome.events("session.start")[0]["sandbox"], level, "{outcome}");
+        } else {
+            test.go(&self.arguments()).ended("merged", "approved", 0);
+        }
+        let asked = format!("{:?}", model.asked_by("maker"));
+        assert!(asked.contains("LOOKED") && !asked.contains("planted-secret"), "{}\n{asked}", self.spec);
+        // Commands of Codex have neither the address nor a network.
+        let refused = asked.contains("STATUS:401") || self.name() == "codex";
+        assert!(refused, "{}: a wrong placeholder is refused\n{asked}", self.spec);
+        let heads = model.heads();
+        assert!(!heads.is_empty());
+        for head in &heads {
+            let placeholder = [" archeflow-", "=archeflow-"].iter().any(|word| head.contains(word));
+            assert!(head.contains("planted-secret") && !placeholder, "{}\n{head}", self.spec);
+        }
     }
 
     /// C-03: a Maker that never comes to an end is stopped when its share is used up, and charged what it used.

@@ -78,6 +78,7 @@ pub(crate) struct Model {
 struct Shared {
     script: Mutex<Script>,
     asked: Mutex<Vec<Asked>>,
+    heads: Mutex<Vec<String>>,
     overdue: Mutex<Option<Overdue>>,
     closed: AtomicBool,
 }
@@ -96,8 +97,8 @@ impl Model {
         let script =
             script.iter().map(|(who, replies)| ((*who).to_owned(), replies.iter().cloned().collect()));
         let script = Mutex::new(script.collect());
-        let (asked, overdue) = Default::default();
-        let shared = Arc::new(Shared { script, asked, overdue, closed: AtomicBool::new(false) });
+        let (asked, heads, overdue) = Default::default();
+        let shared = Arc::new(Shared { script, asked, heads, overdue, closed: AtomicBool::new(false) });
         let answering = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -134,6 +135,11 @@ impl Model {
         main.map(|asked| asked.body.clone()).collect()
     }
 
+    /// The heads of all requests, in order.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.shared.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What this archetype was charged with, for requests of these kinds.
     pub(crate) fn charged(&self, who: &str, kinds: &[Kind]) -> Charged {
         let asked = self.shared.asked();
@@ -168,7 +174,9 @@ impl Shared {
     }
 
     fn serve(&self, stream: &TcpStream) {
-        let Some((path, body)) = request(stream) else { return };
+        let Some((asked, body)) = request(stream) else { return };
+        let path = asked.split(' ').nth(1).unwrap_or_default().to_owned();
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         let Some((interface, streams)) = Interface::of(&path, &body) else {
             return send(stream, "200 OK", "application/json", &wire::beside(&path).to_string());
@@ -255,16 +263,17 @@ fn suggests(body: &Value) -> bool {
     last.is_some_and(|last| last.to_string().contains("Reply with ONLY the suggestion"))
 }
 
-/// The path and the body of one request.
+/// The head and the body of one request.
 fn request(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let mut head = line.clone();
     let (mut length, mut chunked) = (0, false);
     loop {
         line.clear();
         reader.read_line(&mut line).ok()?;
+        head.push_str(&line);
         let header = line.trim().to_lowercase();
         if header.is_empty() {
             break;
@@ -275,11 +284,11 @@ fn request(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
         }
     }
     if chunked {
-        return Some((path, chunks(&mut reader)?));
+        return Some((head, chunks(&mut reader)?));
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((path, body))
+    Some((head, body))
 }
 
 fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {

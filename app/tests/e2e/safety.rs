@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::harness::{TASK, Test, each};
+use crate::harness::{Outcome, TASK, Test, each};
 use crate::user::PROGRAM;
 
 /// A Maker that does this besides an ordinary change.
@@ -66,6 +66,51 @@ fn s_03_m_e26_what_reviewers_are_not_shown_does_not_land() {
     let test = Test::new().unshadowed().play(&scene);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert!(merged.briefs("guardian")[0].contains("logo.png: 11 bytes, PNG image"), "{merged}");
+}
+
+/// The prompts of all parts that a reviewer was shown in its first attempt.
+fn part_briefs(outcome: &Outcome, who: &str) -> Vec<String> {
+    let starts = outcome.journal.iter().find(|line| line["type"] == "agent.start" && line["agent"] == who);
+    let seq = &starts.unwrap_or_else(|| panic!("no {who}\n{outcome}"))["seq"];
+    let brief = |n: u32| outcome.artifact(&format!("attempts/{seq}-{who}/part-{n}/brief.md"));
+    (1..).map(brief).take_while(|brief| !brief.is_empty()).collect()
+}
+
+#[test]
+fn s_03_m_e26_a_long_diff_is_shown_in_parts_and_one_part_can_reject_it() {
+    let long = "sh seq -f 'number %07.0f of many' 1 30000 > aaa.txt; echo NEEDLE > zzz.txt";
+    let test = Test::new().unshadowed().play(&making(long));
+    let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
+    let parts = part_briefs(&merged, "guardian");
+    assert!(parts.len() > 2, "{} parts\n{merged}", parts.len());
+    for n in (1..=30_000).step_by(500).chain([30_000]) {
+        let line = format!("+number {n:07} of many\n");
+        assert_eq!(parts.iter().filter(|part| part.contains(&line)).count(), 1, "{line}");
+    }
+    assert!(parts.iter().enumerate().all(|(n, part)| part.contains(&format!(
+        "part {} of {}",
+        n + 1,
+        parts.len()
+    ))));
+    let answer = merged.artifact("check-guardian.md");
+    assert!(answer.contains(&format!("# Part {} of {}", parts.len(), parts.len())), "{answer}");
+    assert!(merged.stderr.contains("it was shown the diff in"), "{merged}");
+
+    // It approves of every part but the one with the needle.
+    let test = Test::new().unshadowed().play(&making(long));
+    let script = test.base().join("agents/picky.sh");
+    let program = "if grep -q '^+NEEDLE'; then \
+        printf '| Location | Severity | Category | Description | Fix |\\n|---|---|---|---|---|\\n| zzz.txt:1 | CRITICAL | security | NEEDLE must not be in zzz.txt | remove it |\\n\\nVERDICT: REJECTED\\nFINDINGS: 1\\n\\nSTATUS: DONE\\n'; \
+        else printf 'VERDICT: APPROVED\\nFINDINGS: 0\\n\\nSTATUS: DONE\\n'; fi\n";
+    fs::write(&script, program).unwrap();
+    let spec = format!("guardian=cmd:sh '{}'", script.display());
+    let stopped = test.go(&["--auto-merge", "--agent-for", &spec]);
+    let stopped = stopped.ended("stopped", "max_cycles", 14);
+    let verdict =
+        stopped.events("review.verdict").into_iter().find(|verdict| verdict["archetype"] == "guardian");
+    let verdict = verdict.unwrap_or_else(|| panic!("{stopped}"));
+    assert_eq!(verdict["verdict"], "REJECTED", "{stopped}");
+    assert_eq!(verdict["findings"].as_array().map(Vec::len), Some(1), "{stopped}");
 }
 
 #[test]

@@ -168,12 +168,12 @@ fn s_12_an_agent_reaches_the_hosts_that_its_user_lists_and_no_others() {
     test.go(&["--auto-merge"]).ended("failed", "agent_failures", 30);
     for (setting, value) in [("hosts", "https://example.org/v1"), ("read", "notes"), ("write", "../notes")] {
         let test = Test::new().play("").config(&format!("sandbox:\n  {setting}: [\"{value}\"]\n"));
-        test.go(&["--auto-merge"]).refused(20, &["sandbox.", value, "allowed:"]);
+        test.go(&["--auto-merge"]).refused(2, &["sandbox.", value, "allowed:"]);
     }
 }
 
 /// A folder of programs without `bwrap`, so that the other level is in force.
-fn without_bwrap(test: &Test) -> String {
+pub(crate) fn without_bwrap(test: &Test) -> String {
     let bin = test.base().join("bin");
     fs::create_dir_all(&bin).unwrap();
     for folder in ["/usr/bin", "/bin"] {
@@ -197,4 +197,30 @@ fn s_12_agents_work_where_there_is_only_landlock_and_reach_listed_ports_only() {
     let test = test.play(&scenes).config(&listed).env("PATH", path);
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
     assert_eq!(merged.events("session.start")[0]["sandbox"], "landlock", "{merged}");
+    assert!(merged.stderr.contains("\nSandbox: landlock\n"), "{merged}");
+    let merged = Test::new().unsandboxed().play("").go(&["--auto-merge"]).ended("merged", "approved", 0);
+    assert!(merged.stderr.contains("\nSandbox: none. "), "{merged}");
+}
+
+#[test]
+fn s_12_a_client_whose_key_can_not_be_held_is_refused_and_not_started() {
+    for (agent, variable, words) in [
+        ("claude", ("CLAUDE_CODE_OAUTH_TOKEN", "planted-secret"), "which needs a key in ANTHROPIC_API_KEY"),
+        ("opencode:groq/x", ("GROQ_API_KEY", "planted-secret"), "needs the key of opencode's provider"),
+        ("goose:groq/x", ("GROQ_API_KEY", "planted-secret"), "other providers than openai and anthropic"),
+    ] {
+        let test = Test::new().config("sandbox:\n  keys: proxy\n");
+        let bin = test.base().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        let program = bin.join(agent.split(':').next().unwrap());
+        fs::write(&program, "#!/bin/sh\nenv; echo started\n").unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+        let test = test.env("PATH", path).env(variable.0, variable.1);
+        let outcome = test.go(&["--agent", agent, "--auto-merge", "--budget", "50"]);
+        let failed = outcome.events("agent.failed");
+        let reason = failed.first().map(|failed| failed["reason"].to_string()).unwrap_or_default();
+        assert!(reason.contains(words) && reason.contains("set sandbox.keys to agent"), "{agent}: {outcome}");
+        assert!(!format!("{outcome}").contains("planted-secret"), "{outcome}");
+    }
 }

@@ -377,6 +377,7 @@ fn lines_of(world: &World) -> usize {
 #[test]
 fn i8_a_run_says_that_it_landed_only_if_it_did() {
     let world = World::new(&[]);
+    world.open_base();
     world.write("first.lands", "");
     let archeflow = |arguments: &[&str]| {
         world.command(PROGRAM).args(arguments).args(["--repo", "shop"]).output().unwrap()

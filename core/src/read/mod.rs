@@ -7,12 +7,14 @@
 //! Deliberately absent: whether a finding is evidenced, blocks or routes anywhere. The reader reports the content of
 //! the text.
 
+mod code;
 mod draft;
 mod findings;
 mod heads;
 mod json;
 pub(crate) mod lines;
 mod naming;
+mod parts;
 mod place;
 mod proposal;
 mod reproductions;
@@ -25,6 +27,7 @@ pub(crate) mod text;
 mod traits;
 
 pub(crate) use lines::closed;
+pub use parts::of_parts;
 pub use sections::section;
 pub use structured::{render, schema_for, schema_with_reproductions};
 #[doc(hidden)]
@@ -39,13 +42,14 @@ const MAX_PROBLEMS: usize = 100;
 
 /// Reads one answer, as the given archetype in the given role gave it.
 pub fn answer(role: Role, archetype: &str, bytes: &[u8]) -> Answer {
-    answer_in(role, archetype, bytes, &[])
+    answer_in(role, archetype, bytes, &[], "")
 }
 
-/// The same in a run whose lenses brought categories of their own.
-pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String]) -> Answer {
+/// The same in a run whose lenses brought categories of their own, from an agent whose brief named this code.
+pub fn answer_in(role: Role, archetype: &str, bytes: &[u8], categories: &[String], code: &str) -> Answer {
     let text = text::decode(bytes);
-    let page = SectionedText::new(&text);
+    let mut page = SectionedText::new(&text);
+    code::apply(&mut page.lines, code);
     let lines = &page.lines;
     let mut problems = Problems::default();
 

@@ -58,6 +58,11 @@ pub(crate) fn review(
 }
 
 /// A line about the whole review, which ends whatever is above it.
+/// Whether a line claims to be a verdict, readable or not.
+pub(super) fn is_verdict(text: &str) -> bool {
+    verdict_on(text).is_some()
+}
+
 pub(crate) fn is_control(text: &str) -> bool {
     verdict_on(text).is_some() || count_on(text).is_some()
 }

@@ -3,7 +3,7 @@
 //! It is at the very start of the last line that is not blank, outside everything that is merely shown. Emphasis,
 //! code marks and a full stop around it are tolerated, and `Status` in any case; the token itself is upper case ASCII.
 //! Text after the last token makes the answer [`Status::Unverified`]. Different tokens are a problem, and the most
-//! careful one counts.
+//! careful one counts; one that asks for a person counts wherever it is, also if text follows (S-07).
 
 use super::Problems;
 use super::lines::{LineKind, TextLine};
@@ -28,9 +28,15 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
         }
         return (Status::Unverified, None);
     };
+    // Whoever says both is not done: of several the most careful counts.
+    let gravest =
+        tokens.iter().map(|(_, status)| *status).max_by_key(|status| care(*status)).unwrap_or(status);
     if at != final_line {
         problems.at(at, format_args!("text follows the status {}", status.name()));
-        return (Status::Unverified, None);
+        return match gravest {
+            Status::Blocked | Status::NeedsContext => (gravest, Some(at)),
+            Status::Done | Status::DoneWithConcerns | Status::Unverified => (Status::Unverified, None),
+        };
     }
     if let Some((other, before)) = tokens.iter().rev().find(|(_, before)| *before != status) {
         problems.at(
@@ -38,13 +44,11 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
             format_args!("the status {} contradicts the last one, {}", before.name(), status.name()),
         );
     }
-    // Whoever says both is not done: of several the most careful counts.
-    let gravest = tokens.iter().map(|(_, status)| *status).max_by_key(|status| care(*status));
-    (gravest.unwrap_or(status), Some(at))
+    (gravest, Some(at))
 }
 
 /// How much a person has to look at an answer with this status.
-fn care(status: Status) -> u8 {
+pub(super) fn care(status: Status) -> u8 {
     match status {
         Status::Done => 0,
         Status::DoneWithConcerns => 1,

@@ -93,6 +93,21 @@ impl SettingWord for SandboxReach {
         &[("own", SandboxReach::Own), ("full", SandboxReach::Full)];
 }
 
+/// Who holds the key of an agent's provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyHolder {
+    /// The agent's client, and so everything that runs with it.
+    Agent,
+    /// Our proxy outside of the sandbox.
+    Proxy,
+}
+
+impl SettingWord for KeyHolder {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("agent", KeyHolder::Agent), ("proxy", KeyHolder::Proxy)];
+}
+
 settings! {
     /// What commands in the sandbox may reach and use up.
     pub struct SandboxAccess at "sandbox." in (program.sandbox) {
@@ -100,6 +115,8 @@ settings! {
             "Network of sandboxed commands and agents: a loopback of their own and, for agents, the hosts of their model; or all of yours (`full`).";
         hosts: Vec<String> = Vec::new(), "hosts", Phrases(64), Own,
             "Hosts that agents may reach besides those of their model: `name`, `*.suffix` or an address, with `:port` unless it is 443 or 80.";
+        keys: KeyHolder = KeyHolder::Agent, "keys", Words(&["agent", "proxy"]), Own,
+            "Where an agent's key is: in its own environment, or in a proxy outside of its sandbox that adds it to requests (`proxy`). Agents that can't work so are not started.";
         read: Vec<String> = Vec::new(), "read", Phrases(64), Own,
             "Files and folders that sandboxed commands and agents may also read: absolute, or below `~/`.";
         write: Vec<String> = Vec::new(), "write", Phrases(64), Own,

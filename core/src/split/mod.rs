@@ -91,6 +91,27 @@ const HEADER_LINES: usize = 12;
 /// A header line is never more than this share of a part, so that a header and a line of the file always fit.
 const HEADER_SHARE: usize = 64;
 
+/// The parts of a diff in which every line is whole, of about this many bytes. A line that needs more makes all parts
+/// larger.
+pub fn whole_lines(diff: &str, part: usize) -> Vec<String> {
+    let room_of = |line: &str| {
+        let header =
+            ["diff --git ", "--- ", "+++ ", "rename ", "copy "].iter().any(|word| line.starts_with(word));
+        (line.len() + 1).saturating_mul(if header { HEADER_SHARE } else { 4 })
+    };
+    let needed = diff.lines().map(room_of).max().unwrap_or(0);
+    let part = u32::try_from(part.max(needed)).unwrap_or(u32::MAX);
+    let splitting = Splitting { bytes_per_part: part, longest_line: part, ..Splitting::default() };
+    let mut splitter = Splitter::new(&splitting, BTreeMap::new());
+    let mut out = splitter.feed(diff.as_bytes());
+    out.extend(splitter.finish());
+    let parts = out.into_iter().filter_map(|output| match output {
+        SplitOutput::Part(part) => Some(part.text),
+        SplitOutput::File(_) => None,
+    });
+    parts.collect()
+}
+
 /// Takes a unified diff as git prints it, in bytes, and gives parts.
 #[derive(Debug)]
 pub struct Splitter {

@@ -356,8 +356,10 @@ impl Life {
             .run
             .open_agents()
             .map(|(seq, start)| {
-                // Whoever is to find out for an account goes alone and later, others on it not before.
-                (seq, start.archetype.clone(), self.run.accounts.open.contains_key(&start.account))
+                let limited = self.run.accounts.open.get(&start.account);
+                // In a review many are tried again side by side, and one of them finds out for the others.
+                let parts = |since| since > seq || self.world.opened.is_some();
+                (seq, start.archetype.clone(), limited.is_some_and(|limited| parts(limited.since)))
             })
             .collect();
         for (start_seq, archetype, limited) in out {

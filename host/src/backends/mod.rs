@@ -5,6 +5,7 @@
 
 pub mod cli;
 mod cmd;
+pub mod held_keys;
 pub mod needs;
 pub mod script;
 

@@ -13,6 +13,7 @@ use archeflow_core::read;
 use archeflow_core::rules::ledger::Usage;
 
 use super::Message;
+use super::held_key::KeyHolding;
 use super::meter::{CountedUsage, UsageMeter};
 use crate::backends::AgentBackend;
 use crate::backends::cli::{Client, CommandInputs, LinkedFile, Rest, Start, reopens};
@@ -57,14 +58,19 @@ impl<'a> Seat<'a> {
     }
 
     /// Makes the home, links the login, and returns the command to start.
-    pub(super) fn prepare_home(&self, world: &World, tree: &Path) -> io::Result<Start> {
+    pub(super) fn prepare_home(
+        &self,
+        world: &World,
+        tree: &Path,
+        held: Option<&KeyHolding>,
+    ) -> io::Result<Start> {
         let resumes = self.resumes();
         std::fs::create_dir_all(&self.home)?;
         let readable = match world.sandbox {
             WorldSandbox::On { .. } => None,
             WorldSandbox::Off => Some(self.readable(world)),
         };
-        let start = self.client.command(&CommandInputs {
+        let mut start = self.client.command(&CommandInputs {
             writes: self.start.role == Role::Maker,
             tier: self.start.model,
             model: &self.model,
@@ -74,12 +80,19 @@ impl<'a> Seat<'a> {
             resumes,
             schema: self.schema,
             share: self.share,
-            variables: &world.own,
+            variables: held.map_or(&world.own, |held| &held.variables),
+            usual_provider: held.is_some_and(|held| held.usual),
             readable: readable.as_deref(),
         });
         let linked = start.linked.iter().map(|linked| &linked.to);
         for path in start.files.iter().map(|(path, _)| path).chain(linked) {
             clear_links(&self.home, path);
+        }
+        if held.is_some() {
+            // A login is a key too.
+            for linked in std::mem::take(&mut start.linked) {
+                let _ = std::fs::remove_file(&linked.to);
+            }
         }
         write_home(&self.home, &start)?;
         Ok(start)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use archeflow_core::model::Role;
 
 use super::client;
+use super::held_key::KeyHolding;
 use crate::backends::AgentBackend;
 use crate::backends::cli::{LinkedFile, Start};
 use crate::backends::needs::{self, AgentNeeds, NeedsInputs};
@@ -37,6 +38,8 @@ pub(super) struct AgentPlace<'a> {
     /// A folder that only this program uses.
     pub(super) scratch: &'a Path,
     pub(super) env: &'a [(OsString, OsString)],
+    /// The proxy that has its key.
+    pub(super) held: Option<&'a KeyHolding>,
 }
 
 impl AgentSandbox {
@@ -44,7 +47,7 @@ impl AgentSandbox {
     pub(super) fn make(world: &World, place: &AgentPlace<'_>, start: &mut Start) -> io::Result<AgentSandbox> {
         let WorldSandbox::On { level, choice } = &world.sandbox else { return Ok(AgentSandbox::default()) };
         let variables = variables(world, place, start);
-        let needs = needs::of(
+        let mut needs = needs::of(
             place.agent,
             NeedsInputs {
                 variables: &variables,
@@ -54,6 +57,16 @@ impl AgentSandbox {
                 state: &world.state,
             },
         );
+        if let Some(held) = place.held {
+            // Whoever has no key of its own has nobody else to ask.
+            needs.hosts.clear();
+            needs.configured = vec![held.proxy.door()];
+        }
+        if choice.hold_keys && !needs.logins.is_empty() {
+            let why =
+                "sandbox.keys is proxy, which does not work with a client in a command line that has a login";
+            return Err(io::Error::other(format!("{why}; set sandbox.keys to agent to give it its login")));
+        }
         let strict = matches!(place.agent, AgentBackend::Cli(client, _) if !client.is_own());
         if let (SandboxLevel::Landlock { remedy, .. }, true, true) = (level, needs.own_sandbox, strict) {
             let why = "it has a sandbox of its own, which works only within bubblewrap";
@@ -106,7 +119,8 @@ impl AgentSandbox {
 
 /// What the agent's process will have, and what of the user's belongs to its client.
 fn variables(world: &World, place: &AgentPlace<'_>, start: &Start) -> Vec<(OsString, OsString)> {
-    let own = world.own.iter().filter(|(name, _)| match place.agent {
+    let users = place.held.map_or(&world.own, |held| &held.variables);
+    let own = users.iter().filter(|(name, _)| match place.agent {
         AgentBackend::Cli(client, _) => name == "HOME" || client.own.iter().any(|own| name == own),
         AgentBackend::Cmd(_) | AgentBackend::Script(_) => false,
     });

@@ -14,6 +14,7 @@ use archeflow_core::rules::attention::{self, AgentContext, ContextSources};
 use archeflow_core::rules::memory;
 use archeflow_core::rules::pollution;
 use archeflow_core::run::{Answered, Run};
+use archeflow_core::split;
 
 use super::looking;
 use crate::backends::AgentBackend;
@@ -29,6 +30,10 @@ pub(super) struct AgentInputs {
     pub(super) seq: Seq,
     pub(super) start: AgentStart,
     pub(super) brief: String,
+    /// What lines of the answer end with that are the agent's own; empty where the strategy reads them.
+    pub(super) code: String,
+    /// A reviewer's briefs, each with a part of the diff, if it is too long for one.
+    pub(super) parts: Vec<String>,
     /// The prompt if a session is resumed.
     pub(super) correction: String,
     /// The commit the run began from, and the branch its work goes to.
@@ -66,9 +71,13 @@ pub enum Error {
     Git(#[from] runner::Error),
 }
 
-/// A longer diff is cut, the prompt says so (R17), and the change can't land (`not_shown`).
+/// A longer diff is cut, the prompt says so (R17), and the change can't land (`not_shown`). A shorter one is shown whole,
+/// in parts if it is too long for one brief.
 pub(super) const DIFF_AT_MOST: usize = 5_000_000;
+const SHOWN_OF_TOO_LONG: usize = 200_000;
 const ARTIFACT_AT_MOST: u64 = 70_000_000;
+/// The heading of the diff in a brief.
+const DIFF: &str = "Diff";
 
 pub(super) fn agent_inputs(
     world: &World,
@@ -114,6 +123,7 @@ pub(super) fn agent_inputs(
         guide.push(guide::left_out(start.role));
         readings.push((guide::LEFT_OUT.to_owned(), list));
     }
+    let code = nonce();
     let frame = BriefSettings {
         persona: &persona.prompt,
         run_id: &world.run_id,
@@ -128,29 +138,41 @@ pub(super) fn agent_inputs(
             .filter(|said| said.archetype.is_empty() || said.archetype == start.archetype)
             .collect(),
         form: schema.is_some(),
-        nonce: &nonce(),
+        nonce: &code,
     };
-    let mut brief = brief::write(start, &seen, &frame);
+    let part = run.policy().review.splitting.part();
+    let mut briefs = briefs_of(run, start, &seen, &frame, part);
     let mut notes = Vec::new();
     let (window, policy) = (window(run, start), &run.policy().boundaries);
-    if pollution::fills(brief.len(), window, policy) || too_long.is_some() {
+    let longest = |briefs: &[String]| briefs.iter().map(String::len).max().unwrap_or(0);
+    if pollution::fills(longest(&briefs), window, policy) || too_long.is_some() {
         let persona = pollution::without_examples(frame.persona);
         let frame = BriefSettings { persona: &persona, ..frame };
-        brief = brief::write(start, &seen, &frame);
+        briefs = briefs_of(run, start, &seen, &frame, part);
         match too_long {
             None => notes.push(
                 "its brief takes more than half of its memory; examples were left out (AF-156)".to_owned(),
             ),
             Some(before) => {
-                let over = length(&brief).saturating_sub(pollution::room(before, window, policy));
-                if over > 0 {
+                let room = pollution::room(before, window, policy);
+                let over = briefs.iter().map(|brief| length(brief)).max().unwrap_or(0).saturating_sub(room);
+                if over > 0 && run.review.is_some() {
                     cut_diff(&mut seen, over);
-                    brief = brief::write(start, &seen, &frame);
+                    briefs = briefs_of(run, start, &seen, &frame, part);
+                } else if over > 0 {
+                    let part = part
+                        .min(diff_bytes(&seen))
+                        .saturating_sub(usize::try_from(over).unwrap_or(usize::MAX));
+                    briefs = briefs_of(run, start, &seen, &frame, part);
                 }
+                let now = briefs.iter().map(|brief| length(brief)).max().unwrap_or(0);
+                let diff = match briefs.len() {
+                    1 => "findings and diff in short".to_owned(),
+                    parts => format!("findings in short, the diff in {parts} parts"),
+                };
                 notes.push(format!(
-                    "its brief of {before} characters did not fit into its memory; this one has {}: without \
-                     lessons and examples, findings and diff in short (AF-156)",
-                    length(&brief)
+                    "its brief of {before} characters did not fit into its memory; this one has {now}: without \
+                     lessons and examples, {diff} (AF-156)"
                 ));
             }
         }
@@ -158,8 +180,10 @@ pub(super) fn agent_inputs(
     Ok(AgentInputs {
         seq,
         start: start.clone(),
-        brief,
-        correction: brief::correction(start, &nonce(), schema.is_some()),
+        brief: briefs.first().cloned().unwrap_or_default(),
+        parts: if briefs.len() > 1 { briefs } else { Vec::new() },
+        correction: brief::correction(start, &code, schema.is_some()),
+        code,
         notes,
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
@@ -171,6 +195,40 @@ pub(super) fn agent_inputs(
         schema,
         conversation: None,
     })
+}
+
+/// One brief, or one for each part of a diff that is too long for one: what lands was shown to its reviewers, all of it
+/// (S-03). A review of an existing change comes in parts anyway.
+fn briefs_of(
+    run: &Run,
+    start: &AgentStart,
+    seen: &AgentContext,
+    frame: &BriefSettings<'_>,
+    part: usize,
+) -> Vec<String> {
+    let diff = seen.sections.iter().find(|(heading, _)| *heading == DIFF);
+    let Some((_, diff)) = diff.filter(|(_, diff)| run.review.is_none() && diff.len() > part) else {
+        return vec![brief::write(start, seen, frame)];
+    };
+    let parts = split::whole_lines(diff, part);
+    let count = parts.len();
+    let mut briefs = Vec::with_capacity(count);
+    for (n, text) in parts.into_iter().enumerate() {
+        let mut seen = seen.clone();
+        for (_, body) in seen.sections.iter_mut().filter(|(heading, _)| *heading == DIFF) {
+            body.clone_from(&text);
+        }
+        let mut frame = frame.clone();
+        if count > 1 {
+            frame.guide.push(guide::diff_part(n + 1, count));
+        }
+        briefs.push(brief::write(start, &seen, &frame));
+    }
+    briefs
+}
+
+fn diff_bytes(seen: &AgentContext) -> usize {
+    seen.sections.iter().filter(|(heading, _)| *heading == DIFF).map(|(_, diff)| diff.len()).sum()
 }
 
 /// The strategy wrote the brief and reads the answer.
@@ -185,6 +243,8 @@ fn conversed(
         start: start.clone(),
         correction: brief.clone(),
         brief,
+        code: String::new(),
+        parts: Vec::new(),
         notes: Vec::new(),
         base: request.map(|request| request.base.commit.clone()).unwrap_or_default(),
         branch: request.map(|request| request.branch.clone()).unwrap_or_default(),
@@ -227,7 +287,7 @@ fn length(text: &str) -> u64 {
 
 /// The rest is in the checkout, which can be read piece by piece.
 fn cut_diff(seen: &mut AgentContext, over: u64) {
-    for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == "Diff") {
+    for (_, text) in seen.sections.iter_mut().filter(|(heading, _)| *heading == DIFF) {
         *text = pollution::cut(text, over, "read the rest in your checkout");
     }
 }
@@ -395,11 +455,14 @@ pub(crate) fn diff_between(world: &World, from: &str, to: &str) -> Result<Option
     };
     let diff = world.diff(format!("{from}..{to}"), || {
         let diff = change::diff_text(&world.repo, &base, &commit, DIFF_AT_MOST)?;
-        let mut text = String::from_utf8_lossy(&diff.bytes).into_owned();
+        // Such a change can't land: one look is enough.
+        let shown = if diff.truncated_at.is_some() { SHOWN_OF_TOO_LONG } else { diff.bytes.len() };
+        let shown = diff.bytes.get(..shown).unwrap_or(&diff.bytes);
+        let mut text = String::from_utf8_lossy(shown).into_owned();
         if let Some(whole) = diff.truncated_at {
             text.push_str(&format!(
                 "\n[the diff is cut here: {} of {whole} bytes are shown; read the rest in your checkout]\n",
-                diff.bytes.len()
+                shown.len()
             ));
         }
         text.push_str(&looking::left_out_by_diff(&world.repo, &base, &commit)?);

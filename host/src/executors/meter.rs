@@ -45,6 +45,23 @@ pub(super) fn charged(
     ledger::cost(usage, costs, start.model, reserved)
 }
 
+/// What an attempt used on earlier parts of a diff.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct EarlierParts {
+    pub(super) cost: Money,
+    pub(super) tokens: Option<Tokens>,
+}
+
+impl EarlierParts {
+    /// All tokens, with those of the part that is running.
+    pub(super) fn with(self, tokens: Option<Tokens>) -> Option<Tokens> {
+        match (self.tokens, tokens) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => before.or(now),
+        }
+    }
+}
+
 /// The meter of one attempt.
 pub(super) struct UsageMeter<'a> {
     pub(super) order: Seq,
@@ -55,6 +72,7 @@ pub(super) struct UsageMeter<'a> {
     pub(super) folder: PathBuf,
     pub(super) send: Sender<Message>,
     pub(super) last: Usage,
+    pub(super) earlier: EarlierParts,
     pub(super) told: Money,
 }
 
@@ -70,6 +88,7 @@ impl UsageMeter<'_> {
         }
         self.last = usage;
         let Some((cost, source)) = charged(self.start, self.costs, &self.last, Money::ZERO) else { return };
+        let cost = self.earlier.cost.plus(cost);
         if !running || !self.limited || cost < self.start.reserved_usd || cost <= self.told {
             return;
         }
@@ -79,7 +98,7 @@ impl UsageMeter<'_> {
             attempt_seq: self.order,
             estimated_cost_usd: cost,
             cost_source: source,
-            tokens: self.last.tokens,
+            tokens: self.earlier.with(self.last.tokens),
             model: self.last.model.clone(),
         };
         report(&self.send, self.order, usage);

@@ -12,6 +12,7 @@ mod confined;
 pub(crate) mod context;
 mod done;
 mod evidence;
+mod held_key;
 mod landing;
 mod looking;
 mod meter;

@@ -3,7 +3,7 @@
 //! Nothing here is left to chance or to the surroundings: no redirect is followed, so a key stays with the host it
 //! was meant for; no proxy is taken from the environment but that of our own sandbox; what comes is bounded; every wait has an end.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const ANSWER_AT_MOST: u64 = 32 * 1024 * 1024;
 
 const CONNECT: Duration = Duration::from_secs(20);
 
-pub(super) struct Http {
+pub(crate) struct Http {
     agent: ureq::Agent,
 }
 
@@ -26,12 +26,21 @@ pub(super) struct HttpRequest<'a> {
     pub(super) body: Option<&'a [u8]>,
 }
 
+/// A request of somebody else's that is passed on. It holds a key, so it can't be shown.
+pub(crate) struct ForwardedRequest<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) url: &'a str,
+    pub(crate) headers: &'a [(String, Vec<u8>)],
+    /// Read as it is sent, with its length if that is known.
+    pub(crate) body: Option<(&'a mut dyn Read, Option<u64>)>,
+}
+
 /// How an answer begins.
 #[derive(Debug, Clone)]
-pub(super) struct ResponseHead {
-    pub(super) status: u64,
+pub(crate) struct ResponseHead {
+    pub(crate) status: u64,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
 }
 
 /// Why an answer never came, or ended in the middle.
@@ -48,7 +57,7 @@ pub(super) enum Broken {
 impl Http {
     /// `roots` is a file with the certificates to trust instead of those that come with the program; `proxy` is the way
     /// out of our own sandbox.
-    pub(super) fn new(patience: Duration, roots: Option<&Path>, proxy: Option<&str>) -> Result<Http, String> {
+    pub(crate) fn new(patience: Duration, roots: Option<&Path>, proxy: Option<&str>) -> Result<Http, String> {
         let proxy = proxy.map(ureq::Proxy::new).transpose().map_err(|error| error.to_string())?;
         let mut tls = TlsConfig::builder();
         if let Some(path) = roots {
@@ -92,9 +101,7 @@ impl Http {
             }
         };
         let response = answered.map_err(|error| broken(&error))?;
-        let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-        let head = ResponseHead { status: response.status().as_u16().into(), headers: headers.collect() };
+        let head = ResponseHead::of(&response);
         let mut body = response.into_body().into_reader();
         let mut buffer = vec![0; 16 * 1024];
         let mut total = 0_u64;
@@ -109,6 +116,51 @@ impl Http {
             }
             take(&head, buffer.get(..read).unwrap_or_default());
         }
+    }
+}
+
+impl Http {
+    /// Passes a request on and hands back the answer, piece by piece and whatever its length. The head comes first, with
+    /// an empty piece.
+    pub(crate) fn forward(
+        &self,
+        request: ForwardedRequest<'_>,
+        take: &mut dyn FnMut(&ResponseHead, &[u8]) -> io::Result<()>,
+    ) -> Result<(), String> {
+        let build = ureq::http::Request::builder().method(request.method).uri(request.url);
+        let build = request
+            .headers
+            .iter()
+            .fold(build, |build, (name, value)| build.header(name.as_str(), value.as_slice()));
+        let wrong = |error: ureq::http::Error| error.to_string();
+        let answered = match request.body {
+            None => self.agent.run(build.body(()).map_err(wrong)?),
+            Some((reader, length)) => {
+                let length = length.map(|length| ("content-length", length.to_string()));
+                let build = length.iter().fold(build, |build, (name, value)| build.header(*name, value));
+                self.agent.run(build.body(ureq::SendBody::from_reader(reader)).map_err(wrong)?)
+            }
+        };
+        let response = answered.map_err(|error| error.to_string())?;
+        let head = ResponseHead::of(&response);
+        take(&head, &[]).map_err(|error| error.to_string())?;
+        let mut body = response.into_body().into_reader();
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let read = body.read(&mut buffer).map_err(|error| error.to_string())?;
+            if read == 0 {
+                return Ok(());
+            }
+            take(&head, buffer.get(..read).unwrap_or_default()).map_err(|error| error.to_string())?;
+        }
+    }
+}
+
+impl ResponseHead {
+    fn of(response: &ureq::http::Response<ureq::Body>) -> ResponseHead {
+        let text = |value: &ureq::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
+        ResponseHead { status: response.status().as_u16().into(), headers: headers.collect() }
     }
 }
 

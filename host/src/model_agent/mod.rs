@@ -9,7 +9,7 @@
 mod anthropic;
 mod fault;
 pub mod frames;
-mod http;
+pub(crate) mod http;
 mod ollama;
 mod openai;
 pub mod place;

@@ -131,7 +131,7 @@ fn import(
     categories: &[String],
 ) -> Result<Imported, Error> {
     let bytes = files::read_capped(&folder.join(name), 70_000_000)?;
-    let answer: Answer = read::answer_in(role, archetype, &bytes, categories);
+    let answer: Answer = read::answer_in(role, archetype, &bytes, categories, "");
     let artifact = Artifact { name: name.to_owned(), digest: files::digest(&bytes) };
     if let Err((_, why)) = archeflow_core::accept::accept(role, &answer, true) {
         return Err(Error::BadArtifact { path: folder.join(name).display().to_string(), why });

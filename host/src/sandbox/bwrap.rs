@@ -21,7 +21,7 @@ pub(super) const SOCKET: &str = "/run/archeflow/proxy.sock";
 const NOT_ROOT: &str = "1000";
 
 /// What of the system is there: programs, libraries, and the few settings without which they don't work.
-pub(super) const SYSTEM: [&str; 45] = [
+pub(super) const SYSTEM: [&str; 46] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -38,6 +38,8 @@ pub(super) const SYSTEM: [&str; 45] = [
     "/etc/crypto-policies",
     "/etc/fonts",
     "/etc/gai.conf",
+    // Git refuses to work if it is there and can't be read, as under Landlock.
+    "/etc/gitconfig",
     "/etc/group",
     "/etc/host.conf",
     "/etc/hosts",

@@ -10,6 +10,7 @@
 mod bwrap;
 mod fallback;
 pub mod inside;
+mod npm_cache;
 pub mod policy;
 pub mod probe;
 pub mod proxy;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use crate::platform::confine;
 use inside::InsideOrder;
 pub use inside::InsideReport;
+pub use npm_cache::NpmCache;
 pub use policy::{
     ClientNeeds, LocalPort, PrivateFolders, ProxyAccess, SandboxChoice, SandboxFacts, SandboxLimits,
     SandboxNetwork, SandboxPolicy,
@@ -75,6 +77,7 @@ pub(crate) struct SandboxedStart {
 impl Sandbox {
     /// The start of a program under this policy.
     pub(crate) fn start(&self, program: &OsString, args: &[OsString]) -> io::Result<SandboxedStart> {
+        self.policy.npm_cache.as_ref().map_or(Ok(()), |cache| cache.prepare(&self.policy.cwd))?;
         let (report, writer) = io::pipe()?;
         let writer = OwnedFd::from(writer);
         let order = InsideOrder {

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::bwrap::SYSTEM;
+use super::npm_cache::NpmCache;
 use super::toolchains;
 
 /// The rules for one process and everything it starts.
@@ -33,6 +34,9 @@ pub struct SandboxPolicy {
     /// Variables that make tools work here; they replace what the job says.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
+    /// Made in the home before each start.
+    #[serde(skip)]
+    pub npm_cache: Option<NpmCache>,
 }
 
 /// Whom the process can talk to.
@@ -103,6 +107,8 @@ pub struct SandboxFacts<'a> {
 pub struct SandboxChoice {
     /// The whole network for everything.
     pub full_network: bool,
+    /// Our proxy has the keys of agents, and they don't.
+    pub hold_keys: bool,
     /// Files and folders that may be read besides.
     pub read: Vec<PathBuf>,
     /// Files and folders that agents may change besides.
@@ -190,6 +196,7 @@ impl SandboxPolicy {
             limits: facts.choice.limits,
             nested_sandboxes: false,
             env: tools.env,
+            npm_cache: tools.npm_cache,
         }
     }
 }

@@ -116,6 +116,7 @@ fn works(me: &Path, level: &SandboxLevel) -> Result<(), String> {
         limits: SandboxLimits { open_files: Some(256), file_size: Some(1 << 20), ..SandboxLimits::default() },
         nested_sandboxes: false,
         env: Vec::new(),
+        npm_cache: None,
     };
     let sandbox = Sandbox { level: level.clone(), policy, me: me.to_path_buf() };
     let job = Job {

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::bwrap::SYSTEM;
+use super::npm_cache::{self, NpmCache};
 use super::policy::{PrivateFolders, is_plain};
 
 /// What of the user's a build needs.
@@ -13,7 +14,12 @@ use super::policy::{PrivateFolders, is_plain};
 pub(super) struct Toolchains {
     pub(super) readable: Vec<PathBuf>,
     pub(super) env: Vec<(OsString, OsString)>,
+    /// The user's cache of npm, which is not used as it is.
+    pub(super) npm_cache: Option<NpmCache>,
 }
+
+/// The variable that moves npm's cache.
+const NPM_CACHE: &str = "npm_config_cache";
 
 /// A tool's folder: the variable that moves it, where it is otherwise below the home, and what in it may be read (an
 /// empty name is all of it).
@@ -37,7 +43,7 @@ const fn folder(
 const FOLDERS: [ToolFolder; 31] = [
     folder("CARGO_HOME", ".cargo", &["bin", "registry", "git", "env"], true),
     folder("RUSTUP_HOME", ".rustup", &[""], true),
-    folder("npm_config_cache", ".npm", &["_cacache", "_npx"], true),
+    folder(NPM_CACHE, ".npm", &[npm_cache::STORE, npm_cache::INSTALLED], false),
     folder("YARN_CACHE_FOLDER", ".cache/yarn", &[""], true),
     folder("", ".yarn", &["berry", "cache", "releases"], false),
     folder("PNPM_HOME", ".local/share/pnpm", &[""], true),
@@ -109,6 +115,8 @@ pub(super) fn found(
         tools.readable.extend(parts.filter(|part| is_there(part)));
         if tools.readable.len() > before && tool.told {
             tools.env.push((tool.variable.into(), place.into_os_string()));
+        } else if tools.readable.len() > before && tool.variable == NPM_CACHE {
+            tools.npm_cache = Some(NpmCache { users: place, own: private.home.join(".npm") });
         }
     }
     let entries =
@@ -125,6 +133,8 @@ pub(super) fn found(
     }
     let told = OFFLINE.iter().filter(|_| offline);
     tools.env.extend(told.map(|(name, value)| ((*name).into(), (*value).into())));
+    // Whatever the user's variable says: npm's cache is its own here.
+    tools.env.push((NPM_CACHE.into(), private.home.join(".npm").into_os_string()));
     tools.env.push(("npm_config_logs_dir".into(), private.home.join(".npm-logs").into_os_string()));
     for (name, part) in
         [("XDG_CONFIG_HOME", ".config"), ("XDG_CACHE_HOME", ".cache"), ("XDG_DATA_HOME", ".local/share")]

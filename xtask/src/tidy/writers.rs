@@ -122,7 +122,7 @@ const WRITES: [&str; 22] = [
 ];
 
 /// Who changes files, and which.
-const WRITERS: [(&str, &str); 36] = [
+const WRITERS: [(&str, &str); 38] = [
     ("host/src/control/mod.rs", "the folder of the control sockets, private to the user"),
     ("host/src/control/server.rs", "the control socket of a run, made and removed"),
     ("host/src/platform/files.rs", "the steps that the others take"),
@@ -136,6 +136,8 @@ const WRITERS: [(&str, &str); 36] = [
     ("host/src/model_agent/tools/tree.rs", "what a Maker without a client writes, in its working copy"),
     ("host/src/executors/agent/mod.rs", "an attempt's scratch folder"),
     ("host/src/executors/agent/folder.rs", "an attempt's folder"),
+    ("host/src/executors/agent/parts.rs", "the answer of an attempt that read a diff in parts"),
+    ("host/src/sandbox/npm_cache.rs", "npm's cache in the home of a sandbox"),
     ("host/src/executors/confined.rs", "an agent's home, with links to the user's settings and logins"),
     ("host/src/executors/client.rs", "the homes of clients, and a login that one of them renewed"),
     ("host/src/probe.rs", "a home in the temporary folder while a client says its version"),

@@ -99,7 +99,7 @@ fn profile(tree: &Path, readable: &[PathBuf]) -> String {
 /// has is not known here.
 fn model<'a>(inputs: &CommandInputs<'a>) -> Option<&'a str> {
     match (inputs.model, inputs.tier) {
-        ("", _) if inputs.variable("OPENAI_BASE_URL").is_some() => None,
+        ("", _) if inputs.variable("OPENAI_BASE_URL").is_some() && !inputs.usual_provider => None,
         ("", Tier::Haiku) => Some("gpt-6-luna"),
         ("", Tier::Sonnet) => Some("gpt-6.1-sol"),
         ("", Tier::Opus) => Some("gpt-6-astra"),

@@ -127,6 +127,8 @@ pub struct CommandInputs<'a> {
     pub share: Option<Money>,
     /// The user's variables.
     pub variables: &'a [(OsString, OsString)],
+    /// The address among them is that of our proxy, which asks the client's usual provider.
+    pub usual_provider: bool,
     /// What a reader needs to read besides its working copy, where only the client's own sandbox can keep it to that.
     pub readable: Option<&'a [PathBuf]>,
 }
@@ -355,6 +357,7 @@ mod tests {
                 schema: None,
                 share: None,
                 variables: &variables,
+                usual_provider: false,
                 readable: None,
             });
             let names = start.env.iter().filter_map(|(name, _)| name.to_str());

@@ -17,7 +17,8 @@ use std::path::Path;
 use archeflow_core::model::{Domain, LoopPolicy, Policy, Price, Strategy, Tier, Workflow};
 use archeflow_core::rules::prices;
 use archeflow_core::settings::{
-    AllSettings, ProgramSettings, SandboxAccess, SandboxReach, SettingRow, SettingValue, StrategyChoice, rows,
+    AllSettings, KeyHolder, ProgramSettings, SandboxAccess, SandboxReach, SettingRow, SettingValue,
+    StrategyChoice, rows,
 };
 use archeflow_core::sprint;
 
@@ -275,6 +276,7 @@ impl Settings {
         let bytes = |mega: u64| Some(mega.saturating_mul(1024 * 1024));
         SandboxChoice {
             full_network: settings.network == SandboxReach::Full,
+            hold_keys: settings.keys == KeyHolder::Proxy,
             read: settings.read.iter().map(|path| below_home(path, home)).collect(),
             write: settings.write.iter().map(|path| below_home(path, home)).collect(),
             hosts: settings.hosts,

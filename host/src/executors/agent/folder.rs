@@ -9,6 +9,9 @@ use super::{ANSWER, Attempt, FORM, Fault, READ_AT_MOST, USAGE};
 use crate::failpoint;
 use crate::store::files;
 
+/// The file with the code of the attempt.
+const CODE: &str = "code";
+
 impl Attempt<'_> {
     /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.
     pub(super) fn keep_usage(&self, folder: &Path) {
@@ -51,8 +54,16 @@ impl Attempt<'_> {
 
     pub(super) fn write_folder(&self) -> Result<(), Fault> {
         std::fs::create_dir_all(&self.folder).map_err(|error| self.trouble(&self.folder, &error))?;
+        let code = self.folder.join(CODE);
+        std::fs::write(&code, &self.inputs.code).map_err(|error| self.trouble(&code, &error))?;
         let brief = self.folder.join("brief.md");
         std::fs::write(&brief, self.prompt()).map_err(|error| self.trouble(&brief, &error))
+    }
+
+    /// The code that this attempt's brief named; after a crash another brief would name another one.
+    pub(super) fn code(&self) -> String {
+        let bytes = files::read_capped(&self.folder.join(CODE), 64).unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
     }
 
     pub(super) fn write_done(&self, done: &Done) -> Result<(), Fault> {

@@ -4,6 +4,7 @@
 //! attempt with it is concluded without starting anything, and one without it is reported lost.
 
 mod folder;
+mod parts;
 mod work;
 
 use std::ffi::OsString;
@@ -25,7 +26,8 @@ use super::client::{self, Seat};
 use super::confined::{AgentPlace, AgentSandbox};
 use super::context::AgentInputs;
 use super::done::{Done, End};
-use super::meter::{self, UsageMeter};
+use super::held_key::KeyHolding;
+use super::meter::{self, EarlierParts, UsageMeter};
 use super::{ExecutorFault, Message, account, artifact_name, citations, report, usage};
 use crate::backends::{AgentBackend, cli::Start};
 use crate::failpoint;
@@ -56,6 +58,9 @@ pub(crate) const STREAM: &str = "stream.jsonl";
 struct Attempt<'a> {
     world: &'a World,
     inputs: &'a AgentInputs,
+    /// The prompt of an agent that begins, and what was used before it on other parts of the same diff.
+    brief: &'a str,
+    earlier: EarlierParts,
     folder: PathBuf,
     /// The client that is driven, where it is one with a name of its own.
     seat: Option<Seat<'a>>,
@@ -64,15 +69,9 @@ struct Attempt<'a> {
 pub(super) fn perform(world: &World, inputs: &AgentInputs, send: &Sender<Message>) {
     let folder =
         world.artifacts().join("attempts").join(format!("{}-{}", inputs.seq, inputs.start.archetype));
-    let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
-        Ok(AgentBackend::Cli(client, model)) => {
-            let start = (&inputs.start, inputs.schema, inputs.share);
-            Some(Seat::new(world, start, (client, model), &folder))
-        }
-        Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
-    };
-    let attempt = Attempt { world, inputs, folder, seat };
-    match attempt.perform(send) {
+    let attempt = Attempt::new(world, inputs, &inputs.brief, EarlierParts::default(), folder);
+    let performed = if inputs.parts.is_empty() { attempt.perform(send) } else { attempt.perform_parts(send) };
+    match performed {
         Ok(event) => report(send, inputs.seq, event),
         Err(Fault::Trouble(trouble)) => {
             let _ = send.send(Message::Trouble(trouble));
@@ -97,7 +96,24 @@ enum Fault {
     Measure(#[from] MeasureFault),
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    fn new(
+        world: &'a World,
+        inputs: &'a AgentInputs,
+        brief: &'a str,
+        earlier: EarlierParts,
+        folder: PathBuf,
+    ) -> Attempt<'a> {
+        let seat = match AgentBackend::parse(&inputs.start.agent, Path::new("/")) {
+            Ok(AgentBackend::Cli(client, model)) => {
+                let share = inputs.share.map(|share| Money(share.0.saturating_sub(earlier.cost.0)));
+                Some(Seat::new(world, (&inputs.start, inputs.schema, share), (client, model), &folder))
+            }
+            Ok(AgentBackend::Cmd(_) | AgentBackend::Script(_)) | Err(_) => None,
+        };
+        Attempt { world, inputs, brief, earlier, folder, seat }
+    }
+
     fn perform(&self, send: &Sender<Message>) -> Result<Report, Fault> {
         if let Some(done) = self.read_done() {
             return self.conclude(&done, self.pending().as_mut());
@@ -171,7 +187,11 @@ impl Attempt<'_> {
         let start = &self.inputs.start;
         let scratch = self.world.state.join("tmp").join(format!("{}.{}", self.world.tag, self.inputs.seq));
         let _ = os::private_directory().recursive(true).create(&scratch);
-        let mut begin = match self.begin(tree) {
+        let (agent, held) = match self.agent_with_key() {
+            Ok(both) => both,
+            Err(why) => return Done::not_started(why),
+        };
+        let mut begin = match self.begin(&agent, tree, held.as_ref()) {
             Ok(begin) => begin,
             Err(why) => return Done::not_started(why),
         };
@@ -180,7 +200,19 @@ impl Attempt<'_> {
             WorldSandbox::On { .. } => scratch.join("tmp"),
         };
         let mut env = self.env(&tmp);
-        let mut confined = match self.confine(&scratch, tree, &env, &mut begin) {
+        if let Some(held) = &held {
+            env.retain(|(_, value)| !held.proxy.is_key(value));
+        }
+        let place = AgentPlace {
+            agent: &agent,
+            role: start.role,
+            tree,
+            private: PrivateFolders { home: self.private_home(&scratch), tmp: scratch.join("tmp") },
+            scratch: &scratch,
+            env: &env,
+            held: held.as_ref(),
+        };
+        let mut confined = match AgentSandbox::make(self.world, &place, &mut begin) {
             Ok(confined) => confined,
             Err(error) => {
                 let _ = std::fs::remove_dir_all(&scratch);
@@ -235,6 +267,7 @@ impl Attempt<'_> {
             folder: self.folder.clone(),
             send: send.clone(),
             last: Usage::default(),
+            earlier: self.earlier,
             told: Money::ZERO,
         };
         let ear = Mutex::new(seat.ear(tree, meter));
@@ -258,36 +291,25 @@ impl Attempt<'_> {
         })
     }
 
-    /// What it is kept in. Clients keep their home from one attempt to the next; others begin with an empty one.
-    fn confine(
-        &self,
-        scratch: &Path,
-        tree: &Path,
-        env: &[(OsString, OsString)],
-        begin: &mut Start,
-    ) -> std::io::Result<AgentSandbox> {
-        let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
-            .map_err(|error| std::io::Error::other(error.to_string()))?;
-        let home = self.seat.as_ref().map_or_else(|| scratch.join("home"), |seat| seat.home().to_path_buf());
-        let place = AgentPlace {
-            agent: &agent,
-            role: self.inputs.start.role,
-            tree,
-            private: PrivateFolders { home, tmp: scratch.join("tmp") },
-            scratch,
-            env,
-        };
-        AgentSandbox::make(self.world, &place, begin)
+    /// Clients keep their home from one attempt to the next; others begin with an empty one.
+    fn private_home(&self, scratch: &Path) -> PathBuf {
+        self.seat.as_ref().map_or_else(|| scratch.join("home"), |seat| seat.home().to_path_buf())
     }
 
-    fn begin(&self, tree: &Path) -> Result<Start, String> {
-        if let Some(seat) = &self.seat {
-            return seat
-                .prepare_home(self.world, tree)
-                .map_err(|error| format!("its home can't be made: {error}"));
-        }
+    /// The agent, and the proxy that holds its key if the user wants that.
+    fn agent_with_key(&self) -> Result<(AgentBackend, Option<KeyHolding>), String> {
         let agent = AgentBackend::parse(&self.inputs.start.agent, Path::new("/"))
             .map_err(|error| error.to_string())?;
+        let held = KeyHolding::open(self.world, &agent)?;
+        Ok((agent, held))
+    }
+
+    fn begin(&self, agent: &AgentBackend, tree: &Path, held: Option<&KeyHolding>) -> Result<Start, String> {
+        if let Some(seat) = &self.seat {
+            return seat
+                .prepare_home(self.world, tree, held)
+                .map_err(|error| format!("its home can't be made: {error}"));
+        }
         let invocation = agent.invocation(&self.world.me);
         Ok(Start { invocation, env: Vec::new(), linked: Vec::new(), files: Vec::new() })
     }
@@ -296,7 +318,7 @@ impl Attempt<'_> {
     fn prompt(&self) -> &str {
         match self.seat.as_ref().and_then(Seat::resumes) {
             Some(_) => &self.inputs.correction,
-            None => &self.inputs.brief,
+            None => self.brief,
         }
     }
 
@@ -328,6 +350,7 @@ impl Attempt<'_> {
         let (said, left_out) = self.answer_bytes(spoken.as_ref());
         let start = &self.inputs.start;
         let mut answer = self.answer(&said);
+        let said = without_code(said, &self.code());
         let is_answer = match &answer.spoken {
             Some(spoken) => spoken.fault.is_empty(),
             None => answer.status != Status::Unverified,
@@ -384,7 +407,9 @@ impl Attempt<'_> {
         let start = &self.inputs.start;
         match &self.inputs.conversation {
             Some(conversation) => conversation.read(said),
-            None => read::answer_in(start.role, &start.archetype, said, &self.inputs.categories),
+            None => {
+                read::answer_in(start.role, &start.archetype, said, &self.inputs.categories, &self.code())
+            }
         }
     }
 
@@ -598,6 +623,17 @@ impl Attempt<'_> {
             )
         };
         (!known).then(note)
+    }
+}
+
+/// What others are shown of an answer. Nobody else learns the code, and none is left where the answer is read again.
+fn without_code(said: Vec<u8>, code: &str) -> Vec<u8> {
+    match String::from_utf8(said) {
+        Ok(text) if !code.is_empty() && text.contains(code) => {
+            text.replace(&format!(" {code}"), "").replace(code, "").into_bytes()
+        }
+        Ok(text) => text.into_bytes(),
+        Err(bytes) => bytes.into_bytes(),
     }
 }
 

@@ -17,10 +17,10 @@ use crate::platform::socket::{self, UnixStream};
 const HEAD: usize = 64 * 1024;
 
 /// How many lines a head may have.
-const LINES: usize = 128;
+pub(super) const LINES: usize = 128;
 
 /// How long a head may take, and a connection to be made.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many hosts that were refused are remembered.
 const REMEMBERED: usize = 256;
@@ -248,7 +248,7 @@ fn reach(host: &str, port: u16, state: &ProxyState) -> Result<TcpStream, (u16, S
 }
 
 /// The head of a request, and what came behind it.
-fn read_head(client: &mut impl Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
+pub(super) fn read_head(client: &mut impl Read) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     loop {
