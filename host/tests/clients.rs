@@ -338,6 +338,14 @@ fn c_07_without_our_sandbox_a_reader_of_codex_reads_listed_paths_only() -> Resul
     Ok(())
 }
 
+#[test]
+fn c_08_commands_of_codex_get_settings_of_git_whole_or_not_at_all() -> Result {
+    let line = line(&start("codex", true, "", &[], None)?);
+    // `*KEY*` takes GIT_CONFIG_KEY_0; with GIT_CONFIG_COUNT alone no git command works.
+    assert!(line.contains(r#""*KEY*""#) && line.contains(r#""GIT_CONFIG_*""#), "{line}");
+    Ok(())
+}
+
 /// What a client is to find in its own folder.
 fn file(start: &Start, name: &str) -> Result<String> {
     let found = start.files.iter().find(|(path, _)| path == &Path::new("/its/own").join(name));

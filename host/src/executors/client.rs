@@ -22,7 +22,7 @@ use crate::client_output::usage_files::UsageFiles;
 use crate::client_output::{ClientFault, ClientOutput, LINE_AT_MOST, read_line};
 use crate::git::{ObjectId, runner};
 use crate::platform::files::{open_beneath, with_mode};
-use crate::sandbox::policy::readable_by_all;
+use crate::sandbox::policy::program_folders;
 use crate::world::{World, WorldSandbox};
 
 /// The largest login that is taken back from an agent's home.
@@ -109,7 +109,7 @@ impl<'a> Seat<'a> {
         };
         let mut readable = needs::of(&AgentBackend::Cli(self.client, self.model.clone()), inputs).readable;
         readable.extend(world.repo.object_stores());
-        readable.extend(readable_by_all(&world.env, &self.home));
+        readable.extend(program_folders(&world.env, &self.home));
         readable.sort();
         readable.dedup();
         readable
@@ -226,11 +226,12 @@ impl<'a> Seat<'a> {
         Player { vendor: self.client.vendor.to_owned(), model: heard.model.clone(), version }
     }
 
-    /// The provider refused the request before the model answered: nothing was used. A line that broke proves no
-    /// such thing.
+    /// Nothing was started, or the provider refused the request before the model answered: nothing was used. A line that
+    /// broke proves no such thing.
     pub(super) fn never_began(&self) -> bool {
-        use Failure::{Auth, ContextTooLong, Quota, RateLimit, Refused};
-        let turned_away = |kind| matches!(kind, Auth | Quota | RateLimit | ContextTooLong | Refused);
+        use Failure::{Auth, ContextTooLong, NotStarted, Quota, RateLimit, Refused};
+        let turned_away =
+            |kind| matches!(kind, Auth | Quota | RateLimit | ContextTooLong | Refused | NotStarted);
         !self.output().worked && self.output().fault.as_ref().is_some_and(|fault| turned_away(fault.kind))
     }
 

@@ -201,12 +201,13 @@ impl SandboxPolicy {
     }
 }
 
-/// What any program may read: the system's own folders, and the toolchains and package caches of the user.
-pub fn readable_by_all(env: &[(OsString, OsString)], home: &Path) -> Vec<PathBuf> {
+/// Folders with programs, libraries, toolchains and package caches. Links and the system's settings are not among them.
+pub fn program_folders(env: &[(OsString, OsString)], home: &Path) -> Vec<PathBuf> {
     let private = PrivateFolders { home: home.to_path_buf(), tmp: home.to_path_buf() };
     let tools = toolchains::found(env, &private, true, &|path| path.exists());
-    let system = SYSTEM.iter().map(PathBuf::from).filter(|path| path.exists());
-    system.chain(tools.readable).collect()
+    let system = SYSTEM.iter().map(PathBuf::from).filter(|path| !path.starts_with("/etc"));
+    let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    system.chain(tools.readable).filter(is_folder).collect()
 }
 
 /// A path as the user writes it, with `~/` for the home.

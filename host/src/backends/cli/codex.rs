@@ -52,9 +52,13 @@ fn command(inputs: &CommandInputs<'_>) -> Start {
         }
     }
     args.extend(["-c", r#"approval_policy="never""#].map(Into::into));
-    // Neither instructions nor skills, be they the repository's or the user's; no keys for the commands it runs.
+    // Neither instructions nor skills, be they the repository's or the user's; no keys for the commands it runs. Settings
+    // of git go whole: git refuses to work when it finds their number and not their keys.
     args.extend(["-c", "project_doc_max_bytes=0", "-c", "skills.include_instructions=false"].map(Into::into));
-    args.extend(["-c", r#"shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]"#].map(Into::into));
+    args.extend(
+        ["-c", r#"shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*","GIT_CONFIG_*"]"#]
+            .map(Into::into),
+    );
     if let Some(model) = model(inputs) {
         args.extend(["-m".into(), model.into()]);
     }

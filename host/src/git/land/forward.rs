@@ -132,7 +132,14 @@ fn reason_not_to(
         }
         // Times and numbers of files change by a touch or a copy while their content is the same. Git takes such a
         // file for changed until somebody looks (S-11); the answer is 1 when the user has changes elsewhere.
-        in_tree(repo, checkout)?.args(["update-index", "-q", "--refresh"]).run()?;
+        match in_tree(repo, checkout)?.args(["update-index", "--refresh"]).done() {
+            // Without room for the index, git would take such files for changed all the same (S-10).
+            Err(error @ runner::Error::Failed { .. }) if is_out_of_space(&error.to_string()) => {
+                return Err(error.into());
+            }
+            Ok(_) | Err(runner::Error::Failed { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
         if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed)
             && !is_out_of_space(&stderr)
         {
@@ -220,9 +227,9 @@ fn filtered_by_the_repository(
 /// What git says when the disk, a quota or a limit stopped it: nobody else is busy then (S-10). Of a file of a checkout
 /// that it can't write, git gives no reason.
 fn is_out_of_space(stderr: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "File too large", "unable to write"]
-        .iter()
-        .any(|word| stderr.contains(word))
+    let stderr = stderr.to_ascii_lowercase();
+    let words = ["no space left on device", "disk quota exceeded", "file too large", "unable to write"];
+    words.iter().any(|word| stderr.contains(word))
 }
 
 /// Whether a lock file is gone, or goes within the time given.
@@ -395,7 +402,7 @@ mod tests {
     fn s_10_what_a_full_disk_stops_is_not_busy() {
         for (stderr, full) in [
             ("error: unable to write file big.txt", true),
-            ("fatal: unable to write new index file", true),
+            ("fatal: Unable to write new index file", true),
             ("error: unable to create file a: No space left on device", true),
             ("fatal: Unable to create '/r/.git/index.lock': File exists.", false),
             ("error: Entry 'a' not uptodate. Cannot merge.", false),
