@@ -209,7 +209,7 @@ fn m_a3_killed_while_an_agent_works() {
             args.push("--unsafe-no-sandbox");
         }
         let (mut child, said) = start(scene.command(&args));
-        let lingered = scene.home().join("lingered");
+        let lingered = scene.base().join("lingered");
         wait_until(|| lingered.exists(), || fs::read_to_string(&said).unwrap());
         child.kill().unwrap();
         finish(&mut child, &said);
@@ -226,7 +226,7 @@ fn m_a3_killed_while_an_agent_works() {
 
         proof::see_through(&scene, again).unwrap();
         proof::check(&scene, &before, golden()).unwrap();
-        let ledger = fs::read_to_string(scene.home().join("ledger")).unwrap();
+        let ledger = fs::read_to_string(scene.base().join("ledger")).unwrap();
         assert!(ledger.lines().count() >= 4, "{ledger}");
         let entries = audit::journal(&scene.journal()).unwrap();
         let lost: Vec<_> = entries

@@ -60,7 +60,7 @@ pub(crate) fn check(scene: &Scene, before: &Users, golden: &Golden) -> audit::Fo
     audit::reachable(&repo, TOKENS)?;
     // Every Maker writes down what it committed, outside of its sandbox.
     let ledger =
-        fs::read_to_string(scene.home().join("ledger")).map_err(|error| format!("no ledger: {error}"))?;
+        fs::read_to_string(scene.base().join("ledger")).map_err(|error| format!("no ledger: {error}"))?;
     audit::reachable(&repo, ledger.lines())?;
     audit::no_process(&entries)?;
     audit::listed(&scene.events(), &scene.id(), "merged")?;

@@ -122,7 +122,7 @@ greet() {
     echo "Good day, $1"
 }
 END
-sh t=$(cat /proc/sys/kernel/random/uuid); git add -A && git commit -q -m "Be polite ($t)" && echo "$t" >>"{base}/home/ledger"
+sh t=$(cat /proc/sys/kernel/random/uuid); git add -A && git commit -q -m "Be polite ($t)" && echo "$t" >>"{base}/ledger"
 write tests/run.sh <<END
 # token-one-loose
 . ./greet.sh
@@ -156,7 +156,7 @@ greet() {
     echo "Good day, $1"
 }
 END
-sh t=$(cat /proc/sys/kernel/random/uuid); git add -A && git commit -q -m "Refuse nobody ($t)" && echo "$t" >>"{base}/home/ledger"
+sh t=$(cat /proc/sys/kernel/random/uuid); git add -A && git commit -q -m "Refuse nobody ($t)" && echo "$t" >>"{base}/ledger"
 delete old.txt
 append tests/run.sh <<END
 # token-two-loose

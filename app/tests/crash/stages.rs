@@ -8,8 +8,8 @@ use super::scene::Scene;
 /// A shell script that plays the scene's play, after `before` had its say. It sees the brief as `$brief`.
 pub(crate) fn shell_agent(scene: &Scene, before: &str) -> String {
     let script = scene.base().join("agent.sh");
-    // It remembers in the user's home what it has done.
-    let before = before.replace("$HOME", &scene.home().display().to_string());
+    // It remembers outside of its sandbox what it has done.
+    let before = before.replace("$BASE", &scene.base().display().to_string());
     scene.open_base();
     let text = format!(
         "brief=$(cat)\n{before}\nexec {} __play {} </dev/null\n",
@@ -37,15 +37,15 @@ fi
 
 /// A Maker that begins, leaves a process of its own session behind, and does not come to an end the first time.
 pub(crate) const LINGERS: &str = r#"
-if [ "$ARCHEFLOW_ROLE" = maker ] && [ ! -e "$HOME/lingered" ]; then
+if [ "$ARCHEFLOW_ROLE" = maker ] && [ ! -e "$BASE/lingered" ]; then
     t=$(cat /proc/sys/kernel/random/uuid)
     echo "$t" >begun.txt
     git add begun.txt && git commit -q -m "Begin"
     u=$(cat /proc/sys/kernel/random/uuid)
     echo "$u" >loose.txt
-    printf '%s\n%s\n' "$t" "$u" >>"$HOME/ledger"
+    printf '%s\n%s\n' "$t" "$u" >>"$BASE/ledger"
     setsid sleep 300 &
-    touch "$HOME/lingered"
+    touch "$BASE/lingered"
     sleep 300
 fi
 "#;

@@ -9,7 +9,7 @@
 #   dear   costs more than there is
 
 item=$(echo "$ARCHEFLOW_RUN_ID" | cut -d. -f2)
-stage={base}/home/stage
+stage={base}/stage
 mkdir -p "$stage"
 
 # Nobody plays for an item while somebody else does.
@@ -70,7 +70,8 @@ maker)
         until_there "$stage/$item.moved"
         ;;
     red-*) : > src/red ;;
-    slow-*) echo "while :; do : > '$stage/overdue'; sleep 0.2; done" > "tests/${item}_test.sh" ;;
+    # The watcher sees it and says that it is overdue; from within its sandbox it could not.
+    slow-*) echo "while :; do sleep 0.2; done" > "tests/${item}_test.sh" ;;
     dear-*) echo '{"input_tokens": 10, "output_tokens": 10, "cost_usd": 50}' > "$ARCHEFLOW_USAGE_FILE" ;;
     esac
     case "$item" in

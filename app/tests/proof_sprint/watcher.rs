@@ -51,6 +51,10 @@ fn watch(world: &World, until: &AtomicBool) -> Seen {
         look_at_targets(world, &projects, &mut known, &mut seen);
         look_at_queue(world, &mut seen);
         world.rows.iter().filter(|row| row.kind() == "moved").for_each(|row| be_the_person(world, row));
+        let slow = world.rows.iter().filter(|row| row.kind() == "slow");
+        if slow.into_iter().any(|row| world.is_checked(row)) {
+            let _ = fs::write(world.stage().join("overdue"), "");
+        }
         if last {
             projects.iter().for_each(|project| look_at_checkout(world, project, &mut seen));
             break;

@@ -90,10 +90,11 @@ impl Deref for World {
 impl World {
     pub(crate) fn new(rows: Vec<Row>) -> World {
         let world = World { projects: Projects::new(&[]), rows };
-        for folder in ["home/stage", "watcher", "hub/docs/orchestra"] {
+        for folder in ["stage", "watcher", "hub/docs/orchestra"] {
             fs::create_dir_all(world.base().join(folder)).unwrap();
         }
         world.write("cast.sh", CAST);
+        world.open_base();
         world.configure(&format!("sprint: {{{SETTINGS}, {ROOM}}}\n"));
         world.projects().iter().for_each(|project| world.make(project));
         let items: Vec<Value> = world.rows.iter().map(Row::json).collect();
@@ -114,7 +115,7 @@ impl World {
     }
 
     pub(crate) fn stage(&self) -> PathBuf {
-        self.base().join("home/stage")
+        self.base().join("stage")
     }
 
     pub(crate) fn projects(&self) -> BTreeSet<String> {
@@ -154,8 +155,6 @@ impl World {
         command.env("PATH", path);
         command.args(["--test-command", "sh check.sh"]);
         command.args(["--agent", &format!("cmd:sh {}", self.base().join("cast.sh").display())]);
-        // A check that never ends says so in a file outside of its working copy, which no sandbox would allow.
-        command.arg("--unsafe-no-sandbox");
         Started(command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap())
     }
 
@@ -239,9 +238,16 @@ impl World {
     pub(crate) fn processes(&self) -> Vec<(i32, String)> {
         let home = format!("HOME={}", self.home().display());
         let ours = processes("environ").into_iter().filter(|(_, environment)| {
-            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+            // The private homes of a sandbox are below this one.
+            environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(home.as_bytes()))
         });
         ours.map(|(pid, _)| (pid, words(pid))).filter(|(_, words)| !words.is_empty()).collect()
+    }
+
+    /// The check of an item is running.
+    pub(crate) fn is_checked(&self, row: &Row) -> bool {
+        let test = format!("tests/{}_test.sh", row.id);
+        self.processes().iter().any(|(_, words)| words.contains(&test))
     }
 
     /// This program among them, by number and command line.
