@@ -861,6 +861,23 @@ fn r19_a_file_that_is_a_link_is_refused() {
 }
 
 #[test]
+fn m_b15_s_13_state_in_a_repository_that_everybody_can_write_is_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let repo = fs::canonicalize(temp.path()).unwrap();
+    let places = Places::open(&repo).unwrap();
+    for folder in [repo.join(".archeflow"), places.events(), places.artifacts(), places.runs()] {
+        let mode = fs::metadata(&folder).unwrap().permissions();
+        // A group may share a repository.
+        fs::set_permissions(&folder, Permissions::from_mode(0o775)).unwrap();
+        Places::open(&repo).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+        refused(Places::open(&repo), &folder);
+        fs::set_permissions(&folder, mode).unwrap();
+    }
+    Places::open(&repo).unwrap();
+}
+
+#[test]
 fn m_b15_the_state_directory_is_ours_alone() {
     let temp = tempfile::tempdir().unwrap();
     let home = fs::canonicalize(temp.path()).unwrap();

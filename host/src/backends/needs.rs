@@ -1,7 +1,7 @@
 //! What agents need besides their working copy: their program, their login and settings, and the hosts of their model.
 //! Everything else of the user's stays out of their sight.
 //!
-//! One line in [`KNOWN`] per client. Command lines (`cmd:` and `acp:`) are known by the names in them; what else they
+//! One line in `KNOWN` per client. Command lines (`cmd:` and `acp:`) are known by the names in them; what else they
 //! need is named by the user in `sandbox.read`, `sandbox.write` and `sandbox.hosts`.
 
 use std::ffi::{OsStr, OsString};
@@ -141,6 +141,9 @@ const OLLAMA: u16 = 11434;
 
 /// Programs that are called by many names and do what the name says: they are not to be called by their own.
 const SHIMS: [&str; 5] = ["volta-shim", "mise", "asdf", "proto-shim", "busybox"];
+
+/// Links that lead from one to the next; a circle has no end.
+const LINKS_AT_MOST: usize = 40;
 
 /// The longest settings file that is looked through.
 const LONGEST: u64 = 1024 * 1024;
@@ -312,11 +315,25 @@ impl<'a> View<'a> {
 
     /// A program or file, with the folder it belongs to where that says nothing about the user.
     fn show(&self, path: &Path, needs: &mut AgentNeeds) {
-        for path in [path.to_path_buf(), path.canonicalize().unwrap_or_default()] {
-            if is_plain(&path) {
+        let mut links = vec![path.to_path_buf()];
+        // A link inside of a folder that is shown is a link there, too: every step of the way has to be visible.
+        while let Some(next) = links.last().filter(|_| links.len() < LINKS_AT_MOST).and_then(|link| {
+            let target = std::fs::read_link(link).ok()?;
+            Some(link.parent()?.join(target))
+        }) {
+            links.push(next);
+        }
+        links.push(path.canonicalize().unwrap_or_default());
+        for link in links {
+            // A target such as `../lib/x` is not written plainly.
+            let folder = link.parent().and_then(|folder| folder.canonicalize().ok());
+            let plain = folder.zip(link.file_name()).map(|(folder, name)| folder.join(name));
+            for path in [Some(link.clone()), plain].into_iter().flatten().filter(|path| is_plain(path)) {
                 needs.readable.push(self.whole(&path));
             }
         }
+        needs.readable.sort();
+        needs.readable.dedup();
     }
 
     fn whole(&self, path: &Path) -> PathBuf {
@@ -393,6 +410,24 @@ mod tests {
         assert!(!readable.contains(&&home), "{readable:?}");
         assert_eq!(needs.settings, [(home.join("tools/more.py"), "tools/more.py".to_owned())]);
         assert_eq!((needs.hosts.len(), needs.configured.len()), (0, 0), "nobody to talk to");
+        Ok(())
+    }
+
+    #[test]
+    fn s_12_every_link_on_the_way_to_a_file_is_shown() -> Result {
+        let (home, needs) = needs_of("cmd:sh {home}/one/agent {home}/one/circle", |home| {
+            for folder in ["one", "two", "three"] {
+                std::fs::create_dir(home.join(folder))?;
+            }
+            crate::platform::files::symlink(Path::new("../two/agent"), &home.join("one/agent"))?;
+            crate::platform::files::symlink(&home.join("three/agent.sh"), &home.join("two/agent"))?;
+            crate::platform::files::symlink(Path::new("circle"), &home.join("one/circle"))?;
+            std::fs::write(home.join("three/agent.sh"), "")?;
+            Ok(Vec::new())
+        })?;
+        for folder in ["one", "two", "three"] {
+            assert!(needs.readable.contains(&home.join(folder)), "{folder}: {:?}", needs.readable);
+        }
         Ok(())
     }
 

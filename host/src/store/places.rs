@@ -49,12 +49,13 @@ impl Places {
         Ok(Places { root })
     }
 
-    /// Refuses state directories that somebody else brought: of another user, or with a repository in their place, as a
-    /// submodule has it. What is not there yet is fine; links are refused wherever they are opened.
+    /// Refuses state directories that somebody else brought or can change: of another user, writable by everybody, or
+    /// with a repository in their place, as a submodule has it. What is not there yet is fine; links are refused wherever
+    /// they are opened.
     pub fn check_owner(&self) -> Result<(), Error> {
-        for folder in [self.root.join(STATE), self.events()] {
+        for folder in [self.root.join(STATE), self.events(), self.artifacts(), self.runs()] {
             let found = match fs::symlink_metadata(&folder) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 found => found.map_err(|e| Error::io("look at", &folder, e))?,
             };
             if found.is_symlink() {
@@ -65,6 +66,12 @@ impl Places {
             }
             if os::owner(&found) != acting_user() {
                 return Err(Error::refused(&folder, "it belongs to someone else"));
+            }
+            if os::mode(&found) & ANYONE != 0 {
+                return Err(Error::refused(
+                    &folder,
+                    "everybody can write there (look at it, then `chmod -R o-w` it)",
+                ));
             }
             if fs::symlink_metadata(folder.join(".git")).is_ok() {
                 return Err(Error::refused(&folder, "it is a repository of its own, such as a submodule"));
