@@ -419,9 +419,9 @@ mod tests {
             for folder in ["one", "two", "three"] {
                 std::fs::create_dir(home.join(folder))?;
             }
-            crate::platform::files::symlink(Path::new("../two/agent"), &home.join("one/agent"))?;
-            crate::platform::files::symlink(&home.join("three/agent.sh"), &home.join("two/agent"))?;
-            crate::platform::files::symlink(Path::new("circle"), &home.join("one/circle"))?;
+            crate::platform::files::symlink("../two/agent", home.join("one/agent"))?;
+            crate::platform::files::symlink(home.join("three/agent.sh"), home.join("two/agent"))?;
+            crate::platform::files::symlink("circle", home.join("one/circle"))?;
             std::fs::write(home.join("three/agent.sh"), "")?;
             Ok(Vec::new())
         })?;

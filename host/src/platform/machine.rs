@@ -42,6 +42,14 @@ pub fn free_space(place: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
+/// Whether the file system of this place has less than a megabyte or some thirty files left.
+pub fn is_nearly_full(place: &Path) -> bool {
+    let Ok(found) = rustix::fs::statvfs(place) else { return false };
+    let bytes = found.f_bavail.saturating_mul(found.f_frsize);
+    // File systems that don't count files have none at all.
+    bytes < 1024 * 1024 || (found.f_files > 0 && found.f_favail < 32)
+}
+
 /// Bytes of memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessMemory {

@@ -15,7 +15,7 @@ use crate::git::repo::Repo;
 use crate::git::runner::{self, Conversation, GitCommand};
 use crate::git::workspace::update;
 use crate::git::{ObjectId, files};
-use crate::platform::files as os;
+use crate::platform::{files as os, machine};
 
 /// How long the user's own git may hold the index before we give up.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -140,9 +140,13 @@ fn reason_not_to(
             Ok(_) | Err(runner::Error::Failed { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        if let Err(runner::Error::Failed { stderr, .. }) = rehearse(repo, checkout, changed)
-            && !is_out_of_space(&stderr)
+        if let Err(error @ runner::Error::Failed { .. }) = rehearse(repo, checkout, changed)
+            && !is_out_of_space(&error.to_string())
         {
+            if is_full(checkout) {
+                return Err(error.into());
+            }
+            let runner::Error::Failed { stderr, .. } = error else { return Err(error.into()) };
             return Ok(Some(LandAttempt::Busy { what: stderr }));
         }
     }
@@ -230,6 +234,12 @@ fn is_out_of_space(stderr: &str) -> bool {
     let stderr = stderr.to_ascii_lowercase();
     let words = ["no space left on device", "disk quota exceeded", "file too large", "unable to write"];
     words.iter().any(|word| stderr.contains(word))
+}
+
+/// Whether there is hardly any room where git works: it then refuses for reasons that sound like somebody's changes,
+/// since it could not bring its index up to date.
+fn is_full(checkout: &Checkout) -> bool {
+    machine::is_nearly_full(&checkout.tree) || machine::is_nearly_full(&checkout.git_dir)
 }
 
 /// Whether a lock file is gone, or goes within the time given.
@@ -341,7 +351,9 @@ fn move_trees(
         put_back(repo, &concerned[..=n], changed, &error)?;
         return match error {
             // Git looked once more and found something we did not: its refusal is an answer.
-            runner::Error::Failed { ref stderr, .. } if is_out_of_space(stderr) => Err(error.into()),
+            runner::Error::Failed { ref stderr, .. } if is_out_of_space(stderr) || is_full(checkout) => {
+                Err(error.into())
+            }
             runner::Error::Failed { stderr, .. } => Ok(Some(LandAttempt::Busy { what: stderr })),
             runner::Error::Missing
             | runner::Error::TooOld { .. }
