@@ -104,6 +104,9 @@ impl From<open::Error> for Failure {
                 "Review its commands and approve them: archeflow trust",
             ),
             open::Error::Instructions { .. } => Failure::usage(message, "Change `agents.instructions`."),
+            open::Error::FewFiles { .. } => {
+                Failure::new(30, "environment", message, "Raise the limit: ulimit -n 1024")
+            }
             open::Error::NoSandbox { remedy, .. } => Failure::new(
                 21,
                 "no_sandbox",

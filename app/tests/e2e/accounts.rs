@@ -169,25 +169,35 @@ fn c6_the_configured_fallback_takes_over() {
 }
 
 #[test]
-fn m_g5_a_brief_that_does_not_fit_is_made_shorter_once() {
+fn m_g5_a_brief_that_does_not_fit_is_divided_once() {
     let test = test();
     let too_long = json!({"terminal_reason": "prompt_too_long", "result": "Prompt is too long"});
     fails(&test, "guardian", 1, &too_long);
     let landed = go(&test).ended("merged", "approved", 0);
-    let [first, second] = landed.briefs("guardian").try_into().unwrap();
-    assert!(second.len() * 2 < first.len() + 2_000, "{} {}", first.len(), second.len());
-    assert!(second.contains("[cut here to make room") && second.contains("made"), "{second}");
+    let first = &landed.briefs("guardian")[0];
+    let parts = landed.part_briefs("guardian", 1);
+    assert!(parts.len() > 1, "{landed}");
+    for part in &parts {
+        assert!(part.len() * 2 < first.len() + 2_000, "{} {}", first.len(), part.len());
+    }
+    for n in 1..=4_000 {
+        let line = format!("\n+{n}\n");
+        assert_eq!(
+            parts.iter().filter(|part| part.contains(&line)).count(),
+            1,
+            "{n}: all of it is shown, once"
+        );
+    }
     let sizes = [&landed.events("agent.failed")[0]["brief_chars"], &reviewed(&landed)["brief_chars"]];
-    assert_eq!(
-        sizes.map(|size| size.as_u64().unwrap()),
-        [first.chars().count(), second.chars().count()].map(|n| n as u64)
-    );
+    let longest = parts.iter().map(|part| part.chars().count()).max().unwrap_or(0);
+    assert_eq!(sizes.map(|size| size.as_u64().unwrap()), [first.chars().count(), longest].map(|n| n as u64));
     let note = reviewed(&landed)["notes"].to_string();
     assert!(note.contains(&first.chars().count().to_string()), "{note}");
-    fails(&test, "guardian", 3, &too_long);
-    fails(&test, "guardian", 4, &too_long);
+    let before = 1 + u32::try_from(parts.len()).unwrap();
+    fails(&test, "guardian", before + 1, &too_long);
+    fails(&test, "guardian", before + 2, &too_long);
     go(&test).ended("failed", "agent_failures", 30);
-    assert_eq!(started(&test, "guardian"), "4", "not a third time");
+    assert_eq!(started(&test, "guardian"), (before + 2).to_string(), "not a third time");
 }
 
 fn reviewed(outcome: &Outcome) -> &Value {

@@ -103,7 +103,7 @@ fn muddles() -> Vec<Muddle> {
             trigger: "plan_ratio",
             action: "correct",
             target: "",
-            config: "system_shadows:\n  analysis_paralysis:\n    plan_floor_seconds: 0\n  echo_chamber:\n    fast_consensus: off\n",
+            config: "system_shadows:\n  analysis_paralysis:\n    plan_floor_seconds: 0\n    plan_ratio: 1\n  echo_chamber:\n    fast_consensus: off\n",
             scenes: review("guardian cycle=1", "REJECTED", &[FIRST])
                 + &slow("explorer")
                 + &slow("creator cycle=2"),
@@ -178,7 +178,7 @@ fn slow(who: &str) -> String {
     } else {
         proposal(who, ["0.9", "0.9", "0.9"])
     };
-    said.replace(" ==\nsay", " ==\nsleep 2500\nsay")
+    said.replace(" ==\nsay", " ==\nsleep 8000\nsay")
 }
 
 #[test]

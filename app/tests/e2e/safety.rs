@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::harness::{Outcome, TASK, Test, each};
+use crate::harness::{TASK, Test, each};
 use crate::user::PROGRAM;
 
 /// A Maker that does this besides an ordinary change.
@@ -68,20 +68,12 @@ fn s_03_m_e26_what_reviewers_are_not_shown_does_not_land() {
     assert!(merged.briefs("guardian")[0].contains("logo.png: 11 bytes, PNG image"), "{merged}");
 }
 
-/// The prompts of all parts that a reviewer was shown in its first attempt.
-fn part_briefs(outcome: &Outcome, who: &str) -> Vec<String> {
-    let starts = outcome.journal.iter().find(|line| line["type"] == "agent.start" && line["agent"] == who);
-    let seq = &starts.unwrap_or_else(|| panic!("no {who}\n{outcome}"))["seq"];
-    let brief = |n: u32| outcome.artifact(&format!("attempts/{seq}-{who}/part-{n}/brief.md"));
-    (1..).map(brief).take_while(|brief| !brief.is_empty()).collect()
-}
-
 #[test]
 fn s_03_m_e26_a_long_diff_is_shown_in_parts_and_one_part_can_reject_it() {
     let long = "sh seq -f 'number %07.0f of many' 1 30000 > aaa.txt; echo NEEDLE > zzz.txt";
     let test = Test::new().unshadowed().play(&making(long));
     let merged = test.go(&["--auto-merge"]).ended("merged", "approved", 0);
-    let parts = part_briefs(&merged, "guardian");
+    let parts = merged.part_briefs("guardian", 0);
     assert!(parts.len() > 2, "{} parts\n{merged}", parts.len());
     for n in (1..=30_000).step_by(500).chain([30_000]) {
         let line = format!("+number {n:07} of many\n");
@@ -133,6 +125,7 @@ fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run(
         ),
         ("git branch other", "refs/heads/other is new"),
         ("git tag -d v1", "refs/tags/v1 is gone"),
+        ("git update-ref -d refs/archeflow/keep/old/1-maker.1", "refs/archeflow/keep/old/1-maker.1 is gone"),
         ("echo z >> src/app.txt; git stash -q", "refs/stash is new"),
         ("git branch -q -m side; git symbolic-ref HEAD refs/heads/side", "HEAD of"),
         ("echo s > staged.txt; git add staged.txt", "the index of"),
@@ -145,6 +138,7 @@ fn s_04_what_changes_in_the_users_repository_while_an_agent_works_stops_the_run(
         let test = Test::new().unshadowed().unsandboxed();
         let test = test.play(&making(&format!("sh cd '{{repo}}' && {deed}")));
         test.git(["tag", "v1"]);
+        test.git(["update-ref", "refs/archeflow/keep/old/1-maker.1", "HEAD"]);
         test.file(".git/info/exclude", "ignored.txt\n");
         test.file("notes.txt", "mine\n");
         test.file("ignored.txt", "mine\n");

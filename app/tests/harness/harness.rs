@@ -631,6 +631,15 @@ impl Outcome {
         starts.map(|line| self.artifact(&format!("attempts/{}-{who}/brief.md", line["seq"]))).collect()
     }
 
+    /// The briefs of the parts that this archetype was shown in its nth attempt, counted from 0.
+    pub(crate) fn part_briefs(&self, who: &str, nth: usize) -> Vec<String> {
+        let mut starts =
+            self.journal.iter().filter(|line| line["type"] == "agent.start" && line["agent"] == who);
+        let Some(start) = starts.nth(nth) else { return Vec::new() };
+        let brief = |n: u32| self.artifact(&format!("attempts/{}-{who}/part-{n}/brief.md", start["seq"]));
+        (1..).map(brief).take_while(|brief| !brief.is_empty()).collect()
+    }
+
     pub(crate) fn unresolved(&self) -> Vec<&Value> {
         self.json["unresolved"].as_array().map(|list| list.iter().collect()).unwrap_or_default()
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::cli::{LinkedFile, Rest};
 use super::{AgentBackend, Invocation};
+use crate::platform::files as os;
 use crate::sandbox::policy::is_plain;
 use crate::sandbox::proxy;
 
@@ -141,6 +142,9 @@ const OLLAMA: u16 = 11434;
 
 /// Programs that are called by many names and do what the name says: they are not to be called by their own.
 const SHIMS: [&str; 5] = ["volta-shim", "mise", "asdf", "proto-shim", "busybox"];
+
+/// Scripts beside a script that are shown.
+const SCRIPTS_AT_MOST: usize = 64;
 
 /// Links that lead from one to the next; a circle has no end.
 const LINKS_AT_MOST: usize = 40;
@@ -329,7 +333,11 @@ impl<'a> View<'a> {
             let folder = link.parent().and_then(|folder| folder.canonicalize().ok());
             let plain = folder.zip(link.file_name()).map(|(folder, name)| folder.join(name));
             for path in [Some(link.clone()), plain].into_iter().flatten().filter(|path| is_plain(path)) {
-                needs.readable.push(self.whole(&path));
+                let shown = self.whole(&path);
+                if shown == path {
+                    needs.readable.extend(self.beside(&path));
+                }
+                needs.readable.push(shown);
             }
         }
         needs.readable.sort();
@@ -340,6 +348,22 @@ impl<'a> View<'a> {
         let packages = path.ancestors().filter(|above| above.ends_with("node_modules")).last();
         let above = if path.is_dir() { Some(path) } else { packages.or_else(|| path.parent()) };
         above.filter(|folder| self.is_harmless(folder)).unwrap_or(path).to_path_buf()
+    }
+
+    /// The scripts beside a script, where the whole folder can't be shown: it may need them. Never those of the home, nor
+    /// of a folder that everybody can write.
+    fn beside(&self, script: &Path) -> Vec<PathBuf> {
+        let (Some(folder), Some(kind)) = (script.parent(), script.extension()) else { return Vec::new() };
+        let shared = std::fs::metadata(folder).map_or(true, |meta| os::mode(&meta) & 0o002 != 0);
+        let NeedsInputs { checkout, state, .. } = self.inputs;
+        let within = folder.starts_with(checkout) || folder.starts_with(state);
+        if shared || within || self.home.as_deref() == Some(folder) {
+            return Vec::new();
+        }
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let same =
+            entries.filter(|path| path.extension() == Some(kind) && path.is_file() && !path.is_symlink());
+        same.take(SCRIPTS_AT_MOST).collect()
     }
 
     /// Neither the home nor the checkout, nor what is above them, nor a folder that everybody uses.
@@ -414,14 +438,30 @@ mod tests {
     }
 
     #[test]
+    fn s_12_a_script_above_the_home_finds_the_scripts_beside_it() -> Result {
+        let (home, needs) = needs_of("cmd:sh {home}/../agent.sh {home}/mine.sh", |home| {
+            for name in ["../agent.sh", "../maker.sh", "../notes.txt", "mine.sh", "other.sh"] {
+                std::fs::write(home.join(name), "")?;
+            }
+            Ok(Vec::new())
+        })?;
+        let shown = |name: &str| needs.readable.iter().any(|path| path.ends_with(name));
+        assert!(shown("agent.sh") && shown("maker.sh") && shown("mine.sh"), "{:?}", needs.readable);
+        assert!(!shown("notes.txt") && !shown("other.sh"), "{:?}", needs.readable);
+        let above = home.parent().ok_or("no folder")?;
+        assert!(!needs.readable.iter().any(|path| path == above || *path == home), "{:?}", needs.readable);
+        Ok(())
+    }
+
+    #[test]
     fn s_12_every_link_on_the_way_to_a_file_is_shown() -> Result {
         let (home, needs) = needs_of("cmd:sh {home}/one/agent {home}/one/circle", |home| {
             for folder in ["one", "two", "three"] {
                 std::fs::create_dir(home.join(folder))?;
             }
-            crate::platform::files::symlink("../two/agent", home.join("one/agent"))?;
-            crate::platform::files::symlink(home.join("three/agent.sh"), home.join("two/agent"))?;
-            crate::platform::files::symlink("circle", home.join("one/circle"))?;
+            os::symlink("../two/agent", home.join("one/agent"))?;
+            os::symlink(home.join("three/agent.sh"), home.join("two/agent"))?;
+            os::symlink("circle", home.join("one/circle"))?;
             std::fs::write(home.join("three/agent.sh"), "")?;
             Ok(Vec::new())
         })?;

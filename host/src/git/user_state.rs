@@ -24,6 +24,8 @@ pub struct UserState {
     configuration: String,
     /// Branches, tags, the stash; none of ours.
     refs: BTreeMap<String, String>,
+    /// The refs that keep the work of earlier attempts and runs. Other runs add to them.
+    kept: BTreeMap<String, String>,
     checkouts: BTreeMap<PathBuf, CheckoutState>,
     /// Commits that this program built to land.
     built: BTreeSet<String>,
@@ -46,6 +48,7 @@ impl UserState {
         Self {
             configuration: repo.fingerprint(),
             refs: BTreeMap::new(),
+            kept: BTreeMap::new(),
             checkouts: BTreeMap::new(),
             built: BTreeSet::new(),
         }
@@ -59,6 +62,9 @@ impl UserState {
             let Some((name, commit)) = line.split_once(' ') else { continue };
             if is_candidate(name) {
                 state.built.insert(commit.to_owned());
+            }
+            if name.starts_with("refs/archeflow/keep/") {
+                state.kept.insert(name.to_owned(), commit.to_owned());
             }
             if !name.starts_with("refs/archeflow/") && !name.starts_with("refs/heads/archeflow/") {
                 state.refs.insert(name.to_owned(), commit.to_owned());
@@ -94,6 +100,15 @@ impl UserState {
                 (None, Some(_)) => found.push(format!("{name} is new")),
                 (Some(_), None) => found.push(format!("{name} is gone")),
                 (Some(_), Some(_)) | (None, None) => {}
+            }
+        }
+        for (name, old) in &self.kept {
+            match now.kept.get(name) {
+                None => found.push(format!("{name} is gone")),
+                Some(new) if new != old => {
+                    found.push(format!("{name} moved from {} to {}", short(old), short(new)));
+                }
+                Some(_) => {}
             }
         }
         for tree in self.checkouts.keys().chain(now.checkouts.keys()).collect::<BTreeSet<_>>() {

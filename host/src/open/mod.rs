@@ -117,6 +117,8 @@ pub enum Error {
     Instructions { path: String, why: String },
     #[error("commands can't be kept in a sandbox: {why}")]
     NoSandbox { why: String, remedy: String },
+    #[error("only {most} files may be open at once: too few to start anything in a sandbox")]
+    FewFiles { most: u64 },
     #[error("this needs the working tree of a repository; {place} has none")]
     Bare { place: String },
     #[error("there is no run '{id}' here")]

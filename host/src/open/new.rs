@@ -16,12 +16,16 @@ use crate::config::{Flags, Settings};
 use crate::drive::Driver;
 use crate::git::{self, ObjectId, Repo};
 use crate::nonce::nonce;
+use crate::platform::machine;
 use crate::probe::DefaultAgent;
 use crate::sandbox::{self, SandboxLevel};
 use crate::store::journal::Journal;
 use crate::store::names;
 use crate::world::{World, WorldSandbox, allowed_env};
 use crate::{clock, costs, memory};
+
+/// With fewer open files no sandbox can be started.
+const FEWEST_FILES: u64 = 64;
 
 /// What is configured for a new run, if all of it is approved.
 pub(crate) struct Preparation {
@@ -221,7 +225,11 @@ impl Project {
             return Ok(WorldSandbox::Off);
         }
         match sandbox::probe(&self.env.me) {
-            SandboxLevel::Absent { why, remedy } => Err(Error::NoSandbox { why, remedy }),
+            SandboxLevel::Absent { why, remedy } => match machine::open_files() {
+                // What looks like a missing sandbox is then a probe that could not be made.
+                Some(most) if most < FEWEST_FILES => Err(Error::FewFiles { most }),
+                Some(_) | None => Err(Error::NoSandbox { why, remedy }),
+            },
             level @ (SandboxLevel::Bubblewrap { .. }
             | SandboxLevel::Landlock { .. }
             | SandboxLevel::Seatbelt) => {

@@ -42,6 +42,11 @@ pub fn free_space(place: &Path) -> Option<u64> {
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
+/// How many files this process may have open; nothing if there is no limit.
+pub fn open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
 /// Whether the file system of this place has less than a megabyte or some thirty files left.
 pub fn is_nearly_full(place: &Path) -> bool {
     let Ok(found) = rustix::fs::statvfs(place) else { return false };
