@@ -565,7 +565,7 @@ fn m_f16_a_commit_in_the_last_moment_stays() {
 #[test]
 fn m_n2_one_run_has_one_driver() {
     let scene = Scene::new();
-    let waits = r#"while [ ! -e "$HOME/go" ]; do sleep 0.05; done"#;
+    let waits = r#"while [ ! -e "$BASE/go" ]; do sleep 0.05; done"#;
     let args = args_with_agent(&scene, &stages::shell_agent(&scene, waits));
     let (mut child, said) = start(scene.command(&as_strs(&args)));
     let begun = || !scene.ids().is_empty() && fs::metadata(scene.journal()).unwrap().len() > 0;
@@ -575,7 +575,7 @@ fn m_n2_one_run_has_one_driver() {
     assert!(second.said.contains(&child.id().to_string()), "{}", second.said);
     child.kill().unwrap();
     finish(&mut child, &said);
-    fs::write(scene.home().join("go"), "").unwrap();
+    fs::write(scene.base().join("go"), "").unwrap();
 
     let args = ["resume", &scene.id(), "--unattended", "--auto-merge"].map(str::to_owned);
     let command = || scene.command(&as_strs(&args));

@@ -48,6 +48,7 @@ pub(super) fn charged(
 /// What an attempt used on earlier parts of a diff.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EarlierParts {
+    pub(super) count: usize,
     pub(super) cost: Money,
     pub(super) tokens: Option<Tokens>,
 }

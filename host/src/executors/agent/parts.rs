@@ -28,6 +28,7 @@ impl Attempt<'_> {
             let Report::AgentComplete(complete) = report else {
                 return Ok(with_earlier(report, earlier, (n + 1, briefs.len())));
             };
+            earlier.count += 1;
             earlier.cost = earlier.cost.plus(complete.estimated_cost_usd.unwrap_or(Money::ZERO));
             earlier.tokens = earlier.with(complete.tokens);
             done.push(*complete);
