@@ -28,6 +28,8 @@ pub struct ClientOutput {
     pub finished: bool,
     /// The model has answered at least once, so something was used.
     pub worked: bool,
+    /// The model has used a tool. Only of clients for which that decides something.
+    pub acted: bool,
     pub session: String,
     pub model: String,
     /// The client's version, if it reports one.

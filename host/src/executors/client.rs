@@ -177,7 +177,7 @@ impl<'a> Seat<'a> {
     pub(super) fn interrupted(&self, kind: Failure) -> Option<InterruptedSession> {
         let cut = kind.is_busy() || kind == Failure::Network;
         let resumed = self.resumes();
-        if !cut || !(self.output().worked || resumed.is_some()) {
+        if !cut || !(self.client.can_resume(self.output()) || resumed.is_some()) {
             return None;
         }
         let session = self.session().or_else(|| resumed.cloned())?;

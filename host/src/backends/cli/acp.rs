@@ -28,6 +28,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &NEEDED_TOOLS,
     counts_on: false,
     takes_schema: false,
+    resumes_fragments: true,
     usage_files: &[],
     count: counts_nothing,
     command,

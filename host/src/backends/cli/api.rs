@@ -28,6 +28,7 @@ const fn client(
         needs: &tools::NEEDED,
         counts_on: false,
         takes_schema: false,
+        resumes_fragments: true,
         usage_files: &[],
         count: counts_nothing,
         command,

@@ -36,6 +36,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &WRITING,
     counts_on: false,
     takes_schema: true,
+    resumes_fragments: true,
     usage_files: &["projects/*/*.jsonl"],
     count: request,
     command,

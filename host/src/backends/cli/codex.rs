@@ -30,6 +30,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &["apply_patch"],
     counts_on: true,
     takes_schema: true,
+    resumes_fragments: true,
     usage_files: &["sessions/*/*/*/*.jsonl"],
     count,
     command,

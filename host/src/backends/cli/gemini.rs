@@ -40,6 +40,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write_file", "replace"],
     counts_on: false,
     takes_schema: false,
+    resumes_fragments: false,
     usage_files: &[".gemini/tmp/*/chats/*.jsonl"],
     count,
     command,
@@ -122,6 +123,7 @@ fn hear(line: &Value, heard: &mut ClientOutput) -> Option<String> {
         }
         "tool_use" => {
             heard.worked = true;
+            heard.acted = true;
             heard.anew = true;
             note(line)
         }

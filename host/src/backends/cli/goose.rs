@@ -47,6 +47,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write", "edit", "shell"],
     counts_on: true,
     takes_schema: false,
+    resumes_fragments: true,
     usage_files: &["state/logs/llm_request.*.jsonl"],
     count,
     command,

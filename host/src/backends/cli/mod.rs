@@ -55,6 +55,8 @@ pub struct Client {
     counts_on: bool,
     /// It can be held to a schema, and so answer in a form.
     pub takes_schema: bool,
+    /// A session can be resumed whose first answer was cut short. Otherwise the model has to have used a tool before.
+    resumes_fragments: bool,
     /// Files below its home in which it notes what it uses while it works, for clients that print it only at the end.
     usage_files: &'static [&'static str],
     /// Reads a line of them.
@@ -230,6 +232,11 @@ impl Client {
     }
 
     /// Files below its home in which it notes what it uses, with one `*` at most in each name.
+    /// Whether a conversation that was cut short has something to resume.
+    pub fn can_resume(&self, heard: &ClientOutput) -> bool {
+        if self.resumes_fragments { heard.worked } else { heard.acted }
+    }
+
     pub fn usage_files(&self) -> &'static [&'static str] {
         self.usage_files
     }

@@ -53,6 +53,7 @@ pub(super) const CLIENT: Client = Client {
     needs: &["write", "edit", "apply_patch", "bash"],
     counts_on: false,
     takes_schema: false,
+    resumes_fragments: true,
     usage_files: &[],
     count: counts_nothing,
     command,
