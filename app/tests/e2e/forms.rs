@@ -123,7 +123,11 @@ fn issue_4_a_form_lands_as_findings() {
             kept(&outcome, "guardian", "answer.md").unwrap().starts_with("VERDICT: REJECTED\nFINDINGS: 1\n")
         );
         assert!(kept(&outcome, "maker", "answer.json").is_none(), "a Maker answers in prose");
-        assert!(kept(&outcome, "maker", "brief.md").unwrap().contains("STATUS: BLOCKED`.\n"));
+        assert!(
+            kept(&outcome, "maker", "brief.md")
+                .unwrap()
+                .contains("STATUS: BLOCKED`. End this line with the code")
+        );
         let told = kept(&outcome, "guardian", "brief.md").unwrap();
         assert!(told.contains("given a schema"), "{told}");
         assert!(!kept(&outcome, "maker", "brief.md").unwrap().contains("given a schema"));

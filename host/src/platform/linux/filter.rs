@@ -88,7 +88,8 @@ const SECOND_NUMBER: Option<i64> = Some(0x4000_0000);
 const SECOND_NUMBER: Option<i64> = None;
 
 /// Requests that type into a terminal.
-const TERMINAL: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+// TIOCSTI and TIOCLINUX, whose type is another one in each C library.
+const TERMINAL: [u64; 2] = [0x5412, 0x541c];
 
 /// What a filter is made for.
 #[derive(Debug, Clone, Copy)]
