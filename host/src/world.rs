@@ -219,11 +219,22 @@ impl World {
 
     /// What changed in the user's repository since `before`, while somebody worked who must leave it alone.
     pub(crate) fn changed_since(&self, before: &UserState) -> Option<String> {
-        let changes = match self.user_state() {
+        // Another run may be landing just now: its files are there before its branch has moved.
+        for pause in [50, 200, 500, 1_000, 2_000] {
+            if self.changes_since(before).is_empty() {
+                return None;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+        }
+        let changes = self.changes_since(before);
+        (!changes.is_empty()).then(|| user_state::list(&changes))
+    }
+
+    fn changes_since(&self, before: &UserState) -> Vec<String> {
+        match self.user_state() {
             Ok(now) => before.changes(&self.repo, &now),
             Err(error) => vec![format!("git can't read it any more ({error})")],
-        };
-        (!changes.is_empty()).then(|| user_state::list(&changes))
+        }
     }
 
     /// A checkout of `commit` to look at. One that came back untouched is handed out again without asking git.

@@ -151,7 +151,12 @@ impl World {
 
     fn last_complete(&self, run: &str) -> Value {
         let journal = self.journal(run);
-        journal.iter().rev().find(|line| line["type"] == "run.complete").unwrap()["data"].clone()
+        let complete = journal.iter().rev().find(|line| line["type"] == "run.complete");
+        let told = || {
+            let last: Vec<String> = journal.iter().rev().take(6).map(Value::to_string).collect();
+            format!("{run} has not ended: {last:#?}\n{:#?}", self.fields("notes"))
+        };
+        complete.unwrap_or_else(|| panic!("{}", told()))["data"].clone()
     }
 
     /// Lines of one type in the sprint's log.

@@ -24,8 +24,9 @@ pub struct UserState {
     configuration: String,
     /// Branches, tags, the stash; none of ours.
     refs: BTreeMap<String, String>,
-    /// The refs that keep the work of earlier attempts and runs. Other runs add to them.
-    kept: BTreeMap<String, String>,
+    /// The refs that keep the work of earlier attempts and runs. Other runs add to them, and move those of what they
+    /// build to land.
+    kept: BTreeSet<String>,
     checkouts: BTreeMap<PathBuf, CheckoutState>,
     /// Commits that this program built to land.
     built: BTreeSet<String>,
@@ -48,7 +49,7 @@ impl UserState {
         Self {
             configuration: repo.fingerprint(),
             refs: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            kept: BTreeSet::new(),
             checkouts: BTreeMap::new(),
             built: BTreeSet::new(),
         }
@@ -63,8 +64,8 @@ impl UserState {
             if is_candidate(name) {
                 state.built.insert(commit.to_owned());
             }
-            if name.starts_with("refs/archeflow/keep/") {
-                state.kept.insert(name.to_owned(), commit.to_owned());
+            if name.starts_with("refs/archeflow/keep/") && !is_candidate(name) {
+                state.kept.insert(name.to_owned());
             }
             if !name.starts_with("refs/archeflow/") && !name.starts_with("refs/heads/archeflow/") {
                 state.refs.insert(name.to_owned(), commit.to_owned());
@@ -102,15 +103,8 @@ impl UserState {
                 (Some(_), Some(_)) | (None, None) => {}
             }
         }
-        for (name, old) in &self.kept {
-            match now.kept.get(name) {
-                None => found.push(format!("{name} is gone")),
-                Some(new) if new != old => {
-                    found.push(format!("{name} moved from {} to {}", short(old), short(new)));
-                }
-                Some(_) => {}
-            }
-        }
+        let gone = self.kept.difference(&now.kept);
+        found.extend(gone.map(|name| format!("{name} is gone")));
         for tree in self.checkouts.keys().chain(now.checkouts.keys()).collect::<BTreeSet<_>>() {
             match (self.checkouts.get(tree), now.checkouts.get(tree)) {
                 (Some(before), Some(after)) => before.changes(after, tree, &landed, &mut found),
