@@ -105,6 +105,27 @@ fn s_03_m_e26_a_long_diff_is_shown_in_parts_and_one_part_can_reject_it() {
     assert_eq!(verdict["findings"].as_array().map(Vec::len), Some(1), "{stopped}");
 }
 
+/// The program is killed while a reviewer reads one part of several, or right after.
+#[test]
+fn s_03_m_a2_a_review_in_parts_survives_a_kill() {
+    let long = "sh seq -f 'number %07.0f of many' 1 30000 > aaa.txt";
+    // Creator and Maker come first, so the third agent has the first part and the fifth the last one.
+    for place in ["agent.housed:3", "agent.done:3", "agent.housed:4", "agent.ended:4", "agent.done:5"] {
+        let test = Test::new().unshadowed().play(&making(long)).env("ARCHEFLOW_FAILPOINT", place);
+        let killed = test.go(&["--auto-merge"]);
+        assert!(killed.killed, "{place}\n{killed}");
+        let test = test.env("ARCHEFLOW_FAILPOINT", "");
+        let merged = test.run(&["resume", &killed.id, "--auto-merge"]).ended("merged", "approved", 0);
+        let lost = merged.events("agent.lost").len();
+        let last = merged.part_briefs("guardian", lost);
+        assert!(last.len() > 2, "{place}: {lost} lost, {} parts\n{merged}", last.len());
+        for n in [1, 15_000, 30_000] {
+            let line = format!("+number {n:07} of many\n");
+            assert_eq!(last.iter().filter(|part| part.contains(&line)).count(), 1, "{place} {line}");
+        }
+    }
+}
+
 #[test]
 fn s_03_m_f12_a_test_script_that_does_nothing_any_more_does_not_land() {
     let scene = making("sh printf '#!/bin/sh\\nexit 0\\n' > tests/check.sh");

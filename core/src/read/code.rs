@@ -7,7 +7,6 @@ use super::lines::{LineKind, TextLine};
 use super::{review, status};
 
 /// What a line decides.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum DecidingLine {
     Status,
     Verdict,
@@ -18,19 +17,28 @@ pub(super) fn apply(lines: &mut [TextLine<'_>], code: &str) {
     if code.is_empty() {
         return;
     }
-    let mut coded = Vec::new();
+    // In the order of the lines, so that it can be searched: an answer may have a million of them.
+    let mut coded: Vec<usize> = Vec::new();
+    let (mut status, mut verdict) = (false, false);
     for (at, line) in lines.iter_mut().enumerate().filter(|(_, line)| line.kind == LineKind::Plain) {
         if let Some(text) = without(line.text, code)
             && let Some(kind) = kind(text)
         {
             line.text = text;
-            coded.push((at, kind));
+            coded.push(at);
+            match kind {
+                DecidingLine::Status => status = true,
+                DecidingLine::Verdict => verdict = true,
+            }
         }
     }
     for (at, line) in lines.iter_mut().enumerate().filter(|(_, line)| line.kind == LineKind::Plain) {
-        let own = coded.iter().any(|(coded, _)| *coded == at);
-        let decides = kind(line.text).is_some_and(|kind| coded.iter().any(|(_, coded)| *coded == kind));
-        if decides && !own {
+        let quoted = match kind(line.text) {
+            Some(DecidingLine::Status) => status,
+            Some(DecidingLine::Verdict) => verdict,
+            None => false,
+        };
+        if quoted && coded.binary_search(&at).is_err() {
             line.kind = LineKind::Quote;
         }
     }

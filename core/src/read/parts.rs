@@ -3,12 +3,14 @@
 use crate::model::{Answer, AnswerBody, Review, Traits, Verdict};
 
 use super::status::care;
+use super::{Problems, findings, proposal};
 
 /// The answer that several answers of one reviewer amount to. It approves only if all of them do, and of their statuses
 /// the one counts that a person has to look at most. Remarks and problems name their part.
 pub fn of_parts(answers: Vec<Answer>) -> Answer {
     let count = answers.len();
     let mut whole = Answer::default();
+    let mut problems = Problems::default();
     let mut review = Review { verdict: Some(Verdict::Approved), ..Review::default() };
     for (n, answer) in answers.into_iter().enumerate() {
         let of_part = |text: String| format!("part {} of {count}: {text}", n + 1);
@@ -27,7 +29,7 @@ pub fn of_parts(answers: Vec<Answer>) -> Answer {
         whole.prior.extend(
             answer.prior.into_iter().filter(|prior| !whole.prior.contains(prior)).collect::<Vec<_>>(),
         );
-        whole.problems.extend(answer.problems.into_iter().map(of_part));
+        answer.problems.into_iter().for_each(|problem| problems.note(of_part(problem)));
         let AnswerBody::Review(part) = answer.said else { continue };
         review.verdict = match (review.verdict, part.verdict) {
             (Some(Verdict::Rejected), _) | (_, Some(Verdict::Rejected)) => Some(Verdict::Rejected),
@@ -42,6 +44,20 @@ pub fn of_parts(answers: Vec<Answer>) -> Answer {
         review.left_out = review.left_out.saturating_add(part.left_out);
         review.unread = review.unread.or(part.unread.map(of_part));
     }
+    // Together they may be too much for a line of the log, as one review may be.
+    let found = review.findings.len();
+    let left_out = findings::keep_the_gravest(&mut review.findings, found);
+    if left_out > 0 {
+        let said =
+            format!("{left_out} findings left out: only the {} most severe are kept", found - left_out);
+        if review.verdict != Some(Verdict::Rejected) {
+            review.unread.get_or_insert_with(|| said.clone());
+        }
+        problems.note(said);
+        review.left_out = review.left_out.saturating_add(u32::try_from(left_out).unwrap_or(u32::MAX));
+    }
+    whole.prior.truncate(proposal::MAX_PRIOR);
+    whole.problems = problems.into_vec();
     whole.said = AnswerBody::Review(review);
     whole
 }
@@ -80,7 +96,7 @@ fn added(one: Traits, other: Traits) -> Traits {
 #[cfg(test)]
 mod tests {
     use super::of_parts;
-    use crate::model::{AnswerBody, Role, Status, Verdict};
+    use crate::model::{AnswerBody, Role, Severity, Status, Verdict};
     use crate::read::answer;
 
     const APPROVES: &str = "VERDICT: APPROVED\nFINDINGS: 0\n\nSTATUS: DONE\n";
@@ -88,6 +104,27 @@ mod tests {
         | a.rs:1 | CRITICAL | security | the key is in the log | remove it |\n\n\
         VERDICT: REJECTED\nFINDINGS: 1\n\nSTATUS: DONE\n";
     const BLOCKED: &str = "VERDICT: APPROVED\nFINDINGS: 0\n\n## Blocker\n\nno access\n\nSTATUS: BLOCKED\n";
+
+    #[test]
+    fn s_03_the_findings_of_all_parts_fit_into_a_line_of_the_log() {
+        let many: String = (1..=400)
+            .map(|n| {
+                format!("| a.rs:{n} | WARNING | quality | number {n} of this part is wrong | mend it |\n")
+            })
+            .collect();
+        let head = "| Location | Severity | Category | Description | Fix |\n|---|---|---|---|---|\n";
+        let text = format!("{head}{many}\nVERDICT: REJECTED\nFINDINGS: 400\n\nSTATUS: DONE\n");
+        let part = answer(Role::Gatekeeper, "guardian", text.as_bytes());
+        let grave = answer(Role::Gatekeeper, "guardian", REJECTS.as_bytes());
+        let whole = of_parts(vec![part.clone(), part, grave]);
+        let AnswerBody::Review(review) = &whole.said else { panic!("{whole:?}") };
+        assert_eq!((review.findings.len(), review.left_out), (500, 301));
+        assert!(
+            review.findings.iter().any(|finding| finding.severity == Severity::Critical),
+            "the gravest stay"
+        );
+        assert!(whole.problems.iter().any(|problem| problem.contains("301 findings left out")));
+    }
 
     #[test]
     fn s_03_all_parts_have_to_approve() {

@@ -15,7 +15,7 @@ pub(crate) const HEADINGS: [&str; 6] =
     ["Architecture", "Files", "Alternatives", "Test strategy", "Confidence", "Risks"];
 
 const MAX_FILES: usize = 1000;
-const MAX_PRIOR: usize = 500;
+pub(super) const MAX_PRIOR: usize = 500;
 
 pub(crate) fn proposal(page: &SectionedText, problems: &mut Problems) -> Proposal {
     let missing = HEADINGS.iter().filter(|heading| page.range(heading).is_none());

@@ -57,12 +57,12 @@ pub(crate) fn review(
     Review { verdict, declared, findings: found.findings, left_out, unread }
 }
 
-/// A line about the whole review, which ends whatever is above it.
 /// Whether a line claims to be a verdict, readable or not.
 pub(super) fn is_verdict(text: &str) -> bool {
     verdict_on(text).is_some()
 }
 
+/// A line about the whole review, which ends whatever is above it.
 pub(crate) fn is_control(text: &str) -> bool {
     verdict_on(text).is_some() || count_on(text).is_some()
 }

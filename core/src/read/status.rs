@@ -28,7 +28,7 @@ pub(crate) fn status(lines: &[TextLine], problems: &mut Problems) -> (Status, Op
         }
         return (Status::Unverified, None);
     };
-    // Whoever says both is not done: of several the most careful counts.
+    // An answer that says both is not done: the most careful token counts.
     let gravest =
         tokens.iter().map(|(_, status)| *status).max_by_key(|status| care(*status)).unwrap_or(status);
     if at != final_line {

@@ -333,6 +333,7 @@ mod tests {
             replaced.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect();
         assert_eq!(shown, ["HOME=/u", "ANTHROPIC_API_KEY=ours", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"]);
     }
+
     #[test]
     fn s_12_what_every_command_gets_is_no_secret() {
         for (name, _) in crate::world::allowed_env([], &[]) {

@@ -58,7 +58,7 @@ impl AgentSandbox {
             },
         );
         if let Some(held) = place.held {
-            // Whoever has no key of its own has nobody else to ask.
+            // Without a key of its own it has no use for other hosts.
             needs.hosts.clear();
             needs.configured = vec![held.proxy.door()];
         }

@@ -12,6 +12,12 @@ use crate::store::files;
 /// The file with the code of the attempt.
 const CODE: &str = "code";
 
+/// The code of the attempt, or the part of one, that has this folder.
+pub(super) fn code_in(folder: &Path) -> String {
+    let bytes = files::read_capped(&folder.join(CODE), 64).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 impl Attempt<'_> {
     /// The usage file is beside the agent's temporary files, where its path tells nothing about the user's checkout.
     pub(super) fn keep_usage(&self, folder: &Path) {
@@ -62,8 +68,7 @@ impl Attempt<'_> {
 
     /// The code that this attempt's brief named; after a crash another brief would name another one.
     pub(super) fn code(&self) -> String {
-        let bytes = files::read_capped(&self.folder.join(CODE), 64).unwrap_or_default();
-        String::from_utf8(bytes).unwrap_or_default()
+        code_in(&self.folder)
     }
 
     pub(super) fn write_done(&self, done: &Done) -> Result<(), Fault> {

@@ -123,7 +123,7 @@ impl<'a> Attempt<'a> {
         }
         let at = oid(&self.inputs.start.at)?;
         self.write_folder()?;
-        // Whoever has read one part of a diff goes on with the next.
+        // The parts of a diff follow each other without a pause.
         if self.inputs.start.wait_ms > 0 && self.earlier.count == 0 {
             self.wait();
         }

@@ -12,6 +12,7 @@ use archeflow_core::read;
 
 use super::super::meter::EarlierParts;
 use super::super::{Message, artifact_name};
+use super::folder::code_in;
 use super::{ANSWER, Attempt, Fault, without_code};
 use crate::store::files;
 
@@ -41,9 +42,10 @@ impl Attempt<'_> {
         let count = parts.len();
         let mut text = Vec::new();
         for n in 0..count {
-            let said = files::read_capped(&part_folder(&self.folder, n).join(ANSWER), super::READ_AT_MOST);
+            let folder = part_folder(&self.folder, n);
+            let said = files::read_capped(&folder.join(ANSWER), super::READ_AT_MOST);
             text.extend(format!("# Part {} of {count}\n\n", n + 1).into_bytes());
-            text.extend(without_code(said.unwrap_or_default(), &self.code()));
+            text.extend(without_code(said.unwrap_or_default(), &code_in(&folder)));
             text.extend(b"\n\n");
         }
         let name = artifact_name(&self.inputs.start);

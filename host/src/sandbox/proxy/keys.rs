@@ -575,7 +575,7 @@ mod tests {
         }
         let target = KeyTarget { key: "two\r\nlines".to_owned(), url: "https://example.org".to_owned() };
         assert!(KeyProxy::open(target, None).is_err());
-        // Nobody is at this port: the client is told so, without the key.
+        // The port is closed: the answer says so, and does not contain the key.
         let free = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let answer = ask(&open(&format!("http://{free}"))?, "GET / HTTP/1.1\r\nx-api-key: {key}\r\n\r\n")?;
         assert!(answer.starts_with("HTTP/1.1 502 ") && !answer.contains("real+key"), "{answer}");
