@@ -179,7 +179,9 @@ fn limited(limit: &str) -> Option<i32> {
     shell.args(["-c", &format!("{limit}; exec \"$@\""), "sh", PROGRAM]);
     shell.args(test.arguments(TASK, &["--auto-merge"])).current_dir(&test.repo);
     let output = shell.output().unwrap();
-    match test.run_ids().pop() {
+    // Where the limit ended the program before the first line of its log, there is nothing to resume.
+    let began = test.run_ids().into_iter().find(|id| !test.journal_bytes(id).is_empty());
+    match began {
         _ if output.status.code() == Some(0) => {}
         Some(id) => drop(test.run(&["resume", &id]).ended("merged", "approved", 0)),
         None => drop(test.go(&["--auto-merge"]).ended("merged", "approved", 0)),
@@ -190,7 +192,7 @@ fn limited(limit: &str) -> Option<i32> {
 
 #[test]
 fn m_b16_without_open_files_the_run_stops_and_resumes() {
-    each([8, 12, 16, 24, 32, 64, 256], |files| {
+    each((8..26).chain([32, 64, 256]), |files| {
         let code = limited(&format!("ulimit -n {files}"));
         assert!(matches!(code, Some(0 | 30 | 127)), "{files} files: {code:?}");
         assert!(files < 256 || code == Some(0), "{files} files: {code:?}");
