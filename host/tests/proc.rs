@@ -19,7 +19,6 @@ use archeflow_host::proc::{
     kill_leftovers,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::{ClockId, clock_gettime};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -852,30 +851,4 @@ fn exit_codes_arrive_even_when_sigchld_was_ignored_at_the_start() {
     let ended = run(play("part_deafened", "exec env --ignore-signal=CHLD"));
     assert_eq!(ended.cause, Cause::Exited(0), "{}", String::from_utf8_lossy(&ended.stdout.bytes));
     assert_no_survivors();
-}
-
-/// Against plain fork, exec and wait (an own PATH makes it fork), in time of our own: the machine may be busy.
-#[test]
-fn supervision_costs_less_than_a_millisecond() {
-    let _turn = turn();
-    let path = std::env::var_os("PATH").unwrap();
-    let plain = cost(|| {
-        let mut command = Command::new("true");
-        command.env_clear().env("PATH", &path);
-        children::wait(&mut children::spawn(&mut command).unwrap()).unwrap();
-    });
-    let ours = cost(|| {
-        let mut job = job("cost", "");
-        (job.program, job.args) = ("true".into(), Vec::new());
-        assert_eq!(run(job).cause, Cause::Exited(0));
-    });
-    assert!(ours < plain + MS, "{ours:?} against {plain:?}");
-}
-
-fn cost(act: impl Fn()) -> Duration {
-    const TIMES: u32 = 100;
-    let now = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
-    let begun = now();
-    (0..TIMES).for_each(|_| act());
-    (now() - begun) / TIMES
 }

@@ -573,7 +573,7 @@ fn r17_ten_thousand_findings_are_printed_in_bounded_time_and_space() {
             eprintln!("{}: {took:?}, {} bytes", format.name(), text.len());
         }
         // More than it takes on a slow machine without optimisation, and far less than anything quadratic would.
-        assert!(took < Duration::from_secs(6), "{} took {took:?}", format.name());
+        assert!(took < Duration::from_secs(60), "{} took {took:?}", format.name());
         let told = match format {
             Format::Terminal => text.matches("src/f").count() == 10_000,
             Format::Markdown => text.len() < 65_536 && text.contains("more findings than fit here"),

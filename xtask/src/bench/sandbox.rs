@@ -1,8 +1,10 @@
-//! What it costs to start a command in the sandbox.
+//! What it costs to start a command: under our supervision, and in the sandbox.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
+use archeflow_host::platform::children;
 use archeflow_host::proc::{self, Cause, Job, JobLimits, Sink, Watch};
 use archeflow_host::sandbox::{
     PrivateFolders, Sandbox, SandboxChoice, SandboxFacts, SandboxLevel, SandboxPolicy, probe,
@@ -25,19 +27,46 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     let facts = SandboxFacts { env: &env, private: &private, objects: &[], checkout: &user, choice: &choice };
     let level = probe(&bench.program);
     let name = level.name();
+    let mut rows = vec![supervision(&tree)?];
     let without = cpu(&tree, None)?;
     if matches!(level, SandboxLevel::Absent { .. }) {
-        return Ok(Vec::new());
+        return Ok(rows);
     }
     let policy = SandboxPolicy::for_command(facts, &tree);
     let with = cpu(&tree, Some(&Sandbox { level, policy, me: bench.program.clone() }))?;
-    Ok(vec![Row {
+    rows.push(Row {
         what: format!("sandbox ({name}): CPU time of a start beyond none"),
         floor: None,
         ours: ms(with.saturating_sub(without)),
         unit: "ms",
         goal: Goal::AtMost(5.0),
-    }])
+    });
+    Ok(rows)
+}
+
+/// Our own CPU time for a supervised start, beyond that for a plain fork, exec and wait.
+fn supervision(tree: &Path) -> Result<Row, Box<dyn std::error::Error>> {
+    let begun = own_cpu()?;
+    for _ in 0..STARTS {
+        let mut plain = Command::new("/bin/true");
+        plain.env_clear();
+        children::wait(&mut children::spawn(&mut plain)?)?;
+    }
+    let plain = own_cpu()?.saturating_sub(begun) / STARTS;
+    let begun = own_cpu()?;
+    cpu(tree, None)?;
+    let ours = own_cpu()?.saturating_sub(begun) / STARTS;
+    Ok(Row {
+        what: "supervision: own CPU time of a start beyond fork, exec and wait".to_owned(),
+        floor: None,
+        ours: ms(ours.saturating_sub(plain)),
+        unit: "ms",
+        goal: Goal::AtMost(1.0),
+    })
+}
+
+fn own_cpu() -> Result<Duration, std::num::TryFromIntError> {
+    Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime))
 }
 
 /// The CPU time of one start of a program that does nothing.
