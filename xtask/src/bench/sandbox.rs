@@ -44,7 +44,7 @@ pub(super) fn measure(bench: &Bench) -> Rows {
     Ok(rows)
 }
 
-/// Our own CPU time for a supervised start, beyond that for a plain fork, exec and wait.
+/// Our own CPU time for a supervised start, beyond that for starting a program and waiting for it.
 fn supervision(tree: &Path) -> Result<Row, Box<dyn std::error::Error>> {
     let begun = own_cpu()?;
     for _ in 0..STARTS {
@@ -57,7 +57,7 @@ fn supervision(tree: &Path) -> Result<Row, Box<dyn std::error::Error>> {
     cpu(tree, None)?;
     let ours = own_cpu()?.saturating_sub(begun) / STARTS;
     Ok(Row {
-        what: "supervision: own CPU time of a start beyond fork, exec and wait".to_owned(),
+        what: "supervision: own CPU time of a start beyond a plain one".to_owned(),
         floor: None,
         ours: ms(ours.saturating_sub(plain)),
         unit: "ms",

@@ -87,8 +87,8 @@ const SECOND_NUMBER: Option<i64> = Some(0x4000_0000);
 #[cfg(not(target_arch = "x86_64"))]
 const SECOND_NUMBER: Option<i64> = None;
 
-/// Requests that type into a terminal.
-// TIOCSTI and TIOCLINUX, whose type is another one in each C library.
+/// Requests that type into a terminal: `TIOCSTI` and `TIOCLINUX`. As numbers, since `libc` gives them another type for
+/// musl than for glibc.
 const TERMINAL: [u64; 2] = [0x5412, 0x541c];
 
 /// What a filter is made for.
